@@ -1,0 +1,2 @@
+//! The `roving` command.
+fn main() {}
