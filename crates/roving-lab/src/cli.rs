@@ -1,0 +1,86 @@
+//! The words after `roving`.
+
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+
+use crate::input::{BadInput, Failure};
+use crate::{report, run};
+
+/// Runs parallel workloads on the Roving runtime, and checks their answers.
+///
+/// Without a command: searches the UTS tree T3 on all cores.
+#[derive(Debug, Parser)]
+#[command(name = "roving", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run one workload on Roving, and serially, and compare.
+    Run(RunArgs),
+    /// Show the workloads and their inputs.
+    List,
+}
+
+/// `roving run`. Values are strings here, so that their errors are ours.
+#[derive(Args, Debug, Default)]
+pub(crate) struct RunArgs {
+    /// A workload; `roving list` shows them.
+    pub(crate) workload: String,
+    /// A named input, or parameters.
+    #[arg(long, value_name = "NAME|PARAMS", allow_hyphen_values = true)]
+    pub(crate) input: Option<String>,
+    /// How many workers [default: as many as cores].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) workers: Option<String>,
+    /// How much a thief takes: one, fixed:D, half.
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
+    pub(crate) steal: Option<String>,
+    /// How often; the times are medians [default: 5].
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    pub(crate) repeat: Option<String>,
+    /// Show what the workers did, from one run more with statistics on.
+    #[arg(long)]
+    pub(crate) profile: bool,
+    /// Write the result as JSON; `-` writes it to standard output instead of the table.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Does what the words say.
+pub(crate) fn main() -> Result<(), Failure> {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return explain(&error),
+    };
+    match cli.command {
+        None => run::first_words(),
+        Some(Command::Run(args)) => run::run(&args),
+        Some(Command::List) => {
+            report::print_list();
+            Ok(())
+        }
+    }
+}
+
+/// Help and version go to standard output; an error becomes one line.
+fn explain(error: &clap::Error) -> Result<(), Failure> {
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    ) {
+        print!("{error}");
+        return Ok(());
+    }
+    let text = error.to_string();
+    let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+    let said = words.join(" ");
+    let said = said.strip_prefix("error: ").unwrap_or(&said);
+    let said = said.split(" For more information").next().unwrap_or(said);
+    Err(BadInput::line(format!("{said}; `roving --help` shows what there is")).into())
+}

@@ -1,0 +1,118 @@
+//! Interleaved timing: one serial run, one parallel run, and again; medians of both.
+
+use std::time::{Duration, Instant};
+
+use crate::fork_join::{Counting, Roving};
+use crate::input::Failure;
+use crate::workloads::{Answer, Job};
+
+/// The times of repeated runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Times(Vec<Duration>);
+
+impl Times {
+    /// One run more.
+    pub(crate) fn push(&mut self, time: Duration) {
+        self.0.push(time);
+    }
+
+    /// The median in seconds; between two middle ones, their mean.
+    pub(crate) fn median(&self) -> f64 {
+        let mut sorted: Vec<f64> = self.0.iter().map(Duration::as_secs_f64).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        match sorted.len() {
+            0 => f64::NAN,
+            runs => f64::midpoint(sorted[(runs - 1) / 2], sorted[runs / 2]),
+        }
+    }
+
+    /// The least, in seconds.
+    pub(crate) fn min(&self) -> f64 {
+        self.0.iter().min().map_or(f64::NAN, Duration::as_secs_f64)
+    }
+}
+
+/// Runs `work` on a thread of its own with `stack_bytes` of native stack.
+pub(crate) fn on_stack<R: Send>(
+    stack_bytes: usize,
+    work: impl FnOnce() -> R + Send,
+) -> Result<R, Failure> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("serial".into())
+            .stack_size(stack_bytes);
+        let handle = thread.spawn_scoped(scope, work).map_err(|error| {
+            let mebibytes = stack_bytes >> 20;
+            Failure::Run(format!(
+                "no thread with a stack of {mebibytes} MiB: {error}"
+            ))
+        })?;
+        handle
+            .join()
+            .map_err(|_| Failure::Run("a serial run panicked".into()))
+    })
+}
+
+/// One timed serial run, on a thread with a stack deep enough.
+pub(crate) fn serial(job: &mut Job) -> Result<(Duration, Answer), Failure> {
+    on_stack(job.stack_bytes(), || {
+        job.prepare();
+        let start = Instant::now();
+        job.run_serial();
+        (start.elapsed(), job.answer())
+    })
+}
+
+/// An untimed serial run: warms code and memory, counts the spawns, and gives the answer that
+/// the parallel runs are held against.
+pub(crate) fn rehearse(job: &mut Job) -> Result<(u64, Answer), Failure> {
+    on_stack(job.stack_bytes(), || {
+        let mut counting = Counting::default();
+        job.prepare();
+        job.run(&mut counting);
+        (counting.spawns, job.answer())
+    })
+}
+
+/// One timed run in `pool`. The clock runs inside the pool: entering it is not part of the time.
+pub(crate) fn parallel(job: &mut Job, pool: &roving::Pool) -> (Duration, Answer) {
+    job.prepare();
+    let time = pool.install(|| {
+        let start = Instant::now();
+        job.run(&mut Roving);
+        start.elapsed()
+    });
+    (time, job.answer())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_and_min() {
+        let mut times = Times::default();
+        assert!(times.median().is_nan() && times.min().is_nan());
+        for millis in [5, 1, 9, 3] {
+            times.push(Duration::from_millis(millis));
+        }
+        assert!((times.median() - 0.004).abs() < 1e-9);
+        assert!((times.min() - 0.001).abs() < 1e-9);
+        times.push(Duration::from_millis(4));
+        assert!((times.median() - 0.004).abs() < 1e-9);
+    }
+
+    #[test]
+    fn work_gets_the_stack_it_asks_for() {
+        fn deep(levels: u64) -> u64 {
+            let frame = std::hint::black_box([levels; 64]);
+            if levels == 0 {
+                frame[63]
+            } else {
+                deep(levels - 1) + frame[0].min(1)
+            }
+        }
+        // 100,000 frames of over 512 bytes: more than any default stack.
+        assert!(matches!(on_stack(256 << 20, || deep(100_000)), Ok(100_000)));
+    }
+}

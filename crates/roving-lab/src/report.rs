@@ -1,0 +1,331 @@
+//! What a run gave: JSON for programs, a table and a bar chart for people.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::input::grouped;
+use crate::workloads::{Answer, CATALOGUE, Evidence, Kind};
+
+/// The result of one job. Its JSON has exactly these fields, less `beside`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) workload: &'static str,
+    pub(crate) input: String,
+    pub(crate) workers: usize,
+    pub(crate) policy: String,
+    pub(crate) verified: &'static str,
+    pub(crate) seconds: Seconds,
+    pub(crate) serial_seconds: f64,
+    pub(crate) speedup: f64,
+    pub(crate) items: u64,
+    pub(crate) items_per_s: f64,
+    pub(crate) spawns: u64,
+    pub(crate) overhead_ns_per_spawn: Option<f64>,
+    pub(crate) profile: Option<Profile>,
+    #[serde(skip)]
+    pub(crate) beside: Beside,
+}
+
+/// The parallel times.
+#[derive(Debug, Serialize)]
+pub(crate) struct Seconds {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+}
+
+/// What only the table shows.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    pub(crate) kind: &'static Kind,
+    pub(crate) evidence: Evidence,
+    pub(crate) answer: Answer,
+    pub(crate) repeat: usize,
+    pub(crate) cold_seconds: Option<f64>,
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) notes: Vec<(&'static str, String)>,
+}
+
+/// What the workers of a pool did.
+#[derive(Debug, Serialize)]
+pub(crate) struct Profile {
+    pub(crate) wall_s: f64,
+    pub(crate) workers: Vec<WorkerProfile>,
+    pub(crate) total: WorkerProfile,
+}
+
+/// What one worker did, or all together.
+#[derive(Debug, Serialize)]
+pub(crate) struct WorkerProfile {
+    pub(crate) busy_s: f64,
+    pub(crate) steal_s: f64,
+    pub(crate) idle_s: f64,
+    pub(crate) switch_s: f64,
+    pub(crate) frame_s: f64,
+    pub(crate) counters: Counters,
+}
+
+/// The events that a worker counted.
+#[derive(Debug, Serialize)]
+pub(crate) struct Counters {
+    pub(crate) tasks: u64,
+    pub(crate) steals_tried: u64,
+    pub(crate) steals_empty: u64,
+    pub(crate) steals_busy: u64,
+    pub(crate) steals_won: u64,
+    pub(crate) tasks_stolen: u64,
+    pub(crate) publications: u64,
+    pub(crate) take_backs: u64,
+    pub(crate) leapfrogs: u64,
+    pub(crate) parks: u64,
+    pub(crate) wakes: u64,
+    pub(crate) max_depth: u64,
+}
+
+impl From<&roving::Profile> for Profile {
+    fn from(profile: &roving::Profile) -> Self {
+        Profile {
+            wall_s: profile.wall.as_secs_f64(),
+            workers: profile.workers.iter().map(WorkerProfile::from).collect(),
+            total: WorkerProfile::from(&profile.total()),
+        }
+    }
+}
+
+impl From<&roving::WorkerProfile> for WorkerProfile {
+    fn from(worker: &roving::WorkerProfile) -> Self {
+        let counters = &worker.counters;
+        WorkerProfile {
+            busy_s: worker.busy.as_secs_f64(),
+            steal_s: worker.steal.as_secs_f64(),
+            idle_s: worker.idle.as_secs_f64(),
+            switch_s: worker.switch.as_secs_f64(),
+            frame_s: worker.frame.as_secs_f64(),
+            counters: Counters {
+                tasks: counters.tasks,
+                steals_tried: counters.steals_tried,
+                steals_empty: counters.steals_empty,
+                steals_busy: counters.steals_busy,
+                steals_won: counters.steals_won,
+                tasks_stolen: counters.tasks_stolen,
+                publications: counters.publications,
+                take_backs: counters.take_backs,
+                leapfrogs: counters.leapfrogs,
+                parks: counters.parks,
+                wakes: counters.wakes,
+                max_depth: counters.max_depth,
+            },
+        }
+    }
+}
+
+/// The states of a worker, and how each is drawn: the more solid, the more useful.
+const STATES: [(&str, char); 5] = [
+    ("busy", '█'),
+    ("frame", '▓'),
+    ("switch", '▒'),
+    ("steal", '░'),
+    ("idle", '·'),
+];
+/// Characters in a full bar.
+const BAR: usize = 50;
+
+impl WorkerProfile {
+    /// Seconds in each state, in the order of [`STATES`].
+    fn states(&self) -> [f64; 5] {
+        [
+            self.busy_s,
+            self.frame_s,
+            self.switch_s,
+            self.steal_s,
+            self.idle_s,
+        ]
+    }
+
+    /// One character for each fiftieth of the time.
+    fn bar(&self) -> String {
+        let all: f64 = self.states().iter().sum();
+        let (mut drawn, mut until, mut bar) = (0, 0.0, String::new());
+        for ((_, mark), time) in STATES.iter().zip(self.states()) {
+            until += time;
+            let end = if all > 0.0 {
+                (until / all * BAR as f64).round() as usize
+            } else {
+                0
+            };
+            bar.extend(std::iter::repeat_n(*mark, end.saturating_sub(drawn)));
+            drawn = drawn.max(end);
+        }
+        bar
+    }
+
+    /// `busy 97.1 %, steal 1.9 %, …`, without the states that never were.
+    fn shares(&self) -> String {
+        let all: f64 = self.states().iter().sum();
+        let named = STATES
+            .iter()
+            .zip(self.states())
+            .filter(|(_, time)| *time > 0.0);
+        let shares = named.map(|((name, _), time)| format!("{name} {:.1} %", time / all * 100.0));
+        shares.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Profile {
+    fn chart(&self) -> String {
+        let mut chart = String::new();
+        for (index, worker) in self.workers.iter().enumerate() {
+            let _ = writeln!(
+                chart,
+                "  worker {index:<5}{}  {}",
+                worker.bar(),
+                worker.shares()
+            );
+        }
+        let legend = STATES
+            .map(|(name, mark)| format!("{mark} {name}"))
+            .join("  ");
+        let _ = writeln!(chart, "  {:<12}{legend}", "");
+        let total = &self.total.counters;
+        for (name, count) in [
+            ("tasks", total.tasks),
+            ("steals", total.steals_won),
+            ("tasks stolen", total.tasks_stolen),
+            ("steals empty", total.steals_empty),
+            ("steals busy", total.steals_busy),
+            ("published", total.publications),
+            ("taken back", total.take_backs),
+            ("leapfrogs", total.leapfrogs),
+            ("parks, wakes", total.parks + total.wakes),
+            ("depth", total.max_depth),
+        ] {
+            let _ = writeln!(chart, "  {name:<12}{}", grouped(count));
+        }
+        chart
+    }
+}
+
+impl Report {
+    /// One JSON object.
+    pub(crate) fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plain fields become JSON")
+    }
+
+    /// The table, on standard output.
+    pub(crate) fn print_table(&self) {
+        print!("{}", self.table());
+    }
+
+    fn table(&self) -> String {
+        let beside = &self.beside;
+        let mut rows: Vec<(&str, String)> = Vec::new();
+        let figures = beside.kind.figures.iter().zip(beside.answer.0);
+        let figures: Vec<String> = figures
+            .map(|(name, figure)| format!("{name} {}", grouped(figure)))
+            .collect();
+        rows.push(("found", figures.join(", ")));
+        rows.push(("verified", beside.evidence.sentence().to_string()));
+        rows.push((
+            "time",
+            format!(
+                "{} median, {} least of {}",
+                seconds(self.seconds.median),
+                seconds(self.seconds.min),
+                beside.repeat
+            ),
+        ));
+        rows.push((
+            "serial",
+            format!(
+                "{} median: {}",
+                seconds(self.serial_seconds),
+                beside.kind.serial
+            ),
+        ));
+        rows.push(("speed-up", format!("{:.2} over serial", self.speedup)));
+        rows.push((
+            "rate",
+            format!(
+                "{} {}/s",
+                grouped(self.items_per_s as u64),
+                beside.kind.items
+            ),
+        ));
+        if let Some(overhead) = self.overhead_ns_per_spawn {
+            let spawns = grouped(self.spawns);
+            rows.push((
+                "spawns",
+                format!("{spawns}, each {overhead:.1} ns beyond serial"),
+            ));
+        }
+        if let Some(cold) = beside.cold_seconds {
+            rows.push((
+                "cold",
+                format!("{} for the first run of the pool", seconds(cold)),
+            ));
+        }
+        if let Some(bytes) = beside.memory_bytes {
+            rows.push((
+                "memory",
+                format!("{:.1} MiB over base", bytes as f64 / 1_048_576.0),
+            ));
+        }
+        rows.extend(
+            beside
+                .notes
+                .iter()
+                .map(|(name, value)| (*name, value.clone())),
+        );
+        let mut table = format!(
+            "{} {} · {} · steal {}\n",
+            self.workload,
+            self.input,
+            counted(self.workers, "worker"),
+            self.policy
+        );
+        for (name, value) in rows {
+            let _ = writeln!(table, "  {name:<12}{value}");
+        }
+        if let Some(profile) = &self.profile {
+            table.push_str("\nOne run more, with statistics on\n");
+            table.push_str(&profile.chart());
+        }
+        table
+    }
+}
+
+/// `1 worker`, `2 workers`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A time with three or four digits and the unit that fits.
+pub(crate) fn seconds(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s < 1e-6 => (s * 1e9, "ns"),
+        s if s < 1e-3 => (s * 1e6, "µs"),
+        s if s < 1.0 => (s * 1e3, "ms"),
+        s => (s, "s"),
+    };
+    let digits = if value < 10.0 { 2 } else { 1 };
+    format!("{value:.digits$} {unit}")
+}
+
+/// `roving list`.
+pub(crate) fn print_list() {
+    print!("{}", list());
+}
+
+fn list() -> String {
+    let mut list = String::new();
+    for kind in CATALOGUE {
+        let _ = writeln!(list, "{}: {}", kind.name, kind.about);
+        for (place, (name, about)) in kind.inputs.iter().enumerate() {
+            let default = if place == 0 { " (default)" } else { "" };
+            let _ = writeln!(list, "  {name:<10} {about}{default}");
+        }
+        let _ = writeln!(list, "  or parameters: {}\n", kind.params);
+    }
+    list.push_str("roving run <workload> --input <name or parameters>\n");
+    list
+}

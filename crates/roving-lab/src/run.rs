@@ -1,0 +1,281 @@
+//! `roving run`: one workload on Roving, beside serial runs of the same code.
+
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use roving::{Amount, Pool};
+
+use crate::cli::RunArgs;
+use crate::fork_join::Roving;
+use crate::input::{BadInput, Failure, number_in};
+use crate::measure::{self, Times};
+use crate::memory;
+use crate::report::{Beside, Profile, Report, Seconds};
+use crate::workloads::{Answer, Evidence, Job};
+
+/// The most workers that `--workers` takes.
+const WORKERS_MAX: u64 = 1024;
+/// The most repetitions that `--repeat` takes.
+const REPEAT_MAX: u64 = 100_000;
+
+/// How a job is run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// Workers of the pool.
+    pub(crate) workers: usize,
+    /// What a thief takes.
+    pub(crate) steal: Amount,
+    /// Timed runs.
+    pub(crate) repeat: usize,
+    /// One run more with statistics on.
+    pub(crate) profile: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            workers: cores(),
+            steal: Amount::One,
+            repeat: 5,
+            profile: false,
+        }
+    }
+}
+
+/// How many cores this process may use.
+pub(crate) fn cores() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
+/// Reads `--workers`.
+pub(crate) fn parse_workers(text: &str) -> Result<usize, BadInput> {
+    let remedy = format!("leave it out for one a core, here {}", cores());
+    Ok(number_in("--workers", text, 1..=WORKERS_MAX, &remedy)? as usize)
+}
+
+/// Reads `--repeat`.
+pub(crate) fn parse_repeat(text: &str) -> Result<usize, BadInput> {
+    Ok(number_in("--repeat", text, 1..=REPEAT_MAX, "leave it out for 5")? as usize)
+}
+
+/// Reads `--steal`.
+pub(crate) fn parse_steal(text: &str) -> Result<Amount, BadInput> {
+    let allowed = "one, fixed:D with D of 1 or more, or half";
+    text.parse()
+        .map_err(|_| BadInput::new("--steal", text, allowed, "leave it out for one"))
+}
+
+impl Settings {
+    fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
+        let plain = Settings::default();
+        Ok(Settings {
+            workers: args
+                .workers
+                .as_deref()
+                .map_or(Ok(plain.workers), parse_workers)?,
+            steal: args.steal.as_deref().map_or(Ok(plain.steal), parse_steal)?,
+            repeat: args
+                .repeat
+                .as_deref()
+                .map_or(Ok(plain.repeat), parse_repeat)?,
+            profile: args.profile,
+        })
+    }
+
+    /// A pool for `job`. Statistics cost time, so only the profiled run has them.
+    pub(crate) fn pool(&self, job: &Job, profile: bool) -> Result<Pool, Failure> {
+        Pool::builder()
+            .workers(self.workers)
+            .steal(self.steal)
+            .stack_size(job.stack_bytes())
+            .profile(profile)
+            .build()
+            .map_err(|error| {
+                let mebibytes = job.stack_bytes() >> 20;
+                let pool = format!("{} workers with stacks of {mebibytes} MiB", self.workers);
+                Failure::Run(format!("no pool of {pool}: {error}; take fewer workers"))
+            })
+    }
+}
+
+/// `roving` without words.
+pub(crate) fn first_words() -> Result<(), Failure> {
+    let settings = Settings {
+        profile: true,
+        ..Settings::default()
+    };
+    let mut job = Job::parse("uts", Some("T3"))?;
+    run_job(&mut job, &settings)?.print_table();
+    Ok(())
+}
+
+/// `roving run`.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let settings = Settings::parse(args)?;
+    let mut job = Job::parse(&args.workload, args.input.as_deref())?;
+    let report = run_job(&mut job, &settings)?;
+    match &args.json {
+        Some(path) if path.as_os_str() == "-" => println!("{}", report.json()),
+        Some(path) => {
+            report.print_table();
+            std::fs::write(path, report.json() + "\n").map_err(|error| {
+                BadInput::new(
+                    "--json",
+                    path.display(),
+                    "a file that can be written",
+                    error,
+                )
+            })?;
+        }
+        None => report.print_table(),
+    }
+    Ok(())
+}
+
+/// Runs and verifies `job` as `settings` say.
+pub(crate) fn run_job(job: &mut Job, settings: &Settings) -> Result<Report, Failure> {
+    let mut progress = Progress::new(job, 2 * settings.repeat + 2);
+    let (spawns, reference) = measure::rehearse(job)?;
+    check(job, reference, reference)?;
+    progress.step();
+    let runs = measured_runs(job, settings, reference, &mut progress)?;
+    let profile = settings
+        .profile
+        .then(|| profiled_run(job, settings))
+        .transpose()?;
+    let (seconds, serial_seconds) = (runs.times.median(), runs.serial_times.median());
+    let items = job.items(&reference);
+    let carried = settings.workers.min(cores()) as f64;
+    Ok(Report {
+        workload: job.kind().name,
+        input: job.input(),
+        workers: settings.workers,
+        policy: settings.steal.to_string(),
+        verified: runs.evidence.word(),
+        seconds: Seconds {
+            median: seconds,
+            min: runs.times.min(),
+        },
+        serial_seconds,
+        speedup: serial_seconds / seconds,
+        items,
+        items_per_s: items as f64 / seconds,
+        spawns,
+        overhead_ns_per_spawn: (spawns > 0)
+            .then(|| (seconds * carried - serial_seconds) * 1e9 / spawns as f64),
+        profile,
+        beside: Beside {
+            kind: job.kind(),
+            evidence: runs.evidence,
+            answer: reference,
+            repeat: settings.repeat,
+            cold_seconds: runs.cold_seconds,
+            memory_bytes: runs.memory_bytes,
+            notes: job.notes(),
+        },
+    })
+}
+
+/// What the timed runs of one job gave.
+struct Runs {
+    times: Times,
+    serial_times: Times,
+    evidence: Evidence,
+    cold_seconds: Option<f64>,
+    memory_bytes: Option<u64>,
+}
+
+/// One untimed-for-the-median cold run in a new pool, if there is more than one run; then serial
+/// and parallel runs in turn.
+fn measured_runs(
+    job: &mut Job,
+    settings: &Settings,
+    reference: Answer,
+    progress: &mut Progress,
+) -> Result<Runs, Failure> {
+    let pool = settings.pool(job, false)?;
+    let mut evidence = check(job, reference, reference)?;
+    job.prepare();
+    let base = memory::restart_peak();
+    let mut cold_seconds = None;
+    if settings.repeat > 1 {
+        let (time, answer) = measure::parallel(job, &pool);
+        evidence = check(job, answer, reference)?;
+        cold_seconds = Some(time.as_secs_f64());
+    }
+    let (mut times, mut serial_times) = (Times::default(), Times::default());
+    for _ in 0..settings.repeat {
+        let (time, answer) = measure::serial(job)?;
+        check(job, answer, reference)?;
+        serial_times.push(time);
+        progress.step();
+        let (time, answer) = measure::parallel(job, &pool);
+        evidence = check(job, answer, reference)?;
+        times.push(time);
+        progress.step();
+    }
+    let peak = memory::peak_bytes();
+    let memory_bytes = peak.zip(base).map(|(peak, base)| peak.saturating_sub(base));
+    Ok(Runs {
+        times,
+        serial_times,
+        evidence,
+        cold_seconds,
+        memory_bytes,
+    })
+}
+
+fn check(job: &Job, found: Answer, reference: Answer) -> Result<Evidence, Failure> {
+    job.verify(found, reference).map_err(Failure::Run)
+}
+
+/// One run with statistics on, after one to warm up.
+fn profiled_run(job: &mut Job, settings: &Settings) -> Result<Profile, Failure> {
+    let pool = settings.pool(job, true)?;
+    measure::parallel(job, &pool);
+    job.prepare();
+    pool.reset_profile();
+    pool.install(|| job.run(&mut Roving));
+    let profile = pool.profile();
+    Ok(Profile::from(&profile))
+}
+
+/// A bar over the runs: on a terminal only, and only once the work has taken a second.
+struct Progress {
+    bar: ProgressBar,
+    start: Instant,
+    runs: u64,
+}
+
+/// How long nothing is shown; also how often the bar is drawn while one run goes on.
+const QUIET: Duration = Duration::from_secs(1);
+
+impl Progress {
+    fn new(job: &Job, runs: usize) -> Self {
+        let bar =
+            ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr_with_hz(4));
+        let style = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len} runs, {elapsed}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(format!("{} {}", job.kind().name, job.input()));
+        bar.enable_steady_tick(QUIET);
+        Progress {
+            bar,
+            start: Instant::now(),
+            runs: 0,
+        }
+    }
+
+    fn step(&mut self) {
+        self.runs += 1;
+        if self.start.elapsed() > QUIET {
+            self.bar.set_position(self.runs);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,139 @@
+//! `fib`: the n-th Fibonacci number by two recursive calls, without a cut-off. Nothing but calls,
+//! so it shows what a `join` costs.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use super::{Answer, Evidence, Workload};
+use crate::fork_join::{ForkJoin, Serial, SerialCalls};
+use crate::input::{BadInput, number_in};
+use crate::measure::Times;
+use crate::report::seconds;
+
+/// fib(n).
+#[derive(Debug)]
+pub(crate) struct Fib {
+    n: u32,
+    value: u64,
+}
+
+/// `fib(n)`, each call a join, down to n < 2.
+pub(crate) fn fib<C: ForkJoin>(cx: &mut C, n: u32) -> u64 {
+    if n < 2 {
+        return u64::from(n);
+    }
+    let (a, b) = cx.join(|cx| fib(cx, n - 1), |cx| fib(cx, n - 2));
+    a + b
+}
+
+/// The same number by n additions.
+fn by_addition(n: u32) -> u64 {
+    (0..n)
+        .fold((0u64, 1u64), |(a, b), _| (b, a.wrapping_add(b)))
+        .0
+}
+
+impl Fib {
+    /// LLVM's own form of the recursion: it turns one of the two calls into a loop. Beside the
+    /// serial baseline, which makes both calls.
+    fn run_looped(&mut self) {
+        self.value = fib(&mut Serial, black_box(self.n));
+    }
+}
+
+impl Workload for Fib {
+    const NAME: &'static str = "fib";
+    const ABOUT: &'static str = "Fibonacci number by two recursive calls, no cut-off";
+    const INPUTS: &'static [(&'static str, &'static str)] = &[
+        ("40", "165,580,140 joins"),
+        ("35", "14,930,351 joins"),
+        ("25", "121,392 joins"),
+    ];
+    const PARAMS: &'static str = "n, from 0 to 60";
+    const ITEMS: &'static str = "calls";
+    const FIGURES: &'static [&'static str] = &["value"];
+    const SERIAL: &'static str = "the same code with plain calls, both really made";
+
+    fn parse(input: &str) -> Result<Self, BadInput> {
+        let remedy = "90 days of work lie above; take fib 40";
+        let n = number_in("fib input", input, 0..=60, remedy)? as u32;
+        Ok(Fib { n, value: 0 })
+    }
+
+    fn input(&self) -> String {
+        self.n.to_string()
+    }
+
+    #[inline(never)]
+    fn run<C: ForkJoin>(&mut self, cx: &mut C) {
+        self.value = fib(cx, black_box(self.n));
+    }
+
+    fn run_serial(&mut self) {
+        self.run(&mut SerialCalls);
+    }
+
+    fn answer(&self) -> Answer {
+        Answer([self.value, 0, 0])
+    }
+
+    fn expected(&self) -> Option<(Answer, Evidence)> {
+        Some((Answer([by_addition(self.n), 0, 0]), Evidence::Definition))
+    }
+
+    fn notes(&mut self) -> Vec<(&'static str, String)> {
+        let mut times = Times::default();
+        for _ in 0..3 {
+            let start = Instant::now();
+            self.run_looped();
+            times.push(start.elapsed());
+        }
+        let time = seconds(times.median());
+        vec![(
+            "looped serial",
+            format!("{time} in LLVM's own form, one call made a loop"),
+        )]
+    }
+
+    fn items(&self, _: &Answer) -> u64 {
+        // One call for fib(0) and fib(1); else one more than its two calls make together.
+        2 * by_addition(self.n + 1) - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork_join::Counting;
+
+    #[test]
+    fn values_and_joins() {
+        for (n, value) in [(0, 0), (1, 1), (2, 1), (10, 55), (20, 6765)] {
+            let mut work = Fib::parse(&n.to_string()).unwrap();
+            let mut cx = Counting::default();
+            work.run(&mut cx);
+            assert_eq!(work.answer(), Answer([value, 0, 0]));
+            assert_eq!(work.expected(), Some((work.answer(), Evidence::Definition)));
+            assert_eq!(
+                2 * cx.spawns + 1,
+                work.items(&work.answer()),
+                "calls of fib({n})"
+            );
+            work.run_serial();
+            assert_eq!(work.answer().0[0], value);
+            work.run_looped();
+            assert_eq!(work.answer().0[0], value);
+        }
+    }
+
+    #[test]
+    fn inputs_out_of_range_are_named() {
+        for bad in ["61", "-1", "x", ""] {
+            let error = Fib::parse(bad).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("`{bad}`")) && error.contains("from 0 to 60"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The programs that are run: each is written once, generic over [`ForkJoin`], and checks its
+//! own answer.
+
+mod fib;
+
+use crate::fork_join::ForkJoin;
+use crate::input::BadInput;
+
+/// The native stack of a thread that runs a workload which says nothing else.
+pub(crate) const PLAIN_STACK_BYTES: usize = 16 << 20;
+
+/// What a run found: up to three figures, named by [`Workload::figures`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answer(pub(crate) [u64; 3]);
+
+/// What an answer was held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// A figure that others published.
+    Published,
+    /// What the result must be by its definition, as for a sorted array.
+    Definition,
+    /// A serial run of the same code.
+    Serial,
+}
+
+impl Evidence {
+    /// The word in tables and in JSON.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Evidence::Published => "published",
+            Evidence::Definition => "definition",
+            Evidence::Serial => "serial",
+        }
+    }
+
+    /// The same, for people.
+    pub(crate) fn sentence(self) -> &'static str {
+        match self {
+            Evidence::Published => "equal to the published figures",
+            Evidence::Definition => "as the definition of the result demands",
+            Evidence::Serial => "equal to a serial run",
+        }
+    }
+}
+
+/// One program with its parameters.
+///
+/// A run is `prepare` (not timed), `run` (timed), `answer` (not timed).
+pub(crate) trait Workload: Send + Sized {
+    /// The word on the command line.
+    const NAME: &'static str;
+    /// One line for `roving list`.
+    const ABOUT: &'static str;
+    /// Named inputs: name, and what it stands for. The first is the default.
+    const INPUTS: &'static [(&'static str, &'static str)];
+    /// How parameters are written, when no named input fits.
+    const PARAMS: &'static str;
+    /// What an item is, in the plural: `nodes`.
+    const ITEMS: &'static str;
+    /// The names of the figures of an answer; as many as it has.
+    const FIGURES: &'static [&'static str];
+    /// What the serial time is measured on.
+    const SERIAL: &'static str = "the same code with plain calls";
+
+    /// Reads a named input or parameters.
+    fn parse(input: &str) -> Result<Self, BadInput>;
+    /// The input in the shortest words that `parse` reads.
+    fn input(&self) -> String;
+    /// The native stack that one thread may need.
+    fn stack_bytes(&self) -> usize {
+        PLAIN_STACK_BYTES
+    }
+    /// Makes ready for a run.
+    fn prepare(&mut self) {}
+    /// The run.
+    fn run<C: ForkJoin>(&mut self, cx: &mut C);
+    /// The run that all speed-ups divide by.
+    fn run_serial(&mut self);
+    /// What the last run found.
+    fn answer(&self) -> Answer;
+    /// What it must have found, where that is known without a run, and how.
+    fn expected(&self) -> Option<(Answer, Evidence)> {
+        None
+    }
+    /// What else is worth a line in the table: name and value. May run something.
+    fn notes(&mut self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+    /// How many items an answer stands for.
+    fn items(&self, answer: &Answer) -> u64;
+}
+
+/// Declares [`Job`] with one variant a workload, and passes every call on.
+macro_rules! jobs {
+    ($($variant:ident($workload:ty)),+ $(,)?) => {
+        /// Any workload with its parameters.
+        #[derive(Debug)]
+        pub(crate) enum Job {
+            $(#[doc = stringify!($workload)] $variant($workload),)+
+        }
+
+        impl Job {
+            /// The workload `name` on `input`, or on its default input.
+            pub(crate) fn parse(name: &str, input: Option<&str>) -> Result<Job, BadInput> {
+                $(if name == <$workload>::NAME {
+                    let input = input.unwrap_or(<$workload>::INPUTS[0].0);
+                    return Ok(Job::$variant(<$workload>::parse(input)?));
+                })+
+                let names = CATALOGUE.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+                let allowed = format!("one of {names}");
+                Err(BadInput::new("workload", name, allowed, "`roving list` shows them with their inputs"))
+            }
+
+            /// What there is to know about this kind of workload.
+            pub(crate) fn kind(&self) -> &'static Kind {
+                let name = match self { $(Job::$variant(_) => <$workload>::NAME,)+ };
+                CATALOGUE.iter().find(|kind| kind.name == name).expect("every job has its kind")
+            }
+
+            /// See [`Workload::input`].
+            pub(crate) fn input(&self) -> String {
+                match self { $(Job::$variant(work) => work.input(),)+ }
+            }
+
+            /// See [`Workload::stack_bytes`].
+            pub(crate) fn stack_bytes(&self) -> usize {
+                match self { $(Job::$variant(work) => work.stack_bytes(),)+ }
+            }
+
+            /// See [`Workload::prepare`].
+            pub(crate) fn prepare(&mut self) {
+                match self { $(Job::$variant(work) => work.prepare(),)+ }
+            }
+
+            /// See [`Workload::run`].
+            pub(crate) fn run<C: ForkJoin>(&mut self, cx: &mut C) {
+                match self { $(Job::$variant(work) => work.run(cx),)+ }
+            }
+
+            /// See [`Workload::run_serial`].
+            pub(crate) fn run_serial(&mut self) {
+                match self { $(Job::$variant(work) => work.run_serial(),)+ }
+            }
+
+            /// See [`Workload::answer`].
+            pub(crate) fn answer(&self) -> Answer {
+                match self { $(Job::$variant(work) => work.answer(),)+ }
+            }
+
+            /// See [`Workload::expected`].
+            pub(crate) fn expected(&self) -> Option<(Answer, Evidence)> {
+                match self { $(Job::$variant(work) => work.expected(),)+ }
+            }
+
+            /// See [`Workload::notes`].
+            pub(crate) fn notes(&mut self) -> Vec<(&'static str, String)> {
+                match self { $(Job::$variant(work) => work.notes(),)+ }
+            }
+
+            /// See [`Workload::items`].
+            pub(crate) fn items(&self, answer: &Answer) -> u64 {
+                match self { $(Job::$variant(work) => work.items(answer),)+ }
+            }
+        }
+
+        /// All kinds of workload, in the order of `roving list`.
+        pub(crate) const CATALOGUE: &[Kind] = &[$(Kind {
+            name: <$workload>::NAME,
+            about: <$workload>::ABOUT,
+            inputs: <$workload>::INPUTS,
+            params: <$workload>::PARAMS,
+            items: <$workload>::ITEMS,
+            figures: <$workload>::FIGURES,
+            serial: <$workload>::SERIAL,
+        },)+];
+    };
+}
+
+/// What is the same for all jobs of one workload: its constants, as a value.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// See [`Workload::NAME`].
+    pub(crate) name: &'static str,
+    /// See [`Workload::ABOUT`].
+    pub(crate) about: &'static str,
+    /// See [`Workload::INPUTS`].
+    pub(crate) inputs: &'static [(&'static str, &'static str)],
+    /// See [`Workload::PARAMS`].
+    pub(crate) params: &'static str,
+    /// See [`Workload::ITEMS`].
+    pub(crate) items: &'static str,
+    /// See [`Workload::FIGURES`].
+    pub(crate) figures: &'static [&'static str],
+    /// See [`Workload::SERIAL`].
+    pub(crate) serial: &'static str,
+}
+
+jobs! {
+    Fib(fib::Fib),
+}
+
+impl Job {
+    /// Holds `found` against what is known, else against `serial`; says what it was held against.
+    pub(crate) fn verify(&self, found: Answer, serial: Answer) -> Result<Evidence, String> {
+        let (want, evidence) = self.expected().unwrap_or((serial, Evidence::Serial));
+        if found == want {
+            return Ok(evidence);
+        }
+        let kind = self.kind();
+        let figures = |answer: &Answer| {
+            let named = kind.figures.iter().zip(answer.0);
+            named
+                .map(|(name, figure)| format!("{name} {figure}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        Err(format!(
+            "{} {} found {}, but {} are {}",
+            kind.name,
+            self.input(),
+            figures(&found),
+            match evidence {
+                Evidence::Published => "the published figures",
+                Evidence::Definition => "the figures by definition",
+                Evidence::Serial => "the figures of the serial run",
+            },
+            figures(&want),
+        ))
+    }
+}
+
+/// Reads `key=value,key=value`; a bare word is the value of `first`. Unknown keys are errors.
+pub(crate) fn parse_params<'a>(
+    workload: &str,
+    keys: &[&'static str],
+    input: &'a str,
+) -> Result<Vec<(&'static str, &'a str)>, BadInput> {
+    let known = || format!("parameters among {}", keys.join(", "));
+    let remedy = format!("`roving list` shows the inputs of {workload}");
+    let mut params: Vec<(&'static str, &str)> = Vec::new();
+    for (place, part) in input.split(',').map(str::trim).enumerate() {
+        let (key, value) = match part.split_once('=') {
+            Some((key, value)) => (key.trim(), value.trim()),
+            None if place == 0 => (keys[0], part),
+            None => {
+                return Err(BadInput::new(
+                    format!("{workload} input"),
+                    input,
+                    known(),
+                    remedy,
+                ));
+            }
+        };
+        let Some(key) = keys.iter().find(|known| **known == key) else {
+            return Err(BadInput::new(
+                format!("{workload} parameter"),
+                key,
+                known(),
+                remedy,
+            ));
+        };
+        if params.iter().any(|(seen, _)| seen == key) {
+            let subject = format!("{workload} parameter");
+            return Err(BadInput::new(
+                subject,
+                key,
+                "each parameter once",
+                "remove one",
+            ));
+        }
+        params.push((key, value));
+    }
+    Ok(params)
+}
