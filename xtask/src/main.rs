@@ -1,2 +1,107 @@
-//! Checks and chores as verbs.
-fn main() {}
+//! `cargo xtask <verb>`: every check and chore of this repository as a verb.
+//!
+//! `test` is the command of the README. The verbs and their rules stand in CONTRIBUTING.md.
+#![forbid(unsafe_code)]
+
+mod cargo_test;
+mod checks;
+mod docs;
+mod loom;
+mod mutants;
+mod nightly;
+mod report;
+mod setup;
+mod tidy;
+mod tool;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::report::Report;
+use crate::workspace::Workspace;
+
+/// What goes wrong in a chore is one line for a person.
+type Result<T> = std::result::Result<T, String>;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Checks and chores of the Roving repository"
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Every check that CI requires, and one line with the counts
+    Test {
+        /// Install nothing; skip what is missing and say so
+        #[arg(long)]
+        no_install: bool,
+    },
+    /// `test` in a clean environment: no standard input, no colours
+    Ci {
+        /// Install nothing; skip what is missing and say so
+        #[arg(long)]
+        no_install: bool,
+    },
+    /// The style rules of CONTRIBUTING.md
+    Tidy,
+    /// Compile and run every code block of README.md, docs/ and the crates' pages
+    Docs,
+    /// The model-checked tests, and the canary that must fail
+    Loom,
+    /// Weaken one ordering at a time; the named loom test must fail
+    Mutants,
+    /// ThreadSanitizer on crates/roving (nightly with rust-src)
+    Tsan,
+    /// Miri with tree borrows on crates/roving (nightly with miri)
+    Miri {
+        /// Only tests whose name holds this text
+        #[arg(default_value = "miri_")]
+        filter: String,
+    },
+    /// All benchmarks of the lab; writes docs/results
+    Bench {
+        /// Handed to `roving bench`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let verb = Cli::parse().verb;
+    match Workspace::find().and_then(|workspace| act(&workspace, verb)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Does what the verb says; `false` means that a check failed.
+fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
+    let mut report = Report::new();
+    match verb {
+        Verb::Test { no_install } => checks::all(workspace, &mut report, no_install),
+        Verb::Ci { no_install } => return checks::clean(workspace, no_install),
+        Verb::Tidy => report.step("tidy", |step| tidy::check(workspace, step)),
+        Verb::Docs => report.step("docs", |step| docs::check(workspace, step)),
+        Verb::Loom => report.step("loom", |step| loom::check(workspace, step)),
+        Verb::Mutants => report.step("mutants", |step| mutants::check(workspace, step)),
+        Verb::Tsan => report.step("tsan", |step| nightly::tsan(workspace, step)),
+        Verb::Miri { filter } => {
+            report.step("miri", |step| nightly::miri(workspace, step, &filter));
+        }
+        Verb::Bench { words } => {
+            report.step("bench", |step| checks::bench(workspace, step, &words))
+        }
+    }
+    Ok(report.finish())
+}

@@ -1,0 +1,187 @@
+//! The checks of `cargo xtask test`, in order, and those too small for a file of their own.
+
+use std::process::Command;
+
+use crate::cargo_test::{Tally, is_warning};
+use crate::report::{Report, Step};
+use crate::workspace::Workspace;
+use crate::{Result, docs, loom, mutants, setup, tidy, tool};
+
+/// Everything that CI requires.
+pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) {
+    report.step("setup", |step| setup::prepare(workspace, step, no_install));
+    report.step("fmt", |step| {
+        plain(workspace, step, &["fmt", "--all", "--check"])
+    });
+    report.step("tidy", |step| tidy::check(workspace, step));
+    report.step("clippy", |step| {
+        let words = [
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--",
+            "-D",
+            "warnings",
+        ];
+        plain(workspace, step, &words)
+    });
+    report.step("test", |step| {
+        let mut command = workspace.cargo(&["test", "--workspace", "--no-fail-fast"]);
+        let seen = tool::watch(&mut command)?;
+        Tally::read(&seen.lines).judge(&seen, step);
+        Ok(())
+    });
+    report.step("rustdoc", |step| rustdoc(workspace, step));
+    report.step("docs", |step| docs::check(workspace, step));
+    report.step("loom", |step| loom::check(workspace, step));
+    report.step("mutants", |step| mutants::check(workspace, step));
+    report.step("deny", |step| deny(workspace, step));
+    for triple in ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"] {
+        report.step(triple_name(triple), |step| {
+            cross(workspace, step, triple, no_install)
+        });
+    }
+    report.step("msrv", |step| msrv(workspace, step));
+}
+
+/// `test` as CI calls it: a new process without standard input, colours or prompts.
+pub(crate) fn clean(workspace: &Workspace, no_install: bool) -> Result<bool> {
+    let mut command = workspace.cargo(&["xtask", "test"]);
+    if no_install {
+        command.arg("--no-install");
+    }
+    command
+        .env("CI", "true")
+        .env("CARGO_TERM_COLOR", "never")
+        .env_remove("RUSTFLAGS");
+    Ok(tool::watch(&mut command)?.ok)
+}
+
+/// One cargo command that must succeed without a warning.
+fn plain(workspace: &Workspace, step: &mut Step, words: &[&str]) -> Result<()> {
+    judge(&tool::watch(&mut workspace.cargo(words))?, step);
+    Ok(())
+}
+
+fn judge(seen: &tool::Seen, step: &mut Step) {
+    if let Some(line) = seen.lines.iter().find(|line| is_warning(line)) {
+        step.fail(line.clone());
+    }
+    if !seen.ok {
+        let error = seen.lines.iter().find(|line| line.starts_with("error"));
+        step.fail(
+            error
+                .cloned()
+                .unwrap_or_else(|| "ended with an error".into()),
+        );
+    }
+}
+
+fn rustdoc(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let mut command = workspace.cargo(&[
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+    ]);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    judge(&tool::watch(&mut command)?, step);
+    Ok(())
+}
+
+fn deny(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    if !tool::works("cargo-deny", &["--version"]) {
+        step.skip(
+            "cargo-deny is not installed, and to install it takes minutes: cargo install --locked cargo-deny",
+        );
+        return Ok(());
+    }
+    let mut command = workspace.cargo(&["deny", "check", "licenses", "bans", "sources"]);
+    let seen = tool::watch(&mut command)?;
+    if !seen.ok {
+        step.fail("cargo deny found something");
+    }
+    Ok(())
+}
+
+fn triple_name(triple: &'static str) -> &'static str {
+    if triple.contains("windows") {
+        "windows"
+    } else {
+        "macos"
+    }
+}
+
+/// Everything compiles for another system, where its `rust-std` is here or can be had.
+fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool) -> Result<()> {
+    if !has_target(triple)? && !no_install && tool::works("rustup", &["--version"]) {
+        let _ = tool::watch(Command::new("rustup").args(["target", "add", triple]));
+    }
+    if !has_target(triple)? {
+        step.skip(format!(
+            "rust-std for {triple} is not here: rustup target add {triple}"
+        ));
+        return Ok(());
+    }
+    plain(
+        workspace,
+        step,
+        &["check", "--workspace", "--all-targets", "--target", triple],
+    )
+}
+
+fn has_target(triple: &str) -> Result<bool> {
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let words = ["--print", "target-libdir", "--target", triple];
+    let dir = tool::output(Command::new(rustc).args(words))?;
+    Ok(std::path::Path::new(dir.trim()).is_dir())
+}
+
+/// The oldest Rust that the manifests promise, where that toolchain is installed.
+fn msrv(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let manifest = std::fs::read_to_string(workspace.root.join("Cargo.toml"))
+        .map_err(|error| format!("Cargo.toml: {error}"))?;
+    let version = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("rust-version = "))
+        .map(|value| value.trim_matches('"').to_owned())
+        .ok_or("Cargo.toml names no rust-version")?;
+    let toolchains = Command::new("rustup").args(["toolchain", "list"]).output();
+    let listed = toolchains.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
+    if !listed
+        .unwrap_or_default()
+        .lines()
+        .any(|line| line.starts_with(&version))
+    {
+        step.skip(format!(
+            "Rust {version} is not here: rustup toolchain install {version}"
+        ));
+        return Ok(());
+    }
+    let mut command = Command::new("rustup");
+    command.args([
+        "run",
+        &version,
+        "cargo",
+        "check",
+        "--workspace",
+        "--lib",
+        "--bins",
+    ]);
+    command
+        .current_dir(&workspace.root)
+        .env("CARGO_TARGET_DIR", workspace.target.join("msrv"));
+    judge(&tool::watch(&mut command)?, step);
+    Ok(())
+}
+
+/// The lab's benchmarks, in a release build.
+pub(crate) fn bench(workspace: &Workspace, step: &mut Step, words: &[String]) -> Result<()> {
+    let mut command = workspace.cargo(&["run", "--release", "--", "bench"]);
+    command.args(words);
+    if !tool::watch(&mut command)?.ok {
+        step.fail("`roving bench` failed");
+    }
+    Ok(())
+}

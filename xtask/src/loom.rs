@@ -1,0 +1,112 @@
+//! The model-checked tests of `crates/roving`, and the canary that shows that the model checker is on.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::cargo_test::{Tally, is_warning};
+use crate::report::Step;
+use crate::workspace::Workspace;
+use crate::{Result, tool};
+
+/// Test names with this in them are loom tests.
+pub(crate) const PREFIX: &str = "loom_";
+/// The tests that must fail have this in their names.
+const CANARY: &str = "canary";
+
+pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let program = build(workspace, "", step)?;
+    let mut command = Command::new(&program);
+    command.arg(PREFIX).current_dir(&workspace.root);
+    let seen = tool::watch(&mut command)?;
+    Tally::read(&seen.lines).judge(&seen, step);
+    canary(workspace, step)
+}
+
+/// Builds the library's tests for loom, optimised, in a folder of their own.
+pub(crate) fn build(workspace: &Workspace, more_flags: &str, step: &mut Step) -> Result<PathBuf> {
+    let words = ["test", "-p", "roving", "--lib", "--release", "--no-run"];
+    let mut command = workspace.cargo(&words);
+    command.arg("--message-format=json-render-diagnostics");
+    command
+        .env("RUSTFLAGS", format!("--cfg loom {more_flags}").trim())
+        .env("CARGO_TARGET_DIR", workspace.target.join("loom"))
+        // Fat LTO buys nothing here; assertions are what the model checker is to reach.
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "none")
+        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+    let seen = tool::quiet(&mut command)?;
+    let mut program = None;
+    for line in &seen.lines {
+        match serde_json::from_str::<Value>(line) {
+            Ok(value) => {
+                let ours = value["target"]["name"] == "roving" && value["profile"]["test"] == true;
+                if let (true, Some(path)) = (ours, value["executable"].as_str()) {
+                    program = Some(PathBuf::from(path));
+                }
+            }
+            Err(_) => {
+                println!("{line}");
+                if is_warning(line) {
+                    step.fail(line.clone());
+                }
+            }
+        }
+    }
+    program.ok_or_else(|| "the loom tests did not compile".into())
+}
+
+/// A test with a bug that only a model checker sees: if it passes, the others prove nothing.
+fn canary(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let program = build(workspace, "--cfg roving_canary", step)?;
+    let mut command = Command::new(&program);
+    command.arg(CANARY).current_dir(&workspace.root);
+    let seen = tool::quiet(&mut command)?;
+    match verdict(&Tally::read(&seen.lines)) {
+        Ok(number) => {
+            println!("{number} canaries failed, as they must");
+            step.counts.passed += number;
+        }
+        Err(reason) => step.fail(reason),
+    }
+    Ok(())
+}
+
+/// The number of canaries, all of which failed.
+fn verdict(tally: &Tally) -> std::result::Result<u64, String> {
+    let sum = tally.sum();
+    if sum.passed > 0 {
+        Err(format!(
+            "{} canaries passed: the model checker is off",
+            sum.passed
+        ))
+    } else if sum.failed == 0 {
+        Err("there is no canary: a test with `canary` in its name, under cfg(roving_canary)".into())
+    } else {
+        Ok(sum.failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(passed: u64, failed: u64) -> Tally {
+        let line =
+            format!("test result: x. {passed} passed; {failed} failed; 0 ignored; 0 measured");
+        Tally::read(&[line])
+    }
+
+    #[test]
+    fn a_canary_must_exist_and_fail() {
+        assert_eq!(verdict(&tally(0, 2)), Ok(2));
+        assert!(verdict(&tally(0, 0)).unwrap_err().contains("no canary"));
+        assert!(
+            verdict(&tally(1, 1))
+                .unwrap_err()
+                .contains("model checker is off")
+        );
+    }
+}

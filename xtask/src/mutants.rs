@@ -1,0 +1,263 @@
+//! Weakens one ordering at a time and requires the named loom test to fail.
+//!
+//! One build serves all mutants: under `--cfg loom`, `ord("name", …)` asks the environment variable
+//! `ROVING_MUTANT` whether it is the weakened one.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::report::Step;
+use crate::tidy::Source;
+use crate::workspace::Workspace;
+use crate::{Result, loom, tidy, tool};
+
+const LIST: &str = "crates/roving/mutants.txt";
+const VARIABLE: &str = "ROVING_MUTANT";
+/// A weakened ordering that makes its test run for longer than this was not killed.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// One line of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mutant {
+    name: String,
+    test: String,
+}
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Passed,
+    Failed,
+    TooLong,
+}
+
+pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let list = std::fs::read_to_string(workspace.root.join(LIST))
+        .map_err(|error| format!("{LIST}: {error}"))?;
+    let mutants = parse(&list)?;
+    let mut used = BTreeSet::new();
+    for path in tidy::files(&workspace.root.join("crates/roving/src"), &["rs"]) {
+        let source = Source::read(&path)?;
+        used.extend(names(&source));
+    }
+    for complaint in compare(&mutants, &used) {
+        step.fail(complaint);
+    }
+    let program = loom::build(workspace, "", step)?;
+    let tests = listed(&program)?;
+    let mut baseline = BTreeSet::new();
+    println!("{:32} {:48} {:>8}", "weakened ordering", "loom test", "");
+    for mutant in &mutants {
+        let test = match resolve(&mutant.test, &tests) {
+            Ok(test) => test,
+            Err(complaint) => {
+                step.counts.failed += 1;
+                step.fail(format!("{}: {complaint}", mutant.name));
+                continue;
+            }
+        };
+        if baseline.insert(test.clone()) && run(&program, &test, None)? != End::Passed {
+            step.fail(format!("{test} does not pass with its orderings whole"));
+        }
+        let end = run(&program, &test, Some(&mutant.name))?;
+        let word = if end == End::Failed {
+            "killed"
+        } else {
+            "SURVIVED"
+        };
+        println!("{:32} {:48} {word:>8}", mutant.name, mutant.test);
+        if end == End::Failed {
+            step.counts.passed += 1;
+        } else {
+            step.counts.failed += 1;
+            step.fail(format!(
+                "{} survived {} ({end:?})",
+                mutant.name, mutant.test
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Lines `name  test`; `#` starts a comment.
+fn parse(text: &str) -> Result<Vec<Mutant>> {
+    let mut mutants: Vec<Mutant> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let words: Vec<&str> = line
+            .split('#')
+            .next()
+            .unwrap_or("")
+            .split_whitespace()
+            .collect();
+        match words[..] {
+            [] => {}
+            [name, test] => mutants.push(Mutant {
+                name: name.into(),
+                test: test.into(),
+            }),
+            _ => {
+                return Err(format!(
+                    "{LIST}:{}: expected `name  loom_test_name`",
+                    index + 1
+                ));
+            }
+        }
+    }
+    if mutants.is_empty() {
+        return Err(format!("{LIST} names no ordering"));
+    }
+    Ok(mutants)
+}
+
+/// The names in `ord("name", …)`, outside comments.
+fn names(source: &Source) -> Vec<String> {
+    let mut found = Vec::new();
+    for (code, raw) in source.code.iter().zip(&source.raw) {
+        for (at, _) in code.match_indices("ord(\"") {
+            let word = code[..at]
+                .chars()
+                .next_back()
+                .is_none_or(|c| !c.is_alphanumeric() && c != '_');
+            let rest = &raw[at + "ord(\"".len()..];
+            if let (true, Some(end)) = (word, rest.find('"')) {
+                found.push(rest[..end].to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// What stands only in the list, only in the sources, or twice.
+fn compare(mutants: &[Mutant], used: &BTreeSet<String>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for Mutant { name, test } in mutants {
+        if !seen.insert((name.clone(), test.clone())) {
+            found.push(format!("{LIST} names {name} with {test} twice"));
+        }
+        if !used.contains(name) {
+            found.push(format!(
+                "{LIST} names {name}, but no source has ord(\"{name}\", …)"
+            ));
+        }
+    }
+    for name in used {
+        if !mutants.iter().any(|mutant| &mutant.name == name) {
+            found.push(format!(
+                "ord(\"{name}\", …) is not in {LIST}: no test is known to need it"
+            ));
+        }
+    }
+    found
+}
+
+/// All tests of the program, by full name.
+fn listed(program: &Path) -> Result<Vec<String>> {
+    let text = tool::output(Command::new(program).args(["--list", "--format", "terse"]))?;
+    Ok(text
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// The one test with this name; the list may leave out the modules.
+fn resolve(name: &str, tests: &[String]) -> Result<String> {
+    let tail = format!("::{name}");
+    let mut found = tests
+        .iter()
+        .filter(|test| *test == name || test.ends_with(&tail));
+    match (found.next(), found.next()) {
+        (Some(test), None) if test.contains(loom::PREFIX) => Ok(test.clone()),
+        (Some(test), None) => Err(format!("{test} is not a loom test")),
+        (None, _) => Err(format!("there is no test {name}")),
+        (Some(one), Some(two)) => Err(format!("{name} could be {one} or {two}")),
+    }
+}
+
+fn run(program: &Path, test: &str, mutant: Option<&str>) -> Result<End> {
+    let mut command = Command::new(program);
+    command.args(["--exact", test, "--test-threads", "1"]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    match mutant {
+        Some(name) => command.env(VARIABLE, name),
+        None => command.env_remove(VARIABLE),
+    };
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    wait(&mut child, LIMIT)
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Result<End> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            return Ok(if status.success() {
+                End::Passed
+            } else {
+                End::Failed
+            });
+        }
+        if started.elapsed() > limit {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(End::TooLong);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_read_and_checked() {
+        let mutants = parse("# words\nclaim  loom_claim\n\nwake   loom_wake # why\n").unwrap();
+        assert_eq!(
+            mutants[1],
+            Mutant {
+                name: "wake".into(),
+                test: "loom_wake".into()
+            }
+        );
+        assert!(parse("# nothing\n").is_err());
+        assert!(parse("claim\n").unwrap_err().contains(":1:"));
+    }
+
+    #[test]
+    fn names_stand_in_code_only() {
+        let text =
+            "// ord(\"comment\", Release)\nx.store(1, ord(\"real\", Release));\nword(\"other\");\n";
+        assert_eq!(names(&Source::new("a.rs".into(), text)), ["real"]);
+    }
+
+    #[test]
+    fn both_sides_must_agree() {
+        let mutants = parse("a loom_a\nb loom_b\n").unwrap();
+        let used = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        assert!(compare(&mutants, &used(&["a", "b"])).is_empty());
+        assert!(compare(&mutants, &used(&["a"]))[0].contains("no source has ord(\"b\""));
+        assert!(compare(&mutants, &used(&["a", "b", "c"]))[0].contains("is not in"));
+        let twice = parse("a loom_a\na loom_a\n").unwrap();
+        assert!(compare(&twice, &used(&["a"]))[0].contains("twice"));
+    }
+
+    #[test]
+    fn a_test_name_must_mean_one_loom_test() {
+        let tests: Vec<String> = ["x::loom_a", "y::loom_b", "z::loom_b", "x::plain"]
+            .map(String::from)
+            .into();
+        assert_eq!(resolve("loom_a", &tests), Ok("x::loom_a".into()));
+        assert_eq!(resolve("y::loom_b", &tests), Ok("y::loom_b".into()));
+        for bad in ["loom_b", "loom_c", "plain"] {
+            assert!(resolve(bad, &tests).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the checks found: a table at the end, and the line with the counts.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use crate::Result;
+
+/// Tests counted by one check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: Counts) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+/// One check while it runs: its tests, and why it failed or was left out.
+#[derive(Debug, Default)]
+pub(crate) struct Step {
+    pub(crate) counts: Counts,
+    complaints: Vec<String>,
+    skips: Vec<String>,
+}
+
+impl Step {
+    /// The check fails, with this reason.
+    pub(crate) fn fail(&mut self, reason: impl Into<String>) {
+        self.complaints.push(reason.into());
+    }
+
+    /// A part of the check is left out, with this reason. It counts as one skipped test.
+    pub(crate) fn skip(&mut self, reason: impl Into<String>) {
+        self.skips.push(reason.into());
+    }
+
+    pub(crate) fn complaints(&self) -> &[String] {
+        &self.complaints
+    }
+}
+
+struct Line {
+    name: &'static str,
+    took: Duration,
+    step: Step,
+}
+
+/// All checks of one call.
+pub(crate) struct Report {
+    started: Instant,
+    lines: Vec<Line>,
+}
+
+impl Report {
+    pub(crate) fn new() -> Self {
+        Report {
+            started: Instant::now(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Runs one check. An error inside it fails this check and no other.
+    pub(crate) fn step(&mut self, name: &'static str, check: impl FnOnce(&mut Step) -> Result<()>) {
+        println!("\n== {name}");
+        let started = Instant::now();
+        let mut step = Step::default();
+        if let Err(message) = check(&mut step) {
+            step.fail(message);
+        }
+        for reason in &step.complaints {
+            println!("{name} FAILED: {reason}");
+        }
+        for reason in &step.skips {
+            println!("{name} skipped: {reason}");
+        }
+        self.lines.push(Line {
+            name,
+            took: started.elapsed(),
+            step,
+        });
+    }
+
+    /// The sum. A check that failed without a failed test counts as one failed test.
+    pub(crate) fn sum(&self) -> Counts {
+        let mut sum = Counts::default();
+        for line in &self.lines {
+            let mut counts = line.step.counts;
+            if counts.failed == 0 && !line.step.complaints.is_empty() {
+                counts.failed = 1;
+            }
+            counts.skipped += line.step.skips.len() as u64;
+            sum.add(counts);
+        }
+        sum
+    }
+
+    /// Prints the table and the counts; `true` when nothing failed.
+    pub(crate) fn finish(&self) -> bool {
+        let sum = self.sum();
+        println!("\n{}", self.table());
+        println!(
+            "{} passed, {} failed, {} skipped",
+            sum.passed, sum.failed, sum.skipped
+        );
+        sum.failed == 0
+    }
+
+    fn table(&self) -> String {
+        let mut table = String::new();
+        for Line { name, took, step } in &self.lines {
+            let verdict = match (step.complaints.is_empty(), step.skips.is_empty()) {
+                (false, _) => "FAILED",
+                (true, false) if step.counts == Counts::default() => "skipped",
+                (true, _) => "ok",
+            };
+            let seconds = took.as_secs_f64();
+            let _ = write!(table, "{verdict:8}{name:14}{seconds:7.1} s");
+            if step.counts != Counts::default() {
+                let Counts {
+                    passed,
+                    failed,
+                    skipped,
+                } = step.counts;
+                let _ = write!(
+                    table,
+                    "  {passed} passed, {failed} failed, {skipped} ignored"
+                );
+            }
+            for reason in step.complaints.iter().chain(&step.skips) {
+                let _ = write!(
+                    table,
+                    "\n{:8}  {}",
+                    "",
+                    reason.lines().next().unwrap_or_default()
+                );
+            }
+            table.push('\n');
+        }
+        let _ = write!(
+            table,
+            "{:8}{:14}{:7.1} s",
+            "",
+            "in all",
+            self.started.elapsed().as_secs_f64()
+        );
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_check_without_failed_tests_counts_as_one() {
+        let mut report = Report::new();
+        report.step("fmt", |step| {
+            step.fail("not formatted");
+            step.fail("twice");
+            Ok(())
+        });
+        report.step("broken", |_| Err("no such program".into()));
+        assert_eq!(
+            report.sum(),
+            Counts {
+                passed: 0,
+                failed: 2,
+                skipped: 0
+            }
+        );
+    }
+
+    #[test]
+    fn tests_and_skips_are_summed() {
+        let mut report = Report::new();
+        report.step("test", |step| {
+            step.counts = Counts {
+                passed: 7,
+                failed: 1,
+                skipped: 2,
+            };
+            step.fail("1 test failed");
+            Ok(())
+        });
+        report.step("deny", |step| {
+            step.skip("cargo-deny is not installed");
+            Ok(())
+        });
+        assert_eq!(
+            report.sum(),
+            Counts {
+                passed: 7,
+                failed: 1,
+                skipped: 3
+            }
+        );
+        assert!(report.table().contains("skipped deny"));
+    }
+}

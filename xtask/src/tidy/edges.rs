@@ -1,0 +1,297 @@
+//! Orderings: each atomic access says what it orders, and each edge has two ends.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{Finding, Source};
+
+/// How far above an atomic access its `// Ordering:` comment may stand.
+pub(crate) const COMMENT_LINES_MAX: usize = 10;
+
+const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
+
+/// Each access outside tests has its comment; a strong one names its edge.
+pub(crate) fn check_accesses(source: &Source) -> Vec<Finding> {
+    let tests = source.test_lines();
+    let blocks = blocks(source);
+    let mut found = Vec::new();
+    let mut import = false;
+    for (line, code) in source.code.iter().enumerate() {
+        let starts = code.trim_start();
+        import |= starts.starts_with("use ") || starts.starts_with("pub(crate) use ");
+        let named: Vec<&str> = ORDERINGS
+            .into_iter()
+            .filter(|name| has_name(code, name))
+            .collect();
+        if !import && !tests[line] && !named.is_empty() {
+            found.extend(judge(source, &blocks, line, &named));
+        }
+        import &= !code.contains(';');
+    }
+    found
+}
+
+fn judge(source: &Source, blocks: &[Block], line: usize, named: &[&str]) -> Option<Finding> {
+    let near = |block: &&Block| {
+        block.first <= line && line.saturating_sub(block.last) <= COMMENT_LINES_MAX
+    };
+    let comment = blocks
+        .iter()
+        .rev()
+        .filter(near)
+        .find(|block| block.text.contains("Ordering:"));
+    let text = match comment {
+        None => format!(
+            "{} without an `// Ordering:` comment at most {COMMENT_LINES_MAX} lines above",
+            named.join(", ")
+        ),
+        Some(block) if named != ["Relaxed"] && pairs(&block.text).is_empty() => {
+            format!(
+                "{}: its `// Ordering:` comment names no edge: `Pairs with [name]`",
+                named.join(", ")
+            )
+        }
+        Some(_) => return None,
+    };
+    Some(Finding::new(&source.path, line + 1, text))
+}
+
+/// All edges of one crate: each is declared once, and at least two comments name it.
+pub(crate) fn check_edges(sources: &[Source]) -> Vec<Finding> {
+    let mut declared: BTreeMap<String, Vec<(PathBuf, usize)>> = BTreeMap::new();
+    let mut named: BTreeMap<String, Vec<(PathBuf, usize)>> = BTreeMap::new();
+    for source in sources {
+        for block in blocks(source) {
+            let place = (source.path.clone(), block.first + 1);
+            for name in declarations(&block.text) {
+                declared.entry(name).or_default().push(place.clone());
+            }
+            for name in pairs(&block.text) {
+                named.entry(name).or_default().push(place.clone());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for (name, places) in &declared {
+        for (path, line) in &places[1..] {
+            found.push(Finding::new(
+                path,
+                *line,
+                format!("Edge [{name}] is declared twice"),
+            ));
+        }
+        let ends = named.get(name).map_or(0, Vec::len);
+        if ends < 2 {
+            let (path, line) = &places[0];
+            let text = format!(
+                "Edge [{name}] has {ends} ends; two comments must say `Pairs with [{name}]`"
+            );
+            found.push(Finding::new(path, *line, text));
+        }
+    }
+    for (name, places) in &named {
+        let known = match name
+            .strip_prefix('`')
+            .and_then(|item| item.strip_suffix('`'))
+        {
+            Some(item) => sources.iter().any(|source| defines(source, item)),
+            None => declared.contains_key(name),
+        };
+        if !known {
+            let (path, line) = &places[0];
+            let text =
+                format!("Pairs with [{name}]: no `Edge [{name}]:` and no such item in this crate");
+            found.push(Finding::new(path, *line, text));
+        }
+    }
+    found
+}
+
+/// Comment lines that follow each other, as one text.
+struct Block {
+    first: usize,
+    last: usize,
+    text: String,
+}
+
+fn blocks(source: &Source) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for (line, comment) in source.comment.iter().enumerate() {
+        let text = comment.trim();
+        if text.is_empty() {
+            continue;
+        }
+        let alone = source.code[line].trim().is_empty();
+        match blocks.last_mut() {
+            Some(block) if block.last + 1 == line && alone => {
+                block.last = line;
+                block.text.push(' ');
+                block.text.push_str(text);
+            }
+            _ => blocks.push(Block {
+                first: line,
+                last: line,
+                text: text.to_owned(),
+            }),
+        }
+    }
+    blocks
+}
+
+/// The names in `Edge [name]:`
+fn declarations(text: &str) -> Vec<String> {
+    let starts = text
+        .match_indices("Edge [")
+        .map(|(at, word)| &text[at + word.len()..]);
+    let ended = starts.filter_map(|rest| rest.split_once("]:"));
+    ended
+        .map(|(name, _)| name.to_owned())
+        .filter(|name| is_label(name))
+        .collect()
+}
+
+/// The names in `Pairs with [one] and [two]`, up to the end of the sentence.
+fn pairs(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, word) in text.match_indices("Pairs with ") {
+        let mut rest = &text[at + word.len()..];
+        while let Some(inner) = rest.strip_prefix('[') {
+            let Some((name, after)) = inner.split_once(']') else {
+                break;
+            };
+            found.push(name.to_owned());
+            let after = after.trim_start_matches([',', ' ']);
+            rest = after.strip_prefix("and ").unwrap_or(after);
+        }
+    }
+    found
+}
+
+fn is_label(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+    !name.is_empty() && name.chars().all(good)
+}
+
+fn has_name(code: &str, name: &str) -> bool {
+    code.match_indices(name).any(|(at, _)| {
+        let inside = |letter: Option<char>| letter.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !inside(code[..at].chars().next_back()) && !inside(code[at + name.len()..].chars().next())
+    })
+}
+
+/// Whether the file defines an item or a field of the last name in this path.
+fn defines(source: &Source, item: &str) -> bool {
+    let last = item
+        .rsplit("::")
+        .next()
+        .unwrap_or(item)
+        .trim_end_matches("()");
+    let kinds = [
+        "fn",
+        "struct",
+        "enum",
+        "trait",
+        "const",
+        "static",
+        "mod",
+        "type",
+        "macro_rules!",
+    ];
+    source.code.iter().any(|code| {
+        kinds.iter().any(|kind| {
+            let start = format!("{kind} {last}");
+            code.match_indices(&start)
+                .any(|(at, _)| has_name(&code[at + kind.len()..], last))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str) -> Source {
+        Source::new("a.rs".into(), text)
+    }
+
+    fn edges(text: &str) -> Vec<String> {
+        check_edges(&[source(text)])
+            .into_iter()
+            .map(|finding| finding.text)
+            .collect()
+    }
+
+    const GOOD: &str = "\
+//! Edge [claim]: the slot's contents.
+use std::sync::atomic::Ordering::{Acquire, Release};
+fn a() {
+    // Ordering: Release, for the contents.
+    // Pairs with [claim].
+    x.store(1, Release);
+    x.load(Acquire); // Ordering: Pairs with [claim].
+    // Ordering: Relaxed, a number for people.
+    y.load(Relaxed);
+}
+";
+
+    #[test]
+    fn a_file_with_its_comments_is_clean() {
+        assert!(check_accesses(&source(GOOD)).is_empty());
+        assert!(edges(GOOD).is_empty(), "{:?}", edges(GOOD));
+    }
+
+    #[test]
+    fn an_access_without_a_comment_is_found() {
+        let found = check_accesses(&source("fn a() {\n    x.load(Ordering::Relaxed);\n}\n"));
+        assert!(found[0].text.contains("without an `// Ordering:` comment") && found[0].line == 2);
+        let far = format!(
+            "// Ordering: Relaxed.\n{}x.load(Relaxed);\n",
+            "\n".repeat(10)
+        );
+        assert_eq!(check_accesses(&source(&far)).len(), 1);
+        let near = format!(
+            "// Ordering: Relaxed.\n{}x.load(Relaxed);\n",
+            "\n".repeat(9)
+        );
+        assert!(check_accesses(&source(&near)).is_empty());
+    }
+
+    #[test]
+    fn a_strong_access_must_name_its_edge() {
+        let found = check_accesses(&source(
+            "// Ordering: Acquire, of course.\nx.load(Acquire);\n",
+        ));
+        assert!(found[0].text.contains("names no edge"));
+    }
+
+    #[test]
+    fn other_orderings_and_tests_are_left_alone() {
+        assert!(check_accesses(&source("a.cmp(&b) == Ordering::Less;\n")).is_empty());
+        let test = "#[cfg(test)]\nmod tests {\n    fn a() {\n        x.load(Relaxed);\n    }\n}\n";
+        assert!(check_accesses(&source(test)).is_empty());
+    }
+
+    #[test]
+    fn an_edge_needs_a_declaration_and_two_ends() {
+        assert!(edges("// Ordering: Pairs with [nothing].\n")[0].contains("no `Edge [nothing]:`"));
+        assert!(edges("// Edge [a]: x.\n")[0].contains("0 ends"));
+        assert!(edges("// Edge [a]: x.\n\n// Pairs with [a].\n")[0].contains("1 ends"));
+        let twice =
+            "// Edge [a]: x.\n\n// Edge [a]: y.\n\n// Pairs with [a].\n\n// Pairs with [a].\n";
+        assert!(edges(twice)[0].contains("declared twice"));
+    }
+
+    #[test]
+    fn an_item_must_exist() {
+        assert!(edges("// Pairs with [`Owner::publish`].\nfn publish() {}\n").is_empty());
+        assert!(edges("// Pairs with [`Owner::publish`].\nfn publish_all() {}\n").len() == 1);
+    }
+
+    #[test]
+    fn several_edges_in_one_sentence() {
+        assert_eq!(
+            pairs("x. Pairs with [a], [b] and [c]. See [d]."),
+            ["a", "b", "c"]
+        );
+    }
+}

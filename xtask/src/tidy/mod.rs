@@ -1,0 +1,255 @@
+//! Style as numbers and as names that resolve: the rules of CONTRIBUTING.md.
+//!
+//! Each rule is a function from text to findings, with good and bad samples as its tests: a rule that
+//! cannot fail is a defect.
+
+mod crates;
+mod edges;
+mod pages;
+mod size;
+mod source;
+mod unsafety;
+mod words;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory as _;
+
+use crate::Result;
+use crate::report::Step;
+use crate::workspace::{Package, Workspace};
+
+pub(crate) use pages::fences;
+pub(crate) use source::Source;
+
+/// Files that a rule leaves out, with the reason. Printed at each run.
+const EXEMPT: [(Rule, &str, &str); 2] = [
+    (
+        Rule::Orderings,
+        "crates/roving/src/prim.rs",
+        "it is the door to the atomics, not a user of them",
+    ),
+    (
+        Rule::Words,
+        "xtask/src/tidy/words.rs",
+        "it is the list of banned words",
+    ),
+    (
+        Rule::Orderings,
+        "xtask/",
+        "it shares nothing between threads",
+    ),
+];
+
+/// The crate whose atomic accesses need their comments.
+const ORDERED: &str = "roving";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    Orderings,
+    Words,
+}
+
+/// A rule broken at a place.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    path: PathBuf,
+    line: usize,
+    pub(crate) text: String,
+}
+
+impl Finding {
+    pub(crate) fn new(path: &Path, line: usize, text: impl Into<String>) -> Self {
+        Finding {
+            path: path.to_owned(),
+            line,
+            text: text.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path.display(), self.line, self.text)
+    }
+}
+
+pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    println!(
+        "at most {} lines of code a function, {} lines a file, {} lines from an access to its comment",
+        size::FUNCTION_LINES_MAX,
+        size::FILE_LINES_MAX,
+        edges::COMMENT_LINES_MAX
+    );
+    for (rule, path, reason) in EXEMPT {
+        println!("{rule:?} leaves out {path}: {reason}");
+    }
+    let mut found = Vec::new();
+    let known = known(workspace)?;
+    let sources = sources(&workspace.root)?;
+    for source in &sources {
+        found.extend(size::check(source));
+        found.extend(pages::check_source(source, &known));
+        if !exempt(workspace, Rule::Words, &source.path) {
+            found.extend(words::check(source));
+        }
+    }
+    for package in &workspace.packages {
+        found.extend(check_package(workspace, package)?);
+    }
+    let pages = files(&workspace.root, &["md"]);
+    for path in &pages {
+        let text = read(path)?;
+        found.extend(words::check_page(path, &text));
+        found.extend(pages::check_page(path, &text, &known));
+    }
+    let path = workspace.root.join("ARCHITECTURE.md");
+    found.extend(crates::check(workspace, &path, &read(&path)?));
+    found.extend(verbs_told(workspace, &known)?);
+    for finding in &found {
+        println!(
+            "{}",
+            finding
+                .to_string()
+                .replace(&format!("{}/", workspace.root.display()), "")
+        );
+    }
+    if !found.is_empty() {
+        step.fail(format!("{} findings", found.len()));
+    }
+    println!(
+        "{} Rust files and {} pages read",
+        sources.len(),
+        pages.len()
+    );
+    Ok(())
+}
+
+/// The rules that look at a whole crate: unsafe files, orderings, edges.
+fn check_package(workspace: &Workspace, package: &Package) -> Result<Vec<Finding>> {
+    let mut found = Vec::new();
+    let sources = sources(&package.dir.join("src"))?;
+    let root = |source: &&Source| {
+        let roots = package
+            .targets
+            .iter()
+            .filter(|target| target.kind != "custom-build");
+        roots.into_iter().any(|target| target.file == source.path)
+    };
+    match sources.iter().find(root) {
+        Some(root) => found.extend(unsafety::check(root, &sources)),
+        None => return Err(format!("{} has no root file", package.name)),
+    }
+    found.extend(edges::check_edges(&sources));
+    if package.name == ORDERED {
+        for source in &sources {
+            let tests = source.path.file_stem().is_some_and(|stem| {
+                let stem = stem.to_string_lossy();
+                stem == "tests" || stem.starts_with("loom") || stem.ends_with("_tests")
+            });
+            if !tests && !exempt(workspace, Rule::Orderings, &source.path) {
+                found.extend(edges::check_accesses(source));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn exempt(workspace: &Workspace, rule: Rule, path: &Path) -> bool {
+    let short = workspace.short(path);
+    EXEMPT
+        .iter()
+        .any(|(of, start, _)| *of == rule && short.starts_with(start))
+}
+
+/// Every verb of xtask stands in CONTRIBUTING.md.
+fn verbs_told(workspace: &Workspace, known: &pages::Known) -> Result<Vec<Finding>> {
+    let path = workspace.root.join("CONTRIBUTING.md");
+    let page = read(&path)?;
+    let missing = known
+        .verbs
+        .iter()
+        .filter(|verb| !page.contains(&format!("| `cargo xtask {verb}` |")));
+    Ok(missing
+        .map(|verb| Finding::new(&path, 1, format!("the verb `{verb}` is not in the table")))
+        .collect())
+}
+
+fn known(workspace: &Workspace) -> Result<pages::Known> {
+    let mut paths = BTreeSet::new();
+    for path in files(&workspace.root, &[]) {
+        for part in path.ancestors() {
+            paths.insert(workspace.short(part));
+        }
+    }
+    let mut functions = BTreeSet::new();
+    for source in sources(&workspace.root)? {
+        for code in &source.code {
+            for (at, word) in code.match_indices("fn ") {
+                let rest = &code[at + word.len()..];
+                let name = rest
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_');
+                functions.insert(name.collect());
+            }
+        }
+    }
+    let verbs = crate::Cli::command();
+    Ok(pages::Known {
+        root: workspace.root.clone(),
+        crates: workspace
+            .packages
+            .iter()
+            .map(|package| package.name.clone())
+            .collect(),
+        paths,
+        functions,
+        verbs: verbs
+            .get_subcommands()
+            .map(|verb| verb.get_name().to_owned())
+            .collect(),
+    })
+}
+
+fn sources(folder: &Path) -> Result<Vec<Source>> {
+    files(folder, &["rs"])
+        .iter()
+        .map(|path| Source::read(path))
+        .collect()
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// All files below a folder with one of these endings (all files when none is given), sorted; not
+/// build output, not what git keeps for itself.
+pub(crate) fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if path.is_dir() {
+                if name != "target" && name != ".git" {
+                    open.push(path);
+                }
+            } else if endings.is_empty()
+                || endings.iter().any(|end| name.ends_with(&format!(".{end}")))
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}

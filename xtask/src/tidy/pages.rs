@@ -1,0 +1,368 @@
+//! Pages and documentation comments: what they name must exist, and their code must run.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::{Finding, Source};
+
+/// Everything that a page may name.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(crate) root: PathBuf,
+    pub(crate) crates: BTreeSet<String>,
+    /// Every file and folder, from the root, with `/`.
+    pub(crate) paths: BTreeSet<String>,
+    /// Every function in the Rust files.
+    pub(crate) functions: BTreeSet<String>,
+    /// Every verb of xtask.
+    pub(crate) verbs: BTreeSet<String>,
+}
+
+/// A fenced block in a page or a documentation comment.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fence {
+    /// Of its first line.
+    pub(crate) line: usize,
+    /// What stands behind the backticks.
+    pub(crate) info: String,
+    pub(crate) body: Vec<String>,
+}
+
+impl Fence {
+    /// Whether rustdoc compiles it.
+    pub(crate) fn is_rust(&self) -> bool {
+        let words = self.info.split([',', ' ']).filter(|word| !word.is_empty());
+        const RUST: [&str; 6] = [
+            "rust",
+            "should_panic",
+            "no_run",
+            "compile_fail",
+            "ignore",
+            "edition2024",
+        ];
+        words.into_iter().all(|word| RUST.contains(&word))
+    }
+}
+
+/// The fenced blocks among these numbered lines.
+pub(crate) fn fences<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Fence> {
+    let mut found: Vec<Fence> = Vec::new();
+    let mut open: Option<usize> = None;
+    for (line, text) in lines {
+        let trimmed = text.trim_start();
+        let ticks = trimmed.bytes().take_while(|byte| *byte == b'`').count();
+        match open {
+            None if ticks >= 3 => {
+                open = Some(ticks);
+                let info = trimmed[ticks..].trim().to_owned();
+                found.push(Fence {
+                    line,
+                    info,
+                    body: Vec::new(),
+                });
+            }
+            Some(opened) if ticks >= opened && trimmed[ticks..].trim().is_empty() => open = None,
+            Some(_) => {
+                if let Some(fence) = found.last_mut() {
+                    fence.body.push(text.to_owned());
+                }
+            }
+            None => {}
+        }
+    }
+    found
+}
+
+/// A Markdown page.
+pub(crate) fn check_page(path: &Path, text: &str, known: &Known) -> Vec<Finding> {
+    let fences = fences(
+        text.lines()
+            .enumerate()
+            .map(|(index, line)| (index + 1, line)),
+    );
+    let mut found = Vec::new();
+    for fence in &fences {
+        found.extend(code(path, fence, known));
+    }
+    let inside = |line: usize| {
+        fences
+            .iter()
+            .any(|fence| (fence.line..=fence.line + fence.body.len() + 1).contains(&line))
+    };
+    for (index, text) in text.lines().enumerate() {
+        let line = index + 1;
+        if inside(line) {
+            continue;
+        }
+        for span in text.split('`').skip(1).step_by(2) {
+            found.extend(span_known(path, line, span, known));
+        }
+        for link in links(text) {
+            found.extend(link_known(path, line, &link));
+        }
+        if let Some((_, names)) = text.split_once("Held by") {
+            for name in names.split('`').skip(1).step_by(2) {
+                let last = name.rsplit("::").next().unwrap_or(name);
+                if !known.functions.contains(last) && !known.paths.contains(name) {
+                    found.push(Finding::new(
+                        path,
+                        line,
+                        format!("held by `{name}`: no such test"),
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The documentation comments of a Rust file.
+pub(crate) fn check_source(source: &Source, known: &Known) -> Vec<Finding> {
+    let docs: Vec<(usize, &str)> = source
+        .raw
+        .iter()
+        .enumerate()
+        .filter_map(|(index, raw)| {
+            let text = raw.trim_start();
+            let doc = text
+                .strip_prefix("//!")
+                .or_else(|| text.strip_prefix("///"))?;
+            Some((index + 1, doc))
+        })
+        .collect();
+    let fences = fences(docs.iter().copied());
+    let mut found = Vec::new();
+    for fence in &fences {
+        if fence.info.split([',', ' ']).any(|word| word == "ignore") {
+            let text = "an `ignore` code block: nobody compiles it";
+            found.push(Finding::new(&source.path, fence.line, text));
+        }
+    }
+    for (line, text) in docs {
+        let inside = fences
+            .iter()
+            .any(|fence| (fence.line..=fence.line + fence.body.len() + 1).contains(&line));
+        if !inside {
+            for span in text.split('`').skip(1).step_by(2) {
+                found.extend(span_known(&source.path, line, span, known));
+            }
+        }
+    }
+    found
+}
+
+/// The block runs, or is in a language that is not run; a shell block calls what exists.
+fn code(path: &Path, fence: &Fence, known: &Known) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let info = fence.info.as_str();
+    let quiet = ["sh", "toml", "text", "json", "csv", "cpp", "c"];
+    if info.contains("ignore") || info.contains("no_run") {
+        let text = format!("a code block that is not run: `{info}`");
+        found.push(Finding::new(path, fence.line, text));
+    } else if !fence.is_rust() && !quiet.contains(&info) {
+        let text = format!("code block in `{info}`: say rust, or one of {quiet:?}");
+        found.push(Finding::new(path, fence.line, text));
+    }
+    for (index, line) in fence.body.iter().enumerate().filter(|_| info == "sh") {
+        let line_number = fence.line + index + 1;
+        if let Some(verb) = line.trim().strip_prefix("cargo xtask ") {
+            let verb = verb.split_whitespace().next().unwrap_or_default();
+            if !known.verbs.contains(verb) {
+                found.push(Finding::new(
+                    path,
+                    line_number,
+                    format!("xtask has no verb `{verb}`"),
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// What stands between backticks: a crate, a path, a verb, or something else.
+fn span_known(path: &Path, line: usize, span: &str, known: &Known) -> Option<Finding> {
+    if let Some(verb) = span.strip_prefix("cargo xtask ") {
+        let verb = verb.split_whitespace().next().unwrap_or_default();
+        let unknown = verb.starts_with(char::is_alphabetic) && !known.verbs.contains(verb);
+        return unknown.then(|| Finding::new(path, line, format!("xtask has no verb `{verb}`")));
+    }
+    if span.starts_with("roving-") && span.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') {
+        let unknown = !known.crates.contains(span);
+        return unknown.then(|| Finding::new(path, line, format!("there is no crate `{span}`")));
+    }
+    if !is_path(span) {
+        return None;
+    }
+    let wanted = span.trim_end_matches('/');
+    let here = path.strip_prefix(&known.root).unwrap_or(path);
+    let folders = here
+        .ancestors()
+        .skip(1)
+        .map(|folder| folder.to_string_lossy().replace('\\', "/"));
+    let exists = folders.into_iter().any(|folder| {
+        ["", "src/", "tests/"].iter().any(|middle| {
+            let start = if folder.is_empty() {
+                String::new()
+            } else {
+                format!("{folder}/")
+            };
+            known.paths.contains(&format!("{start}{middle}{wanted}"))
+        })
+    });
+    let tail = format!("/{wanted}");
+    let by_name = !wanted.contains('/') && known.paths.iter().any(|path| path.ends_with(&tail));
+    (!exists && !by_name).then(|| Finding::new(path, line, format!("there is no `{span}`")))
+}
+
+/// A relative path of a file that a repository holds, or of a folder with its `/`.
+fn is_path(span: &str) -> bool {
+    const ENDS: [&str; 9] = [
+        ".rs", ".md", ".toml", ".csv", ".svg", ".txt", ".cpp", ".json", "/",
+    ];
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let outside = ["/", "target/", "~", "."];
+    span.len() > 3
+        && span.chars().all(plain)
+        && ENDS.iter().any(|end| span.ends_with(end))
+        && !span.starts_with("..")
+        && !span.contains("//")
+        && (!outside.iter().any(|start| span.starts_with(start)) || span.starts_with(".ci/"))
+}
+
+/// The targets of `[text](target)`.
+fn links(text: &str) -> Vec<String> {
+    let starts = text
+        .match_indices("](")
+        .map(|(at, word)| &text[at + word.len()..]);
+    starts
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(link, _)| link.to_owned())
+        .collect()
+}
+
+fn link_known(path: &Path, line: usize, link: &str) -> Option<Finding> {
+    if link.contains("://") || link.starts_with("mailto:") {
+        return None;
+    }
+    let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let target = if file.is_empty() {
+        path.to_owned()
+    } else {
+        path.parent().unwrap_or(Path::new("")).join(file)
+    };
+    if !target.exists() {
+        return Some(Finding::new(
+            path,
+            line,
+            format!("the link `{link}` leads nowhere"),
+        ));
+    }
+    if anchor.is_empty() || target.extension().is_none_or(|end| end != "md") {
+        return None;
+    }
+    let page = std::fs::read_to_string(&target).unwrap_or_default();
+    let known = page
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .any(|line| slug(line) == anchor);
+    (!known).then(|| Finding::new(path, line, format!("the link `{link}` names no heading")))
+}
+
+/// The anchor that a heading gets.
+fn slug(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Known {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Known {
+            root: PathBuf::from("/w"),
+            crates: set(&["roving", "roving-lab"]),
+            paths: set(&[
+                "docs/a.md",
+                "crates/roving/src/stack/slot.rs",
+                "crates/roving/src/stack",
+                "deny.toml",
+            ]),
+            functions: set(&["contract_1"]),
+            verbs: set(&["test", "tidy"]),
+        }
+    }
+
+    fn page(text: &str) -> Vec<String> {
+        let found = check_page(Path::new("/w/docs/b.md"), text, &known());
+        found.into_iter().map(|finding| finding.text).collect()
+    }
+
+    #[test]
+    fn what_exists_may_be_named() {
+        let good = "`crates/roving/src/stack/`, `slot.rs`, `deny.toml`, `a.md`, `roving-lab`, `a/b`, \
+            `target/x.csv`, `cargo xtask tidy`, `*.rs`, `x.y()`\n\nHeld by `tests::contract_1`\n\n\
+            ```sh\ncargo xtask test --no-install\n```\n```rust\nlet a = 1;\n```\n";
+        assert!(page(good).is_empty(), "{:?}", page(good));
+    }
+
+    #[test]
+    fn what_does_not_exist_is_found() {
+        for bad in [
+            "`crates/roving/src/gone.rs`",
+            "`docs/gone/`",
+            "`gone.toml`",
+            "`roving-gone`",
+            "`cargo xtask gone`",
+            "Held by `gone`",
+            "[x](gone.md)",
+            "```sh\ncargo xtask gone\n```",
+        ] {
+            assert_eq!(page(bad).len(), 1, "{bad}");
+        }
+    }
+
+    #[test]
+    fn blocks_that_nobody_runs_are_found() {
+        for bad in ["```ignore\n```", "```rust,no_run\n```", "```console\n```"] {
+            assert_eq!(page(bad).len(), 1, "{bad}");
+        }
+        let source = Source::new(
+            "/w/a.rs".into(),
+            "/// ```ignore\n/// x\n/// ```\nfn a() {}\n",
+        );
+        assert_eq!(check_source(&source, &known()).len(), 1);
+    }
+
+    #[test]
+    fn documentation_comments_are_read() {
+        let at = PathBuf::from("/w/crates/roving/src/lib.rs");
+        let good = "//! See `stack/slot.rs`.\n// Not a page: `gone.rs`\n";
+        assert!(check_source(&Source::new(at.clone(), good), &known()).is_empty());
+        let bad = "/// See `stack/gone.rs`.\nfn a() {}\n";
+        assert_eq!(check_source(&Source::new(at, bad), &known()).len(), 1);
+    }
+
+    #[test]
+    fn fences_keep_their_lines() {
+        let text = "a\n````text\n```rust\n````\n";
+        let found = fences(text.lines().enumerate());
+        assert_eq!(
+            found,
+            [Fence {
+                line: 1,
+                info: "text".into(),
+                body: vec!["```rust".into()]
+            }]
+        );
+    }
+
+    #[test]
+    fn headings_become_anchors() {
+        assert_eq!(slug("## Waiting, and locks"), "waiting-and-locks");
+    }
+}
