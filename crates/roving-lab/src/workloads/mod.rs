@@ -2,6 +2,7 @@
 //! own answer.
 
 mod fib;
+mod uts;
 
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
@@ -198,6 +199,7 @@ pub(crate) struct Kind {
 
 jobs! {
     Fib(fib::Fib),
+    Uts(uts::Uts),
 }
 
 impl Job {

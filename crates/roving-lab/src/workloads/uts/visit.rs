@@ -1,0 +1,231 @@
+//! The search: every node once, nodes and leaves counted, the greatest height kept.
+
+use super::sha::{Hash, Place, State};
+use super::tree::Tree;
+use crate::fork_join::ForkJoin;
+
+/// Siblings that one task looks at together. More would hide work, fewer would cost joins.
+const TOGETHER: usize = 8;
+
+/// What a subtree holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// All nodes.
+    pub(crate) nodes: u64,
+    /// Nodes without children.
+    pub(crate) leaves: u64,
+    /// The greatest height of a node; the root has height 0.
+    pub(crate) depth: u32,
+}
+
+impl Found {
+    #[inline(always)]
+    fn and(self, other: Found) -> Found {
+        Found {
+            nodes: self.nodes + other.nodes,
+            leaves: self.leaves + other.leaves,
+            depth: self.depth.max(other.depth),
+        }
+    }
+}
+
+/// A node, and how many children it has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    state: State,
+    children: u32,
+}
+
+impl Place for Node {
+    #[inline(always)]
+    fn put(&mut self, state: State) {
+        self.state = state;
+    }
+}
+
+/// One search: the tree, the hash, and how deep it may recurse.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Search<'tree, H> {
+    tree: &'tree Tree,
+    hash: H,
+    /// From this height on the search keeps its own stack and makes no tasks.
+    recursion_max: u32,
+}
+
+impl<'tree, H: Hash> Search<'tree, H> {
+    /// A search of `tree` that recurses down to `recursion_max`.
+    pub(crate) fn new(tree: &'tree Tree, hash: H, recursion_max: u32) -> Self {
+        Search {
+            tree,
+            hash,
+            recursion_max,
+        }
+    }
+
+    /// The whole tree.
+    pub(crate) fn run<C: ForkJoin>(&self, cx: &mut C) -> Found {
+        let state = State::root(self.tree.params.r);
+        let root = Node {
+            state,
+            children: self.tree.children_of_root(state.rand()),
+        };
+        let below = if root.children == 0 {
+            Found {
+                nodes: 0,
+                leaves: 1,
+                depth: 0,
+            }
+        } else {
+            self.below(cx, &root, 0)
+        };
+        Found {
+            nodes: 1,
+            leaves: 0,
+            depth: 0,
+        }
+        .and(below)
+    }
+
+    /// All below `node`, which has children and is at `height`.
+    fn below<C: ForkJoin>(&self, cx: &mut C, node: &Node, height: u32) -> Found {
+        if height >= self.recursion_max {
+            return self.below_without_recursion(node, height);
+        }
+        self.siblings(cx, &node.state, (0, node.children), height + 1)
+    }
+
+    /// The children `first .. last` of `parent`, which are at `height`, and all below them.
+    fn siblings<C: ForkJoin>(
+        &self,
+        cx: &mut C,
+        parent: &State,
+        (first, last): (u32, u32),
+        height: u32,
+    ) -> Found {
+        if (last - first) as usize > TOGETHER {
+            let middle = first + (last - first).div_ceil(2).next_multiple_of(TOGETHER as u32);
+            let (one, other) = cx.join(
+                |cx| self.siblings(cx, parent, (first, middle), height),
+                |cx| self.siblings(cx, parent, (middle, last), height),
+            );
+            return one.and(other);
+        }
+        let mut nodes = [Node::default(); TOGETHER];
+        let count = (last - first) as usize;
+        let inner = self.look(parent, first, &mut nodes[..count], height);
+        let here = Found {
+            nodes: count as u64,
+            leaves: (count - inner) as u64,
+            depth: height,
+        };
+        if inner == 0 {
+            here
+        } else {
+            here.and(self.below_all(cx, &nodes[..inner], height))
+        }
+    }
+
+    /// Computes the children `first ..` of `parent`, which are at `height`, moves those that have
+    /// children themselves to the beginning, and says how many they are.
+    #[inline(always)]
+    fn look(&self, parent: &State, first: u32, nodes: &mut [Node], height: u32) -> usize {
+        for _ in 0..self.tree.params.g {
+            self.hash.children(parent, first, nodes);
+        }
+        let mut inner = 0;
+        for place in 0..nodes.len() {
+            let node = nodes[place];
+            let children = self.tree.children(height, node.state.rand());
+            nodes[inner] = Node { children, ..node };
+            // Not a branch: whether a node has children is a coin's throw.
+            inner += usize::from(children > 0);
+        }
+        inner
+    }
+
+    /// All below `nodes`, at least one, which have children and are at `height`.
+    fn below_all<C: ForkJoin>(&self, cx: &mut C, nodes: &[Node], height: u32) -> Found {
+        match nodes {
+            [] => Found::default(),
+            [node] => self.below(cx, node, height),
+            [node, others @ ..] => {
+                let (one, other) = cx.join(
+                    |cx| self.below(cx, node, height),
+                    |cx| self.below_all(cx, others, height),
+                );
+                one.and(other)
+            }
+        }
+    }
+
+    /// The same as `below`, without recursion and without tasks: for trees deeper than any stack.
+    #[cold]
+    #[inline(never)]
+    fn below_without_recursion(&self, node: &Node, height: u32) -> Found {
+        let mut found = Found::default();
+        let mut open = vec![(*node, height)];
+        while let Some((node, height)) = open.pop() {
+            let mut first = 0;
+            while first < node.children {
+                let mut nodes = [Node::default(); TOGETHER];
+                let count = (node.children - first).min(TOGETHER as u32) as usize;
+                let inner = self.look(&node.state, first, &mut nodes[..count], height + 1);
+                let leaves = (count - inner) as u64;
+                found = found.and(Found {
+                    nodes: count as u64,
+                    leaves,
+                    depth: height + 1,
+                });
+                open.extend(nodes[..inner].iter().map(|inner| (*inner, height + 1)));
+                first += count as u32;
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sha::Portable;
+    use super::super::tree::Params;
+    use super::*;
+    use crate::fork_join::{Counting, Serial};
+
+    #[test]
+    fn recursion_can_end_at_any_height() {
+        let params = super::super::parse_flags("-t0 -b100 -q0.124875 -m8 -r42").unwrap();
+        let tree = Tree::new(params);
+        for recursion_max in [0, 1, 5, 66, 67, 1000] {
+            let found = Search::new(&tree, Portable, recursion_max).run(&mut Serial);
+            assert_eq!(
+                found,
+                Found {
+                    nodes: 6797,
+                    leaves: 5959,
+                    depth: 67
+                },
+                "{recursion_max}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wide_root_is_split_by_joins() {
+        let params = Params {
+            b: 1000.0,
+            q: 0.0,
+            ..super::super::parse_flags("-t0").unwrap()
+        };
+        let mut cx = Counting::default();
+        let found = Search::new(&Tree::new(params), Portable, 10).run(&mut cx);
+        assert_eq!(
+            found,
+            Found {
+                nodes: 1001,
+                leaves: 1000,
+                depth: 1
+            }
+        );
+        assert_eq!(cx.spawns, 1000_u64.div_ceil(TOGETHER as u64) - 1);
+    }
+}
