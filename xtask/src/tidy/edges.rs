@@ -1,6 +1,6 @@
 //! Orderings: each atomic access says what it orders, and each edge has two ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::{Finding, Source};
@@ -40,38 +40,69 @@ fn judge(source: &Source, blocks: &[Block], line: usize, named: &[&str]) -> Opti
         .rev()
         .filter(near)
         .find(|block| block.text.contains("Ordering:"));
+    let named = named.join(", ");
     let text = match comment {
         None => format!(
-            "{} without an `// Ordering:` comment at most {COMMENT_LINES_MAX} lines above",
-            named.join(", ")
+            "{named} without an `// Ordering:` comment at most {COMMENT_LINES_MAX} lines above"
         ),
-        Some(block) if named != ["Relaxed"] && pairs(&block.text).is_empty() => {
-            format!(
-                "{}: its `// Ordering:` comment names no edge: `Pairs with [name]`",
-                named.join(", ")
-            )
+        Some(block) if named != "Relaxed" && labels(&block.text).is_empty() => {
+            format!("{named}: its `// Ordering:` comment names no edge: `Pairs with [name]`")
         }
         Some(_) => return None,
     };
     Some(Finding::new(&source.path, line + 1, text))
 }
 
-/// All edges of one crate: each is declared once, and at least two comments name it.
+/// Atomics come in by one door.
+pub(crate) fn check_door(source: &Source) -> Vec<Finding> {
+    let tests = source.test_lines();
+    let mut found = Vec::new();
+    for (line, code) in source
+        .code
+        .iter()
+        .enumerate()
+        .filter(|(line, _)| !tests[*line])
+    {
+        let outside = [
+            "std::sync::atomic",
+            "core::sync::atomic",
+            "loom::sync::atomic",
+        ];
+        let ordering = code.contains("sync::atomic::Ordering");
+        if outside.iter().any(|path| code.contains(path)) && !ordering {
+            let text = "atomics come from `prim`, so that loom sees them";
+            found.push(Finding::new(&source.path, line + 1, text));
+        }
+    }
+    found
+}
+
+/// Where an edge is spoken of.
+type Places = BTreeMap<String, Vec<(PathBuf, usize)>>;
+
+/// All edges of one crate: each is declared once, and has at least two ends.
 pub(crate) fn check_edges(sources: &[Source]) -> Vec<Finding> {
-    let mut declared: BTreeMap<String, Vec<(PathBuf, usize)>> = BTreeMap::new();
-    let mut named: BTreeMap<String, Vec<(PathBuf, usize)>> = BTreeMap::new();
+    let mut declared = Places::new();
+    let mut named = Places::new();
+    let mut found = Vec::new();
     for source in sources {
         for block in blocks(source) {
             let place = (source.path.clone(), block.first + 1);
             for name in declarations(&block.text) {
                 declared.entry(name).or_default().push(place.clone());
             }
-            for name in pairs(&block.text) {
+            let labels: BTreeSet<String> = labels(&block.text).into_iter().collect();
+            for name in labels {
                 named.entry(name).or_default().push(place.clone());
+            }
+            for item in items(&block.text) {
+                if !sources.iter().any(|source| defines(source, &item)) {
+                    let text = format!("Pairs with [`{item}`]: no such item in this crate");
+                    found.push(Finding::new(&place.0, place.1, text));
+                }
             }
         }
     }
-    let mut found = Vec::new();
     for (name, places) in &declared {
         for (path, line) in &places[1..] {
             found.push(Finding::new(
@@ -80,29 +111,19 @@ pub(crate) fn check_edges(sources: &[Source]) -> Vec<Finding> {
                 format!("Edge [{name}] is declared twice"),
             ));
         }
-        let ends = named.get(name).map_or(0, Vec::len);
-        if ends < 2 {
+        if named.get(name).map_or(0, Vec::len) < 2 {
             let (path, line) = &places[0];
-            let text = format!(
-                "Edge [{name}] has {ends} ends; two comments must say `Pairs with [{name}]`"
-            );
+            let text = format!("Edge [{name}] has one end: no other comment names it");
             found.push(Finding::new(path, *line, text));
         }
     }
-    for (name, places) in &named {
-        let known = match name
-            .strip_prefix('`')
-            .and_then(|item| item.strip_suffix('`'))
-        {
-            Some(item) => sources.iter().any(|source| defines(source, item)),
-            None => declared.contains_key(name),
-        };
-        if !known {
-            let (path, line) = &places[0];
-            let text =
-                format!("Pairs with [{name}]: no `Edge [{name}]:` and no such item in this crate");
-            found.push(Finding::new(path, *line, text));
-        }
+    for (name, places) in named
+        .iter()
+        .filter(|(name, _)| !declared.contains_key(*name))
+    {
+        let (path, line) = &places[0];
+        let text = format!("[{name}]: there is no `Edge [{name}]:` in this crate");
+        found.push(Finding::new(path, *line, text));
     }
     found
 }
@@ -114,6 +135,7 @@ struct Block {
     text: String,
 }
 
+/// The blocks of plain comments; those of the documentation only where they speak of edges.
 fn blocks(source: &Source) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for (line, comment) in source.comment.iter().enumerate() {
@@ -150,26 +172,38 @@ fn declarations(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The names in `Pairs with [one] and [two]`, up to the end of the sentence.
-fn pairs(text: &str) -> Vec<String> {
+/// Every `[name]` that is no index, no link and not in backticks.
+fn labels(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for (at, word) in text.match_indices("Pairs with ") {
-        let mut rest = &text[at + word.len()..];
-        while let Some(inner) = rest.strip_prefix('[') {
-            let Some((name, after)) = inner.split_once(']') else {
-                break;
+    for plain in text.split('`').step_by(2) {
+        for (at, _) in plain.match_indices('[') {
+            let before = plain[..at].chars().next_back();
+            let Some((name, after)) = plain[at + 1..].split_once(']') else {
+                continue;
             };
-            found.push(name.to_owned());
-            let after = after.trim_start_matches([',', ' ']);
-            rest = after.strip_prefix("and ").unwrap_or(after);
+            let index = before.is_some_and(|c| c.is_alphanumeric() || "_#!])".contains(c));
+            if !index && !after.starts_with(['(', '[']) && is_label(name) {
+                found.push(name.to_owned());
+            }
         }
     }
     found
 }
 
+/// The items in "pairs with [`item`]".
+fn items(text: &str) -> Vec<String> {
+    let starts = text
+        .match_indices("airs with [`")
+        .map(|(at, word)| &text[at + word.len()..]);
+    starts
+        .filter_map(|rest| rest.split_once("`]"))
+        .map(|(item, _)| item.to_owned())
+        .collect()
+}
+
 fn is_label(name: &str) -> bool {
-    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-    !name.is_empty() && name.chars().all(good)
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    name.len() > 2 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(good)
 }
 
 fn has_name(code: &str, name: &str) -> bool {
@@ -274,10 +308,9 @@ fn a() {
     #[test]
     fn an_edge_needs_a_declaration_and_two_ends() {
         assert!(edges("// Ordering: Pairs with [nothing].\n")[0].contains("no `Edge [nothing]:`"));
-        assert!(edges("// Edge [a]: x.\n")[0].contains("0 ends"));
-        assert!(edges("// Edge [a]: x.\n\n// Pairs with [a].\n")[0].contains("1 ends"));
-        let twice =
-            "// Edge [a]: x.\n\n// Edge [a]: y.\n\n// Pairs with [a].\n\n// Pairs with [a].\n";
+        assert!(edges("// Edge [one]: x.\n")[0].contains("one end"));
+        assert!(edges("// Edge [one]: x.\n\n// Pairs with [one].\n").is_empty());
+        let twice = "// Edge [one]: x.\n\n// Edge [one]: y.\n";
         assert!(edges(twice)[0].contains("declared twice"));
     }
 
@@ -288,10 +321,18 @@ fn a() {
     }
 
     #[test]
-    fn several_edges_in_one_sentence() {
+    fn labels_are_told_from_indices_links_and_code() {
+        let text = "Pairs with [one] and [two_b] ([three]). `[four]`, a[five], [x](six), [`Seven`], [0..n]";
+        assert_eq!(labels(text), ["one", "two_b", "three"]);
+    }
+
+    #[test]
+    fn atomics_come_in_by_one_door() {
         assert_eq!(
-            pairs("x. Pairs with [a], [b] and [c]. See [d]."),
-            ["a", "b", "c"]
+            check_door(&source("use std::sync::atomic::AtomicU64;\n")).len(),
+            1
         );
+        let good = "use crate::prim::AtomicU64;\nuse std::sync::atomic::Ordering::Relaxed;\n";
+        assert!(check_door(&source(good)).is_empty());
     }
 }

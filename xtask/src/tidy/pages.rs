@@ -122,6 +122,7 @@ pub(crate) fn check_source(source: &Source, known: &Known) -> Vec<Finding> {
         .raw
         .iter()
         .enumerate()
+        .filter(|(index, _)| source.code[*index].trim().is_empty())
         .filter_map(|(index, raw)| {
             let text = raw.trim_start();
             let doc = text
@@ -343,6 +344,8 @@ mod tests {
         let at = PathBuf::from("/w/crates/roving/src/lib.rs");
         let good = "//! See `stack/slot.rs`.\n// Not a page: `gone.rs`\n";
         assert!(check_source(&Source::new(at.clone(), good), &known()).is_empty());
+        let text = "const A: &str = \"\\\n/// See `gone.rs`.\n\";\n";
+        assert!(check_source(&Source::new(at.clone(), text), &known()).is_empty());
         let bad = "/// See `stack/gone.rs`.\nfn a() {}\n";
         assert_eq!(check_source(&Source::new(at, bad), &known()).len(), 1);
     }

@@ -99,7 +99,9 @@ impl Source {
         let mut tests = vec![false; self.code.len()];
         for line in 0..self.code.len() {
             let attribute = self.code[line].trim_start();
-            if !attribute.starts_with("#[cfg(") || !attribute.contains("test") || tests[line] {
+            let test =
+                attribute.starts_with("#[cfg(test)]") || attribute.starts_with("#[cfg(all(test");
+            if !test || tests[line] {
                 continue;
             }
             let Some(item) = (line + 1..self.code.len()).find(|at| {

@@ -21,7 +21,7 @@ pub(crate) fn check(root: &Source, sources: &[Source]) -> Vec<Finding> {
         ));
     }
     let folder = root.path.parent().unwrap_or(Path::new(""));
-    let (listed, bad) = list(root);
+    let (listed, bad) = list(root, sources, folder);
     found.extend(bad);
     let mut with_unsafe = BTreeSet::new();
     for source in sources {
@@ -57,7 +57,7 @@ fn first_unsafe(source: &Source) -> Option<usize> {
 }
 
 /// The files under the heading with the word *unsafe*, and list entries that give no reason.
-fn list(root: &Source) -> (Vec<(String, usize)>, Vec<Finding>) {
+fn list(root: &Source, sources: &[Source], folder: &Path) -> (Vec<(String, usize)>, Vec<Finding>) {
     let mut listed = Vec::new();
     let mut bad = Vec::new();
     let mut inside = false;
@@ -76,18 +76,44 @@ fn list(root: &Source) -> (Vec<(String, usize)>, Vec<Finding>) {
             let text = format!("`{file}` is listed without a reason");
             bad.push(Finding::new(&root.path, line + 1, text));
         }
-        listed.push((file.to_owned(), line + 1));
+        listed.push((as_file(file, sources, folder), line + 1));
     }
     (listed, bad)
 }
 
-/// Every allowance of unsafe code carries its reason.
+/// A module's path as the path of its file; a path of a file stays.
+fn as_file(entry: &str, sources: &[Source], folder: &Path) -> String {
+    if entry.ends_with(".rs") {
+        return entry.to_owned();
+    }
+    let base = entry.replace("::", "/");
+    let nested = format!("{base}/mod.rs");
+    if sources
+        .iter()
+        .any(|source| source.path == folder.join(&nested))
+    {
+        nested
+    } else {
+        format!("{base}.rs")
+    }
+}
+
+/// Every allowance of unsafe code carries its reason: in the attribute, or behind it.
 fn reasons(source: &Source) -> Vec<Finding> {
     let mut found = Vec::new();
     for (line, code) in source.code.iter().enumerate() {
-        let allows = code.contains("allow(unsafe_code") || code.contains("expect(unsafe_code");
-        if allows && !code.contains("reason") {
-            let text = "an allowance of unsafe code needs `reason = \"…\"` on its line";
+        let allows = code.contains("allow(unsafe_code")
+            || code.contains("expect(unsafe_code")
+            || code.trim() == "unsafe_code,";
+        let inside = source.code[line..]
+            .iter()
+            .take(3)
+            .take_while(|code| !code.trim().is_empty());
+        let told = inside.into_iter().any(|code| code.contains("reason = "))
+            || !source.comment[line].trim().is_empty();
+        if allows && !told {
+            let text =
+                "an allowance of unsafe code needs its reason: `reason = \"…\"` or a comment";
             found.push(Finding::new(&source.path, line + 1, text));
         }
     }
@@ -122,6 +148,14 @@ mod tests {
             )
             .is_empty()
         );
+    }
+
+    #[test]
+    fn a_module_may_stand_for_its_file() {
+        let root = ROOT.replace("`slot.rs`", "`stack::slot`");
+        assert!(found(&root, &[("stack/slot.rs", "unsafe {}\n")]).is_empty());
+        let root = ROOT.replace("`slot.rs`", "`stack`");
+        assert!(found(&root, &[("stack/mod.rs", "unsafe {}\n")]).is_empty());
     }
 
     #[test]
