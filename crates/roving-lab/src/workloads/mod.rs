@@ -2,7 +2,7 @@
 //! own answer.
 
 mod fib;
-mod uts;
+pub(crate) mod uts;
 
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;

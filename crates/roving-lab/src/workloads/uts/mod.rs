@@ -12,11 +12,12 @@ use std::hint::black_box;
 use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::BadInput;
-use sha::{Hash, Portable};
+pub(crate) use sha::{Hash, Portable};
 #[cfg(target_arch = "x86_64")]
-use sha_ni::ShaNi;
-use tree::{Params, Shape, Tree, Type};
-use visit::{Found, Search};
+pub(crate) use sha_ni::ShaNi;
+pub(crate) use tree::{Params, Tree};
+use tree::{Shape, Type};
+pub(crate) use visit::{Found, Node, Search, TOGETHER};
 
 /// A tree that others published, with what it holds.
 struct Sample {
@@ -156,6 +157,11 @@ pub(crate) struct Uts {
 }
 
 impl Uts {
+    /// The tree's parameters, and whether the CPU's instructions for SHA-1 are left unused.
+    pub(crate) fn params(&self) -> (Params, bool) {
+        (self.tree.params, self.portable)
+    }
+
     /// How many levels the native stack is made for.
     fn depth(&self) -> u32 {
         match (self.published, self.tree.params.kind) {

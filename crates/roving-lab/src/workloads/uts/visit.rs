@@ -5,7 +5,7 @@ use super::tree::Tree;
 use crate::fork_join::ForkJoin;
 
 /// Siblings that one task looks at together. More would hide work, fewer would cost joins.
-const TOGETHER: usize = 8;
+pub(crate) const TOGETHER: usize = 8;
 
 /// What a subtree holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) struct Found {
 
 impl Found {
     #[inline(always)]
-    fn and(self, other: Found) -> Found {
+    pub(crate) fn and(self, other: Found) -> Found {
         Found {
             nodes: self.nodes + other.nodes,
             leaves: self.leaves + other.leaves,
@@ -31,9 +31,11 @@ impl Found {
 
 /// A node, and how many children it has.
 #[derive(Clone, Copy, Debug, Default)]
-struct Node {
-    state: State,
-    children: u32,
+pub(crate) struct Node {
+    /// Its digest.
+    pub(crate) state: State,
+    /// How many children it has.
+    pub(crate) children: u32,
 }
 
 impl Place for Node {
@@ -62,13 +64,16 @@ impl<'tree, H: Hash> Search<'tree, H> {
         }
     }
 
+    /// The root.
+    pub(crate) fn root(&self) -> Node {
+        let state = State::root(self.tree.params.r);
+        let children = self.tree.children_of_root(state.rand());
+        Node { state, children }
+    }
+
     /// The whole tree.
     pub(crate) fn run<C: ForkJoin>(&self, cx: &mut C) -> Found {
-        let state = State::root(self.tree.params.r);
-        let root = Node {
-            state,
-            children: self.tree.children_of_root(state.rand()),
-        };
+        let root = self.root();
         let below = if root.children == 0 {
             Found {
                 nodes: 0,
@@ -128,7 +133,7 @@ impl<'tree, H: Hash> Search<'tree, H> {
     /// Computes the children `first ..` of `parent`, which are at `height`, moves those that have
     /// children themselves to the beginning, and says how many they are.
     #[inline(always)]
-    fn look(&self, parent: &State, first: u32, nodes: &mut [Node], height: u32) -> usize {
+    pub(crate) fn look(&self, parent: &State, first: u32, nodes: &mut [Node], height: u32) -> usize {
         for _ in 0..self.tree.params.g {
             self.hash.children(parent, first, nodes);
         }
