@@ -1,7 +1,8 @@
 //! SHA-1 of one UTS message with the SHA instructions of x86-64.
 //!
-//! The `sha1` crate uses the same instructions, but takes its blocks as bytes and asks for the
-//! CPU's features at every call: about 20 ns more a node, on a node of 10 to 20.
+//! The `sha1` crate uses the same instructions, but takes its blocks as bytes, asks for the CPU's
+//! features at every call, and hashes one message at a time: 38 ns a node of the tree T3 instead
+//! of 14.
 #![allow(unsafe_code)] // a function with target features is called from one without
 
 use std::arch::x86_64::{

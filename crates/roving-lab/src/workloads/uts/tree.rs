@@ -125,8 +125,9 @@ fn geometric(b: f64, rand: u32) -> u32 {
 pub(crate) struct Tree {
     /// The parameters.
     pub(crate) params: Params,
-    /// `levels[h][k]`: from this random number on, a node at height h has more than k children.
-    levels: Vec<Vec<u32>>,
+    /// `levels[h]`, all groups in a row: from its k-th random number on, counted from 0, a node at
+    /// height h has more than k children.
+    levels: Vec<Vec<[u32; GROUP]>>,
     tail: Tail,
 }
 
@@ -156,7 +157,7 @@ impl Tree {
             _ => Tail::Geometric,
         };
         let levels = (0..heights)
-            .map(|height| thresholds(&params, height))
+            .map(|height| in_groups(&thresholds(&params, height)))
             .collect();
         Tree {
             params,
@@ -193,14 +194,35 @@ impl Tree {
     }
 }
 
-/// How many thresholds are not above `rand`.
+/// Thresholds that are compared at once.
+const GROUP: usize = 16;
+
+/// How many thresholds are not above `rand`. How many children a node has is a throw of dice, so
+/// whole groups are compared without a branch; few nodes need a second group.
 #[inline(always)]
-fn count(level: &[u32], rand: u32) -> u32 {
+fn count(groups: &[[u32; GROUP]], rand: u32) -> u32 {
     let mut children = 0;
-    while children < level.len() && level[children] <= rand {
-        children += 1;
+    for group in groups {
+        let reached: u32 = group
+            .iter()
+            .map(|threshold| u32::from(*threshold <= rand))
+            .sum();
+        children += reached;
+        if reached < GROUP as u32 {
+            break;
+        }
     }
-    children as u32
+    children
+}
+
+/// Fills up with thresholds that no random number reaches.
+fn in_groups(thresholds: &[u32]) -> Vec<[u32; GROUP]> {
+    let group = |some: &[u32]| {
+        let mut group = [u32::MAX; GROUP];
+        group[..some.len()].copy_from_slice(some);
+        group
+    };
+    thresholds.chunks(GROUP).map(group).collect()
 }
 
 /// For each number of children, from which random number on there are more: by bisection of
@@ -226,4 +248,54 @@ fn thresholds(params: &Params, height: u32) -> Vec<u32> {
         thresholds.push(low);
     }
     thresholds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse_flags;
+    use super::*;
+
+    #[test]
+    fn tables_agree_with_the_formula() {
+        for flags in [
+            "-t1 -a0 -d20 -b4",
+            "-t1 -a1 -d10 -b4",
+            "-t1 -a2 -d16 -b6",
+            "-t1 -a3 -d10 -b30",
+        ] {
+            let params = parse_flags(flags).unwrap();
+            let tree = Tree::new(params);
+            let mut state = 1u32;
+            for draw in 0..200_000u32 {
+                state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+                let height = draw % (6 * params.d);
+                // Also the ends of the range, where a logarithm is extreme.
+                for rand in [state >> 1, draw, RANGE - 1 - draw] {
+                    let (table, formula) =
+                        (tree.children(height, rand), params.geometric(height, rand));
+                    assert_eq!(table, formula, "{flags}, height {height}, rand {rand}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_binomial_node_compares_exactly() {
+        let tree = Tree::new(parse_flags("-t0 -b2000.7 -q0.5 -m3").unwrap());
+        assert_eq!(tree.children_of_root(5), 2000);
+        assert_eq!(tree.children(1, RANGE / 2 - 1), 3);
+        assert_eq!(tree.children(1, RANGE / 2), 0);
+        // One random number in 2^31, and none at all.
+        let tree = Tree::new(parse_flags("-t0 -q1e-10").unwrap());
+        assert_eq!((tree.children(1, 0), tree.children(1, 1)), (4, 0));
+        assert_eq!(Tree::new(parse_flags("-t0 -q0").unwrap()).children(1, 0), 0);
+    }
+
+    #[test]
+    fn children_are_capped_except_at_a_binomial_root() {
+        let tree = Tree::new(parse_flags("-t3 -b5000 -d3").unwrap());
+        assert_eq!(tree.children_of_root(0), CHILDREN_MAX);
+        assert_eq!(tree.children(2, RANGE - 1), CHILDREN_MAX);
+        assert_eq!(tree.children(3, 0), 0);
+    }
 }
