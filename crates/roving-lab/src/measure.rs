@@ -68,8 +68,10 @@ pub(crate) fn serial(job: &mut Job) -> Result<(Duration, Answer), Failure> {
 pub(crate) fn rehearse(job: &mut Job) -> Result<(u64, Answer), Failure> {
     on_stack(job.stack_bytes(), || {
         let mut counting = Counting::default();
+        job.set_proof(true);
         job.prepare();
         job.run(&mut counting);
+        job.set_proof(false);
         (counting.spawns, job.answer())
     })
 }

@@ -2,6 +2,11 @@
 //! own answer.
 
 mod fib;
+mod flat;
+mod matmul;
+mod nqueens;
+mod sort;
+mod stress;
 pub(crate) mod uts;
 
 use crate::fork_join::ForkJoin;
@@ -74,6 +79,11 @@ pub(crate) trait Workload: Send + Sized {
     }
     /// Makes ready for a run.
     fn prepare(&mut self) {}
+    /// Whether the workload cannot be timed and checked in one run. If so, only runs with proof
+    /// `on` give a new answer, and their times mean nothing.
+    fn set_proof(&mut self, _on: bool) -> bool {
+        false
+    }
     /// The run.
     fn run<C: ForkJoin>(&mut self, cx: &mut C);
     /// The run that all speed-ups divide by.
@@ -127,6 +137,11 @@ macro_rules! jobs {
             /// See [`Workload::stack_bytes`].
             pub(crate) fn stack_bytes(&self) -> usize {
                 match self { $(Job::$variant(work) => work.stack_bytes(),)+ }
+            }
+
+            /// See [`Workload::set_proof`].
+            pub(crate) fn set_proof(&mut self, on: bool) -> bool {
+                match self { $(Job::$variant(work) => work.set_proof(on),)+ }
             }
 
             /// See [`Workload::prepare`].
@@ -200,6 +215,11 @@ pub(crate) struct Kind {
 jobs! {
     Fib(fib::Fib),
     Uts(uts::Uts),
+    Stress(stress::Stress),
+    Nqueens(nqueens::Nqueens),
+    Flat(flat::Flat),
+    Matmul(matmul::Matmul),
+    Sort(sort::Sort),
 }
 
 impl Job {

@@ -1,0 +1,134 @@
+//! `flat`: one task spawns very many empty ones and waits for all. Nothing but spawning, so it
+//! shows what a spawn costs, and how much memory waiting tasks hold.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Answer, Evidence, Workload};
+use crate::fork_join::{ForkJoin, Serial};
+use crate::input::{BadInput, number_in};
+
+/// n tasks from one scope.
+#[derive(Debug)]
+pub(crate) struct Flat {
+    tasks: usize,
+    /// Each task adds one: only in a run that is not timed, else the tasks are not empty.
+    counted: bool,
+    /// The tasks of the last counted run.
+    done: u64,
+}
+
+impl Flat {
+    /// How many tasks.
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks
+    }
+}
+
+impl Workload for Flat {
+    const NAME: &'static str = "flat";
+    const ABOUT: &'static str = "empty tasks spawned by one task, then awaited";
+    const INPUTS: &'static [(&'static str, &'static str)] = &[
+        ("1e6", "1,000,000 tasks"),
+        ("1e5", "100,000 tasks"),
+        ("1e7", "10,000,000 tasks"),
+    ];
+    const PARAMS: &'static str = "tasks, from 1 to 1e9";
+    const ITEMS: &'static str = "tasks";
+    const FIGURES: &'static [&'static str] = &["tasks"];
+    const SERIAL: &'static str = "a box and a call through it for each task";
+
+    fn parse(input: &str) -> Result<Self, BadInput> {
+        let tasks = number_in("flat input", input, 1..=1_000_000_000, "take flat 1e6")? as usize;
+        Ok(Flat {
+            tasks,
+            counted: false,
+            done: 0,
+        })
+    }
+
+    fn input(&self) -> String {
+        self.tasks.to_string()
+    }
+
+    fn set_proof(&mut self, on: bool) -> bool {
+        self.counted = on;
+        true
+    }
+
+    fn run<C: ForkJoin>(&mut self, cx: &mut C) {
+        if self.counted {
+            let done = AtomicU64::new(0);
+            cx.spawn_all(self.tasks, &|_| {
+                // Ordering: only the sum matters; the scope's end orders it before the read.
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+            self.done = done.into_inner();
+        } else {
+            cx.spawn_all(self.tasks, &|_| {});
+        }
+    }
+
+    fn run_serial(&mut self) {
+        self.run(&mut Serial);
+    }
+
+    fn answer(&self) -> Answer {
+        Answer([self.done, 0, 0])
+    }
+
+    fn expected(&self) -> Option<(Answer, Evidence)> {
+        Some((Answer([self.tasks as u64, 0, 0]), Evidence::Definition))
+    }
+
+    fn items(&self, _: &Answer) -> u64 {
+        self.tasks as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork_join::{Counting, Roving};
+
+    /// Has only `join`.
+    struct OnlyJoin;
+
+    impl ForkJoin for OnlyJoin {
+        fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+        where
+            A: FnOnce(&mut Self) -> RA + Send,
+            B: FnOnce(&mut Self) -> RB + Send,
+            RA: Send,
+            RB: Send,
+        {
+            (a(self), b(self))
+        }
+    }
+
+    #[test]
+    fn each_task_runs_once() {
+        for tasks in ["1", "2", "1000"] {
+            let mut work = Flat::parse(tasks).unwrap();
+            assert!(work.set_proof(true));
+            let mut cx = Counting::default();
+            work.run(&mut cx);
+            assert_eq!(Some((work.answer(), Evidence::Definition)), work.expected());
+            assert_eq!(cx.spawns, work.items(&work.answer()));
+            work.done = 0;
+            work.run(&mut OnlyJoin);
+            assert_eq!(Some((work.answer(), Evidence::Definition)), work.expected());
+            work.done = 0;
+            work.run_serial();
+            assert_eq!(Some((work.answer(), Evidence::Definition)), work.expected());
+        }
+    }
+
+    #[test]
+    fn in_a_pool() {
+        let pool = roving::Pool::builder().workers(3).build().unwrap();
+        let mut work = Flat::parse("1e5").unwrap();
+        work.set_proof(true);
+        pool.install(|| work.run(&mut Roving));
+        assert_eq!(work.answer().0[0], 100_000);
+    }
+}

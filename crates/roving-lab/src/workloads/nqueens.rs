@@ -1,0 +1,168 @@
+//! `nqueens`: all ways to put n queens on a board, row by row, a task for each safe place, no
+//! cut-off. The tasks are small and their number is not known beforehand.
+
+use super::{Answer, Evidence, Workload};
+use crate::fork_join::{ForkJoin, Serial};
+use crate::input::{BadInput, number_in};
+
+/// The most queens.
+const MOST: usize = 18;
+/// The number of solutions for 0, 1, 2, … queens (OEIS A000170).
+const SOLUTIONS: [u64; MOST + 1] = [
+    1,
+    1,
+    0,
+    0,
+    2,
+    10,
+    4,
+    40,
+    92,
+    352,
+    724,
+    2_680,
+    14_200,
+    73_712,
+    365_596,
+    2_279_184,
+    14_772_512,
+    95_815_104,
+    666_090_624,
+];
+
+/// n queens.
+#[derive(Debug)]
+pub(crate) struct Nqueens {
+    n: usize,
+    solutions: u64,
+}
+
+/// The columns of the queens in the first rows. Small, so that each task has its own.
+#[derive(Clone, Copy, Debug)]
+struct Board {
+    columns: [u8; MOST],
+    rows: usize,
+}
+
+impl Board {
+    /// Whether no queen attacks `column` of the next row.
+    fn is_safe(&self, column: u8) -> bool {
+        let queens = self.columns[..self.rows].iter().zip((1..=self.rows).rev());
+        queens.into_iter().all(|(&queen, distance)| {
+            usize::from(queen.abs_diff(column)) != distance && queen != column
+        })
+    }
+
+    fn with(mut self, column: u8) -> Board {
+        self.columns[self.rows] = column;
+        self.rows += 1;
+        self
+    }
+}
+
+/// The solutions that begin with `board`.
+fn solutions<C: ForkJoin>(cx: &mut C, board: &Board, n: usize) -> u64 {
+    if board.rows == n {
+        1
+    } else {
+        from_column(cx, board, n, 0)
+    }
+}
+
+/// The solutions that begin with `board` and have the next queen at `first` or further right.
+fn from_column<C: ForkJoin>(cx: &mut C, board: &Board, n: usize, first: u8) -> u64 {
+    let mut safe = (first..n as u8).filter(|column| board.is_safe(*column));
+    let Some(column) = safe.next() else { return 0 };
+    let (here, further) = cx.join(
+        |cx| solutions(cx, &board.with(column), n),
+        |cx| from_column(cx, board, n, column + 1),
+    );
+    here + further
+}
+
+impl Workload for Nqueens {
+    const NAME: &'static str = "nqueens";
+    const ABOUT: &'static str = "all ways to put n queens on a board, a task for each safe place";
+    const INPUTS: &'static [(&'static str, &'static str)] = &[
+        ("12", "14,200 solutions"),
+        ("8", "92 solutions"),
+        ("10", "724 solutions"),
+        ("13", "73,712 solutions"),
+        ("14", "365,596 solutions"),
+        ("15", "2,279,184 solutions"),
+    ];
+    const PARAMS: &'static str = "n, from 0 to 18";
+    const ITEMS: &'static str = "solutions";
+    const FIGURES: &'static [&'static str] = &["solutions"];
+
+    fn parse(input: &str) -> Result<Self, BadInput> {
+        let n = number_in("nqueens input", input, 0..=MOST as u64, "take nqueens 12")? as usize;
+        Ok(Nqueens { n, solutions: 0 })
+    }
+
+    fn input(&self) -> String {
+        self.n.to_string()
+    }
+
+    fn run<C: ForkJoin>(&mut self, cx: &mut C) {
+        let board = Board {
+            columns: [0; MOST],
+            rows: 0,
+        };
+        self.solutions = solutions(cx, &board, self.n);
+    }
+
+    fn run_serial(&mut self) {
+        self.run(&mut Serial);
+    }
+
+    fn answer(&self) -> Answer {
+        Answer([self.solutions, 0, 0])
+    }
+
+    fn expected(&self) -> Option<(Answer, Evidence)> {
+        Some((Answer([SOLUTIONS[self.n], 0, 0]), Evidence::Published))
+    }
+
+    fn items(&self, answer: &Answer) -> u64 {
+        answer.0[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork_join::{Counting, Roving};
+
+    #[test]
+    fn small_boards() {
+        for n in 0..=9 {
+            let mut work = Nqueens::parse(&n.to_string()).unwrap();
+            work.run_serial();
+            assert_eq!(
+                Some((work.answer(), Evidence::Published)),
+                work.expected(),
+                "{n} queens"
+            );
+            work.run(&mut Counting::default());
+            assert_eq!(work.answer().0[0], SOLUTIONS[n]);
+        }
+    }
+
+    #[test]
+    fn in_a_pool() {
+        let pool = roving::Pool::builder().workers(4).build().unwrap();
+        let mut work = Nqueens::parse("8").unwrap();
+        pool.install(|| work.run(&mut Roving));
+        assert_eq!(work.answer().0[0], 92);
+    }
+
+    #[test]
+    fn too_many_queens_are_named() {
+        let error = Nqueens::parse("19").unwrap_err().to_string();
+        assert!(
+            error.contains("`19`") && error.contains("from 0 to 18"),
+            "{error}"
+        );
+    }
+}
