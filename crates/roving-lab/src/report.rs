@@ -177,7 +177,7 @@ impl Profile {
         for (index, worker) in self.workers.iter().enumerate() {
             let _ = writeln!(
                 chart,
-                "  worker {index:<5}{}  {}",
+                "  worker {index:<8}{}  {}",
                 worker.bar(),
                 worker.shares()
             );
@@ -185,7 +185,7 @@ impl Profile {
         let legend = STATES
             .map(|(name, mark)| format!("{mark} {name}"))
             .join("  ");
-        let _ = writeln!(chart, "  {:<12}{legend}", "");
+        let _ = writeln!(chart, "  {:<15}{legend}", "");
         let total = &self.total.counters;
         for (name, count) in [
             ("tasks", total.tasks),
@@ -199,7 +199,7 @@ impl Profile {
             ("parks, wakes", total.parks + total.wakes),
             ("depth", total.max_depth),
         ] {
-            let _ = writeln!(chart, "  {name:<12}{}", grouped(count));
+            let _ = writeln!(chart, "  {name:<15}{}", grouped(count));
         }
         chart
     }
@@ -284,7 +284,7 @@ impl Report {
             self.policy
         );
         for (name, value) in rows {
-            let _ = writeln!(table, "  {name:<12}{value}");
+            let _ = writeln!(table, "  {name:<15}{value}");
         }
         if let Some(profile) = &self.profile {
             table.push_str("\nOne run more, with statistics on\n");

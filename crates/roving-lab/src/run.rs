@@ -1,5 +1,8 @@
 //! `roving run`: one workload on Roving, beside serial runs of the same code.
 
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
@@ -114,23 +117,39 @@ pub(crate) fn first_words() -> Result<(), Failure> {
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let settings = Settings::parse(args)?;
     let mut job = Job::parse(&args.workload, args.input.as_deref())?;
+    let to_stdout = args
+        .json
+        .as_deref()
+        .is_some_and(|path| path.as_os_str() == "-");
+    // Before the work, which may be long.
+    let file = match &args.json {
+        Some(path) if !to_stdout => Some(create(path)?),
+        _ => None,
+    };
     let report = run_job(&mut job, &settings)?;
-    match &args.json {
-        Some(path) if path.as_os_str() == "-" => println!("{}", report.json()),
-        Some(path) => {
-            report.print_table();
-            std::fs::write(path, report.json() + "\n").map_err(|error| {
-                BadInput::new(
-                    "--json",
-                    path.display(),
-                    "a file that can be written",
-                    error,
-                )
-            })?;
-        }
-        None => report.print_table(),
+    if to_stdout {
+        println!("{}", report.json());
+    } else {
+        report.print_table();
+    }
+    if let Some(mut file) = file {
+        writeln!(file, "{}", report.json())
+            .map_err(|error| Failure::Run(format!("the JSON was not written: {error}")))?;
     }
     Ok(())
+}
+
+fn create(path: &Path) -> Result<File, BadInput> {
+    let allowed = "a file that can be written";
+    let remedy = "take a folder that exists, or `-` for standard output";
+    File::create(path).map_err(|error| {
+        BadInput::new(
+            "--json",
+            path.display(),
+            format!("{allowed} ({error})"),
+            remedy,
+        )
+    })
 }
 
 /// Runs and verifies `job` as `settings` say.

@@ -1,0 +1,227 @@
+//! The `roving` command as its users meet it.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn roving(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roving"))
+        .args(words)
+        .output()
+        .expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("the output is UTF-8")
+}
+
+/// What a good command prints.
+fn printed(words: &[&str]) -> String {
+    let output = roving(words);
+    assert!(
+        output.status.success(),
+        "{words:?}: {}",
+        text(&output.stderr)
+    );
+    assert_eq!(text(&output.stderr), "", "{words:?}");
+    text(&output.stdout)
+}
+
+/// The one line that a bad command prints, with exit status 2.
+fn refused(words: &[&str]) -> String {
+    let output = roving(words);
+    let line = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
+    assert_eq!(text(&output.stdout), "", "{words:?}");
+    assert_eq!(line.matches('\n').count(), 1, "{words:?}: {line}");
+    line
+}
+
+fn json(words: &[&str]) -> Value {
+    let text = printed(&[words, &["--json", "-"]].concat());
+    serde_json::from_str(&text).expect("the output is JSON")
+}
+
+#[test]
+fn every_workload_is_listed_and_runs_and_is_verified() {
+    let list = printed(&["list"]);
+    for (workload, input, evidence) in [
+        ("fib", "20", "definition"),
+        ("uts", "-t1 -a3 -d5 -b4 -r19", "serial"),
+        ("stress", "leaf=10,depth=3,repeats=50", "serial"),
+        ("nqueens", "7", "published"),
+        ("flat", "2000", "definition"),
+        ("matmul", "64", "serial"),
+        ("sort", "20000", "definition"),
+    ] {
+        assert!(list.contains(&format!("{workload}: ")), "{list}");
+        let result = json(&["run", workload, "--input", input, "--repeat", "2"]);
+        assert_eq!(result["workload"], workload);
+        assert_eq!(result["input"], input);
+        assert_eq!(result["verified"], evidence);
+        assert!(result["spawns"].as_u64() > Some(0), "{result}");
+    }
+}
+
+#[test]
+fn json_has_the_named_fields_and_no_others() {
+    let words = [
+        "run",
+        "uts",
+        "--input",
+        "-t0 -b100 -q0.2 -m4 -r0",
+        "--workers",
+        "2",
+    ];
+    let result = json(
+        &[
+            &words[..],
+            &["--steal", "half", "--repeat", "3", "--profile"],
+        ]
+        .concat(),
+    );
+    let fields: Vec<&String> = result.as_object().expect("an object").keys().collect();
+    let mut want = vec![
+        "workload",
+        "input",
+        "workers",
+        "policy",
+        "verified",
+        "seconds",
+        "serial_seconds",
+        "speedup",
+        "items",
+        "items_per_s",
+        "spawns",
+        "overhead_ns_per_spawn",
+        "profile",
+    ];
+    want.sort_unstable();
+    let mut fields: Vec<&str> = fields.into_iter().map(String::as_str).collect();
+    fields.sort_unstable();
+    assert_eq!(fields, want);
+    assert_eq!(result["workers"], 2);
+    assert_eq!(result["policy"], "half");
+    assert_eq!(result["items"], 489);
+    let seconds = &result["seconds"];
+    assert!(
+        seconds["min"].as_f64() > Some(0.0)
+            && seconds["median"].as_f64() >= seconds["min"].as_f64()
+    );
+    let speedup = result["serial_seconds"].as_f64().unwrap() / seconds["median"].as_f64().unwrap();
+    assert!((result["speedup"].as_f64().unwrap() - speedup).abs() < 1e-9);
+    assert_eq!(
+        result["profile"]["workers"].as_array().map(Vec::len),
+        Some(2)
+    );
+    assert!(result["profile"]["total"]["counters"]["tasks"].is_u64());
+    let plain = json(&["run", "fib", "--input", "1", "--repeat", "1"]);
+    assert!(
+        plain["profile"].is_null() && plain["overhead_ns_per_spawn"].is_null(),
+        "{plain}"
+    );
+}
+
+#[test]
+fn the_table_says_what_was_found_and_how_it_was_verified() {
+    // A whole sample tree takes long without optimisation.
+    let tree = if cfg!(debug_assertions) {
+        "-t0 -b100 -q0.124875 -m8 -r42"
+    } else {
+        "T3"
+    };
+    let found = if cfg!(debug_assertions) {
+        [
+            "nodes 6,797, depth 67, leaves 5,959",
+            "equal to a serial run",
+        ]
+    } else {
+        [
+            "nodes 4,112,897, depth 1,572, leaves 3,599,034",
+            "equal to the published figures",
+        ]
+    };
+    let words = [
+        "run",
+        "uts",
+        "--input",
+        tree,
+        "--repeat",
+        "1",
+        "--workers",
+        "2",
+        "--profile",
+    ];
+    let table = printed(&words);
+    let heading = format!("uts {tree} · 2 workers · steal one");
+    for part in [
+        &heading, found[0], found[1], "speed-up", "nodes/s", "worker 1", "█ busy",
+    ] {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+}
+
+#[test]
+fn json_goes_into_a_file_beside_the_table() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fib.json");
+    let path = file.to_str().expect("the path is UTF-8");
+    let table = printed(&[
+        "run", "fib", "--input", "15", "--repeat", "1", "--json", path,
+    ]);
+    assert!(table.contains("fib 15"), "{table}");
+    let result: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(result["workload"], "fib");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_line() {
+    for (words, parts) in [
+        (
+            &["run", "fibb"][..],
+            &["`fibb`", "fib, uts", "roving list"][..],
+        ),
+        (&["run", "fib", "--input", "61"], &["`61`", "from 0 to 60"]),
+        (&["run", "uts", "--input", "T9"], &["T9", "roving list"]),
+        (
+            &["run", "uts", "--input", "-q7"],
+            &["-q `7`", "from 0 to 1"],
+        ),
+        (
+            &["run", "fib", "--workers", "0"],
+            &["--workers `0`", "from 1 to", "leave it out"],
+        ),
+        (
+            &["run", "fib", "--workers", "-1"],
+            &["--workers `-1`", "from 1 to"],
+        ),
+        (
+            &["run", "fib", "--repeat", "none"],
+            &["--repeat `none`", "from 1 to"],
+        ),
+        (
+            &["run", "fib", "--steal", "fixed:0"],
+            &["--steal `fixed:0`", "fixed:D", "half"],
+        ),
+        (&["run", "fib", "--steal", "all"], &["--steal `all`", "one"]),
+        (
+            &["run", "fib", "--json", "/no/such/folder/x.json"],
+            &["/no/such/folder/x.json"],
+        ),
+        (&["run"], &["WORKLOAD", "--help"]),
+        (&["run", "fib", "--speed", "9"], &["--speed", "--help"]),
+        (&["dance"], &["dance", "--help"]),
+    ] {
+        let line = refused(words);
+        for part in parts {
+            assert!(line.contains(part), "no `{part}` in: {line}");
+        }
+    }
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    assert!(printed(&["--help"]).contains("Usage: roving"));
+    assert!(printed(&["run", "--help"]).contains("--steal"));
+    assert!(printed(&["--version"]).starts_with("roving "));
+}
