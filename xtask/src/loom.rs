@@ -16,27 +16,31 @@ pub(crate) const PREFIX: &str = "loom_";
 const CANARY: &str = "canary";
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    let program = build(workspace, "", step)?;
+    // The canary first: its build shares its place with the real one, which `mutants` uses again.
+    canary(workspace, step)?;
+    let program = build(workspace, &[], step)?;
     let mut command = Command::new(&program);
     command.arg(PREFIX).current_dir(&workspace.root);
     let seen = tool::watch(&mut command)?;
     Tally::read(&seen.lines).judge(&seen, step);
-    canary(workspace, step)
+    Ok(())
 }
 
-/// Builds the library's tests for loom, optimised, in a folder of their own.
-pub(crate) fn build(workspace: &Workspace, more_flags: &str, step: &mut Step) -> Result<PathBuf> {
-    let words = ["test", "-p", "roving", "--lib", "--release", "--no-run"];
-    let mut command = workspace.cargo(&words);
-    command.arg("--message-format=json-render-diagnostics");
+/// Builds the library's tests for loom, optimised, in a folder of their own, and returns the program.
+///
+/// The `flags` go to the library alone, so that its dependencies are compiled once. Otherwise this is
+/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release`, without LTO and with assertions,
+/// which are what the model checker is to reach.
+pub(crate) fn build(workspace: &Workspace, flags: &[&str], step: &mut Step) -> Result<PathBuf> {
+    let mut command = workspace.cargo(&["rustc", "-p", "roving", "--lib", "--profile", "test"]);
     command
-        .env("RUSTFLAGS", format!("--cfg loom {more_flags}").trim())
+        .args(["--message-format=json-render-diagnostics", "--"])
+        .args(flags);
+    command
+        .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", workspace.target.join("loom"))
-        // Fat LTO buys nothing here; assertions are what the model checker is to reach.
-        .env("CARGO_PROFILE_RELEASE_LTO", "off")
-        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-        .env("CARGO_PROFILE_RELEASE_DEBUG", "none")
-        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+        .env("CARGO_PROFILE_TEST_OPT_LEVEL", "3")
+        .env("CARGO_PROFILE_TEST_DEBUG", "none");
     let seen = tool::quiet(&mut command)?;
     let mut program = None;
     for line in &seen.lines {
@@ -60,7 +64,7 @@ pub(crate) fn build(workspace: &Workspace, more_flags: &str, step: &mut Step) ->
 
 /// A test with a bug that only a model checker sees: if it passes, the others prove nothing.
 fn canary(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    let program = build(workspace, "--cfg roving_canary", step)?;
+    let program = build(workspace, &["--cfg", "roving_canary"], step)?;
     let mut command = Command::new(&program);
     command.arg(CANARY).current_dir(&workspace.root);
     let seen = tool::quiet(&mut command)?;

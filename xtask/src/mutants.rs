@@ -45,7 +45,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     for complaint in compare(&mutants, &used) {
         step.fail(complaint);
     }
-    let program = loom::build(workspace, "", step)?;
+    let program = loom::build(workspace, &[], step)?;
     let tests = listed(&program)?;
     let mut baseline = BTreeSet::new();
     println!("{:32} {:48} {:>8}", "weakened ordering", "loom test", "");
