@@ -1,6 +1,8 @@
 //! Compiles and runs every Rust code block of the book, the README and the crates' pages, with
 //! `rustdoc --test` on the Markdown files themselves.
 
+mod calls;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -46,7 +48,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     if pages == 0 {
         step.fail("no page with a code block was found");
     }
-    Ok(())
+    calls::check(workspace, step)
 }
 
 fn rustdoc(page: &Path, library: &Path, deps: &Path) -> Command {
