@@ -211,7 +211,7 @@ fn span_known(path: &Path, line: usize, span: &str, known: &Known) -> Option<Fin
         })
     });
     let tail = format!("/{wanted}");
-    let by_name = !wanted.contains('/') && known.paths.iter().any(|path| path.ends_with(&tail));
+    let by_name = known.paths.iter().any(|path| path.ends_with(&tail));
     (!exists && !by_name).then(|| Finding::new(path, line, format!("there is no `{span}`")))
 }
 
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn what_exists_may_be_named() {
-        let good = "`crates/roving/src/stack/`, `slot.rs`, `deny.toml`, `a.md`, `roving-lab`, `a/b`, \
+        let good = "`crates/roving/src/stack/`, `slot.rs`, `stack/slot.rs`, `deny.toml`, `a.md`, `roving-lab`, `a/b`, \
             `target/x.csv`, `cargo xtask tidy`, `*.rs`, `x.y()`\n\nHeld by `tests::contract_1`\n\n\
             ```sh\ncargo xtask test --no-install\n```\n```rust\nlet a = 1;\n```\n";
         assert!(page(good).is_empty(), "{:?}", page(good));
