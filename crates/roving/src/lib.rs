@@ -1,1 +1,84 @@
-//! stub
+//! A work-stealing runtime in which a task costs about as much as a function call.
+//!
+//! * [`join`] runs two closures, [`scope`] any number of tasks that may borrow, [`spawn`] a
+//!   detached one.
+//! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
+//! * [`Pool`] is a set of workers; without one, everything uses a global pool.
+//! * [`Profile`] says what the workers did.
+//!
+//! ```
+//! fn fib(n: u32) -> u64 {
+//!     if n < 2 {
+//!         return n.into();
+//!     }
+//!     let (a, b) = roving::join(|| fib(n - 1), || fib(n - 2));
+//!     a + b
+//! }
+//! assert_eq!(fib(20), 6765);
+//! ```
+//!
+//! # What may be unsafe, and why
+//!
+//! Unsafe code is denied but in these modules; each says in its comments what it relies on.
+//!
+//! | module | reason |
+//! |---|---|
+//! | `stack` | the memory that owner and thieves share |
+//! | `join`, `scope` | put closures into slots, and take results out |
+//! | `worker` | runs slots; knows which thread is which worker |
+//! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
+//! | `latch` | is dropped by its waiter while its setter may still be inside |
+//! | `local` | hands each worker its own cell |
+//! | `os` | system calls |
+#![deny(unsafe_code)]
+
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod broadcast;
+#[cfg(not(loom))]
+mod inject;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod join;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod latch;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod local;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod os;
+#[cfg(not(loom))]
+mod parallel;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod pool;
+mod prim;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod scope;
+mod sleep;
+#[allow(unsafe_code)]
+mod stack;
+mod stats;
+#[cfg(not(loom))]
+mod steal;
+#[cfg(not(loom))]
+mod wait;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod worker;
+
+#[cfg(not(loom))]
+pub use {
+    broadcast::broadcast,
+    join::join,
+    local::WorkerLocal,
+    parallel::{map_reduce, par_chunks_mut, par_for},
+    pool::{BuildError, Pool, PoolBuilder, current_worker, current_workers, spawn},
+    scope::{Scope, scope},
+    steal::amount::{Amount, ParseAmountError},
+};
+
+pub use stats::{Counters, Profile, WorkerProfile};

@@ -1,0 +1,137 @@
+//! `broadcast`: once on each worker.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
+
+use crate::pool::registry::Registry;
+use crate::pool::{Pool, forget_lifetime, with_current_registry};
+use crate::worker::Worker;
+
+/// Runs `f` once on each worker of the current pool (the global one, for a thread that is no
+/// worker), with the worker's index, and returns the results in that order.
+///
+/// A busy worker gets to it when it has finished what it does; a worker that waits in a `join`,
+/// `scope` or `broadcast` gets to it at once, on top of the waiting frame. That is the one
+/// exception to the rule that nothing unrelated runs there, so do not broadcast a closure that
+/// needs a lock which may be held across such a wait. Spare threads are left out.
+///
+/// # Panics
+/// With the payload of the lowest index that panicked, when all have ended.
+///
+/// ```
+/// let pool = roving::Pool::new(3).unwrap();
+/// assert_eq!(pool.install(|| roving::broadcast(|index| index * 10)), [0, 10, 20]);
+/// ```
+pub fn broadcast<F, R>(f: F) -> Vec<R>
+where
+    F: Fn(usize) -> R + Sync,
+    R: Send,
+{
+    with_current_registry(|registry| broadcast_to(registry, f))
+}
+
+impl Pool {
+    /// Runs `f` once on each worker of this pool; see [`broadcast`].
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// assert_eq!(pool.broadcast(|index| index), [0, 1]);
+    /// ```
+    pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
+    where
+        F: Fn(usize) -> R + Sync,
+        R: Send,
+    {
+        broadcast_to(self.registry(), f)
+    }
+}
+
+/// Counts down to the moment at which the waiting thread goes on.
+struct Countdown {
+    open: AtomicUsize,
+    waiter: Thread,
+}
+
+impl Countdown {
+    fn one_less(&self) {
+        // Ordering: Edge [countdown]: Release hands over what was done, AcqRel keeps the chain.
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.waiter.unpark();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        // Ordering: Acquire pairs with [countdown].
+        self.open.load(Ordering::Acquire) == 0
+    }
+}
+
+fn broadcast_to<F, R>(registry: &Arc<Registry>, f: F) -> Vec<R>
+where
+    F: Fn(usize) -> R + Sync,
+    R: Send,
+{
+    if registry.settings.in_place {
+        return vec![crate::pool::install(registry, || f(0))];
+    }
+    let workers = registry.workers();
+    let results: Vec<Mutex<Option<thread::Result<R>>>> =
+        (0..workers).map(|_| Mutex::new(None)).collect();
+    let run = |index: usize| {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| f(index)));
+        *results[index]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(result);
+    };
+    let run = &run;
+    let here = Worker::with_current(|worker| {
+        worker
+            .filter(|worker| Arc::ptr_eq(worker.registry(), registry))
+            .map(Worker::index)
+    });
+    let others = (0..workers).filter(|&index| Some(index) != here);
+    let open = AtomicUsize::new(others.clone().count());
+    let countdown = Arc::new(Countdown {
+        open,
+        waiter: thread::current(),
+    });
+    for index in others {
+        let countdown = Arc::clone(&countdown);
+        let job = move || {
+            Worker::with_current(|worker| {
+                let worker = worker.expect("mailboxes are emptied by workers");
+                let base = worker.owner().top();
+                run(index);
+                worker.drain(base);
+            });
+            countdown.one_less();
+        };
+        let seat = &registry.seats[index];
+        // SAFETY: this frame does not return before the countdown is over, which this job is the
+        // last to hold up, and a posted job always runs.
+        seat.mailbox.push(unsafe { forget_lifetime(Box::new(job)) });
+        seat.unpark();
+    }
+    if let Some(index) = here.filter(|&index| index < workers) {
+        run(index);
+    }
+    Worker::with_current(|worker| match worker {
+        Some(worker) => worker.park_until(|| countdown.is_over()),
+        None => {
+            while !countdown.is_over() {
+                thread::park();
+            }
+        }
+    });
+    let results = results.into_iter().map(|result| {
+        let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.expect("each worker has left a result")
+    });
+    let results: Vec<_> = results.collect();
+    results
+        .into_iter()
+        .map(|result| result.unwrap_or_else(|p| panic::resume_unwind(p)))
+        .collect()
+}

@@ -1,0 +1,207 @@
+//! `join`: two closures, perhaps at the same time.
+
+use std::any::Any;
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+
+use crate::pool;
+use crate::stack::line::current_line;
+use crate::stack::owner::Popped;
+use crate::stack::slot::{Run, Slot, fits};
+use crate::worker::Worker;
+
+/// Runs `a` and `b`, perhaps at the same time, and returns both results.
+///
+/// `b` becomes a task that another worker can steal; `a` runs here at once; then `b` runs here
+/// unless it was stolen, in which case this call waits for it and meanwhile runs nothing but what
+/// `b` itself has left open. On a thread that is no worker the whole call moves to the global pool.
+///
+/// While nobody steals, a call costs about a dozen instructions, no allocation, and no atomic
+/// read-modify-write or fence (one while the task is one of the few oldest, which are public).
+/// Task-specific join and private tasks are after Faxén (Wool, 2009).
+///
+/// Closures that wait for each other through other means than this join may deadlock: nothing
+/// promises that they run at the same time.
+///
+/// # Panics
+/// If `a` or `b` panics, so does `join`, when both have ended; with `a`'s payload if both do.
+///
+/// ```
+/// fn sum(numbers: &[u64]) -> u64 {
+///     match numbers {
+///         [] => 0,
+///         [one] => *one,
+///         _ => {
+///             let (left, right) = numbers.split_at(numbers.len() / 2);
+///             let (a, b) = roving::join(|| sum(left), || sum(right));
+///             a + b
+///         }
+///     }
+/// }
+/// assert_eq!(sum(&[1, 2, 3, 4, 5]), 15);
+/// ```
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    if const { fits::<B>() && fits::<Outcome<RB>>() } {
+        join_in_slot(a, b)
+    } else {
+        // What does not fit stays in this frame, and references to it fit.
+        let mut b = Some(b);
+        let mut result = None;
+        let (ra, ()) = join_in_slot(a, || result = b.take().map(|b| b()));
+        (ra, result.expect("join runs both closures"))
+    }
+}
+
+/// What a stolen closure came to.
+type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+#[inline(always)]
+fn join_in_slot<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    // SAFETY: a thread's line pointer leads to the line of its own worker, or to the alarm, whose
+    // limits let nobody through.
+    let line = unsafe { &*current_line() };
+    let mut slot = line.top.get();
+    if slot < line.push_limit.get() {
+        // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
+        unsafe { (*slot).fill(run_joined::<B, RB> as Run, b) };
+        line.top.set(slot.wrapping_add(1));
+    } else {
+        match push_slowly::<B, RB>(b) {
+            Pushed::At(at) => slot = at,
+            Pushed::Full(b) => return (a(), b()),
+            Pushed::Outside(b) => return join_outside(a, b),
+        }
+    }
+    let guard = JoinGuard::<B, RB> {
+        slot,
+        marker: std::marker::PhantomData,
+    };
+    let ra = a();
+    mem::forget(guard);
+    // SAFETY: as above. It may be another line than before: an alarm has its own.
+    let line = unsafe { &*current_line() };
+    if slot >= line.pop_limit.get() {
+        line.top.set(slot);
+    } else if pop_slowly(slot) == Popped::Stolen {
+        // SAFETY: the thief left the outcome in the payload; nothing has been pushed since.
+        return match unsafe { (*slot).take::<Outcome<RB>>() } {
+            Ok(rb) => (ra, rb),
+            Err(payload) => panic::resume_unwind(payload),
+        };
+    }
+    // SAFETY: popped, with the closure still inside.
+    let b = unsafe { (*slot).take::<B>() };
+    (ra, b())
+}
+
+/// If `a` unwinds, `b` must end before the frame does: it may borrow from it. It runs, as it would
+/// have without the panic; if it panics too, `a`'s payload goes on.
+struct JoinGuard<B: FnOnce() -> RB + Send, RB: Send> {
+    slot: *const Slot,
+    marker: std::marker::PhantomData<(B, RB)>,
+}
+
+impl<B: FnOnce() -> RB + Send, RB: Send> Drop for JoinGuard<B, RB> {
+    #[cold]
+    fn drop(&mut self) {
+        let outcome: Outcome<RB> = match pop_slowly(self.slot) {
+            // SAFETY: popped, with the closure still inside.
+            Popped::Here => {
+                let b = unsafe { (*self.slot).take::<B>() };
+                panic::catch_unwind(AssertUnwindSafe(b))
+            }
+            // SAFETY: the thief left the outcome in the payload.
+            Popped::Stolen => unsafe { (*self.slot).take() },
+        };
+        drop_quietly(outcome);
+    }
+}
+
+/// Drops a value whose drop may panic, while another panic is already on its way.
+pub(crate) fn drop_quietly<T>(value: T) {
+    let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
+    // A payload whose drop panics again is beyond help, and leaking it is safe.
+    mem::forget(dropped);
+}
+
+/// What a thief does with the task of a join.
+///
+/// # Safety
+/// As [`Run`]; the payload is a `B`.
+unsafe fn run_joined<B, RB>(slot: &Slot)
+where
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    // SAFETY: the closure that `join_in_slot` put in.
+    let b = unsafe { slot.take::<B>() };
+    let outcome: Outcome<RB> = panic::catch_unwind(AssertUnwindSafe(b));
+    // SAFETY: the slot stays the thief's until it says that the task is done.
+    unsafe { slot.put(outcome) };
+}
+
+/// What became of a task that could not be pushed the fast way.
+enum Pushed<B> {
+    At(*const Slot),
+    /// No room: run it in place.
+    Full(B),
+    /// The calling thread is no worker.
+    Outside(B),
+}
+
+#[cold]
+#[inline(never)]
+fn push_slowly<B, RB>(b: B) -> Pushed<B>
+where
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    Worker::with_current(|worker| {
+        let Some(worker) = worker else {
+            return Pushed::Outside(b);
+        };
+        match worker.owner().push(run_joined::<B, RB>, b) {
+            Ok((slot, wake)) => {
+                worker.wake_if(wake);
+                Pushed::At(slot)
+            }
+            Err(b) => Pushed::Full(b),
+        }
+    })
+}
+
+/// Pops the task in `slot`, which this thread pushed; drains what lies unjoined above it first, and
+/// waits if it was stolen. Afterwards the payload is the caller's.
+#[cold]
+#[inline(never)]
+fn pop_slowly(slot: *const Slot) -> Popped {
+    Worker::with_current(|worker| {
+        let worker = worker.expect("the thread was a worker when it pushed");
+        worker.pop_joined(slot)
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn join_outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    pool::install(pool::global::get().registry(), || join_in_slot(a, b))
+}

@@ -1,0 +1,111 @@
+//! `WorkerLocal`: one value a worker.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::pool::registry::Registry;
+use crate::pool::with_current_registry;
+use crate::prim::Padded;
+use crate::worker::Worker;
+
+/// One value for each worker of a pool, made when the worker first asks for it. No two workers
+/// share a cache line. Use a `Cell` or `RefCell` inside to change it: a worker that waits in a
+/// `join` may run another part of the same computation, which sees the same value.
+///
+/// ```
+/// use std::cell::Cell;
+/// use roving::{Pool, WorkerLocal, par_for};
+///
+/// let pool = Pool::new(2).unwrap();
+/// let total: u64 = pool.install(|| {
+///     let sums = WorkerLocal::new(|| Cell::new(0));
+///     par_for(0..1000, |i| {
+///         let sum = sums.get().expect("on a worker of this pool");
+///         sum.set(sum.get() + i as u64);
+///     });
+///     sums.into_iter().map(Cell::into_inner).sum()
+/// });
+/// assert_eq!(total, 499_500);
+/// ```
+pub struct WorkerLocal<T> {
+    registry: Arc<Registry>,
+    values: Box<[Padded<OnceCell<T>>]>,
+    init: Box<dyn Fn() -> T + Send + Sync>,
+}
+
+// SAFETY: each cell is used by one worker's thread alone (`get`), or through `&mut`. The values
+// are made on one thread and dropped on another, so they have to be `Send`.
+unsafe impl<T: Send> Sync for WorkerLocal<T> {}
+
+impl<T: Send> WorkerLocal<T> {
+    /// Values for the workers of the current pool: the one that the calling thread works for, or
+    /// the global one. `init` makes each when it is first asked for.
+    ///
+    /// ```
+    /// let local = roving::WorkerLocal::new(Vec::<u8>::new);
+    /// assert_eq!(local.into_iter().count(), 0);
+    /// ```
+    pub fn new(init: impl Fn() -> T + Send + Sync + 'static) -> WorkerLocal<T> {
+        let registry = with_current_registry(Arc::clone);
+        let values = (0..registry.seats.len())
+            .map(|_| Padded(OnceCell::new()))
+            .collect();
+        WorkerLocal {
+            registry,
+            values,
+            init: Box::new(init),
+        }
+    }
+
+    /// The calling worker's value; `None` on a thread that is no worker of the pool. Must not be
+    /// called by `init`.
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(1).unwrap();
+    /// let local = pool.install(|| roving::WorkerLocal::new(|| 5));
+    /// assert_eq!(local.get(), None);
+    /// assert_eq!(pool.install(|| local.get().copied()), Some(5));
+    /// ```
+    pub fn get(&self) -> Option<&T> {
+        let index = Worker::with_current(|worker| {
+            worker
+                .filter(|worker| Arc::ptr_eq(worker.registry(), &self.registry))
+                .map(Worker::index)
+        })?;
+        Some(self.values[index].0.get_or_init(&self.init))
+    }
+
+    /// The values that have been made.
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(1).unwrap();
+    /// let mut local = pool.install(|| roving::WorkerLocal::new(|| 5));
+    /// pool.install(|| local.get().is_some());
+    /// local.iter_mut().for_each(|value| *value += 1);
+    /// assert_eq!(local.into_iter().collect::<Vec<_>>(), [6]);
+    /// ```
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.values.iter_mut().filter_map(|value| value.0.get_mut())
+    }
+}
+
+impl<T> IntoIterator for WorkerLocal<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    /// The values that have been made, in the order of the workers.
+    fn into_iter(self) -> Self::IntoIter {
+        let values = self
+            .values
+            .into_iter()
+            .filter_map(|value| value.0.into_inner());
+        values.collect::<Vec<T>>().into_iter()
+    }
+}
+
+impl<T> fmt::Debug for WorkerLocal<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerLocal").finish_non_exhaustive()
+    }
+}

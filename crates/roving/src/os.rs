@@ -1,0 +1,43 @@
+//! What differs between operating systems, each with a plain fallback.
+
+/// The processors this process may use, as numbers of the system, in ascending order; empty where
+/// the system does not say. Read it before any thread is pinned.
+#[cfg(target_os = "linux")]
+pub(crate) fn allowed_processors() -> Vec<usize> {
+    // SAFETY: an all-zero set is a valid value, and the call writes no more than its size.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return Vec::new();
+        }
+        set
+    };
+    let all = 0..libc::CPU_SETSIZE as usize;
+    // SAFETY: the index is below CPU_SETSIZE.
+    all.filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) })
+        .collect()
+}
+
+/// Keeps the calling thread on one processor. False when the system refuses.
+#[cfg(target_os = "linux")]
+pub(crate) fn pin_to(processor: usize) -> bool {
+    // SAFETY: an all-zero set is a valid value, the index is below CPU_SETSIZE, and the call reads
+    // no more than its size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}
+
+/// Elsewhere nothing is known, and nothing is pinned.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn allowed_processors() -> Vec<usize> {
+    Vec::new()
+}
+
+/// Elsewhere threads are not pinned.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn pin_to(_processor: usize) -> bool {
+    false
+}

@@ -1,0 +1,308 @@
+//! How a pool is to be.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use super::Pool;
+use crate::os;
+use crate::stack::state::WORKERS_MAX;
+use crate::steal::amount::{AMOUNT_MAX, Amount};
+
+/// Called with the index of a worker.
+pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
+/// Called with what a detached task panicked with.
+pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
+
+/// What a pool needs to know; made by [`PoolBuilder::build`], then never changed.
+pub(crate) struct Settings {
+    pub(crate) workers: usize,
+    pub(crate) spares: usize,
+    pub(crate) cores: usize,
+    pub(crate) slots: usize,
+    pub(crate) patience: usize,
+    pub(crate) amount: Amount,
+    pub(crate) profile: bool,
+    pub(crate) in_place: bool,
+    pub(crate) name: String,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) processors: Vec<usize>,
+    pub(crate) on_start: Option<IndexHandler>,
+    pub(crate) on_exit: Option<IndexHandler>,
+    pub(crate) panic_handler: Option<PanicHandler>,
+}
+
+impl Settings {
+    pub(crate) fn thread_name(&self, index: usize) -> String {
+        format!("{}-{index}", self.name)
+    }
+
+    /// The processor that worker `index` is pinned to. Spare threads are not pinned.
+    pub(crate) fn processor(&self, index: usize) -> Option<usize> {
+        let processors = &self.processors;
+        (index < self.workers && !processors.is_empty())
+            .then(|| processors[index % processors.len()])
+    }
+}
+
+/// Slots of one task stack. What goes beyond runs in place.
+const SLOTS: usize = 1 << 13;
+/// Most spare threads of a pool.
+const SPARES_MAX: usize = 256;
+/// Fruitless rounds before a worker parks.
+const PATIENCE: usize = 96;
+/// The same where there are fewer cores than workers: who has nothing to do makes room at once.
+const PATIENCE_CROWDED: usize = 16;
+
+/// Configures and builds a [`Pool`].
+///
+/// ```
+/// use roving::{Amount, Pool};
+///
+/// let pool = Pool::builder()
+///     .workers(2)
+///     .steal(Amount::Half)
+///     .name("search")
+///     .on_start(|index| println!("worker {index} is up"))
+///     .build()?;
+/// assert_eq!(pool.workers(), 2);
+/// # Ok::<(), roving::BuildError>(())
+/// ```
+#[must_use = "a builder does nothing until it is built"]
+pub struct PoolBuilder {
+    workers: Option<usize>,
+    amount: Amount,
+    profile: bool,
+    in_place: bool,
+    pin: bool,
+    name: String,
+    stack_size: Option<usize>,
+    on_start: Option<IndexHandler>,
+    on_exit: Option<IndexHandler>,
+    panic_handler: Option<PanicHandler>,
+}
+
+impl PoolBuilder {
+    pub(super) fn new() -> PoolBuilder {
+        PoolBuilder {
+            workers: None,
+            amount: Amount::One,
+            profile: false,
+            in_place: false,
+            pin: false,
+            name: "roving".to_owned(),
+            stack_size: None,
+            on_start: None,
+            on_exit: None,
+            panic_handler: None,
+        }
+    }
+
+    /// Number of workers, 1 to 768. By default one for each core that the process may use: the
+    /// affinity mask and the cgroup quota count.
+    pub fn workers(mut self, workers: usize) -> PoolBuilder {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// How many tasks one theft takes; [`Amount::One`] by default.
+    pub fn steal(mut self, amount: Amount) -> PoolBuilder {
+        self.amount = amount;
+        self
+    }
+
+    /// Prefix of the thread names, which get `-INDEX`; "roving" by default. Linux shows the first
+    /// 15 bytes.
+    pub fn name(mut self, name: impl Into<String>) -> PoolBuilder {
+        self.name = name.into();
+        self
+    }
+
+    /// Native stack of each worker in bytes; by default what `std::thread` gives. A worker's stack
+    /// gets no deeper than the program's own nesting of `join`, `scope` and calls.
+    pub fn stack_size(mut self, bytes: usize) -> PoolBuilder {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Keeps each worker on one processor, in turn. Linux only; ignored elsewhere. Off by default.
+    pub fn pin(mut self, pin: bool) -> PoolBuilder {
+        self.pin = pin;
+        self
+    }
+
+    /// Keeps times and counts tasks for [`Pool::profile`]. Off by default; every push is counted
+    /// when on, which costs a nanosecond or two a task.
+    pub fn profile(mut self, profile: bool) -> PoolBuilder {
+        self.profile = profile;
+        self
+    }
+
+    /// Called by each worker thread with its index, before it works. What it panics with goes to
+    /// the panic handler.
+    pub fn on_start(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
+        self.on_start = Some(Box::new(callback));
+        self
+    }
+
+    /// Called by each worker thread with its index, after its last task.
+    pub fn on_exit(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
+        self.on_exit = Some(Box::new(callback));
+        self
+    }
+
+    /// Called with what a detached task ([`crate::spawn`]) panicked with. Without a handler the
+    /// panic hook's message is all there is; the worker goes on either way.
+    pub fn panic_handler(
+        mut self,
+        handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
+    ) -> PoolBuilder {
+        self.panic_handler = Some(Box::new(handler));
+        self
+    }
+
+    /// One worker and no thread: whoever calls [`Pool::install`] is the worker for that long.
+    /// Good for instruction counts, debuggers, and places where no thread can be started. Calls
+    /// from several threads take turns. Overrides [`Self::workers`].
+    pub fn use_current_thread(mut self) -> PoolBuilder {
+        self.in_place = true;
+        self
+    }
+
+    /// Starts the pool.
+    ///
+    /// # Errors
+    /// A value out of its range, or a thread that cannot be started; those already started are
+    /// ended again.
+    pub fn build(self) -> Result<Pool, BuildError> {
+        Pool::start(self.settings()?)
+    }
+
+    /// Starts the pool as the global one, which [`crate::join`] and the like use outside of pools.
+    ///
+    /// # Errors
+    /// As [`Self::build`], and when the global pool has been started already.
+    pub fn build_global(self) -> Result<(), BuildError> {
+        super::global::set(self)
+    }
+
+    fn settings(self) -> Result<Settings, BuildError> {
+        // Read before any thread is pinned, because pinning changes it.
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let processors = if self.pin {
+            os::allowed_processors()
+        } else {
+            Vec::new()
+        };
+        let workers = if self.in_place {
+            1
+        } else {
+            self.workers.unwrap_or(cores)
+        };
+        if workers == 0 || workers > WORKERS_LIMIT {
+            return Err(BuildError(Reason::Workers(workers)));
+        }
+        if !self.amount.is_valid() {
+            return Err(BuildError(Reason::Amount(self.amount)));
+        }
+        Ok(Settings {
+            workers,
+            spares: SPARES_MAX,
+            cores,
+            slots: SLOTS,
+            patience: if workers > cores {
+                PATIENCE_CROWDED
+            } else {
+                PATIENCE
+            },
+            amount: self.amount,
+            profile: self.profile,
+            in_place: self.in_place,
+            name: self.name,
+            stack_size: self.stack_size,
+            processors,
+            on_start: self.on_start,
+            on_exit: self.on_exit,
+            panic_handler: self.panic_handler,
+        })
+    }
+}
+
+const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
+
+impl fmt::Debug for PoolBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolBuilder")
+            .field("workers", &self.workers)
+            .field("steal", &self.amount)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A pool could not be built. Says which value is wrong, and what would do.
+///
+/// ```
+/// let error = roving::Pool::new(0).unwrap_err();
+/// assert!(error.to_string().starts_with("0 workers"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct BuildError(Reason);
+
+#[derive(Clone, Debug)]
+pub(super) enum Reason {
+    Workers(usize),
+    WorkersVariable(String),
+    Amount(Amount),
+    Thread { index: usize, error: Arc<io::Error> },
+    GlobalExists,
+}
+
+impl From<Reason> for BuildError {
+    fn from(reason: Reason) -> BuildError {
+        BuildError(reason)
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Reason::Workers(workers) => {
+                write!(
+                    f,
+                    "{workers} workers cannot be started: say 1 to {WORKERS_LIMIT}"
+                )
+            }
+            Reason::WorkersVariable(value) => write!(
+                f,
+                "ROVING_WORKERS={value:?} is no number of workers: say 1 to {WORKERS_LIMIT}, \
+                 or unset it"
+            ),
+            Reason::Amount(amount) => {
+                write!(
+                    f,
+                    "steal amount {amount} is out of range: D is 1 to {AMOUNT_MAX}"
+                )
+            }
+            Reason::Thread { index, error } => write!(
+                f,
+                "the thread of worker {index} could not be started ({error}): ask for fewer \
+                 workers, a smaller stack_size, or a higher limit on threads"
+            ),
+            Reason::GlobalExists => f.write_str(
+                "the global pool has been started already: call build_global before the first \
+                 join, scope or spawn outside of a pool",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0 {
+            Reason::Thread { error, .. } => Some(&**error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Pools: start, hand work in, stop.
+
+pub(crate) mod builder;
+pub(crate) mod global;
+pub(crate) mod registry;
+
+use std::fmt;
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, PoisonError};
+use std::thread;
+
+pub use builder::{BuildError, PoolBuilder};
+
+use crate::inject::Job;
+use crate::latch::Latch;
+use crate::stats::Profile;
+use crate::worker::Worker;
+use builder::{Reason, Settings};
+use registry::Registry;
+
+/// A set of workers. Dropping it runs what it still holds and joins its threads.
+///
+/// ```
+/// let pool = roving::Pool::new(2)?;
+/// let (a, b) = pool.install(|| roving::join(|| 6 * 7, || "answer"));
+/// assert_eq!((a, b), (42, "answer"));
+/// # Ok::<(), roving::BuildError>(())
+/// ```
+pub struct Pool {
+    registry: Arc<Registry>,
+}
+
+impl Pool {
+    /// A pool of `workers` workers, otherwise as [`Pool::builder`] has it.
+    ///
+    /// # Errors
+    /// As [`PoolBuilder::build`].
+    ///
+    /// ```
+    /// assert!(roving::Pool::new(2).is_ok());
+    /// assert!(roving::Pool::new(0).is_err());
+    /// ```
+    pub fn new(workers: usize) -> Result<Pool, BuildError> {
+        Pool::builder().workers(workers).build()
+    }
+
+    /// A builder with the defaults.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).build().unwrap();
+    /// assert_eq!(pool.workers(), 1);
+    /// ```
+    pub fn builder() -> PoolBuilder {
+        PoolBuilder::new()
+    }
+
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    fn start(settings: Settings) -> Result<Pool, BuildError> {
+        let threads = if settings.in_place {
+            0
+        } else {
+            settings.workers
+        };
+        let pool = Pool {
+            registry: Arc::new(Registry::new(settings)),
+        };
+        for index in 0..threads {
+            // An error drops the pool, which ends the threads that were started.
+            pool.registry
+                .start_thread(index)
+                .map_err(|error| Reason::Thread {
+                    index,
+                    error: Arc::new(error),
+                })?;
+        }
+        Ok(pool)
+    }
+
+    /// Number of workers. Spare threads do not count.
+    ///
+    /// ```
+    /// assert_eq!(roving::Pool::new(3).unwrap().workers(), 3);
+    /// ```
+    pub fn workers(&self) -> usize {
+        self.registry.workers()
+    }
+
+    /// Runs `f` on a worker of this pool and returns what it returns. [`crate::join`],
+    /// [`crate::scope`] and the like use this pool inside. Called by a worker of this pool, it
+    /// just calls `f`; otherwise the calling thread blocks, and if it is a worker of another
+    /// pool, a spare thread takes its core there. Costs a wake-up of some microseconds.
+    ///
+    /// # Panics
+    /// With what `f` panics with.
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// assert!(pool.install(roving::current_worker).is_some());
+    /// ```
+    pub fn install<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        install(&self.registry, f)
+    }
+
+    /// Runs `f` on a worker of this pool, some time, and does not wait for it; see
+    /// [`crate::spawn`].
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// pool.spawn(move || sender.send(7).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(7));
+    /// ```
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        spawn_detached(&self.registry, f);
+    }
+
+    /// What the workers have done since the pool started, or since [`Self::reset_profile`].
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// assert!(pool.profile().workers.len() >= 2);
+    /// ```
+    pub fn profile(&self) -> Profile {
+        self.registry.profile()
+    }
+
+    /// Starts all figures again from zero.
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// pool.reset_profile();
+    /// assert_eq!(pool.profile().total().counters.leapfrogs, 0);
+    /// ```
+    pub fn reset_profile(&self) {
+        self.registry.reset_profile();
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.registry.settings.in_place {
+            // What was spawned and not yet run.
+            Worker::be_in_place(&self.registry, || ());
+            return;
+        }
+        self.registry.close();
+        let threads = mem::take(
+            &mut *self
+                .registry
+                .threads
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        let me = thread::current().id();
+        if threads.iter().any(|thread| thread.thread().id() == me) {
+            // A worker drops its own pool: its threads end by themselves, when it has.
+            return;
+        }
+        for thread in threads {
+            // A worker's thread has no panic of its own to report.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("workers", &self.workers())
+            .field("steal", &self.registry.settings.amount)
+            .field("name", &self.registry.settings.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Calls `f` with the registry of the pool that the calling thread works for, or of the global one.
+pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
+    Worker::with_current(|worker| match worker {
+        Some(worker) => f(worker.registry()),
+        None => f(global::get().registry()),
+    })
+}
+
+/// See [`Pool::install`].
+pub(crate) fn install<F, R>(registry: &Arc<Registry>, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    Worker::with_current(|worker| match worker {
+        Some(worker) if Arc::ptr_eq(worker.registry(), registry) => f(),
+        _ if registry.settings.in_place => Worker::be_in_place(registry, f),
+        worker => install_from_outside(registry, worker, f),
+    })
+}
+
+fn install_from_outside<F, R>(registry: &Arc<Registry>, worker: Option<&Worker>, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    let latch = Latch::new();
+    let mut outcome = None;
+    let there = SendPtr((&raw mut outcome, &raw const latch));
+    let job = move || {
+        let SendPtr((outcome, latch)) = { there };
+        let result = Worker::with_current(|worker| {
+            let worker = worker.expect("jobs are run by workers");
+            let base = worker.owner().top();
+            let result = panic::catch_unwind(AssertUnwindSafe(f));
+            // What `f` left unjoined belongs to a scope that waits for this call.
+            worker.drain(base);
+            result
+        });
+        // SAFETY: the waiting frame keeps both alive until the latch is set, and looks at the
+        // outcome only after.
+        unsafe {
+            *outcome = Some(result);
+            Latch::set(latch);
+        }
+    };
+    // SAFETY: this frame does not return before the job has run, and a job that was injected
+    // always runs: a pool that is being dropped runs what it holds.
+    registry.inject(unsafe { forget_lifetime(Box::new(job)) });
+    match worker {
+        Some(worker) => worker.park_until(|| latch.is_set()),
+        None => latch.wait(),
+    }
+    match outcome.expect("the latch is set after the outcome") {
+        Ok(result) => result,
+        Err(payload) => panic::resume_unwind(payload),
+    }
+}
+
+struct SendPtr<T>(T);
+
+// SAFETY: what is behind the pointers is handed over by the latch, and is `Send` itself.
+unsafe impl<T> Send for SendPtr<T> {}
+
+/// # Safety
+/// The job is called before anything that it borrows ends.
+pub(crate) unsafe fn forget_lifetime<'a>(job: Box<dyn FnOnce() + Send + 'a>) -> Job {
+    // SAFETY: only the lifetime changes, and the caller answers for it.
+    unsafe { mem::transmute::<Box<dyn FnOnce() + Send + 'a>, Job>(job) }
+}
+
+/// See [`Pool::spawn`].
+pub(crate) fn spawn_detached<F>(registry: &Arc<Registry>, f: F)
+where
+    F: FnOnce() + Send + 'static,
+{
+    let weak = Arc::downgrade(registry);
+    registry.inject(Box::new(move || {
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f)) {
+            if let Some(registry) = weak.upgrade() {
+                registry.handle_panic(payload);
+            }
+        }
+    }));
+}
+
+/// Runs `f` on a worker of the current pool (the global one, for a thread that is no worker), some
+/// time, and does not wait for it. If the pool is dropped first, it runs before the drop ends.
+///
+/// It is queued first in, first out, and never runs on top of a waiting frame. What it panics with
+/// goes to the pool's panic handler. Costs an allocation and a lock.
+///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// roving::spawn(move || sender.send("done").unwrap());
+/// assert_eq!(receiver.recv(), Ok("done"));
+/// ```
+pub fn spawn<F>(f: F)
+where
+    F: FnOnce() + Send + 'static,
+{
+    with_current_registry(|registry| spawn_detached(registry, f));
+}
+
+/// The index of the worker that the calling thread is, in its pool; `None` for other threads.
+/// Spare threads have the indices from [`Pool::workers`] on.
+///
+/// ```
+/// assert_eq!(roving::current_worker(), None);
+/// let pool = roving::Pool::new(1).unwrap();
+/// assert_eq!(pool.install(roving::current_worker), Some(0));
+/// ```
+pub fn current_worker() -> Option<usize> {
+    Worker::with_current(|worker| worker.map(Worker::index))
+}
+
+/// The number of workers of the current pool: the one that the calling thread works for, or the
+/// global one.
+///
+/// ```
+/// let pool = roving::Pool::new(3).unwrap();
+/// assert_eq!(pool.install(roving::current_workers), 3);
+/// ```
+pub fn current_workers() -> usize {
+    with_current_registry(|registry| registry.workers())
+}

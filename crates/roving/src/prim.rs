@@ -1,0 +1,56 @@
+//! The only door to atomics, cells, threads and clocks: `std`, or loom when built with
+//! `--cfg loom`, so that the same algorithm runs and is explored.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64};
+
+pub(crate) use std::sync::atomic::Ordering;
+
+/// Names an ordering, so that the mutation check can weaken it.
+///
+/// In a normal build it is the ordering itself, folded away. Under loom, when the environment
+/// variable `ROVING_MUTANT` holds `name`, it is `Relaxed`: the loom test that `mutants.txt` lists
+/// for that name has to fail then (`cargo xtask mutants`).
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) const fn ord(_name: &'static str, ordering: Ordering) -> Ordering {
+    ordering
+}
+
+#[cfg(loom)]
+pub(crate) fn ord(name: &'static str, ordering: Ordering) -> Ordering {
+    static MUTANT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    let mutant = MUTANT.get_or_init(|| std::env::var("ROVING_MUTANT").ok());
+    if mutant.as_deref() == Some(name) {
+        Ordering::Relaxed
+    } else {
+        ordering
+    }
+}
+
+/// Data that one thread at a time may touch; loom checks that it is so.
+#[cfg(not(loom))]
+pub(crate) struct DataCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> DataCell<T> {
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    #[inline(always)]
+    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
+#[cfg(loom)]
+pub(crate) type DataCell<T> = loom::cell::UnsafeCell<T>;
+
+/// Keeps two values that different threads write on different cache lines (two of them, because
+/// neighbouring lines are fetched together).
+#[repr(align(128))]
+pub(crate) struct Padded<T>(pub(crate) T);

@@ -1,0 +1,326 @@
+//! `scope`: any number of tasks that may borrow from the caller.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, Thread};
+
+use crate::join::drop_quietly;
+use crate::pool::registry::Registry;
+use crate::pool::{forget_lifetime, global, install};
+use crate::stack::slot::{Slot, fits};
+use crate::worker::Worker;
+
+/// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
+/// ended. The tasks may borrow whatever outlives the call.
+///
+/// Spawned tasks that nobody steals run on this worker when `f` has returned, newest first. While
+/// it waits for stolen ones, the worker runs nothing unrelated. On a thread that is no worker the
+/// whole call moves to the global pool.
+///
+/// # Panics
+/// If `f` or a task panics, `scope` does too, when all have ended: with `f`'s payload, or else
+/// that of the task that panicked first. The other payloads are dropped.
+///
+/// ```
+/// let mut numbers = [1, 2, 3];
+/// roving::scope(|s| {
+///     for number in &mut numbers {
+///         s.spawn(move |_| *number *= 10);
+///     }
+/// });
+/// assert_eq!(numbers, [10, 20, 30]);
+/// ```
+pub fn scope<'scope, F, R>(f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
+    Worker::with_current(|worker| match worker {
+        Some(worker) => scope_here(worker, f),
+        None => install(global::get().registry(), || scope(f)),
+    })
+}
+
+fn scope_here<'scope, F, R>(worker: &Worker, f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
+    let scope = Scope {
+        registry: Arc::as_ptr(worker.registry()),
+        cancelled: AtomicBool::new(false),
+        panic: Mutex::new(None),
+        remote: OnceLock::new(),
+        marker: PhantomData,
+    };
+    let base = worker.owner().top();
+    let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    worker.drain(base);
+    if let Some(remote) = scope.remote.get() {
+        if remote.wait_here() {
+            worker.park_until(|| remote.is_over());
+        }
+    }
+    let first = scope
+        .panic
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    match (result, first) {
+        (Ok(result), None) => result,
+        (Ok(result), Some(payload)) => {
+            drop_quietly(result);
+            panic::resume_unwind(payload)
+        }
+        (Err(payload), other) => {
+            drop_quietly(other);
+            panic::resume_unwind(payload)
+        }
+    }
+}
+
+/// Where tasks are spawned that end before [`scope`] returns.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// // Tasks spawn tasks.
+/// fn count<'scope>(s: &roving::Scope<'scope>, depth: u32, leaves: &'scope AtomicUsize) {
+///     if depth == 0 {
+///         leaves.fetch_add(1, Ordering::Relaxed);
+///     } else {
+///         s.spawn(move |s| count(s, depth - 1, leaves));
+///         s.spawn(move |s| count(s, depth - 1, leaves));
+///     }
+/// }
+/// let leaves = AtomicUsize::new(0);
+/// roving::scope(|s| count(s, 5, &leaves));
+/// assert_eq!(leaves.into_inner(), 32);
+/// ```
+pub struct Scope<'scope> {
+    registry: *const Registry,
+    cancelled: AtomicBool,
+    /// What the first task that panicked did so with.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Tasks that were spawned by threads which are no workers of this pool.
+    remote: OnceLock<Arc<Remote>>,
+    /// Invariant in `'scope`, as `std::thread::Scope` is.
+    marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
+}
+
+// SAFETY: the registry is shared by nature and outlives the scope, whose worker holds it; all else
+// is `Send` and `Sync` itself.
+unsafe impl Sync for Scope<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Scope<'_> {}
+
+/// A spawned closure, with the scope that it belongs to.
+struct Task<'scope, F> {
+    scope: *const Scope<'scope>,
+    f: F,
+}
+
+impl<'scope, F> Task<'scope, F>
+where
+    F: FnOnce(&Scope<'scope>) + Send + 'scope,
+{
+    /// # Safety
+    /// The scope has not ended.
+    unsafe fn run(self) {
+        // SAFETY: the caller says so, and the scope ends only after this task.
+        let scope = unsafe { &*self.scope };
+        let f = self.f;
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+            if scope.is_cancelled() {
+                drop(f);
+            } else {
+                f(scope);
+            }
+        }));
+        if let Err(payload) = outcome {
+            scope.panicked(payload);
+        }
+    }
+}
+
+/// What a thief, or the draining owner, does with a spawned task.
+///
+/// # Safety
+/// As [`crate::stack::slot::Run`]; the payload is a `Task<F>`.
+unsafe fn run_spawned<'scope, F>(slot: &Slot)
+where
+    F: FnOnce(&Scope<'scope>) + Send + 'scope,
+{
+    // SAFETY: the payload that `spawn` put in; its scope waits for this task.
+    unsafe { slot.take::<Task<'scope, F>>().run() }
+}
+
+impl<'scope> Scope<'scope> {
+    /// Spawns a task. It runs once, some time before the scope ends: here, or where it is stolen;
+    /// at once and in place if the task stack is full. Costs a few nanoseconds; a closure of more
+    /// than 32 bytes costs an allocation too. Called by a thread that is no worker of the scope's
+    /// pool, it goes through the injector.
+    ///
+    /// ```
+    /// let mut text = String::new();
+    /// roving::scope(|s| s.spawn(|_| text.push_str("done")));
+    /// assert_eq!(text, "done");
+    /// ```
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        if const { fits::<Task<'scope, F>>() } {
+            self.spawn_in_slot(f);
+        } else {
+            let boxed = Box::new(f);
+            self.spawn_in_slot(move |scope: &Scope<'scope>| boxed(scope));
+        }
+    }
+
+    #[inline]
+    fn spawn_in_slot<F>(&self, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let task = Task { scope: self, f };
+        Worker::with_current(|worker| match worker {
+            Some(worker) if ptr::eq(&**worker.registry(), self.registry) => {
+                match worker.owner().push_unjoined(run_spawned::<F>, task) {
+                    Ok(wake) => worker.wake_if(wake),
+                    // SAFETY: this scope is alive: it was borrowed for this call.
+                    Err(task) => unsafe { task.run() },
+                }
+            }
+            _ => self.spawn_from_outside(task),
+        });
+    }
+
+    #[cold]
+    fn spawn_from_outside<F>(&self, task: Task<'scope, F>)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let remote = Arc::clone(self.remote.get_or_init(Arc::default));
+        remote.begin();
+        let task = SendTask(task);
+        let job = move || {
+            let SendTask(task) = { task };
+            let base = Worker::with_current(|worker| worker.map(|worker| worker.owner().top()));
+            // SAFETY: the scope waits until `remote.end`.
+            unsafe { task.run() };
+            Worker::with_current(|worker| {
+                if let (Some(worker), Some(base)) = (worker, base) {
+                    worker.drain(base);
+                }
+            });
+            remote.end();
+        };
+        // SAFETY: the registry outlives the scope; and the scope does not end before the job has.
+        unsafe { (*self.registry).inject(forget_lifetime(Box::new(job))) };
+    }
+
+    /// Asks for the scope to end early: tasks that have not started are dropped instead of run.
+    /// Those that run go on; they can ask [`Self::is_cancelled`].
+    ///
+    /// ```
+    /// roving::scope(|s| {
+    ///     s.cancel();
+    ///     s.spawn(|_| unreachable!("dropped"));
+    /// });
+    /// ```
+    pub fn cancel(&self) {
+        // Ordering: Relaxed; a request, not a signal that something has happened.
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Self::cancel`] was called. One load.
+    ///
+    /// ```
+    /// roving::scope(|s| {
+    ///     assert!(!s.is_cancelled());
+    ///     s.cancel();
+    ///     assert!(s.is_cancelled());
+    /// });
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        // Ordering: Relaxed, as in `cancel`.
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Keeps the first payload. The others are dropped.
+    fn panicked(&self, payload: Box<dyn Any + Send>) {
+        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_none() {
+            *first = Some(payload);
+        } else {
+            drop(first);
+            drop_quietly(payload);
+        }
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+struct SendTask<T>(T);
+
+// SAFETY: the closure is `Send`, and the scope it points to is `Sync`.
+unsafe impl<'scope, F: Send> Send for SendTask<Task<'scope, F>> {}
+
+/// The tasks of a scope that went through the injector. Shared, because the last of them still
+/// holds it when the scope's frame is gone.
+#[derive(Default)]
+struct Remote {
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    tasks: usize,
+    waiter: Option<Thread>,
+}
+
+impl Remote {
+    fn with<R>(&self, f: impl FnOnce(&mut Open) -> R) -> R {
+        f(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn begin(&self) {
+        self.with(|open| open.tasks += 1);
+    }
+
+    fn end(&self) {
+        let waiter = self.with(|open| {
+            open.tasks -= 1;
+            if open.tasks == 0 {
+                open.waiter.take()
+            } else {
+                None
+            }
+        });
+        if let Some(waiter) = waiter {
+            waiter.unpark();
+        }
+    }
+
+    /// Makes the calling thread the one to wake. False when nothing is open.
+    fn wait_here(&self) -> bool {
+        self.with(|open| {
+            open.waiter = Some(thread::current());
+            open.tasks > 0
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.with(|open| open.tasks == 0)
+    }
+}

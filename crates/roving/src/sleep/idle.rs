@@ -1,0 +1,64 @@
+//! Which workers are idle: asleep, or about to be.
+
+use crate::prim::{AtomicU64, Ordering, ord};
+
+/// A set of worker indices, each set by its worker before it goes to sleep, and cleared by
+/// whoever takes it upon himself to wake that worker, or by the worker that thinks better of it.
+pub(crate) struct IdleSet {
+    words: Box<[AtomicU64]>,
+}
+
+impl IdleSet {
+    pub(crate) fn new(workers: usize) -> IdleSet {
+        IdleSet {
+            words: (0..workers.div_ceil(64))
+                .map(|_| AtomicU64::new(0))
+                .collect(),
+        }
+    }
+
+    fn place(&self, worker: usize) -> (&AtomicU64, u64) {
+        (&self.words[worker / 64], 1 << (worker % 64))
+    }
+
+    /// The worker will sleep unless it finds work in a last look.
+    pub(crate) fn announce(&self, worker: usize) {
+        let (word, bit) = self.place(worker);
+        // Ordering: Edge [idle_announce]: Relaxed; the worker's want flags ([want]) and the
+        // injector's lock release it to whoever brings work.
+        word.fetch_or(bit, Ordering::Relaxed);
+    }
+
+    /// The worker will not sleep after all.
+    pub(crate) fn retract(&self, worker: usize) {
+        let (word, bit) = self.place(worker);
+        // Ordering: Relaxed; a waker that comes first merely wakes somebody who is awake.
+        word.fetch_and(!bit, Ordering::Relaxed);
+    }
+
+    /// Whether nobody has undertaken to wake the worker yet.
+    pub(crate) fn contains(&self, worker: usize) -> bool {
+        let (word, bit) = self.place(worker);
+        // Ordering: Acquire pairs with [idle_take]: who is woken sees why.
+        word.load(ord("idle_contains", Ordering::Acquire)) & bit != 0
+    }
+
+    /// Takes one idle worker out, for the caller to wake. Lower indices first, so that spare
+    /// threads come last.
+    #[must_use]
+    pub(crate) fn take_one(&self) -> Option<usize> {
+        for (number, word) in self.words.iter().enumerate() {
+            // Ordering: Relaxed; what makes the caller look here also made the bit visible.
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != 0 {
+                let bit = bits & bits.wrapping_neg();
+                // Ordering: Edge [idle_take]: Release hands over the reason for the wake-up.
+                bits = word.fetch_and(!bit, ord("idle_take", Ordering::Release));
+                if bits & bit != 0 {
+                    return Some(number * 64 + bit.trailing_zeros() as usize);
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,148 @@
+//! The task stack: the one thing that an owner and its thieves share.
+//!
+//! ```text
+//!            oldest        split          top
+//!   0  claimed  |  public    |   private   |   free           end
+//! ```
+//!
+//! A fixed array of [`Slot`]s. The owner pushes and pops at the top; thieves claim the oldest
+//! public tasks. Private tasks are the owner's alone and cost plain loads and stores; the *split
+//! line* between public and private moves only by the owner's hand. Three words are shared:
+//!
+//! * [`span::Span`], one a stack: which tasks are public;
+//! * [`state::State`], one a slot: who runs a task, and whether it has ended;
+//! * the owner's line pointer ([`line`]): a thief overwrites it to raise the alarm.
+//!
+//! After Wool (private tasks, synchronise on the task, trip wire; Faxén 2009) and Lace (split
+//! line moved on demand, claims by one compare-and-swap on the packed word; van Dijk and van de
+//! Pol 2014). Against both, the claim of a slot carries a generation, several tasks can be claimed
+//! at once, claimed tasks can be taken back, and as many tasks as there are thieves are public
+//! before anybody asks.
+
+pub(crate) mod line;
+pub(crate) mod owner;
+pub(crate) mod slot;
+pub(crate) mod span;
+pub(crate) mod state;
+pub(crate) mod thief;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod model_tests;
+
+use std::cell::Cell;
+use std::ptr;
+
+use crate::prim::{AtomicPtr, AtomicU64, Padded};
+use crate::stats::Tally;
+use line::Line;
+use slot::Slot;
+
+/// How a stack shows its tasks; the same for every worker of a pool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Showing {
+    /// Number of slots.
+    pub(crate) slots: usize,
+    /// How many tasks are public before anybody asks: as many as there are workers to take them.
+    pub(crate) unasked: usize,
+    /// What a demand makes public: everything, or half of what is private.
+    pub(crate) everything: bool,
+    /// Every push takes the slow path, where it is counted.
+    pub(crate) counting: bool,
+}
+
+/// The stack of one worker. See the module for the picture.
+pub(crate) struct TaskStack {
+    line: Line,
+    showing: Showing,
+    /// Owner only: the split line. The span's is the same while it shows a public task; otherwise
+    /// everything below this one is claimed, and the span may show any equal pair.
+    split: Cell<usize>,
+    /// Owner only: `oldest` as the owner last saw it; thieves may have claimed more since.
+    oldest_seen: Cell<usize>,
+    /// Owner only: a join whose slot is below must not pop yet; see [`owner`].
+    barrier: Cell<*const Slot>,
+    /// Owner only: an alarm was raised, and the span not yet changed since.
+    owes_answer: Cell<bool>,
+    /// Written by the owner.
+    pub(crate) tally: Tally,
+    span: Padded<AtomicU64>,
+    /// The owner thread's line pointer, null until it has started.
+    wire: AtomicPtr<AtomicPtr<Line>>,
+    #[cfg(loom)]
+    loom_line: AtomicPtr<Line>,
+    slots: Box<[Slot]>,
+}
+
+// SAFETY: thieves reach `span`, `wire`, and the words of slots, which are atomics, and the cells
+// of a slot only after a claim gave it to them (`state`). Everything else is used through
+// `owner::Owner`, of which there is one, on one thread.
+unsafe impl Sync for TaskStack {}
+// SAFETY: the raw pointers lead into the stack's own slots.
+unsafe impl Send for TaskStack {}
+
+impl TaskStack {
+    pub(crate) fn new(showing: Showing) -> TaskStack {
+        assert!(showing.slots <= span::SLOTS_MAX);
+        let slots = new_slots(showing.slots);
+        let stack = TaskStack {
+            line: Line::new(slots.as_ptr()),
+            showing,
+            split: Cell::new(0),
+            oldest_seen: Cell::new(0),
+            barrier: Cell::new(ptr::null()),
+            // A thief may want work before the owner has started: the first push looks.
+            owes_answer: Cell::new(true),
+            tally: Tally::default(),
+            span: Padded(AtomicU64::new(0)),
+            wire: AtomicPtr::new(ptr::null_mut()),
+            #[cfg(loom)]
+            loom_line: AtomicPtr::new(ptr::null_mut()),
+            slots,
+        };
+        #[cfg(loom)]
+        // Ordering: Relaxed; nobody shares the stack yet.
+        stack.loom_line.store(
+            (&raw const line::ALARM).cast_mut(),
+            std::sync::atomic::Ordering::Relaxed,
+        );
+        stack
+    }
+
+    pub(crate) fn slot(&self, index: usize) -> &Slot {
+        &self.slots[index]
+    }
+
+    /// The index of a slot of this stack.
+    pub(crate) fn index(&self, slot: *const Slot) -> usize {
+        (slot.addr() - self.slots.as_ptr().addr()) / size_of::<Slot>()
+    }
+
+    /// The slot at `index`, or one past the last.
+    fn at(&self, index: usize) -> *const Slot {
+        debug_assert!(index <= self.slots.len());
+        // SAFETY: within the slice, or one past its end.
+        unsafe { self.slots.as_ptr().add(index) }
+    }
+}
+
+/// Slots without touching their memory: a stack that stays shallow costs a page or two.
+#[cfg(not(loom))]
+fn new_slots(count: usize) -> Box<[Slot]> {
+    let layout = std::alloc::Layout::array::<Slot>(count).expect("SLOTS_MAX bounds it");
+    // SAFETY: the layout is not empty, and all-zero bytes are a free slot: generation 0, a null
+    // link, and cells that count as uninitialised.
+    unsafe {
+        let at = std::alloc::alloc_zeroed(layout).cast::<Slot>();
+        if at.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        Box::from_raw(ptr::slice_from_raw_parts_mut(at, count))
+    }
+}
+
+#[cfg(loom)]
+fn new_slots(count: usize) -> Box<[Slot]> {
+    (0..count).map(|_| Slot::new()).collect()
+}

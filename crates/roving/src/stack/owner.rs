@@ -1,0 +1,329 @@
+//! The owner's side of a task stack: push, pop, publish, take back.
+//!
+//! # Joined and unjoined tasks
+//!
+//! A `join` pops the task it pushed, so what it pops is at the top. A `spawn` leaves its task
+//! there for whoever ends the enclosing scope or task, so a `join` that called code which spawned
+//! finds something above its own slot. That must not cost a comparison in each `join`: each spawn
+//! raises the *barrier*, below which no pop is fast, to the slot above its own, and keeps the old
+//! barrier in its slot's link, to be put back when it is popped.
+
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::TaskStack;
+use super::line::{ALARM, Line};
+#[cfg(not(loom))]
+use super::line::{current_line, set_current_line, wire_of_this_thread};
+use super::slot::{Run, Slot};
+use super::span::Span;
+use crate::prim::{Ordering, ord};
+use crate::stats::bump;
+
+/// The owner's access to its stack: one for each stack, kept on the owner's thread.
+pub(crate) struct Owner<'s> {
+    stack: &'s TaskStack,
+    only_here: PhantomData<*const ()>,
+}
+
+/// How a task came off the stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) enum Popped {
+    /// It is the caller's to run.
+    Here,
+    /// A thief has it, or had it: wait until its slot says done, then [`Owner::retire`].
+    Stolen,
+}
+
+impl<'s> Owner<'s> {
+    /// # Safety
+    /// The caller's thread is the only one that owns `stack`, and this is its only `Owner`.
+    pub(crate) unsafe fn new(stack: &'s TaskStack) -> Owner<'s> {
+        Owner {
+            stack,
+            only_here: PhantomData,
+        }
+    }
+
+    pub(crate) fn stack(&self) -> &'s TaskStack {
+        self.stack
+    }
+
+    pub(crate) fn line(&self) -> &'s Line {
+        &self.stack.line
+    }
+
+    /// Makes this thread's line pointer the stack's trip wire, and the stack the thread's own.
+    #[cfg(not(loom))]
+    pub(crate) fn attach(&self) {
+        // Ordering: Edge [attach]: Release; a thief that finds the wire finds it set up.
+        self.stack
+            .wire
+            .store(wire_of_this_thread().cast_mut(), Ordering::Release);
+        self.enter();
+    }
+
+    /// Makes pushes and pops of this thread use the stack (again). An alarm may have been lost
+    /// while they did not, so one is taken to have been raised.
+    #[cfg(not(loom))]
+    pub(crate) fn enter(&self) {
+        set_current_line(&ALARM);
+    }
+
+    /// Index of the first free slot.
+    pub(crate) fn top(&self) -> usize {
+        self.stack.index(self.line().top.get())
+    }
+
+    /// How many tasks are public, as far as the owner knows without looking.
+    fn public_seen(&self) -> usize {
+        self.stack.split.get() - self.stack.oldest_seen.get()
+    }
+
+    /// Whether other workers would take more tasks than the owner is showing them: the moment to
+    /// split work that has been kept whole. One or two loads, both of the owner's own lines.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.answer_alarm();
+        self.stack.owes_answer.get() || self.public_seen() < self.stack.showing.unasked
+    }
+
+    /// The slow push, of a task that its pusher joins. `Err` gives the payload back: the stack is
+    /// full. The second value says that a sleeping worker should be woken.
+    pub(crate) fn push<T>(&self, run: Run, payload: T) -> Result<(&'s Slot, bool), T> {
+        self.answer_alarm();
+        let top = self.top();
+        if top == self.stack.slots.len() {
+            return Err(payload);
+        }
+        let slot = self.stack.slot(top);
+        // SAFETY: the slot is the owner's, free, and at or above the split line.
+        unsafe { slot.fill(run, payload) };
+        Ok((slot, self.pushed(top)))
+    }
+
+    /// The slow push of a task that stays until the enclosing scope or task ends.
+    pub(crate) fn push_unjoined<T>(&self, run: Run, payload: T) -> Result<bool, T> {
+        let (slot, wake) = self.push(run, payload)?;
+        self.raise_barrier(slot);
+        Ok(wake)
+    }
+
+    fn raise_barrier(&self, slot: &Slot) {
+        let line = self.line();
+        slot.set_link(self.stack.barrier.get());
+        let above = ptr::from_ref(slot).wrapping_add(1);
+        self.stack.barrier.set(above);
+        line.pop_limit.set(line.pop_limit.get().max(above));
+    }
+
+    /// After the slot at `top` was filled.
+    fn pushed(&self, top: usize) -> bool {
+        if self.stack.showing.counting {
+            self.count_push(top + 1);
+        }
+        self.line().top.set(self.stack.at(top + 1));
+        let short = self.public_seen() < self.stack.showing.unasked;
+        let wake = (short || self.stack.owes_answer.get()) && self.publish();
+        self.settle();
+        wake
+    }
+
+    fn count_push(&self, depth: usize) {
+        let tally = &self.stack.tally;
+        bump(&tally.tasks, 1);
+        // Ordering: Relaxed; a figure, written by this thread alone.
+        if depth as u64 > tally.max_depth.load(Relaxed) {
+            tally.max_depth.store(depth as u64, Relaxed);
+        }
+    }
+
+    /// Takes the newest task, which stands at `index`, off the stack, or says that it is stolen;
+    /// then its slot is still in use.
+    pub(crate) fn pop(&self, index: usize) -> (Popped, bool) {
+        debug_assert_eq!(self.top(), index + 1);
+        let how = if index < self.stack.split.get() {
+            self.pop_public(index)
+        } else {
+            Popped::Here
+        };
+        let mut wake = false;
+        if how == Popped::Here {
+            self.drop_top(index);
+            if self.stack.owes_answer.get() && self.stack.split.get() < index {
+                wake = self.publish();
+            }
+        }
+        self.settle();
+        (how, wake)
+    }
+
+    /// The same for a task pushed by [`Self::push_unjoined`].
+    pub(crate) fn pop_unjoined(&self) -> (&'s Slot, Popped, bool) {
+        self.answer_alarm();
+        let slot = self.stack.slot(self.top() - 1);
+        let (how, wake) = self.pop(self.top() - 1);
+        if how == Popped::Here {
+            self.lower_barrier(slot);
+        }
+        (slot, how, wake)
+    }
+
+    fn lower_barrier(&self, slot: &Slot) {
+        self.stack.barrier.set(slot.link());
+        self.settle();
+    }
+
+    /// The owner takes back what nobody has claimed: down to the task itself, and further while
+    /// enough stays public. If the task is claimed but not started, it is taken back as well.
+    fn pop_public(&self, index: usize) -> Popped {
+        let stack = self.stack;
+        // Ordering: Relaxed; the owner's own changes, and thieves' claims, whose effect is in the
+        // words of the slots.
+        let mut before = Span(stack.span.0.load(Relaxed));
+        while before.public() > 0 && before.oldest() <= index {
+            let oldest = before.oldest();
+            let half = if self.stack.owes_answer.get() {
+                index
+            } else {
+                (oldest + index) / 2
+            };
+            let split = index.min(half.max(oldest + stack.showing.unasked));
+            let after = before.moved(oldest, split, before.wanted());
+            // Ordering: Relaxed; takes back what was never anybody else's. That thieves still see
+            // the slots below is kept up by the release sequence of [publish].
+            match stack
+                .span
+                .0
+                .compare_exchange(before.0, after.0, Relaxed, Relaxed)
+            {
+                Ok(_) => {
+                    stack.split.set(split);
+                    stack.oldest_seen.set(oldest);
+                    bump(&stack.tally.take_backs, 1);
+                    return Popped::Here;
+                }
+                Err(now) => before = Span(now),
+            }
+        }
+        // Everything up to the task is claimed. The span shows nothing public, so thieves leave it
+        // alone, and the next publication restarts it.
+        if stack.slot(index).take_back() {
+            stack.split.set(index);
+            stack.oldest_seen.set(index);
+            bump(&stack.tally.take_backs, 1);
+            Popped::Here
+        } else {
+            Popped::Stolen
+        }
+    }
+
+    /// The stolen task at the top has ended and its result is out: its slot is free.
+    pub(crate) fn retire(&self, index: usize) {
+        debug_assert_eq!(self.top(), index + 1);
+        self.stack.slot(index).retire();
+        self.stack.split.set(index);
+        self.stack.oldest_seen.set(index);
+        self.drop_top(index);
+        self.settle();
+    }
+
+    /// The same for a task pushed by [`Self::push_unjoined`].
+    pub(crate) fn retire_unjoined(&self, slot: &Slot) {
+        self.retire(self.stack.index(slot));
+        self.lower_barrier(slot);
+    }
+
+    fn drop_top(&self, index: usize) {
+        self.line().top.set(self.stack.at(index));
+    }
+
+    /// Moves the split line up, as far as is shown unasked, and further when somebody wants work.
+    /// True when somebody wanted work and can have it: wake a sleeper. Costs one compare-and-swap.
+    fn publish(&self) -> bool {
+        let stack = self.stack;
+        let (top, split) = (self.top(), stack.split.get());
+        // Ordering: Relaxed; the compare-and-swap decides.
+        let mut before = Span(stack.span.0.load(Relaxed));
+        loop {
+            // With nothing public in the span, all below the owner's split line is claimed.
+            let oldest = if before.public() == 0 {
+                split
+            } else {
+                before.oldest()
+            };
+            let shown = oldest + stack.showing.unasked;
+            let asked = match before.wanted() {
+                true if stack.showing.everything => top,
+                true => split + (top - split).div_ceil(2),
+                false => split,
+            };
+            let new_split = shown.max(asked).clamp(split, top);
+            // The flag stays up while there is nothing to show for it.
+            let still_wanted = before.wanted() && new_split == oldest;
+            let after = before.moved(oldest, new_split, still_wanted);
+            // Ordering: Edge [publish]: Release, for the thieves that claim what stands in the
+            // slots; Acquire, to see who was idle when it raised the flag ([want]).
+            let order = ord("publish", Ordering::AcqRel);
+            match stack
+                .span
+                .0
+                .compare_exchange(before.0, after.0, order, Relaxed)
+            {
+                Ok(_) => {
+                    stack.split.set(new_split);
+                    stack.oldest_seen.set(oldest);
+                    stack.owes_answer.set(false);
+                    bump(&stack.tally.publications, 1);
+                    return before.wanted() && !still_wanted;
+                }
+                Err(now) => before = Span(now),
+            }
+        }
+    }
+
+    /// Recomputes the two limits of the fast paths.
+    fn settle(&self) {
+        let stack = self.stack;
+        let slow = stack.owes_answer.get()
+            || stack.showing.counting
+            || self.public_seen() < stack.showing.unasked;
+        let end = stack.at(stack.slots.len());
+        stack
+            .line
+            .push_limit
+            .set(if slow { ptr::null() } else { end });
+        let split = stack.at(stack.split.get());
+        stack.line.pop_limit.set(split.max(stack.barrier.get()));
+    }
+
+    /// If the wire was tripped, mends it; what it means is then owed.
+    pub(crate) fn answer_alarm(&self) {
+        #[cfg(not(loom))]
+        let tripped = ptr::eq(current_line(), &ALARM);
+        #[cfg(loom)]
+        // Ordering: Relaxed, as in `line`.
+        let tripped = ptr::eq(self.stack.loom_line.load(Relaxed), &ALARM);
+        if tripped {
+            #[cfg(not(loom))]
+            set_current_line(self.line());
+            #[cfg(loom)]
+            // Ordering: Relaxed, as in `line`.
+            self.stack
+                .loom_line
+                .store(ptr::from_ref(self.line()).cast_mut(), Relaxed);
+            self.stack.owes_answer.set(true);
+        }
+    }
+
+    /// Under loom a thread's line pointer stands in its stack.
+    #[cfg(loom)]
+    pub(crate) fn attach(&self) {
+        // Ordering: Release, as in the real one.
+        self.stack.wire.store(
+            (&raw const self.stack.loom_line).cast_mut(),
+            Ordering::Release,
+        );
+    }
+}

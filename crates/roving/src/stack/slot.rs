@@ -1,0 +1,180 @@
+//! One place in a task stack: a task descriptor, with its closure and later its result inside.
+
+use std::cell::Cell;
+use std::mem::{MaybeUninit, align_of, size_of};
+
+use super::state::{Phase, State, WAITER};
+use crate::prim::{AtomicU64, DataCell, Ordering, ord};
+
+/// Runs the task in a slot: moves the closure out of the payload, calls it, catches its panic and
+/// leaves what the owner will look for in the payload. Never unwinds.
+pub(crate) type Run = unsafe fn(&Slot);
+
+/// The part of a slot that a closure or a result may fill. A slot is one cache line of 64 bytes.
+type Payload = MaybeUninit<[u64; 5]>;
+
+/// A task descriptor. It belongs to one stack for as long as the pool lives, so a thief may look
+/// at its state at any time; what else it may touch, and when, is in [`super::state`].
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    state: AtomicU64,
+    run: DataCell<MaybeUninit<Run>>,
+    /// Owner only: the barrier that stood before this task was pushed ([`super::owner`]).
+    link: Cell<*const Slot>,
+    payload: DataCell<Payload>,
+}
+
+/// Whether a value can live in a slot; one that cannot stays in its frame, and a reference to it
+/// goes into the slot.
+pub(crate) const fn fits<T>() -> bool {
+    size_of::<T>() <= size_of::<Payload>() && align_of::<T>() <= align_of::<Payload>()
+}
+
+impl Slot {
+    #[cfg(loom)]
+    pub(crate) fn new() -> Slot {
+        Slot {
+            state: AtomicU64::new(0),
+            run: DataCell::new(MaybeUninit::uninit()),
+            link: Cell::new(std::ptr::null()),
+            payload: DataCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Puts a task in.
+    ///
+    /// # Safety
+    /// The caller owns the slot's stack, and the slot is at its top: free, and private.
+    #[inline(always)]
+    pub(crate) unsafe fn fill<T>(&self, run: Run, payload: T) {
+        self.run.with_mut(|at| {
+            // SAFETY: the slot is private, so nobody else touches its cells.
+            unsafe { (*at).write(run) };
+        });
+        // SAFETY: as above.
+        unsafe { self.put(payload) };
+    }
+
+    /// Writes the payload: the closure by the owner, or the result by whoever ran the task.
+    ///
+    /// # Safety
+    /// The caller has the slot to itself: the owner of a private slot, or who runs the task.
+    #[inline(always)]
+    pub(crate) unsafe fn put<T>(&self, value: T) {
+        // Folded away: callers choose by `fits`, and the branch not taken is compiled too.
+        assert!(const { fits::<T>() });
+        // SAFETY: it fits, and the caller has the slot to itself.
+        self.payload
+            .with_mut(|at| unsafe { at.cast::<T>().write(value) });
+    }
+
+    /// Moves the payload out.
+    ///
+    /// # Safety
+    /// The caller has the slot to itself, and the payload holds a `T`, which is not used again.
+    #[inline(always)]
+    pub(crate) unsafe fn take<T>(&self) -> T {
+        // Folded away: callers choose by `fits`, and the branch not taken is compiled too.
+        assert!(const { fits::<T>() });
+        // SAFETY: the caller says so.
+        self.payload.with(|at| unsafe { at.cast::<T>().read() })
+    }
+
+    /// Runs the task.
+    ///
+    /// # Safety
+    /// The caller popped the task as its owner, or started it as its thief, and does this once.
+    pub(crate) unsafe fn run(&self) {
+        // SAFETY: a task was put in, and the caller has the slot to itself.
+        let run = self.run.with(|at| unsafe { (*at).assume_init() });
+        // SAFETY: the caller's promise is handed on.
+        unsafe { run(self) }
+    }
+
+    pub(crate) fn link(&self) -> *const Slot {
+        self.link.get()
+    }
+
+    pub(crate) fn set_link(&self, barrier: *const Slot) {
+        self.link.set(barrier);
+    }
+
+    /// The slot's word, fresh enough to act on what `Started` and `Done` imply.
+    pub(crate) fn state(&self) -> State {
+        // Ordering: Pairs with [finish] for the result, and with [start] for leapfrogging: who
+        // sees `Started` sees the holder's stack as it was then, without older runs in it.
+        State(self.state.load(ord("slot_state", Ordering::Acquire)))
+    }
+
+    /// The slot's word as an unclaimed task shows it; the caller's view of the span vouches for it.
+    pub(super) fn state_of_unclaimed(&self) -> State {
+        // Ordering: Relaxed; the acquire load of the span came before ([claim]).
+        State(self.state.load(Ordering::Relaxed))
+    }
+
+    /// Thief: begins the task that it claimed when the word was `ready`. False when the owner took
+    /// the task back first.
+    #[must_use]
+    pub(crate) fn start(&self, ready: State, holder: usize, base: usize) -> bool {
+        // Ordering: Edge [start]: Release, so that a leapfrogger which reads `Started` also sees
+        // every earlier retirement in the holder's stack. The payload came with the claim.
+        let order = ord("start", Ordering::Release);
+        let started = ready.started(holder, base);
+        self.state
+            .compare_exchange(ready.0, started.0, order, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Thief: the task has ended and its result is in the payload. True when its owner is parked
+    /// and has to be woken. The slot may be the owner's again at once.
+    #[must_use]
+    pub(crate) fn finish(&self) -> bool {
+        // Ordering: Relaxed; the holder itself wrote the word, bar the waiter bit.
+        let started = State(self.state.load(Ordering::Relaxed));
+        // Ordering: Edge [finish]: Release hands the result to the owner's acquire in `state`.
+        State(
+            self.state
+                .swap(started.done().0, ord("finish", Ordering::Release)),
+        )
+        .has_waiter()
+    }
+
+    /// Owner: takes a claimed task back that nobody has started.
+    #[must_use]
+    pub(super) fn take_back(&self) -> bool {
+        // Ordering: Relaxed; the payload was never anybody else's.
+        let ready = State(self.state.load(Ordering::Relaxed));
+        ready.is_ready()
+            && self
+                .state
+                // Ordering: Relaxed, as above; atomicity alone decides between owner and thief.
+                .compare_exchange(
+                    ready.0,
+                    ready.next_generation().0,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+    }
+
+    /// Owner: announces that it parks until the task has ended. False when it has ended already.
+    #[must_use]
+    pub(crate) fn announce_waiter(&self) -> bool {
+        // Ordering: Acquire when the task has ended meanwhile: pairs with [finish].
+        let before = State(
+            self.state
+                .fetch_or(WAITER, ord("announce_waiter", Ordering::Acquire)),
+        );
+        !before.is_done()
+    }
+
+    /// Owner: the task has ended, its result is out; the slot is free again.
+    pub(super) fn retire(&self) {
+        // Ordering: Relaxed; the next publication of the span releases it.
+        let state = State(self.state.load(Ordering::Relaxed));
+        debug_assert!(matches!(state.phase(), Phase::Done));
+        // Ordering: Relaxed, as above. Nobody changes the word of a task that is done.
+        self.state
+            .store(state.next_generation().0, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,105 @@
+//! A slot's own word: where the owner of a task and its thief meet.
+
+/// One value of a slot's word.
+///
+/// | phase | meaning | next, and by whom |
+/// |---|---|---|
+/// | `Ready` | free, or holds a task that nobody has started | `Started` by the thief that claimed it; `Ready` of the next generation by the owner that takes a claimed task back |
+/// | `Started` | `holder` runs it, its own subtasks stand at `base` or above in its stack | `Started` + waiter by the owner; `Done` by the holder |
+/// | `Done` | the result is in the payload | `Ready` of the next generation by the owner |
+///
+/// While a task is private, or public and unclaimed, nobody but the owner changes the word, and
+/// the owner has no need to: pushing and popping leave it alone.
+///
+/// The generation is what makes a late thief harmless: a claim names the generation it saw, and
+/// starting the task is a compare-and-swap from exactly that generation. The owner leaves a
+/// claimed slot only through a new generation (taken back, or done), so a thief that still holds
+/// an old claim can neither start the slot's next task nor end it. A generation has 37 bits: a
+/// thief would have to sleep through 1.4e11 stolen tasks of one slot to be fooled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State(pub(crate) u64);
+
+const PHASE_MASK: u64 = 0b11;
+const READY: u64 = 0;
+const STARTED: u64 = 1;
+const DONE: u64 = 2;
+/// The owner is parked, or about to: who ends the task must wake it.
+pub(crate) const WAITER: u64 = 0b100;
+const HOLDER_SHIFT: u32 = 3;
+const HOLDER_BITS: u32 = 10;
+const BASE_SHIFT: u32 = HOLDER_SHIFT + HOLDER_BITS;
+const BASE_BITS: u32 = 14;
+const GENERATION_SHIFT: u32 = BASE_SHIFT + BASE_BITS;
+
+/// Most workers, spare threads included, that one pool can have.
+pub(crate) const WORKERS_MAX: usize = 1 << HOLDER_BITS;
+
+/// What a slot's word says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    Ready,
+    Started { holder: usize, base: usize },
+    Done,
+}
+
+impl State {
+    pub(crate) fn phase(self) -> Phase {
+        match self.0 & PHASE_MASK {
+            READY => Phase::Ready,
+            STARTED => Phase::Started {
+                holder: (self.0 >> HOLDER_SHIFT) as usize & (WORKERS_MAX - 1),
+                base: (self.0 >> BASE_SHIFT) as usize & ((1 << BASE_BITS) - 1),
+            },
+            _ => Phase::Done,
+        }
+    }
+
+    pub(crate) fn is_ready(self) -> bool {
+        self.0 & PHASE_MASK == READY
+    }
+
+    pub(crate) fn is_done(self) -> bool {
+        self.0 & PHASE_MASK == DONE
+    }
+
+    pub(crate) fn has_waiter(self) -> bool {
+        self.0 & WAITER != 0
+    }
+
+    fn generation(self) -> u64 {
+        self.0 >> GENERATION_SHIFT
+    }
+
+    /// The same task, begun by `holder`.
+    pub(crate) fn started(self, holder: usize, base: usize) -> State {
+        debug_assert!(self.is_ready() && holder < WORKERS_MAX && base < 1 << BASE_BITS);
+        State(self.0 | STARTED | (holder as u64) << HOLDER_SHIFT | (base as u64) << BASE_SHIFT)
+    }
+
+    /// The same task, ended.
+    pub(crate) fn done(self) -> State {
+        State(self.generation() << GENERATION_SHIFT | DONE)
+    }
+
+    /// The slot, free for its next task.
+    pub(crate) fn next_generation(self) -> State {
+        State(self.generation().wrapping_add(1) << GENERATION_SHIFT | READY)
+    }
+
+    /// Whether both speak of the same run of the same task, with or without a waiter.
+    pub(crate) fn same_run(self, other: State) -> bool {
+        self.0 | WAITER == other.0 | WAITER
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{:?} waiter={} generation={}",
+            self.phase(),
+            self.has_waiter(),
+            self.generation()
+        )
+    }
+}

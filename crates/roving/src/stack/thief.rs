@@ -1,0 +1,114 @@
+//! The thief's side of a task stack: look, claim, want.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::TaskStack;
+use super::line::ALARM;
+use super::span::{Span, WANT};
+use super::state::State;
+use crate::prim::{Ordering, ord};
+
+/// What a claim came to.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Claim {
+    /// Nothing public, or nothing that this thief may take.
+    Empty,
+    /// Somebody else changed the span first.
+    Busy,
+    /// The `count` tasks from `index` on are claimed; `left` are still public.
+    Won {
+        index: usize,
+        count: usize,
+        left: usize,
+    },
+}
+
+impl TaskStack {
+    /// Peek: how many tasks are public. Reads only, so that idle thieves share the cache line.
+    pub(crate) fn public(&self) -> usize {
+        // Ordering: Relaxed; a hint, which `claim` checks.
+        Span(self.span.0.load(Relaxed)).public()
+    }
+
+    /// Whether somebody has asked for more and the owner has not answered.
+    pub(crate) fn is_wanted(&self) -> bool {
+        // Ordering: Relaxed; a hint that saves a write.
+        Span(self.span.0.load(Relaxed)).wanted()
+    }
+
+    /// Claims the oldest public tasks, as many as `amount` says of those that are public (at least
+    /// one), if the oldest of them is not below `base`.
+    ///
+    /// `seen(i, state)` is called for each, oldest first, before the claim is tried: a claim that
+    /// is won holds for exactly these states, and [`super::slot::Slot::start`] needs them.
+    pub(crate) fn claim(
+        &self,
+        base: usize,
+        amount: impl FnOnce(usize) -> usize,
+        mut seen: impl FnMut(usize, State),
+    ) -> Claim {
+        // Ordering: Edge [claim]: Acquire pairs with [publish]: the slots below the split line are
+        // filled, and their words are those of the tasks in them.
+        let before = Span(self.span.0.load(ord("claim", Ordering::Acquire)));
+        let public = before.public();
+        if public == 0 || before.oldest() < base {
+            return Claim::Empty;
+        }
+        let count = amount(public).clamp(1, public);
+        for index in before.oldest()..before.oldest() + count {
+            seen(index, self.slots[index].state_of_unclaimed());
+        }
+        let left = public - count;
+        let more = left < self.showing.unasked;
+        let after = before.claimed(count, more);
+        // Ordering: Relaxed; it can only succeed on the value that the acquire load above read
+        // (the epoch), and a thief has nothing to hand to the owner here.
+        if self
+            .span
+            .0
+            .compare_exchange(before.0, after.0, Relaxed, Relaxed)
+            .is_err()
+        {
+            return Claim::Busy;
+        }
+        if more && !before.wanted() {
+            self.raise_alarm();
+        }
+        Claim::Won {
+            index: before.oldest(),
+            count,
+            left,
+        }
+    }
+
+    /// The slots from `base` on whose tasks are claimed, as far as can be told by looking.
+    pub(crate) fn claimed_from(&self, base: usize) -> std::ops::Range<usize> {
+        // Ordering: Relaxed; a hint, the slots' own words decide.
+        base..Span(self.span.0.load(Relaxed)).oldest()
+    }
+
+    /// Asks the owner to make more public at its next push or pop. Returns how many tasks are
+    /// public now. With what the owner does in `publish`: either the owner's change comes later
+    /// and sees the flag, or it came earlier and this call sees the tasks.
+    pub(crate) fn want(&self) -> usize {
+        // Ordering: Edge [want]: Release, so that an owner which sees the flag also sees that this
+        // thief is idle ([idle_announce]); Acquire, so that the alarm below comes after the line
+        // pointer that the owner set before its last change of the span.
+        let before = Span(self.span.0.fetch_or(WANT, ord("want", Ordering::AcqRel)));
+        self.raise_alarm();
+        before.public()
+    }
+
+    /// Makes the owner's next push or pop take the slow path.
+    fn raise_alarm(&self) {
+        // Ordering: Acquire pairs with [attach]: the thread's line pointer is set up.
+        let wire = self.wire.load(Ordering::Acquire);
+        // SAFETY: null before the owner has started (its first push looks by itself), and valid
+        // after: a worker's thread ends only when no thread of the pool steals any more.
+        if let Some(wire) = unsafe { wire.as_ref() } {
+            // Ordering: Relaxed; the owner looks into the span for what it means.
+            wire.store((&raw const ALARM).cast_mut(), Relaxed);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What a pool has done: counters that are always kept, and times that are kept on request.
+
+mod clock;
+mod profile;
+mod tally;
+
+pub(crate) use clock::{Activity, Clock};
+pub use profile::{Counters, Profile, WorkerProfile};
+pub(crate) use tally::{Tally, bump};

@@ -1,0 +1,110 @@
+//! The public figures.
+
+use std::time::Duration;
+
+/// What the workers of a pool did since it started, or since `Pool::reset_profile`.
+///
+/// ```
+/// let pool = roving::Pool::builder().workers(2).profile(true).build().unwrap();
+/// pool.install(|| roving::join(|| (), || ()));
+/// let profile = pool.profile();
+/// assert!(profile.workers.len() >= 2);
+/// assert_eq!(profile.total().counters.tasks, 1);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// Time since the pool started or the profile was reset.
+    pub wall: Duration,
+    /// One entry a worker, in the order of their indices; after them the spare threads that have
+    /// been started.
+    pub workers: Vec<WorkerProfile>,
+}
+
+impl Profile {
+    /// The sum over all entries.
+    pub fn total(&self) -> WorkerProfile {
+        let mut total = WorkerProfile::default();
+        for worker in &self.workers {
+            total.busy += worker.busy;
+            total.steal += worker.steal;
+            total.idle += worker.idle;
+            total.switch += worker.switch;
+            total.frame += worker.frame;
+            total.counters.add(&worker.counters);
+        }
+        total
+    }
+}
+
+/// What one worker did. A worker is in exactly one of five states at a time, so the five times add
+/// up to the wall time; they are all zero unless the pool was built with `profile(true)`.
+///
+/// ```
+/// assert_eq!(roving::WorkerProfile::default().busy, std::time::Duration::ZERO);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct WorkerProfile {
+    /// Running tasks, pushing and popping them.
+    pub busy: Duration,
+    /// Looking for work, in other stacks and in the injector.
+    pub steal: Duration,
+    /// Parked, for want of work or until a stolen task has ended.
+    pub idle: Duration,
+    /// Handing over: waking other workers, and giving the core to a spare thread.
+    pub switch: Duration,
+    /// Setting up and taking down the worker itself.
+    pub frame: Duration,
+    /// Events.
+    pub counters: Counters,
+}
+
+/// Numbers of events. All but `tasks` and `max_depth` are counted in every pool, because they
+/// occur on slow paths only.
+///
+/// ```
+/// assert_eq!(roving::Counters::default().steals_won, 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Tasks put on the stack, by `join` and `spawn`. Counted with `profile(true)` only.
+    pub tasks: u64,
+    /// Looks into the stack of another worker.
+    pub steals_tried: u64,
+    /// Looks that found nothing public.
+    pub steals_empty: u64,
+    /// Claims that another thief, or the owner, got ahead of.
+    pub steals_busy: u64,
+    /// Claims won.
+    pub steals_won: u64,
+    /// Tasks taken by those claims.
+    pub tasks_stolen: u64,
+    /// Times that the split line was moved to make tasks public.
+    pub publications: u64,
+    /// Public tasks that their owner took back.
+    pub take_backs: u64,
+    /// Tasks run while waiting, for the thief that holds the awaited task.
+    pub leapfrogs: u64,
+    /// Times that the worker parked.
+    pub parks: u64,
+    /// Workers that this one woke.
+    pub wakes: u64,
+    /// Greatest number of tasks on the stack at once. Kept with `profile(true)` only.
+    pub max_depth: u64,
+}
+
+impl Counters {
+    fn add(&mut self, other: &Counters) {
+        self.tasks += other.tasks;
+        self.steals_tried += other.steals_tried;
+        self.steals_empty += other.steals_empty;
+        self.steals_busy += other.steals_busy;
+        self.steals_won += other.steals_won;
+        self.tasks_stolen += other.tasks_stolen;
+        self.publications += other.publications;
+        self.take_backs += other.take_backs;
+        self.leapfrogs += other.leapfrogs;
+        self.parks += other.parks;
+        self.wakes += other.wakes;
+        self.max_depth = self.max_depth.max(other.max_depth);
+    }
+}

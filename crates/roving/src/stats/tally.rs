@@ -1,0 +1,40 @@
+//! The counters of one worker while it runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Counters;
+
+macro_rules! tally {
+    ($($name:ident),* $(,)?) => {
+        /// One atomic a counter. Written by its worker alone, with plain loads and stores; read
+        /// by anybody.
+        #[derive(Default)]
+        pub(crate) struct Tally {
+            $(pub(crate) $name: AtomicU64,)*
+        }
+
+        impl Tally {
+            pub(crate) fn read(&self) -> Counters {
+                // Ordering: Relaxed; figures, not signals.
+                Counters { $($name: self.$name.load(Ordering::Relaxed),)* }
+            }
+
+            pub(crate) fn reset(&self) {
+                // Ordering: Relaxed; figures, not signals.
+                $(self.$name.store(0, Ordering::Relaxed);)*
+            }
+        }
+    };
+}
+
+tally! {
+    tasks, steals_tried, steals_empty, steals_busy, steals_won, tasks_stolen, publications,
+    take_backs, leapfrogs, parks, wakes, max_depth,
+}
+
+/// Adds to a counter of the calling worker's own tally: no read-modify-write.
+#[inline]
+pub(crate) fn bump(counter: &AtomicU64, by: u64) {
+    // Ordering: Relaxed; figures, not signals.
+    counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+}

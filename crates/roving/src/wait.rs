@@ -1,0 +1,162 @@
+//! What a worker does while its task is away.
+//!
+//! It runs nothing unrelated: only what the thief that holds its task has itself left open, and
+//! so on from there (leapfrogging; Wagner and Calder 1993, transitive as in Wool). Every task that
+//! runs on top of a waiting frame is therefore a descendant of the awaited task, and a worker's
+//! native stack is never deeper than the program's own nesting. When there is nothing of the kind
+//! it parks, and a spare thread takes its core.
+
+use std::thread;
+
+use crate::stack::slot::Slot;
+use crate::stack::state::{Phase, State};
+use crate::stack::thief::Claim;
+use crate::stats::{Activity, bump};
+use crate::worker::{Stolen, Worker};
+
+/// Most links from the awaited task to the one that is run.
+const CHAIN_MAX: usize = 6;
+/// Most slots of one stack that are searched for further links.
+const LINKS_MAX: usize = 32;
+
+/// The tasks from the awaited one to the one whose thief is robbed, each with the run it was in.
+struct Chain<'s> {
+    links: [Option<(&'s Slot, State)>; CHAIN_MAX],
+    length: usize,
+}
+
+impl<'s> Chain<'s> {
+    fn push(&mut self, slot: &'s Slot, state: State) -> bool {
+        let room = self.length < CHAIN_MAX;
+        if room {
+            self.links[self.length] = Some((slot, state));
+            self.length += 1;
+        }
+        room
+    }
+
+    fn pop(&mut self) {
+        self.length -= 1;
+    }
+
+    /// Whether every task of the chain is still being run as when it was linked. Then all that
+    /// its last thief has open above its base descends from the first.
+    fn holds(&self) -> bool {
+        let mut links = self.links[..self.length].iter().flatten();
+        links.all(|(slot, state)| slot.state().same_run(*state))
+    }
+}
+
+impl Worker {
+    /// Returns when the stolen task in `slot`, at the top of this worker's stack, has ended.
+    pub(crate) fn wait_for_thief(&self, slot: &'static Slot) {
+        let doing = self.clock().enter(Activity::Steal);
+        let mut round = 0;
+        while !slot.state().is_done() {
+            if self.leapfrog(slot) || self.serve_mailbox() {
+                round = 0;
+            } else if round < self.registry().settings.patience {
+                self.pause(round);
+                round += 1;
+            } else if slot.announce_waiter() {
+                self.park_until(|| slot.state().is_done());
+            }
+        }
+        self.clock().enter(doing);
+    }
+
+    /// Parks until `done`, with the core given away. Whoever makes `done` true unparks the thread.
+    pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
+        let doing = self.clock().enter(Activity::Switch);
+        self.registry().spares.replace_me(self.registry());
+        self.clock().enter(Activity::Idle);
+        while !done() {
+            if !self.serve_mailbox() {
+                bump(&self.tally().parks, 1);
+                thread::park();
+            }
+        }
+        self.registry().spares.back_again();
+        self.clock().enter(doing);
+    }
+
+    /// Broadcasts are addressed to this very worker, so they run wherever it stands.
+    pub(crate) fn serve_mailbox(&self) -> bool {
+        match self.seat().mailbox.pop() {
+            Some(job) => {
+                let base = self.owner().top();
+                let doing = self.clock().enter(Activity::Busy);
+                job();
+                self.drain(base);
+                self.clock().enter(doing);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Runs one task that the awaited one has left open, if one is public.
+    fn leapfrog(&self, awaited: &'static Slot) -> bool {
+        let mut chain = Chain {
+            links: [None; CHAIN_MAX],
+            length: 0,
+        };
+        self.leapfrog_from(&mut chain, awaited)
+    }
+
+    fn leapfrog_from<'s>(&'s self, chain: &mut Chain<'s>, slot: &'s Slot) -> bool {
+        let state = slot.state();
+        let Phase::Started { holder, base } = state.phase() else {
+            return false;
+        };
+        if holder == self.index() || !chain.push(slot, state) {
+            return false;
+        }
+        let victim = &self.registry().seats[holder].stack;
+        let mut ready = State(0);
+        let got = match victim.claim(base, |_| 1, |_, state| ready = state) {
+            Claim::Won { index, .. } => {
+                self.run_if_related(
+                    chain,
+                    Stolen {
+                        victim: holder,
+                        index,
+                        ready,
+                    },
+                );
+                true
+            }
+            Claim::Busy => false,
+            Claim::Empty => self.leapfrog_beyond(chain, holder, base),
+        };
+        chain.pop();
+        got
+    }
+
+    /// The thief has nothing public itself: looks at who holds its subtasks.
+    fn leapfrog_beyond<'s>(&'s self, chain: &mut Chain<'s>, holder: usize, base: usize) -> bool {
+        let victim = &self.registry().seats[holder].stack;
+        let claimed = victim.claimed_from(base);
+        claimed
+            .take(LINKS_MAX)
+            .any(|index| self.leapfrog_from(chain, victim.slot(index)))
+    }
+
+    /// The claim is won; whether it was a claim on a descendant shows only now. If it was not,
+    /// the task goes to a worker that waits for nothing.
+    fn run_if_related(&self, chain: &Chain<'_>, task: Stolen) {
+        if chain.holds() {
+            bump(&self.tally().leapfrogs, 1);
+            self.clock().enter(Activity::Busy);
+            let _ = self.run_claimed(task);
+            self.clock().enter(Activity::Steal);
+        } else {
+            let job = move || {
+                Worker::with_current(|worker| {
+                    let _ = worker.expect("jobs are run by workers").run_claimed(task);
+                });
+            };
+            self.registry().inject(Box::new(job));
+        }
+    }
+}
