@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::thread::available_parallelism;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle, available_parallelism};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use roving::{Amount, Pool};
@@ -154,11 +155,11 @@ fn create(path: &Path) -> Result<File, BadInput> {
 
 /// Runs and verifies `job` as `settings` say.
 pub(crate) fn run_job(job: &mut Job, settings: &Settings) -> Result<Report, Failure> {
-    let mut progress = Progress::new(job, 2 * settings.repeat + 2);
+    let progress = Progress::new(job, 2 * settings.repeat + 1);
     let (spawns, reference) = measure::rehearse(job)?;
     check(job, reference, reference)?;
     progress.step();
-    let runs = measured_runs(job, settings, reference, &mut progress)?;
+    let runs = measured_runs(job, settings, reference, &progress)?;
     let profile = settings
         .profile
         .then(|| profiled_run(job, settings))
@@ -211,7 +212,7 @@ fn measured_runs(
     job: &mut Job,
     settings: &Settings,
     reference: Answer,
-    progress: &mut Progress,
+    progress: &Progress,
 ) -> Result<Runs, Failure> {
     let pool = settings.pool(job, false)?;
     let mut evidence = check(job, reference, reference)?;
@@ -268,38 +269,50 @@ fn profiled_run(job: &mut Job, settings: &Settings) -> Result<Profile, Failure> 
 /// A bar over the runs: on a terminal only, and only once the work has taken a second.
 struct Progress {
     bar: ProgressBar,
-    start: Instant,
-    runs: u64,
+    /// Dropped, it tells the thread that waits to show the bar not to.
+    ended: Option<Sender<()>>,
+    shower: Option<JoinHandle<()>>,
 }
 
-/// How long nothing is shown; also how often the bar is drawn while one run goes on.
+/// How long nothing is shown; then, how often the bar is drawn.
 const QUIET: Duration = Duration::from_secs(1);
 
 impl Progress {
     fn new(job: &Job, runs: usize) -> Self {
-        let bar =
-            ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr_with_hz(4));
+        let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len} runs, {elapsed}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(format!("{} {}", job.kind().name, job.input()));
-        bar.enable_steady_tick(QUIET);
+        let (ended, end) = mpsc::channel();
+        let shown = bar.clone();
+        let shower = thread::Builder::new()
+            .name("progress".into())
+            .spawn(move || {
+                if end.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
+                    shown.set_draw_target(ProgressDrawTarget::stderr());
+                    shown.enable_steady_tick(QUIET);
+                }
+            });
+        // Without the thread nothing is shown, and nothing else is lost.
         Progress {
             bar,
-            start: Instant::now(),
-            runs: 0,
+            ended: Some(ended),
+            shower: shower.ok(),
         }
     }
 
-    fn step(&mut self) {
-        self.runs += 1;
-        if self.start.elapsed() > QUIET {
-            self.bar.set_position(self.runs);
-        }
+    fn step(&self) {
+        self.bar.inc(1);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        self.ended = None;
+        if let Some(shower) = self.shower.take() {
+            // It cannot panic in a way that matters: it only draws.
+            let _ = shower.join();
+        }
         self.bar.finish_and_clear();
     }
 }
