@@ -1,6 +1,7 @@
 //! `join`: two closures, perhaps at the same time.
 
 use std::any::Any;
+use std::marker::PhantomData;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 
@@ -62,6 +63,7 @@ where
 /// What a stolen closure came to.
 type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
+/// The fast path. Everything slow is a tail call, so that nothing has to be kept for its sake.
 #[inline(always)]
 fn join_in_slot<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -73,61 +75,143 @@ where
     // SAFETY: a thread's line pointer leads to the line of its own worker, or to the alarm, whose
     // limits let nobody through.
     let line = unsafe { &*current_line() };
-    let mut slot = line.top.get();
-    if slot < line.push_limit.get() {
-        // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
-        unsafe { (*slot).fill(run_joined::<B, RB> as Run, b) };
-        line.top.set(slot.wrapping_add(1));
-    } else {
-        match push_slowly::<B, RB>(b) {
-            Pushed::At(at) => slot = at,
-            Pushed::Full(b) => return (a(), b()),
-            Pushed::Outside(b) => return join_outside(a, b),
-        }
+    let slot = line.top.get();
+    if slot >= line.push_limit.get() {
+        return join_slowly(a, b);
     }
+    // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
+    unsafe { (*slot).fill(run_joined::<B, RB> as Run, b) };
+    line.top.set(slot.wrapping_add(1));
+    // SAFETY: just pushed.
+    unsafe { join_pushed::<A, B, RA, RB>(slot, a) }
+}
+
+/// The rest of a join, once `b` is in its slot.
+///
+/// # Safety
+/// This thread pushed the slot last, with a `B` in it for `run_joined::<B, RB>`.
+#[inline(always)]
+unsafe fn join_pushed<A, B, RA, RB>(slot: *const Slot, a: A) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
     let guard = JoinGuard::<B, RB> {
         slot,
-        marker: std::marker::PhantomData,
+        marker: PhantomData,
     };
     let ra = a();
     mem::forget(guard);
-    // SAFETY: as above. It may be another line than before: an alarm has its own.
+    // SAFETY: as in `join_in_slot`. It may be another line than before: an alarm has its own.
     let line = unsafe { &*current_line() };
-    if slot >= line.pop_limit.get() {
-        line.top.set(slot);
-    } else if pop_slowly(slot) == Popped::Stolen {
-        // SAFETY: the thief left the outcome in the payload; nothing has been pushed since.
-        return match unsafe { (*slot).take::<Outcome<RB>>() } {
-            Ok(rb) => (ra, rb),
-            Err(payload) => panic::resume_unwind(payload),
-        };
+    if slot < line.pop_limit.get() {
+        // SAFETY: the caller's promise is handed on.
+        return unsafe { finish_slowly::<B, RA, RB>(slot, ra) };
     }
+    line.top.set(slot);
     // SAFETY: popped, with the closure still inside.
     let b = unsafe { (*slot).take::<B>() };
     (ra, b())
+}
+
+/// The whole of a join whose push is not the fast one.
+#[cold]
+#[inline(never)]
+fn join_slowly<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let pushed = Worker::with_current(|worker| match worker {
+        None => Pushed::Outside(b),
+        Some(worker) => match worker.owner().push(run_joined::<B, RB>, b) {
+            Ok((slot, wake)) => {
+                worker.wake_if(wake);
+                Pushed::At(slot)
+            }
+            Err(b) => Pushed::Full(b),
+        },
+    });
+    match pushed {
+        // SAFETY: just pushed.
+        Pushed::At(slot) => unsafe { join_pushed::<A, B, RA, RB>(slot, a) },
+        Pushed::Full(b) => (a(), b()),
+        Pushed::Outside(b) => pool::install(pool::global::get().registry(), || join_in_slot(a, b)),
+    }
+}
+
+/// What became of a push.
+enum Pushed<B> {
+    At(*const Slot),
+    /// No room: run it in place.
+    Full(B),
+    /// The calling thread is no worker.
+    Outside(B),
+}
+
+/// The end of a join whose pop is not the fast one.
+///
+/// # Safety
+/// As `join_pushed`.
+#[cold]
+#[inline(never)]
+unsafe fn finish_slowly<B, RA, RB>(slot: *const Slot, ra: RA) -> (RA, RB)
+where
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    match pop_slowly(slot) {
+        Popped::Here => {
+            // SAFETY: popped, with the closure still inside.
+            let b = unsafe { (*slot).take::<B>() };
+            (ra, b())
+        }
+        // SAFETY: the thief left the outcome in the payload; nothing has been pushed since.
+        Popped::Stolen => match unsafe { (*slot).take::<Outcome<RB>>() } {
+            Ok(rb) => (ra, rb),
+            Err(payload) => panic::resume_unwind(payload),
+        },
+    }
 }
 
 /// If `a` unwinds, `b` must end before the frame does: it may borrow from it. It runs, as it would
 /// have without the panic; if it panics too, `a`'s payload goes on.
 struct JoinGuard<B: FnOnce() -> RB + Send, RB: Send> {
     slot: *const Slot,
-    marker: std::marker::PhantomData<(B, RB)>,
+    marker: PhantomData<(B, RB)>,
 }
 
 impl<B: FnOnce() -> RB + Send, RB: Send> Drop for JoinGuard<B, RB> {
-    #[cold]
+    #[inline]
     fn drop(&mut self) {
-        let outcome: Outcome<RB> = match pop_slowly(self.slot) {
-            // SAFETY: popped, with the closure still inside.
-            Popped::Here => {
-                let b = unsafe { (*self.slot).take::<B>() };
-                panic::catch_unwind(AssertUnwindSafe(b))
-            }
-            // SAFETY: the thief left the outcome in the payload.
-            Popped::Stolen => unsafe { (*self.slot).take() },
-        };
-        drop_quietly(outcome);
+        // SAFETY: the frame that made the guard pushed the slot.
+        unsafe { end_unwinding::<B, RB>(self.slot) }
     }
+}
+
+/// # Safety
+/// As `join_pushed`.
+#[cold]
+#[inline(never)]
+unsafe fn end_unwinding<B, RB>(slot: *const Slot)
+where
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    let outcome: Outcome<RB> = match pop_slowly(slot) {
+        Popped::Here => {
+            // SAFETY: popped, with the closure still inside.
+            let b = unsafe { (*slot).take::<B>() };
+            panic::catch_unwind(AssertUnwindSafe(b))
+        }
+        // SAFETY: the thief left the outcome in the payload.
+        Popped::Stolen => unsafe { (*slot).take() },
+    };
+    drop_quietly(outcome);
 }
 
 /// Drops a value whose drop may panic, while another panic is already on its way.
@@ -153,36 +237,6 @@ where
     unsafe { slot.put(outcome) };
 }
 
-/// What became of a task that could not be pushed the fast way.
-enum Pushed<B> {
-    At(*const Slot),
-    /// No room: run it in place.
-    Full(B),
-    /// The calling thread is no worker.
-    Outside(B),
-}
-
-#[cold]
-#[inline(never)]
-fn push_slowly<B, RB>(b: B) -> Pushed<B>
-where
-    B: FnOnce() -> RB + Send,
-    RB: Send,
-{
-    Worker::with_current(|worker| {
-        let Some(worker) = worker else {
-            return Pushed::Outside(b);
-        };
-        match worker.owner().push(run_joined::<B, RB>, b) {
-            Ok((slot, wake)) => {
-                worker.wake_if(wake);
-                Pushed::At(slot)
-            }
-            Err(b) => Pushed::Full(b),
-        }
-    })
-}
-
 /// Pops the task in `slot`, which this thread pushed; drains what lies unjoined above it first, and
 /// waits if it was stolen. Afterwards the payload is the caller's.
 #[cold]
@@ -192,16 +246,4 @@ fn pop_slowly(slot: *const Slot) -> Popped {
         let worker = worker.expect("the thread was a worker when it pushed");
         worker.pop_joined(slot)
     })
-}
-
-#[cold]
-#[inline(never)]
-fn join_outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
-    pool::install(pool::global::get().registry(), || join_in_slot(a, b))
 }
