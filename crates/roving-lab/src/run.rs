@@ -18,8 +18,8 @@ use crate::memory;
 use crate::report::{Beside, Profile, Report, Seconds};
 use crate::workloads::{Answer, Evidence, Job};
 
-/// The most workers that `--workers` takes.
-const WORKERS_MAX: u64 = 1024;
+/// The most workers that `--workers` takes: those that a pool of the runtime can have.
+const WORKERS_MAX: u64 = 768;
 /// The most repetitions that `--repeat` takes.
 const REPEAT_MAX: u64 = 100_000;
 
@@ -40,7 +40,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             workers: cores(),
-            steal: Amount::One,
+            steal: Amount::default(),
             repeat: 5,
             profile: false,
         }
@@ -65,7 +65,7 @@ pub(crate) fn parse_repeat(text: &str) -> Result<usize, BadInput> {
 
 /// Reads `--steal`.
 pub(crate) fn parse_steal(text: &str) -> Result<Amount, BadInput> {
-    let allowed = "one, fixed:D with D of 1 or more, or half";
+    let allowed = "one, fixed:D with D from 1 to 64, or half";
     text.parse()
         .map_err(|_| BadInput::new("--steal", text, allowed, "leave it out for one"))
 }

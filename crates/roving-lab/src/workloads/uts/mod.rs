@@ -137,13 +137,18 @@ const SAMPLES: &[Sample] = &[
     ),
 ];
 
-/// Native stack for one level of the tree, on a thread that also leapfrogs.
-const LEVEL_BYTES: usize = 2048;
+/// Native stack for one level of the tree, on a thread that also leapfrogs. About 500 bytes are
+/// used with optimisation.
+const LEVEL_BYTES: usize = if cfg!(debug_assertions) { 8192 } else { 2048 };
 /// The least and the most native stack. Most of it is never touched.
 const STACK_BYTES: std::ops::RangeInclusive<usize> = (16 << 20)..=(2 << 30);
 /// The height that a tree with unknown depth gets a stack for. Deeper ones are searched right all
 /// the same, without tasks from there on.
 const UNKNOWN_DEPTH: u32 = 1 << 18;
+
+/// The most children that a binomial node may have on average. With more than 1 most trees are
+/// endless; T3L is one that ends.
+const EXPECTED_MAX: f64 = 1.001;
 
 /// A search for everything in one tree.
 #[derive(Debug)]
@@ -294,6 +299,16 @@ fn parse_flags(flags: &str) -> Result<Params, BadInput> {
             )
         })?;
     }
+    let expected = params.q * f64::from(params.m);
+    if matches!(params.kind, Type::Binomial | Type::Hybrid) && expected > EXPECTED_MAX {
+        let allowed = format!("q times m of {EXPECTED_MAX} at most: such a tree never ends");
+        return Err(BadInput::new(
+            "uts -q times -m",
+            expected,
+            allowed,
+            "take a smaller -q",
+        ));
+    }
     Ok(params)
 }
 
@@ -436,9 +451,37 @@ mod tests {
     fn deep_trees_get_deep_stacks() {
         for (name, depth) in [("T3XXL", 99_049), ("T2WL", 1_021_239)] {
             let work = Uts::parse(name).unwrap();
-            assert!(work.stack_bytes() / LEVEL_BYTES > depth || cfg!(target_pointer_width = "32"));
+            let levels = work.stack_bytes() / LEVEL_BYTES;
+            assert!(levels > depth || cfg!(any(target_pointer_width = "32", debug_assertions)));
         }
         assert!(Uts::parse("T1").unwrap().stack_bytes() <= 16 << 20);
+    }
+
+    /// 64 chains of some 10,000 nodes each.
+    const CHAINS: &str = "-t0 -b64 -q0.9999 -m1 -r5";
+
+    #[test]
+    fn deep_trees_do_not_overflow() {
+        let pool = roving::Pool::builder();
+        let mut work = Uts::parse(CHAINS).unwrap();
+        let pool = pool
+            .workers(2)
+            .stack_size(work.stack_bytes())
+            .build()
+            .unwrap();
+        pool.install(|| work.run(&mut Roving));
+        let [nodes, depth, leaves] = work.answer().0;
+        assert!(
+            nodes > 300_000 && depth > 20_000 && leaves == 64,
+            "{:?}",
+            work.answer()
+        );
+        // The same without recursion, on this test's ordinary stack.
+        let found = Search::new(&work.tree, Portable, 0).run(&mut Serial);
+        assert_eq!(work.answer(), answer(&found));
+        // And with a stack that is deep enough for a part only.
+        let found = Search::new(&work.tree, Portable, 50).run(&mut Serial);
+        assert_eq!(work.answer(), answer(&found));
     }
 
     #[test]
@@ -449,6 +492,7 @@ mod tests {
             ("-q1.5", "-q `1.5`"),
             ("-q", "-q ``"),
             ("-d0", "-d `0`"),
+            ("-t0 -q0.5 -m3", "`1.5`"),
             ("-bNaN", "-b `NaN`"),
             ("-x3", "-x `3`"),
             ("é", "é"),

@@ -281,10 +281,10 @@ mod tests {
 
     #[test]
     fn a_binomial_node_compares_exactly() {
-        let tree = Tree::new(parse_flags("-t0 -b2000.7 -q0.5 -m3").unwrap());
+        let tree = Tree::new(parse_flags("-t0 -b2000.7 -q0.25 -m3").unwrap());
         assert_eq!(tree.children_of_root(5), 2000);
-        assert_eq!(tree.children(1, RANGE / 2 - 1), 3);
-        assert_eq!(tree.children(1, RANGE / 2), 0);
+        assert_eq!(tree.children(1, RANGE / 4 - 1), 3);
+        assert_eq!(tree.children(1, RANGE / 4), 0);
         // One random number in 2^31, and none at all.
         let tree = Tree::new(parse_flags("-t0 -q1e-10").unwrap());
         assert_eq!((tree.children(1, 0), tree.children(1, 1)), (4, 0));
