@@ -89,13 +89,6 @@ fn noise(count: usize, seed: u32) -> Vec<u32> {
     (0..count).map(|_| next()).collect()
 }
 
-impl Matmul {
-    /// The side of the matrices.
-    pub(crate) fn side(&self) -> usize {
-        self.side
-    }
-}
-
 impl Workload for Matmul {
     const NAME: &'static str = "matmul";
     const ABOUT: &'static str = "matrix product by quadrants down to 32 × 32, whole numbers";
