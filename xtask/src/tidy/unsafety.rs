@@ -21,30 +21,36 @@ pub(crate) fn check(root: &Source, sources: &[Source]) -> Vec<Finding> {
         ));
     }
     let folder = root.path.parent().unwrap_or(Path::new(""));
-    let (listed, bad) = list(root, sources, folder);
-    found.extend(bad);
-    let mut with_unsafe = BTreeSet::new();
+    let listed = list(root);
+    let mut used = BTreeSet::new();
     for source in sources {
         let Some(line) = first_unsafe(source) else {
             continue;
         };
-        let name = source.path.strip_prefix(folder).unwrap_or(&source.path);
-        let name = name.to_string_lossy().replace('\\', "/");
-        if !listed.iter().any(|(file, _)| *file == name) {
-            let text = format!("unsafe code, but `{name}` is not in the list of the crate's root");
-            found.push(Finding::new(&source.path, line + 1, text));
+        let file = source.path.strip_prefix(folder).unwrap_or(&source.path);
+        let file = file.to_string_lossy().replace('\\', "/");
+        match listed.iter().find(|entry| entry.covers(&file)) {
+            Some(entry) => {
+                used.insert(entry.name.clone());
+            }
+            None => {
+                let text =
+                    format!("unsafe code, but `{file}` is not in the list of the crate's root");
+                found.push(Finding::new(&source.path, line + 1, text));
+            }
         }
-        with_unsafe.insert(name);
     }
-    for (name, line) in &listed {
-        if !with_unsafe.contains(name) {
-            let text = format!("`{name}` is listed, but has no unsafe code");
-            found.push(Finding::new(&root.path, *line, text));
+    for entry in &listed {
+        if entry.reason.is_empty() {
+            let text = format!("`{}` is listed without a reason", entry.name);
+            found.push(Finding::new(&root.path, entry.line, text));
+        }
+        if !used.contains(&entry.name) {
+            let text = format!("`{}` is listed, but has no unsafe code", entry.name);
+            found.push(Finding::new(&root.path, entry.line, text));
         }
     }
-    for source in sources {
-        found.extend(reasons(source));
-    }
+    found.extend(sources.iter().flat_map(|source| reasons(source, &listed)));
     found
 }
 
@@ -56,64 +62,69 @@ fn first_unsafe(source: &Source) -> Option<usize> {
     })
 }
 
-/// The files under the heading with the word *unsafe*, and list entries that give no reason.
-fn list(root: &Source, sources: &[Source], folder: &Path) -> (Vec<(String, usize)>, Vec<Finding>) {
+/// A module, with all below it, or a file, that may hold unsafe code.
+struct Entry {
+    name: String,
+    reason: String,
+    line: usize,
+}
+
+impl Entry {
+    fn covers(&self, file: &str) -> bool {
+        let base = self.name.trim_end_matches(".rs").replace("::", "/");
+        file == format!("{base}.rs") || file.starts_with(&format!("{base}/"))
+    }
+}
+
+/// What stands under the heading with the word *unsafe*: rows of a table or points of a list, the
+/// names in backticks first, then the reason.
+fn list(root: &Source) -> Vec<Entry> {
     let mut listed = Vec::new();
-    let mut bad = Vec::new();
     let mut inside = false;
     for (line, comment) in root.comment.iter().enumerate() {
         let text = comment.trim();
         if text.starts_with("# ") || text.starts_with("## ") {
             inside = text.to_lowercase().contains("unsafe");
         }
-        let Some(entry) = text.strip_prefix("- `").filter(|_| inside) else {
+        let row = text
+            .strip_prefix("| `")
+            .and_then(|row| row.split_once(" |"));
+        let point = text
+            .strip_prefix("- `")
+            .and_then(|point| point.split_once("`"));
+        let Some((names, reason)) = row.or(point).filter(|_| inside) else {
             continue;
         };
-        let Some((file, reason)) = entry.split_once('`') else {
-            continue;
-        };
-        if reason.trim_start_matches([':', ' ', '—', '-']).is_empty() {
-            let text = format!("`{file}` is listed without a reason");
-            bad.push(Finding::new(&root.path, line + 1, text));
+        let reason = reason.trim_matches([':', ' ', '-', '|']).to_owned();
+        for name in names.split(['`', ',', ' ']).filter(|name| !name.is_empty()) {
+            listed.push(Entry {
+                name: name.to_owned(),
+                reason: reason.clone(),
+                line: line + 1,
+            });
         }
-        listed.push((as_file(file, sources, folder), line + 1));
     }
-    (listed, bad)
+    listed
 }
 
-/// A module's path as the path of its file; a path of a file stays.
-fn as_file(entry: &str, sources: &[Source], folder: &Path) -> String {
-    if entry.ends_with(".rs") {
-        return entry.to_owned();
-    }
-    let base = entry.replace("::", "/");
-    let nested = format!("{base}/mod.rs");
-    if sources
-        .iter()
-        .any(|source| source.path == folder.join(&nested))
-    {
-        nested
-    } else {
-        format!("{base}.rs")
-    }
-}
-
-/// Every allowance of unsafe code carries its reason: in the attribute, or behind it.
-fn reasons(source: &Source) -> Vec<Finding> {
+/// Every allowance of unsafe code carries its reason: in the attribute, behind it, or in the list
+/// when it allows a listed module.
+fn reasons(source: &Source, listed: &[Entry]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (line, code) in source.code.iter().enumerate() {
-        let allows = code.contains("allow(unsafe_code")
-            || code.contains("expect(unsafe_code")
-            || code.trim() == "unsafe_code,";
-        let inside = source.code[line..]
+        if !code.contains("allow(unsafe_code") && !code.contains("expect(unsafe_code") {
+            continue;
+        }
+        let near = &source.code[line..source.code.len().min(line + 4)];
+        let module = near
             .iter()
-            .take(3)
-            .take_while(|code| !code.trim().is_empty());
-        let told = inside.into_iter().any(|code| code.contains("reason = "))
-            || !source.comment[line].trim().is_empty();
-        if allows && !told {
-            let text =
-                "an allowance of unsafe code needs its reason: `reason = \"…\"` or a comment";
+            .find_map(|code| code.trim().strip_prefix("mod "));
+        let module = module.map(|name| name.trim_end_matches(';'));
+        let told = near.iter().any(|code| code.contains("reason = "))
+            || !source.comment[line].trim().is_empty()
+            || module.is_some_and(|name| listed.iter().any(|entry| entry.name == name));
+        if !told {
+            let text = "an allowance of unsafe code needs its reason, here or in the root's list";
             found.push(Finding::new(&source.path, line + 1, text));
         }
     }
@@ -156,6 +167,29 @@ mod tests {
         assert!(found(&root, &[("stack/slot.rs", "unsafe {}\n")]).is_empty());
         let root = ROOT.replace("`slot.rs`", "`stack`");
         assert!(found(&root, &[("stack/mod.rs", "unsafe {}\n")]).is_empty());
+    }
+
+    #[test]
+    fn a_table_of_modules_covers_what_is_below_them() {
+        let root = "//! # What may be unsafe\n//!\n//! | module | reason |\n//! |---|---|\n\
+            //! | `stack`, `join` | slots |\n#![deny(unsafe_code)]\n#[allow(unsafe_code)]\nmod stack;\n";
+        let files = [
+            ("stack/slot.rs", "unsafe {}\n"),
+            ("join.rs", "unsafe {}\n"),
+            ("lib.rs", root),
+        ];
+        assert!(found(root, &files).is_empty(), "{:?}", found(root, &files));
+        assert!(found(root, &files[..1])[0].contains("`join` is listed, but"));
+        let bare = root.replace("slots", "");
+        assert!(
+            found(&bare, &files[..2])
+                .iter()
+                .all(|text| text.contains("without a reason"))
+        );
+        let other = root.replace("mod stack", "mod other");
+        assert!(
+            found(root, &[files[0], files[1], ("lib.rs", &other)])[0].contains("needs its reason")
+        );
     }
 
     #[test]
