@@ -217,73 +217,22 @@ impl Report {
     }
 
     fn table(&self) -> String {
-        let beside = &self.beside;
-        let mut rows: Vec<(&str, String)> = Vec::new();
-        let figures = beside.kind.figures.iter().zip(beside.answer.0);
-        let figures: Vec<String> = figures
-            .map(|(name, figure)| format!("{name} {}", grouped(figure)))
-            .collect();
-        rows.push(("found", figures.join(", ")));
-        rows.push(("verified", beside.evidence.sentence().to_string()));
-        rows.push((
-            "time",
-            format!(
-                "{} median, {} least of {}",
-                seconds(self.seconds.median),
-                seconds(self.seconds.min),
-                beside.repeat
-            ),
-        ));
-        rows.push((
-            "serial",
-            format!(
-                "{} median: {}",
-                seconds(self.serial_seconds),
-                beside.kind.serial
-            ),
-        ));
-        rows.push(("speed-up", format!("{:.2} over serial", self.speedup)));
-        rows.push((
-            "rate",
-            format!(
-                "{} {}/s",
-                grouped(self.items_per_s as u64),
-                beside.kind.items
-            ),
-        ));
-        if let Some(overhead) = self.overhead_ns_per_spawn {
-            let spawns = grouped(self.spawns);
-            rows.push((
-                "spawns",
-                format!("{spawns}, each {overhead:.1} ns beyond serial"),
-            ));
-        }
-        if let Some(cold) = beside.cold_seconds {
-            rows.push((
-                "cold",
-                format!("{} for the first run of the pool", seconds(cold)),
-            ));
-        }
-        if let Some(bytes) = beside.memory_bytes {
-            rows.push((
-                "memory",
-                format!("{:.1} MiB over base", bytes as f64 / 1_048_576.0),
-            ));
-        }
-        rows.extend(
-            beside
-                .notes
-                .iter()
-                .map(|(name, value)| (*name, value.clone())),
-        );
+        let workers = counted(self.workers, "worker");
         let mut table = format!(
-            "{} {} · {} · steal {}\n",
-            self.workload,
-            self.input,
-            counted(self.workers, "worker"),
-            self.policy
+            "{} {} · {workers} · steal {}\n",
+            self.workload, self.input, self.policy
         );
-        for (name, value) in rows {
+        let notes = self
+            .beside
+            .notes
+            .iter()
+            .map(|(name, value)| (*name, value.clone()));
+        for (name, value) in self
+            .main_rows()
+            .into_iter()
+            .chain(self.cost_rows())
+            .chain(notes)
+        {
             let _ = writeln!(table, "  {name:<15}{value}");
         }
         if let Some(profile) = &self.profile {
@@ -291,6 +240,56 @@ impl Report {
             table.push_str(&profile.chart());
         }
         table
+    }
+
+    /// What was found, whether it is right, and how fast.
+    fn main_rows(&self) -> Vec<(&'static str, String)> {
+        let (beside, kind) = (&self.beside, self.beside.kind);
+        let figures = kind.figures.iter().zip(beside.answer.0);
+        let found: Vec<String> = figures
+            .map(|(name, figure)| format!("{name} {}", grouped(figure)))
+            .collect();
+        let (median, min) = (seconds(self.seconds.median), seconds(self.seconds.min));
+        let serial = seconds(self.serial_seconds);
+        vec![
+            ("found", found.join(", ")),
+            ("verified", beside.evidence.sentence().to_string()),
+            (
+                "time",
+                format!("{median} median, {min} least of {}", beside.repeat),
+            ),
+            ("serial", format!("{serial} median: {}", kind.serial)),
+            ("speed-up", format!("{:.2} over serial", self.speedup)),
+            (
+                "rate",
+                format!("{} {}/s", grouped(self.items_per_s as u64), kind.items),
+            ),
+        ]
+    }
+
+    /// What it cost besides.
+    fn cost_rows(&self) -> Vec<(&'static str, String)> {
+        let mut rows = Vec::new();
+        if let Some(overhead) = self.overhead_ns_per_spawn {
+            let spawns = grouped(self.spawns);
+            rows.push((
+                "spawns",
+                format!("{spawns}, each {overhead:.1} ns beyond serial"),
+            ));
+        }
+        if let Some(cold) = self.beside.cold_seconds {
+            rows.push((
+                "cold",
+                format!("{} for the first run of the pool", seconds(cold)),
+            ));
+        }
+        if let Some(bytes) = self.beside.memory_bytes {
+            rows.push((
+                "memory",
+                format!("{:.1} MiB over base", bytes as f64 / 1_048_576.0),
+            ));
+        }
+        rows
     }
 }
 
@@ -328,4 +327,58 @@ fn list() -> String {
     }
     list.push_str("roving run <workload> --input <name or parameters>\n");
     list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(busy_s: f64, steal_s: f64, idle_s: f64) -> WorkerProfile {
+        WorkerProfile {
+            busy_s,
+            steal_s,
+            idle_s,
+            ..WorkerProfile::from(&roving::WorkerProfile::default())
+        }
+    }
+
+    #[test]
+    fn times_have_the_unit_that_fits() {
+        for (time, text) in [
+            (3.2e-9, "3.20 ns"),
+            (4.5e-5, "45.0 µs"),
+            (0.0567, "56.7 ms"),
+            (1.234, "1.23 s"),
+            (90.0, "90.0 s"),
+        ] {
+            assert_eq!(seconds(time), text);
+        }
+    }
+
+    #[test]
+    fn a_bar_is_full_and_shows_each_state_in_its_share() {
+        let bar = worker(3.0, 1.0, 1.0).bar();
+        let marks = |mark| bar.chars().filter(|drawn| *drawn == mark).count();
+        assert_eq!((marks('█'), marks('░'), marks('·')), (30, 10, 10));
+        // Shares that do not come out even still fill the bar.
+        assert_eq!(worker(1.0, 1.0, 1.0).bar().chars().count(), BAR);
+        assert_eq!(worker(0.0, 0.0, 0.0).bar(), "");
+    }
+
+    #[test]
+    fn shares_leave_out_what_never_was() {
+        assert_eq!(worker(3.0, 1.0, 0.0).shares(), "busy 75.0 %, steal 25.0 %");
+    }
+
+    #[test]
+    fn the_list_names_every_workload_and_its_default() {
+        let list = list();
+        for kind in CATALOGUE {
+            assert!(
+                list.contains(&format!("{}: {}", kind.name, kind.about)),
+                "{list}"
+            );
+        }
+        assert_eq!(list.matches(" (default)").count(), CATALOGUE.len());
+    }
 }
