@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
+use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
 use crate::{report, run};
 
@@ -22,6 +23,8 @@ struct Cli {
 enum Command {
     /// Run one workload on Roving, and serially, and compare.
     Run(RunArgs),
+    /// Run one workload on Roving and on its rivals, in turn, and compare.
+    Compare(CompareArgs),
     /// Show the workloads and their inputs.
     List,
 }
@@ -60,6 +63,7 @@ pub(crate) fn main() -> Result<(), Failure> {
     match cli.command {
         None => run::first_words(),
         Some(Command::Run(args)) => run::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::List) => {
             report::print_list();
             Ok(())

@@ -28,6 +28,15 @@ impl Failure {
     }
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Input(bad) => bad.fmt(f),
+            Failure::Run(why) => f.write_str(why),
+        }
+    }
+}
+
 impl From<BadInput> for Failure {
     fn from(bad: BadInput) -> Self {
         Failure::Input(bad)

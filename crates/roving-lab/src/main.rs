@@ -2,14 +2,25 @@
 //!
 //! `roving` alone searches the UTS tree T3 in parallel and says how fast that was;
 //! `roving list` shows what else can be run. See the crate's README.
-#![deny(unsafe_code)] // allowed, with the reason beside it, in: workloads::uts::sha_ni
+//!
+//! # What may be unsafe
+//!
+//! | module | reason |
+//! |---|---|
+//! | `workloads/uts/sha_ni.rs` | calls a function with target features from one without |
+//! | `rivals` | casts and keeps references as the rivals' own types demand |
+#![deny(unsafe_code)]
 
+mod bench;
 mod cli;
+mod compare;
 mod fork_join;
 mod input;
 mod measure;
 mod memory;
+mod plot;
 mod report;
+mod rivals;
 mod run;
 mod workloads;
 

@@ -26,6 +26,11 @@ impl Times {
         }
     }
 
+    /// How many runs.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The least, in seconds.
     pub(crate) fn min(&self) -> f64 {
         self.0.iter().min().map_or(f64::NAN, Duration::as_secs_f64)

@@ -4,9 +4,9 @@
 mod fib;
 mod flat;
 mod matmul;
-mod nqueens;
+pub(crate) mod nqueens;
 mod sort;
-mod stress;
+pub(crate) mod stress;
 pub(crate) mod uts;
 
 use crate::fork_join::ForkJoin;

@@ -38,22 +38,23 @@ pub(crate) struct Nqueens {
 }
 
 /// The columns of the queens in the first rows. Small, so that each task has its own.
-#[derive(Clone, Copy, Debug)]
-struct Board {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Board {
     columns: [u8; MOST],
     rows: usize,
 }
 
 impl Board {
     /// Whether no queen attacks `column` of the next row.
-    fn is_safe(&self, column: u8) -> bool {
+    pub(crate) fn is_safe(&self, column: u8) -> bool {
         let queens = self.columns[..self.rows].iter().zip((1..=self.rows).rev());
         queens.into_iter().all(|(&queen, distance)| {
             usize::from(queen.abs_diff(column)) != distance && queen != column
         })
     }
 
-    fn with(mut self, column: u8) -> Board {
+    /// The board with one more queen.
+    pub(crate) fn with(mut self, column: u8) -> Board {
         self.columns[self.rows] = column;
         self.rows += 1;
         self
@@ -105,11 +106,7 @@ impl Workload for Nqueens {
     }
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
-        let board = Board {
-            columns: [0; MOST],
-            rows: 0,
-        };
-        self.solutions = solutions(cx, &board, self.n);
+        self.solutions = solutions(cx, &Board::default(), self.n);
     }
 
     fn run_serial(&mut self) {
@@ -136,7 +133,7 @@ mod tests {
 
     #[test]
     fn small_boards() {
-        for n in 0..=9 {
+        for (n, solutions) in SOLUTIONS.into_iter().enumerate().take(10) {
             let mut work = Nqueens::parse(&n.to_string()).unwrap();
             work.run_serial();
             assert_eq!(
@@ -145,7 +142,7 @@ mod tests {
                 "{n} queens"
             );
             work.run(&mut Counting::default());
-            assert_eq!(work.answer().0[0], SOLUTIONS[n]);
+            assert_eq!(work.answer().0[0], solutions);
         }
     }
 

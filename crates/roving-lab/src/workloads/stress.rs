@@ -29,7 +29,7 @@ pub(crate) struct Stress {
 
 /// One leaf: `turns` steps of a chain that cannot be shortened.
 #[inline(never)]
-fn leaf(turns: u64) -> u64 {
+pub(crate) fn leaf(turns: u64) -> u64 {
     let mut value = black_box(turns);
     for _ in 0..turns {
         value = value

@@ -1,0 +1,103 @@
+//! On what, when and with which compiler something was measured: one line beside each result.
+
+use std::fs;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::run::cores;
+
+/// CPU, cores, kernel, date, compiler.
+pub(crate) fn line() -> String {
+    let cores = match cores() {
+        1 => "1 core".to_owned(),
+        many => format!("{many} cores"),
+    };
+    let rustc = env!("ROVING_RUSTC_VERSION");
+    [cpu(), cores, kernel(), today(), rustc.to_owned()].join("; ")
+}
+
+fn cpu() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = |key| {
+        let line = info.lines().find(|line| line.starts_with(key))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let Some(name) = model("model name") else {
+        return said("sysctl", &["-n", "machdep.cpu.brand_string"])
+            .or_else(|| std::env::var("PROCESSOR_IDENTIFIER").ok())
+            .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    };
+    match (model("cpu family"), model("model\t")) {
+        (Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
+        _ => name,
+    }
+}
+
+fn kernel() -> String {
+    said("uname", &["-sr"]).unwrap_or_else(|| std::env::consts::OS.to_owned())
+}
+
+fn said(command: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(command).args(arguments).output().ok()?;
+    let said = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !said.is_empty()).then_some(said)
+}
+
+/// Today in UTC, as 2026-11-20.
+fn today() -> String {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let (year, month, day) = date(since.as_secs() / 86_400);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// The date so many days after 1970-01-01.
+fn date(mut days: u64) -> (u64, u64, u64) {
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let mut year = 1970;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        for (days, want) in [
+            (0, (1970, 1, 1)),
+            (58, (1970, 2, 28)),
+            (59, (1970, 3, 1)),
+            (11_016, (2000, 2, 29)),
+            (19_723, (2024, 1, 1)),
+            (20_777, (2026, 11, 20)),
+            (47_540, (2100, 2, 28)),
+            (47_541, (2100, 3, 1)),
+        ] {
+            assert_eq!(date(days), want, "{days} days");
+        }
+    }
+
+    #[test]
+    fn the_line_has_five_parts_and_no_line_break() {
+        let line = line();
+        assert_eq!(line.split("; ").count(), 5, "{line}");
+        assert!(line.contains("rustc") && !line.contains('\n'), "{line}");
+    }
+}

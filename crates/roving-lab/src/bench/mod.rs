@@ -1,0 +1,3 @@
+//! `roving bench`: every figure that the README claims, measured and written down.
+
+pub(crate) mod machine;

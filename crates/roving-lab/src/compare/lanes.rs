@@ -1,0 +1,160 @@
+//! The measuring core: several lanes run in turn, round after round, so that what happens to the
+//! machine happens to all of them.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::measure::Times;
+
+/// Rest between two runs, in which the threads of the last one fall asleep. GCC's OpenMP spins
+/// longest: a few milliseconds.
+const REST: Duration = Duration::from_millis(8);
+/// A lane whose first run takes this long, and [`SLOW_RATIO`] times the fastest, is not repeated.
+const SLOW: Duration = Duration::from_secs(4);
+const SLOW_RATIO: f64 = 12.0;
+
+/// Something that can be timed again and again.
+pub(crate) struct Lane<'a> {
+    /// What it is called in tables.
+    pub(crate) name: String,
+    /// On how many workers.
+    pub(crate) workers: usize,
+    run: Box<dyn FnMut() -> Result<Duration, String> + 'a>,
+}
+
+/// The times of one lane.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    /// See [`Lane::name`].
+    pub(crate) name: String,
+    /// See [`Lane::workers`].
+    pub(crate) workers: usize,
+    /// One a round; for a slow lane only the first run.
+    pub(crate) times: Times,
+}
+
+impl<'a> Lane<'a> {
+    /// `run` gives the time that counts, and checks its own answer.
+    pub(crate) fn new(
+        name: impl Into<String>,
+        workers: usize,
+        run: impl FnMut() -> Result<Duration, String> + 'a,
+    ) -> Self {
+        Lane {
+            name: name.into(),
+            workers,
+            run: Box::new(run),
+        }
+    }
+}
+
+/// One run of each lane to warm up, then `rounds` rounds; each round begins with another lane.
+pub(crate) fn interleave(lanes: &mut [Lane<'_>], rounds: usize) -> Result<Vec<Series>, String> {
+    let mut first = Vec::with_capacity(lanes.len());
+    for lane in lanes.iter_mut() {
+        first.push(timed(lane)?);
+    }
+    let fastest = first.iter().min().copied().unwrap_or_default();
+    let slow =
+        |time: Duration| time >= SLOW && time.as_secs_f64() >= SLOW_RATIO * fastest.as_secs_f64();
+    let mut series: Vec<Series> = lanes
+        .iter()
+        .map(|lane| Series {
+            name: lane.name.clone(),
+            workers: lane.workers,
+            times: Times::default(),
+        })
+        .collect();
+    for (one, time) in series.iter_mut().zip(&first) {
+        if slow(*time) {
+            one.times.push(*time);
+        }
+    }
+    for round in 0..rounds {
+        for place in 0..lanes.len() {
+            let index = (place + round) % lanes.len();
+            if !slow(first[index]) {
+                series[index].times.push(timed(&mut lanes[index])?);
+            }
+        }
+    }
+    Ok(series)
+}
+
+fn timed(lane: &mut Lane<'_>) -> Result<Duration, String> {
+    let time = (lane.run)().map_err(|why| format!("{} on {}: {why}", lane.name, lane.workers))?;
+    sleep(REST);
+    Ok(time)
+}
+
+impl Series {
+    /// How many times faster than `other`, by medians.
+    pub(crate) fn speedup_over(&self, other: &Series) -> f64 {
+        other.times.median() / self.times.median()
+    }
+}
+
+/// The series of that name on so many workers.
+pub(crate) fn find<'s>(series: &'s [Series], name: &str, workers: usize) -> Option<&'s Series> {
+    series
+        .iter()
+        .find(|one| one.name == name && one.workers == workers)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn lanes_take_turns_and_each_round_begins_elsewhere() {
+        let order = RefCell::new(String::new());
+        let mut lanes: Vec<Lane<'_>> = ["a", "b", "c"]
+            .into_iter()
+            .zip(1..)
+            .map(|(name, time_ms)| {
+                let order = &order;
+                Lane::new(name, 1, move || {
+                    order.borrow_mut().push_str(name);
+                    Ok(Duration::from_millis(time_ms))
+                })
+            })
+            .collect();
+        let series = interleave(&mut lanes, 3).unwrap();
+        assert_eq!(*order.borrow(), "abcabcbcacab");
+        assert!(series.iter().all(|one| one.times.len() == 3));
+        let (a, c) = (
+            find(&series, "a", 1).unwrap(),
+            find(&series, "c", 1).unwrap(),
+        );
+        assert_eq!(a.speedup_over(c), 3.0);
+        assert!(find(&series, "a", 2).is_none());
+    }
+
+    #[test]
+    fn a_lane_that_crawls_runs_once() {
+        let runs = RefCell::new(0);
+        let mut lanes = vec![
+            Lane::new("fast", 1, || Ok(Duration::from_millis(100))),
+            Lane::new("crawls", 1, || {
+                *runs.borrow_mut() += 1;
+                Ok(Duration::from_secs(10))
+            }),
+        ];
+        let series = interleave(&mut lanes, 4).unwrap();
+        drop(lanes);
+        assert_eq!(
+            (*runs.borrow(), series[1].times.len(), series[0].times.len()),
+            (1, 1, 4)
+        );
+        assert_eq!(series[1].times.median(), 10.0);
+    }
+
+    #[test]
+    fn the_first_error_stops_all_and_names_the_lane() {
+        let mut lanes = vec![Lane::new("liar", 2, || Err("found 3, not 4".to_owned()))];
+        let error = interleave(&mut lanes, 1).unwrap_err();
+        assert_eq!(error, "liar on 2: found 3, not 4");
+    }
+}

@@ -1,0 +1,509 @@
+//! `roving compare`: one workload on Roving and on its rivals, interleaved in one run.
+
+pub(crate) mod csv;
+pub(crate) mod lanes;
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use self::csv::Csv;
+use self::lanes::{Lane, Series, find, interleave};
+use crate::bench::machine;
+use crate::input::{BadInput, Failure};
+use crate::measure;
+use crate::plot;
+use crate::rivals::{self, Runtime};
+use crate::run::{cores, parse_repeat, parse_workers};
+use crate::workloads::{Answer, Job};
+
+/// The name of the serial lane.
+pub(crate) const SERIAL: &str = "serial";
+/// Where results go when the user names no place.
+const OUT: &str = "roving-results";
+
+/// `roving compare`. Values are strings here, so that their errors are ours.
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// A workload; `roving list` shows them.
+    pub(crate) workload: String,
+    /// A named input, or parameters.
+    #[arg(long, value_name = "NAME|PARAMS", allow_hyphen_values = true)]
+    pub(crate) input: Option<String>,
+    /// Rivals with commas between them: rayon, chili, forte, tokio, tbb, openmp [default: all].
+    #[arg(long, value_name = "RIVALS", allow_hyphen_values = true)]
+    pub(crate) against: Option<String>,
+    /// Numbers of workers with commas between them [default: 1 and one a core].
+    #[arg(long, value_name = "N,…", allow_hyphen_values = true)]
+    pub(crate) workers: Option<String>,
+    /// How often; the times are medians [default: 5].
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    pub(crate) repeat: Option<String>,
+    /// Where the CSV and the plot go [default: roving-results].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// What was measured, and who took no part.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    /// Serial first, then every runtime on every number of workers.
+    pub(crate) series: Vec<Series>,
+    /// Runtimes that took no part, with the reason.
+    pub(crate) absent: Vec<(Runtime, String)>,
+}
+
+/// Runs `job` on every one of `runtimes` on every number of `workers`, beside a serial run, all
+/// in turn. An answer that is not the right one is an error.
+pub(crate) fn compare(
+    job: Job,
+    runtimes: &[Runtime],
+    workers: &[usize],
+    rounds: usize,
+) -> Result<Comparison, Failure> {
+    let mut job = job;
+    let (_, answer) = measure::rehearse(&mut job)?;
+    job.verify(answer, answer).map_err(Failure::Run)?;
+    let job = RefCell::new(job);
+    let mut lanes = vec![Lane::new(SERIAL, 1, || {
+        let job = &mut *job.borrow_mut();
+        let (time, found) = measure::serial(job).map_err(|failure| failure.to_string())?;
+        job.verify(found, answer).map(|_| time)
+    })];
+    let mut absent: Vec<(Runtime, String)> = Vec::new();
+    for &count in workers {
+        for &runtime in runtimes {
+            let started = runtime.start(&job.borrow(), count);
+            match started {
+                Ok(contender) => lanes.push(lane(runtime, count, contender, &job, answer)?),
+                Err(why)
+                    if absent
+                        .iter()
+                        .any(|(who, said)| *who == runtime && *said == why.0) => {}
+                Err(why) => absent.push((runtime, why.0)),
+            }
+        }
+    }
+    let series = interleave(&mut lanes, rounds).map_err(Failure::Run)?;
+    Ok(Comparison { series, absent })
+}
+
+/// A lane of one runtime, once a rehearsal has found the right answer.
+fn lane<'a>(
+    runtime: Runtime,
+    workers: usize,
+    mut contender: Box<dyn rivals::Contender>,
+    job: &'a RefCell<Job>,
+    answer: Answer,
+) -> Result<Lane<'a>, Failure> {
+    let rehearsed = contender.rehearse(&mut job.borrow_mut());
+    let wrong = |why| Failure::Run(format!("{} on {workers}: {why}", runtime.name()));
+    job.borrow()
+        .verify(rehearsed.map_err(wrong)?.answer, answer)
+        .map_err(wrong)?;
+    Ok(Lane::new(runtime.name(), workers, move || {
+        let job = &mut *job.borrow_mut();
+        let run = contender.run(job)?;
+        job.verify(run.answer, answer).map(|_| run.time)
+    }))
+}
+
+/// Reads `--workers` of `compare`.
+fn parse_workers_list(text: &str) -> Result<Vec<usize>, BadInput> {
+    let mut counts = text
+        .split(',')
+        .map(|one| parse_workers(one.trim()))
+        .collect::<Result<Vec<_>, _>>()?;
+    counts.sort_unstable();
+    counts.dedup();
+    Ok(counts)
+}
+
+/// `roving compare`.
+pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let job = Job::parse(&args.workload, args.input.as_deref())?;
+    let against = args.against.as_deref().unwrap_or("all");
+    let mut runtimes = vec![Runtime::Roving];
+    runtimes.extend(Runtime::parse_list(against)?);
+    let workers = match &args.workers {
+        Some(text) => parse_workers_list(text)?,
+        None if cores() == 1 => vec![1],
+        None => vec![1, cores()],
+    };
+    let rounds = args.repeat.as_deref().map_or(Ok(5), parse_repeat)?;
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(OUT));
+    make_directory(&out)?;
+    rivals::deepen_stacks();
+    let (name, input) = (job.kind().name, job.input());
+    let comparison = compare(job, &runtimes, &workers, rounds)?;
+    print!("{}", table(&comparison, &format!("{name} {input}")));
+    let command = command(args, &workers, rounds, against);
+    write_files(&comparison, &out, name, &input, &command)
+}
+
+/// The same command, with all defaults spelt out.
+fn command(args: &CompareArgs, workers: &[usize], rounds: usize, against: &str) -> String {
+    let workers = workers
+        .iter()
+        .map(usize::to_string)
+        .collect::<Vec<_>>()
+        .join(",");
+    let input = args
+        .input
+        .as_ref()
+        .map_or(String::new(), |input| format!(" --input {input}"));
+    let workload = &args.workload;
+    format!(
+        "roving compare {workload}{input} --against {against} --workers {workers} --repeat {rounds}"
+    )
+}
+
+/// Makes the directory for results.
+pub(crate) fn make_directory(out: &Path) -> Result<(), BadInput> {
+    fs::create_dir_all(out).map_err(|error| {
+        BadInput::new(
+            "--out",
+            out.display(),
+            "a directory that can be written",
+            error,
+        )
+    })
+}
+
+/// The table for people, with the ratio to the best rival below it.
+fn table(comparison: &Comparison, title: &str) -> String {
+    let serial = &comparison.series[0];
+    let mut text = format!(
+        "{title}\n{:<12}{:>8}{:>14}{:>14}{:>6}{:>12}\n",
+        "runtime", "workers", "median s", "min s", "runs", "× serial"
+    );
+    for one in &comparison.series {
+        text.push_str(&format!(
+            "{:<12}{:>8}{:>14.6}{:>14.6}{:>6}{:>12.2}\n",
+            one.name,
+            one.workers,
+            one.times.median(),
+            one.times.min(),
+            one.times.len(),
+            one.speedup_over(serial)
+        ));
+    }
+    for (runtime, why) in &comparison.absent {
+        text.push_str(&format!("{:<12}left out: {why}\n", runtime.name()));
+    }
+    for (workers, ours, best) in against_best(&comparison.series) {
+        let ratio = best.speedup_over(ours);
+        let verdict = if ratio <= 1.0 { "ahead of" } else { "behind" };
+        text.push_str(&format!(
+            "roving on {workers}: {ratio:.2} × the time of the best rival ({}): {verdict} it\n",
+            best.name
+        ));
+    }
+    text
+}
+
+/// For each number of workers on which there is a rival: it, our series and the best rival's.
+pub(crate) fn against_best(series: &[Series]) -> Vec<(usize, &Series, &Series)> {
+    let ours = Runtime::Roving.name();
+    let rows = series
+        .iter()
+        .filter(|one| one.name == ours)
+        .filter_map(|one| {
+            let rivals = series
+                .iter()
+                .filter(|other| other.workers == one.workers)
+                .filter(|other| other.name != ours && other.name != SERIAL);
+            let best = rivals.min_by(|a, b| a.times.median().total_cmp(&b.times.median()))?;
+            Some((one.workers, one, best))
+        });
+    rows.collect()
+}
+
+/// The CSV of a comparison.
+fn csv(comparison: &Comparison, workload: &str, input: &str, command: &str) -> Csv {
+    let mut csv = Csv::new(&[
+        "workload",
+        "input",
+        "runtime",
+        "version",
+        "workers",
+        "seconds_median",
+        "seconds_min",
+        "runs",
+        "speedup",
+        "command",
+        "machine",
+    ]);
+    let machine = machine::line();
+    for one in &comparison.series {
+        let runtime = Runtime::RIVALS.into_iter().chain([Runtime::Roving]);
+        let version = runtime
+            .filter(|who| who.name() == one.name)
+            .map(Runtime::version)
+            .next();
+        csv.push(vec![
+            workload.into(),
+            input.into(),
+            one.name.clone(),
+            version.unwrap_or_default().into(),
+            one.workers.to_string(),
+            format!("{:.9}", one.times.median()),
+            format!("{:.9}", one.times.min()),
+            one.times.len().to_string(),
+            format!("{:.4}", one.speedup_over(&comparison.series[0])),
+            command.into(),
+            machine.clone(),
+        ]);
+    }
+    csv
+}
+
+/// Writes the CSV and the plot, and says where.
+fn write_files(
+    comparison: &Comparison,
+    out: &Path,
+    workload: &str,
+    input: &str,
+    command: &str,
+) -> Result<(), Failure> {
+    let plain = |character: char| character.is_ascii_alphanumeric() || character == '-';
+    let stem: String = format!("compare-{workload}-{input}")
+        .chars()
+        .map(|c| if plain(c) { c } else { '_' })
+        .collect();
+    let csv_path = out.join(format!("{stem}.csv"));
+    write(&csv_path, &csv(comparison, workload, input, command).text())?;
+    let plot_path = out.join(format!("{stem}.svg"));
+    let title = format!("{workload} {input}: speed-up over serial");
+    write(
+        &plot_path,
+        &speedup_plot(&comparison.series, &title).map_err(Failure::Run)?,
+    )?;
+    println!("written: {}, {}", csv_path.display(), plot_path.display());
+    Ok(())
+}
+
+/// Bars for up to two numbers of workers, curves for more.
+pub(crate) fn speedup_plot(series: &[Series], title: &str) -> Result<String, String> {
+    let serial = find(series, SERIAL, 1).ok_or("no serial series")?;
+    let mut counts: Vec<usize> = series
+        .iter()
+        .filter(|one| one.name != SERIAL)
+        .map(|one| one.workers)
+        .collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for one in series.iter().filter(|one| one.name != SERIAL) {
+        if !names.contains(&one.name.as_str()) {
+            names.push(&one.name);
+        }
+    }
+    let value = |name: &str, workers| Some(find(series, name, workers)?.speedup_over(serial));
+    if counts.len() > 2 {
+        let curves: Vec<plot::Curve> = names
+            .iter()
+            .map(|name| plot::Curve {
+                name: (*name).to_owned(),
+                points: counts
+                    .iter()
+                    .filter_map(|&n| Some((n as f64, value(name, n)?)))
+                    .collect(),
+            })
+            .collect();
+        return plot::curves(title, "workers", "speed-up over serial", &curves);
+    }
+    let bars: Vec<plot::Bar> = names
+        .iter()
+        .map(|name| plot::Bar {
+            name: (*name).to_owned(),
+            values: counts.iter().map(|&n| value(name, n)).collect(),
+        })
+        .collect();
+    let legend: Vec<String> = counts
+        .iter()
+        .map(|n| {
+            if *n == 1 {
+                "1 worker".into()
+            } else {
+                format!("{n} workers")
+            }
+        })
+        .collect();
+    plot::bars(title, &legend, &bars)
+}
+
+/// Writes one file.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)
+        .map_err(|error| Failure::Run(format!("{} cannot be written: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::measure::Times;
+    use crate::plot::tests::assert_svg;
+
+    fn series(name: &str, workers: usize, times_ms: &[u64]) -> Series {
+        let mut times = Times::default();
+        times_ms
+            .iter()
+            .for_each(|time_ms| times.push(Duration::from_millis(*time_ms)));
+        Series {
+            name: name.into(),
+            workers,
+            times,
+        }
+    }
+
+    fn sample() -> Comparison {
+        let series = vec![
+            series(SERIAL, 1, &[100, 101, 99]),
+            series("roving", 1, &[102]),
+            series("rayon", 1, &[130]),
+            series("roving", 2, &[52, 50, 51]),
+            series("rayon", 2, &[80, 81, 79]),
+            series("chili", 2, &[60]),
+        ];
+        Comparison {
+            series,
+            absent: vec![(Runtime::Tbb, "no headers".into())],
+        }
+    }
+
+    #[test]
+    fn the_ratio_is_ours_over_the_fastest_rival_on_as_many_workers() {
+        let sample = sample();
+        let best = against_best(&sample.series);
+        let names: Vec<_> = best
+            .iter()
+            .map(|(workers, _, best)| (*workers, &*best.name))
+            .collect();
+        assert_eq!(names, [(1, "rayon"), (2, "chili")]);
+        let text = table(&sample, "uts T3");
+        assert!(
+            text.contains("roving on 2: 0.85 × the time of the best rival (chili): ahead"),
+            "{text}"
+        );
+        assert!(text.contains("tbb         left out: no headers"), "{text}");
+        assert!(
+            text.lines()
+                .any(|line| line.starts_with("roving ") && line.ends_with(" 1.96")),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_csv_has_a_row_for_each_series() {
+        let csv = csv(
+            &sample(),
+            "uts",
+            "T3",
+            "roving compare uts --against rayon,chili",
+        );
+        let again = Csv::parse(&csv.text()).unwrap();
+        assert_eq!(again.rows.len(), 6);
+        let row = &again.rows[4];
+        for (column, value) in [
+            ("workload", "uts"),
+            ("input", "T3"),
+            ("runtime", "rayon"),
+            ("version", env!("ROVING_RAYON_VERSION")),
+            ("workers", "2"),
+            ("seconds_median", "0.080000000"),
+            ("seconds_min", "0.079000000"),
+            ("runs", "3"),
+            ("speedup", "1.2500"),
+            ("command", "roving compare uts --against rayon,chili"),
+        ] {
+            assert_eq!(again.field(row, column).unwrap(), value, "{column}");
+        }
+    }
+
+    #[test]
+    fn the_plot_has_bars_for_two_counts_and_curves_for_three() {
+        let mut sample = sample();
+        let bars = speedup_plot(&sample.series, "uts").unwrap();
+        assert_svg(&bars);
+        assert!(bars.contains("1.96") && bars.contains("2 workers") && !bars.contains("serial<"));
+        sample.series.push(series("roving", 4, &[26]));
+        let curves = speedup_plot(&sample.series, "uts").unwrap();
+        assert_svg(&curves);
+        assert!(curves.contains("<circle"));
+    }
+
+    #[test]
+    fn every_runtime_finds_the_right_answers_on_small_inputs() {
+        for (workload, input) in [
+            ("fib", "15"),
+            ("uts", "-t0 -b100 -q0.124875 -m8 -r42"),
+            ("uts", "-t1 -a2 -d8 -b4 -r502"),
+            ("nqueens", "6"),
+            ("stress", "leaf=100,depth=3,repeats=20"),
+            ("flat", "1000"),
+            ("matmul", "64"),
+            ("sort", "5000"),
+        ] {
+            let mut runtimes = vec![Runtime::Roving];
+            runtimes.extend(Runtime::RIVALS);
+            let job = Job::parse(workload, Some(input)).unwrap();
+            let compared = compare(job, &runtimes, &[1, 2], 1);
+            let Ok(compared) = compared else {
+                panic!("{workload} {input}: {compared:?}")
+            };
+            assert_eq!(
+                compared.series.len() + 2 * compared.absent.len(),
+                1 + 2 * runtimes.len()
+            );
+            let absent: Vec<_> = compared.absent.iter().map(|(who, _)| *who).collect();
+            for (who, why) in &compared.absent {
+                assert!(
+                    !matches!(who, Runtime::Roving | Runtime::Rayon | Runtime::Chili),
+                    "{why}"
+                );
+            }
+            let plain = !matches!(workload, "matmul" | "sort");
+            assert!(
+                plain != absent.contains(&Runtime::Tokio),
+                "{workload}: {absent:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_answer_is_an_error_that_names_the_runtime() {
+        struct Liar;
+        impl rivals::Contender for Liar {
+            fn run(&mut self, job: &mut Job) -> Result<rivals::Run, String> {
+                let Answer([value, ..]) = job.expected().unwrap().0;
+                Ok(rivals::Run {
+                    time: Duration::from_millis(1),
+                    answer: Answer([value + 1, 0, 0]),
+                })
+            }
+        }
+        let job = RefCell::new(Job::parse("fib", Some("10")).unwrap());
+        let answer = Answer([55, 0, 0]);
+        let Err(failure) = lane(Runtime::Rayon, 2, Box::new(Liar), &job, answer) else {
+            panic!("the lie was believed");
+        };
+        let error = failure.to_string();
+        assert!(
+            error.starts_with("rayon on 2: fib 10 found value 56"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn workers_are_a_list() {
+        assert_eq!(parse_workers_list("4,1, 2,1").unwrap(), [1, 2, 4]);
+        for bad in ["", "0", "1,,2", "two", "1,9999"] {
+            assert!(parse_workers_list(bad).is_err(), "{bad}");
+        }
+    }
+}

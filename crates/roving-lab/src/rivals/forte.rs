@@ -1,0 +1,91 @@
+//! Forte: `join` and `scope` of a worker that is passed along by hand.
+#![allow(unsafe_code)] // The worker is kept as a pointer, because its lifetime has no name here.
+
+use std::ptr::NonNull;
+
+use ::forte::{ThreadPool, Worker};
+
+use super::{Absent, Contender, Run, timed};
+use crate::fork_join::ForkJoin;
+use crate::measure;
+use crate::workloads::Job;
+
+/// The most threads of its own that a Forte pool starts.
+const MANAGED_MAX: usize = 16;
+
+/// Forte as the workloads see it. Made for one call with a worker, and never outlives it.
+struct Join(NonNull<Worker>);
+
+impl Join {
+    #[inline(always)]
+    fn new(worker: &Worker) -> Join {
+        Join(NonNull::from(worker))
+    }
+
+    #[inline(always)]
+    fn worker(&self) -> &Worker {
+        // SAFETY: every `Join` is made in a closure to which Forte lent the worker, is only lent
+        // on to calls inside that closure, and is never sent or kept.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl ForkJoin for Join {
+    #[inline(always)]
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(&mut Self) -> RA + Send,
+        B: FnOnce(&mut Self) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.worker().join(
+            |worker| a(&mut Join::new(worker)),
+            |worker| b(&mut Join::new(worker)),
+        )
+    }
+
+    fn spawn_all<F>(&mut self, tasks: usize, each: &F)
+    where
+        F: Fn(usize) + Sync,
+    {
+        self.worker().scope(|scope| {
+            for task in 0..tasks {
+                scope.spawn(move |_| each(task));
+            }
+        });
+    }
+}
+
+/// A pool of Forte's. The calling thread is one of its workers.
+pub(super) struct Pool(&'static ThreadPool);
+
+impl Pool {
+    pub(super) fn start(workers: usize) -> Result<Box<dyn Contender>, Absent> {
+        if workers > MANAGED_MAX + 1 {
+            return Err(Absent(format!(
+                "forte starts no more than {MANAGED_MAX} threads"
+            )));
+        }
+        // Forte wants pools that live forever. Its threads are left to the end of the process too:
+        // this version's way to end them (`depopulate`) sometimes waits for ever.
+        let pool: &'static ThreadPool = Box::leak(Box::new(ThreadPool::new()));
+        pool.resize_to(workers - 1);
+        Ok(Box::new(Pool(pool)))
+    }
+}
+
+impl Contender for Pool {
+    fn run(&mut self, job: &mut Job) -> Result<Run, String> {
+        let pool = self.0;
+        let stack_bytes = job.stack_bytes();
+        let time = measure::on_stack(stack_bytes, || {
+            pool.with_worker(|worker| timed(job, &mut Join::new(worker)))
+        })
+        .map_err(|failure| failure.to_string())?;
+        Ok(Run {
+            time,
+            answer: job.answer(),
+        })
+    }
+}

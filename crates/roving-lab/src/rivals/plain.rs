@@ -1,0 +1,52 @@
+//! A job as plain numbers, for the rivals that have a program of their own.
+
+use crate::input::whole_number;
+use crate::workloads::Job;
+use crate::workloads::uts::Params;
+
+/// The jobs that have a program outside [`ForkJoin`](crate::fork_join::ForkJoin).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Plain {
+    /// fib(n)
+    Fib(u64),
+    /// The n queens.
+    NQueens(u64),
+    /// A tree, and whether the CPU's SHA-1 is left unused.
+    Uts(Params, bool),
+    /// So many empty tasks.
+    Flat(u64),
+    /// A tree of this depth over leaves of so many turns, so often.
+    Stress {
+        /// Levels of forks.
+        depth: u64,
+        /// Turns of a leaf's loop.
+        turns: u64,
+        /// How often the tree is run.
+        repeats: u64,
+    },
+}
+
+impl Plain {
+    /// The job in numbers; none where no program is written for it.
+    pub(super) fn from_job(job: &Job) -> Option<Plain> {
+        let number = || whole_number(&job.input());
+        match job {
+            Job::Fib(_) => number().map(Plain::Fib),
+            Job::Nqueens(_) => number().map(Plain::NQueens),
+            Job::Flat(flat) => Some(Plain::Flat(flat.tasks() as u64)),
+            Job::Stress(stress) => {
+                let (depth, turns, repeats) = stress.shape();
+                Some(Plain::Stress {
+                    depth: depth.into(),
+                    turns,
+                    repeats,
+                })
+            }
+            Job::Matmul(_) | Job::Sort(_) => None,
+            Job::Uts(uts) => {
+                let (params, portable) = uts.params();
+                Some(Plain::Uts(params, portable))
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `roving compare` as its users meet it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn roving(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roving")).args(words).output().expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("the output is UTF-8")
+}
+
+fn directory(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+#[test]
+fn a_comparison_prints_a_table_and_writes_a_csv_and_a_plot() {
+    let out = directory("compare");
+    let path = out.display().to_string();
+    let tree = "-t0 -b100 -q0.124875 -m8 -r42";
+    let words = ["compare", "uts", "--input", tree, "--against", "rayon,chili", "--workers", "1,2"];
+    let output = roving(&[&words[..], &["--repeat", "2", "--out", &path]].concat());
+    let table = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for word in ["serial", "roving", "rayon", "chili", "× the time of the best rival"] {
+        assert!(table.contains(word), "{table}");
+    }
+    let stem = "compare-uts--t0_-b100_-q0_124875_-m8_-r42";
+    let csv = std::fs::read_to_string(out.join(format!("{stem}.csv"))).expect("the CSV");
+    assert_eq!(csv.lines().count(), 1 + 1 + 2 * 3, "{csv}");
+    let columns = csv.lines().next().unwrap_or_default().split(',').count();
+    assert_eq!(columns, 11);
+    assert!(csv.contains("--against rayon,chili --workers 1,2 --repeat 2"), "{csv}");
+    let svg = std::fs::read_to_string(out.join(format!("{stem}.svg"))).expect("the plot");
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+}
+
+#[test]
+fn wrong_words_get_one_line_and_status_2() {
+    let inside_a_file = concat!(env!("CARGO_BIN_EXE_roving"), "/results");
+    for (words, named) in [
+        (["compare", "uts", "--against", "cilk"], "`cilk`"),
+        (["compare", "uts", "--against", "rayon,rayon"], "`rayon`"),
+        (["compare", "uts", "--workers", "1,0"], "`0`"),
+        (["compare", "uts", "--repeat", "0"], "`0`"),
+        (["compare", "uts", "--input", "T9"], "T9"),
+        (["compare", "nothing", "--repeat", "1"], "`nothing`"),
+        (["compare", "uts", "--out", inside_a_file], inside_a_file),
+    ] {
+        let output = roving(&words);
+        let line = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
+        assert!(line.contains(named) && line.matches('\n').count() == 1, "{words:?}: {line}");
+        assert_eq!(text(&output.stdout), "");
+    }
+}
