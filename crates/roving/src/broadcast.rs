@@ -1,12 +1,12 @@
 //! `broadcast`: once on each worker.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, Thread};
+use std::thread;
 
+use crate::latch::Latch;
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, forget_lifetime, with_current_registry};
+use crate::pool::{Pool, SendPtr, forget_lifetime, with_current_registry};
 use crate::worker::Worker;
 
 /// Runs `f` once on each worker of the current pool (the global one, for a thread that is no
@@ -48,26 +48,6 @@ impl Pool {
     }
 }
 
-/// Counts down to the moment at which the waiting thread goes on.
-struct Countdown {
-    open: AtomicUsize,
-    waiter: Thread,
-}
-
-impl Countdown {
-    fn one_less(&self) {
-        // Ordering: Edge [countdown]: Release hands over what was done, AcqRel keeps the chain.
-        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.waiter.unpark();
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        // Ordering: Acquire pairs with [countdown].
-        self.open.load(Ordering::Acquire) == 0
-    }
-}
-
 fn broadcast_to<F, R>(registry: &Arc<Registry>, f: F) -> Vec<R>
 where
     F: Fn(usize) -> R + Sync,
@@ -92,13 +72,9 @@ where
             .map(Worker::index)
     });
     let others = (0..workers).filter(|&index| Some(index) != here);
-    let open = AtomicUsize::new(others.clone().count());
-    let countdown = Arc::new(Countdown {
-        open,
-        waiter: thread::current(),
-    });
+    let latch = Latch::new(others.clone().count());
     for index in others {
-        let countdown = Arc::clone(&countdown);
+        let latch = SendPtr(&raw const latch);
         let job = move || {
             Worker::with_current(|worker| {
                 let worker = worker.expect("mailboxes are emptied by workers");
@@ -106,11 +82,13 @@ where
                 run(index);
                 worker.drain(base);
             });
-            countdown.one_less();
+            let SendPtr(latch) = { latch };
+            // SAFETY: the frame waits for this call, the last thing that the job does with it.
+            unsafe { Latch::count_down(latch) };
         };
         let seat = &registry.seats[index];
-        // SAFETY: this frame does not return before the countdown is over, which this job is the
-        // last to hold up, and a posted job always runs.
+        // SAFETY: this frame does not return before the latch is down, which needs this job,
+        // and a posted job always runs.
         seat.mailbox.push(unsafe { forget_lifetime(Box::new(job)) });
         seat.unpark();
     }
@@ -118,12 +96,8 @@ where
         run(index);
     }
     Worker::with_current(|worker| match worker {
-        Some(worker) => worker.park_until(|| countdown.is_over()),
-        None => {
-            while !countdown.is_over() {
-                thread::park();
-            }
-        }
+        Some(worker) => worker.park_until(|| latch.is_over()),
+        None => latch.wait(),
     });
     let results = results.into_iter().map(|result| {
         let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -1,44 +1,48 @@
-//! A flag that one thread waits for, parked.
+//! A count that one thread waits for, parked.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Thread};
+use crate::prim::thread::{self, Thread};
+use crate::prim::{AtomicUsize, Ordering, ord};
 
-/// Set once, by another thread, when what the creating thread waits for has happened.
+/// Counts down to what the creating thread waits for.
 pub(crate) struct Latch {
-    set: AtomicBool,
+    open: AtomicUsize,
     waiter: Thread,
 }
 
 impl Latch {
-    /// A latch that the calling thread will wait for.
-    pub(crate) fn new() -> Latch {
+    /// A latch that the calling thread will wait for until it was counted down `count` times.
+    pub(crate) fn new(count: usize) -> Latch {
         Latch {
-            set: AtomicBool::new(false),
+            open: AtomicUsize::new(count),
             waiter: thread::current(),
         }
     }
 
-    /// Sets the latch and wakes its waiter, which may drop the latch at once.
+    /// Counts one down; the last wakes the waiter, which may drop the latch at once.
     ///
     /// # Safety
-    /// The latch is alive, and stays so until this call has set it: nobody else sets it.
-    pub(crate) unsafe fn set(this: *const Latch) {
-        // SAFETY: not set yet, so the waiter keeps it alive; the handle is cloned before.
+    /// The latch is alive, and this is one of the `count` calls that it was made for.
+    pub(crate) unsafe fn count_down(this: *const Latch) {
+        // SAFETY: this call is still open, so the waiter keeps the latch alive; the handle is
+        // cloned before.
         let waiter = unsafe { (*this).waiter.clone() };
-        // Ordering: Edge [latch_set]: Release hands over what the waiter waited for.
-        // SAFETY: as above, up to this store.
-        unsafe { (*this).set.store(true, Ordering::Release) };
-        waiter.unpark();
+        // Ordering: Edge [count_down]: Release hands over what the waiter waits for; that the
+        // earlier calls' work comes along is the release sequence.
+        let order = ord("count_down", Ordering::Release);
+        // SAFETY: as above, up to this change.
+        if unsafe { (*this).open.fetch_sub(1, order) } == 1 {
+            waiter.unpark();
+        }
     }
 
-    pub(crate) fn is_set(&self) -> bool {
-        // Ordering: Acquire pairs with [latch_set].
-        self.set.load(Ordering::Acquire)
+    pub(crate) fn is_over(&self) -> bool {
+        // Ordering: Acquire pairs with [count_down].
+        self.open.load(ord("latch_is_over", Ordering::Acquire)) == 0
     }
 
-    /// Blocks the creating thread until the latch is set.
+    /// Blocks the creating thread until the count is down.
     pub(crate) fn wait(&self) {
-        while !self.is_set() {
+        while !self.is_over() {
             thread::park();
         }
     }

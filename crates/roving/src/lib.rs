@@ -40,7 +40,6 @@ mod inject;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod join;
-#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod latch;
 #[cfg(not(loom))]

@@ -2,9 +2,15 @@
 //! `--cfg loom`, so that the same algorithm runs and is explored.
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64};
+pub(crate) use loom::{
+    sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize},
+    thread,
+};
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64};
+pub(crate) use std::{
+    sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize},
+    thread,
+};
 
 pub(crate) use std::sync::atomic::Ordering;
 

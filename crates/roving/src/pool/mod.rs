@@ -210,7 +210,7 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
-    let latch = Latch::new();
+    let latch = Latch::new(1);
     let mut outcome = None;
     let there = SendPtr((&raw mut outcome, &raw const latch));
     let job = move || {
@@ -223,29 +223,31 @@ where
             worker.drain(base);
             result
         });
-        // SAFETY: the waiting frame keeps both alive until the latch is set, and looks at the
+        // SAFETY: the waiting frame keeps both alive until the latch is down, and looks at the
         // outcome only after.
         unsafe {
             *outcome = Some(result);
-            Latch::set(latch);
+            Latch::count_down(latch);
         }
     };
     // SAFETY: this frame does not return before the job has run, and a job that was injected
     // always runs: a pool that is being dropped runs what it holds.
     registry.inject(unsafe { forget_lifetime(Box::new(job)) });
     match worker {
-        Some(worker) => worker.park_until(|| latch.is_set()),
+        Some(worker) => worker.park_until(|| latch.is_over()),
         None => latch.wait(),
     }
-    match outcome.expect("the latch is set after the outcome") {
+    match outcome.expect("the latch is counted down after the outcome") {
         Ok(result) => result,
         Err(payload) => panic::resume_unwind(payload),
     }
 }
 
-struct SendPtr<T>(T);
+/// Pointers into a frame that waits, on a latch, until they have been used.
+pub(crate) struct SendPtr<T>(pub(crate) T);
 
-// SAFETY: what is behind the pointers is handed over by the latch, and is `Send` itself.
+// SAFETY: who uses it answers for what is behind the pointers: handed over by the latch, `Send`
+// itself.
 unsafe impl<T> Send for SendPtr<T> {}
 
 /// # Safety

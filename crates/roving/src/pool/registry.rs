@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Instant;
@@ -44,13 +44,12 @@ pub(crate) struct Registry {
     pub(crate) spares: Spares,
     /// How many seats have had a thread: the workers, and the spare threads started so far.
     in_use: AtomicUsize,
-    /// No work will come from outside any more: end when there is none left.
-    closing: AtomicBool,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     started: Mutex<Instant>,
     /// The lock of an in-place pool: who holds it is the pool's worker.
     pub(crate) in_place: Mutex<()>,
-    /// Threads end together, because a thief writes into the thread-local memory of its victims.
+    /// Set when no work will come from outside any more: threads end when there is none left. They
+    /// end together, because a thief writes into the thread-local memory of its victims.
     last_call: OnceLock<Barrier>,
 }
 
@@ -80,7 +79,6 @@ impl Registry {
             injector: Queue::new(),
             spares: Spares::new(workers, settings.cores),
             in_use: AtomicUsize::new(workers),
-            closing: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
             started: Mutex::new(Instant::now()),
             in_place: Mutex::new(()),
@@ -117,8 +115,7 @@ impl Registry {
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        // Ordering: Acquire pairs with the Release in `close`.
-        self.closing.load(Ordering::Acquire)
+        self.last_call.get().is_some()
     }
 
     /// Tells all threads to end once nothing is left to do.
@@ -126,8 +123,6 @@ impl Registry {
         // Threads that are started are a fixed set from here on: spares start under this lock.
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         self.last_call.get_or_init(|| Barrier::new(threads.len()));
-        // Ordering: Release; who sees it sees the barrier.
-        self.closing.store(true, Ordering::Release);
         drop(threads);
         for seat in &self.seats {
             seat.unpark();

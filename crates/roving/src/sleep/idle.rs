@@ -1,6 +1,6 @@
 //! Which workers are idle: asleep, or about to be.
 
-use crate::prim::{AtomicU64, Ordering, ord};
+use crate::prim::{AtomicU64, Ordering};
 
 /// A set of worker indices, each set by its worker before it goes to sleep, and cleared by
 /// whoever takes it upon himself to wake that worker, or by the worker that thinks better of it.
@@ -39,8 +39,8 @@ impl IdleSet {
     /// Whether nobody has undertaken to wake the worker yet.
     pub(crate) fn contains(&self, worker: usize) -> bool {
         let (word, bit) = self.place(worker);
-        // Ordering: Acquire pairs with [idle_take]: who is woken sees why.
-        word.load(ord("idle_contains", Ordering::Acquire)) & bit != 0
+        // Ordering: Relaxed; who is woken looks for the reason with read-modify-writes and locks.
+        word.load(Ordering::Relaxed) & bit != 0
     }
 
     /// Takes one idle worker out, for the caller to wake. Lower indices first, so that spare
@@ -52,8 +52,8 @@ impl IdleSet {
             let mut bits = word.load(Ordering::Relaxed);
             while bits != 0 {
                 let bit = bits & bits.wrapping_neg();
-                // Ordering: Edge [idle_take]: Release hands over the reason for the wake-up.
-                bits = word.fetch_and(!bit, ord("idle_take", Ordering::Release));
+                // Ordering: Relaxed, as in `contains`.
+                bits = word.fetch_and(!bit, Ordering::Relaxed);
                 if bits & bit != 0 {
                     return Some(number * 64 + bit.trailing_zeros() as usize);
                 }

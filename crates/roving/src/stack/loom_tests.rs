@@ -1,1 +1,418 @@
-//! Loom.
+//! Every transition of the shared words, explored by loom.
+//!
+//! `mutants.txt` lists for each ordering the test here that fails when it is weakened.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use super::owner::{Owner, Popped};
+use super::slot::Slot;
+use super::state::{Phase, State};
+use super::thief::Claim;
+use super::{Showing, TaskStack};
+use crate::latch::Latch;
+use crate::sleep::idle::IdleSet;
+
+/// The holder index that tests give to the thief that starts a task.
+const THIEF: usize = 1;
+
+fn stack(slots: usize, unasked: usize) -> Arc<TaskStack> {
+    Arc::new(TaskStack::new(Showing {
+        slots,
+        unasked,
+        everything: false,
+        counting: false,
+    }))
+}
+
+/// The owner of a stack; each test makes one, on one thread.
+fn owner(stack: &TaskStack) -> Owner<'_> {
+    // SAFETY: the tests make one owner a stack.
+    let owner = unsafe { Owner::new(stack) };
+    owner.attach();
+    owner
+}
+
+/// The tests call no task through its slot: they take the payload out themselves.
+unsafe fn not_run(_: &Slot) {
+    unreachable!("tests take payloads out themselves");
+}
+
+fn push(owner: &Owner<'_>, payload: u64) -> bool {
+    owner.push(not_run, payload).expect("room").1
+}
+
+/// Claims up to `amount` tasks and returns where and in which states.
+fn claim(stack: &TaskStack, amount: usize) -> Option<(usize, Vec<State>)> {
+    let mut states = Vec::new();
+    match stack.claim(0, |_| amount, |_, state| states.push(state)) {
+        Claim::Won { index, .. } => Some((index, states)),
+        Claim::Empty | Claim::Busy => None,
+    }
+}
+
+/// Runs a claimed task the way a thief does: what it got is the result.
+fn run_claimed(stack: &TaskStack, index: usize, ready: State) -> Option<u64> {
+    let slot = stack.slot(index);
+    slot.start(ready, THIEF, 0).then(|| {
+        // SAFETY: started, so the payload is this thread's until `finish`.
+        let payload = unsafe { slot.take::<u64>() };
+        // SAFETY: as above.
+        unsafe { slot.put(payload + 100) };
+        let _ = slot.finish();
+        payload
+    })
+}
+
+/// Pops the newest task, which a join would have pushed: its payload here, or its result there.
+fn pop(owner: &Owner<'_>) -> u64 {
+    let index = owner.top() - 1;
+    owner.answer_alarm();
+    let (popped, _) = owner.pop(index);
+    let slot = owner.stack().slot(index);
+    if popped == Popped::Stolen {
+        while !slot.state().is_done() {
+            thread::yield_now();
+        }
+    }
+    // SAFETY: popped, or done.
+    let value = unsafe { slot.take::<u64>() };
+    if popped == Popped::Stolen {
+        owner.retire(index);
+    }
+    value
+}
+
+#[test]
+fn loom_claim_sees_payload() {
+    loom::model(|| {
+        let shared = stack(2, 1);
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (index, states) = claim(&stack, 1)?;
+                run_claimed(&stack, index, states[0])
+            })
+        };
+        let owner = owner(&shared);
+        push(&owner, 7);
+        let stolen = thief.join().unwrap();
+        assert!(stolen.is_none_or(|payload| payload == 7));
+    });
+}
+
+#[test]
+fn loom_result_reaches_owner() {
+    loom::model(|| {
+        let shared = stack(2, 1);
+        let owner = owner(&shared);
+        push(&owner, 7);
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (index, states) = claim(&stack, 1)?;
+                run_claimed(&stack, index, states[0])
+            })
+        };
+        let value = pop(&owner);
+        match thief.join().unwrap() {
+            Some(7) => assert_eq!(value, 107),
+            None => assert_eq!(value, 7),
+            other => panic!("the thief got {other:?}"),
+        }
+    });
+}
+
+/// One claims both tasks, the owner takes back what is not started, pushes into the same slot,
+/// and the late thief must not touch it.
+#[test]
+fn loom_late_thief_does_no_harm() {
+    loom::model(|| {
+        let shared = stack(2, 2);
+        let owner = owner(&shared);
+        push(&owner, 1);
+        push(&owner, 2);
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (index, states) = claim(&stack, 2)?;
+                if (index, states.len()) != (0, 2) {
+                    return None;
+                }
+                // The newer one only: the owner is about to take it back and use the slot again.
+                run_claimed(&stack, 1, states[1])
+            })
+        };
+        let second = pop(&owner);
+        push(&owner, 3);
+        let third = pop(&owner);
+        let first = pop(&owner);
+        let stolen = thief.join().unwrap();
+        for (value, task) in [(first, 1), (second, 2), (third, 3)] {
+            assert_eq!(
+                value,
+                if stolen == Some(task) {
+                    task + 100
+                } else {
+                    task
+                }
+            );
+        }
+    });
+}
+
+/// Two thieves and the owner: each task runs once.
+#[test]
+fn loom_each_task_runs_once() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let shared = stack(2, 2);
+        let owner = owner(&shared);
+        push(&owner, 1);
+        push(&owner, 2);
+        let thieves: Vec<_> = (0..2)
+            .map(|_| {
+                let stack = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let (index, states) = claim(&stack, 1)?;
+                    run_claimed(&stack, index, states[0])
+                })
+            })
+            .collect();
+        let values = [pop(&owner), pop(&owner)];
+        let stolen: Vec<u64> = thieves
+            .into_iter()
+            .filter_map(|t| t.join().unwrap())
+            .collect();
+        for (value, task) in values.into_iter().zip([2, 1]) {
+            let times = stolen.iter().filter(|&&payload| payload == task).count();
+            assert_eq!(value, task + 100 * times as u64, "{stolen:?}");
+            assert!(times <= 1);
+        }
+        assert!(stolen.iter().all(|payload| [1, 2].contains(payload)));
+    });
+}
+
+/// A private task becomes public because a thief wants it, without another push: the alarm is
+/// seen at the next pop, and what it asks for is answered there.
+#[test]
+fn loom_want_is_answered() {
+    loom::model(|| {
+        let shared = stack(3, 0);
+        let owner = owner(&shared);
+        for payload in 1..=3 {
+            push(&owner, payload);
+        }
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || stack.want())
+        };
+        let third = pop(&owner);
+        let public = thief.join().unwrap();
+        assert_eq!((third, public), (3, 0));
+        // The flag came before the pop's change of the span, or it is still up and the alarm with
+        // it: the next pop at the latest publishes.
+        let published = shared.public() > 0;
+        assert!(published || shared.is_wanted());
+        let second = pop(&owner);
+        assert!(second == 2 && (published || shared.public() == 1));
+        assert_eq!(pop(&owner), 1);
+    });
+}
+
+/// S1 to S3 against O1 and O2 of `sleep`.
+#[test]
+fn loom_no_wake_up_is_lost() {
+    loom::model(|| {
+        let shared = stack(2, 1);
+        let idle = Arc::new(IdleSet::new(1));
+        let sleeper = {
+            let (stack, idle) = (Arc::clone(&shared), Arc::clone(&idle));
+            thread::spawn(move || {
+                idle.announce(0);
+                if stack.want() > 0 {
+                    idle.retract(0);
+                    return;
+                }
+                while idle.contains(0) {
+                    thread::park();
+                }
+            })
+        };
+        let owner = owner(&shared);
+        let wake = push(&owner, 1);
+        if wake && idle.take_one().is_some() {
+            sleeper.thread().unpark();
+        } else {
+            // Then the sleeper has seen the task, or will.
+            assert!(shared.public() == 1);
+        }
+        sleeper.join().unwrap();
+    });
+}
+
+/// The owner of a stolen task parks, its thief wakes it.
+#[test]
+fn loom_waiter_is_woken() {
+    loom::model(|| {
+        let shared = stack(2, 1);
+        let owner = owner(&shared);
+        push(&owner, 7);
+        let (_, states) = claim(&shared, 1).expect("nobody else is there");
+        assert!(shared.slot(0).start(states[0], THIEF, 0));
+        let waiter = thread::current();
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || {
+                if stack.slot(0).finish() {
+                    waiter.unpark();
+                }
+            })
+        };
+        let slot = shared.slot(0);
+        if slot.announce_waiter() {
+            while !slot.state().is_done() {
+                thread::park();
+            }
+        }
+        assert_eq!(owner.pop(0).0, Popped::Stolen);
+        owner.retire(0);
+        thief.join().unwrap();
+    });
+}
+
+/// Who sees that a thief holds its task sees that thief's own stack as it was at that moment, and
+/// takes no older run there for one that is going on.
+#[test]
+fn loom_leapfrogger_sees_no_older_run() {
+    loom::model(|| {
+        let (mine, its) = (stack(2, 1), stack(2, 1));
+        let me = owner(&mine);
+        push(&me, 7);
+        let thief = {
+            let (mine, its) = (Arc::clone(&mine), Arc::clone(&its));
+            thread::spawn(move || {
+                let it = owner(&its);
+                // An older run in the thief's stack, begun and ended.
+                push(&it, 1);
+                let (index, states) = claim(&its, 1).expect("nobody else is there");
+                assert_eq!(run_claimed(&its, index, states[0]), Some(1));
+                assert_eq!(pop(&it), 101);
+                let (index, states) = claim(&mine, 1).expect("nobody else is there");
+                assert!(mine.slot(index).start(states[0], THIEF, it.top()));
+            })
+        };
+        // Looks again after a yield: loom tries no order in which a thread's read and write of one
+        // word both come before another thread's only read of it.
+        while mine.slot(0).state().phase()
+            != (Phase::Started {
+                holder: THIEF,
+                base: 0,
+            })
+        {
+            thread::yield_now();
+        }
+        assert_eq!(its.slot(0).state().phase(), Phase::Ready, "an older run");
+        thief.join().unwrap();
+    });
+}
+
+/// What stands unjoined above a join's slot keeps its pop off the fast path, whoever looks.
+#[test]
+fn loom_stolen_and_unjoined_together() {
+    loom::model(|| {
+        let shared = stack(3, 2);
+        let owner = owner(&shared);
+        push(&owner, 1);
+        assert!(owner.push_unjoined(not_run, 2_u64).is_ok());
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (index, states) = claim(&stack, 1)?;
+                run_claimed(&stack, index, states[0])
+            })
+        };
+        let (slot, popped, _) = owner.pop_unjoined();
+        assert_eq!(popped, Popped::Here, "the older one goes first");
+        // SAFETY: popped.
+        assert_eq!(unsafe { slot.take::<u64>() }, 2);
+        let first = pop(&owner);
+        let stolen = thief.join().unwrap();
+        assert_eq!(first, if stolen.is_some() { 101 } else { 1 });
+    });
+}
+
+#[test]
+fn loom_latch_hands_over() {
+    loom::model(|| {
+        struct Frame {
+            latch: Latch,
+            data: loom::cell::UnsafeCell<u64>,
+        }
+        // SAFETY: the latch says who may touch the data.
+        unsafe impl Sync for Frame {}
+        // SAFETY: as above.
+        unsafe impl Send for Frame {}
+        let frame = Arc::new(Frame {
+            latch: Latch::new(2),
+            data: loom::cell::UnsafeCell::new(0),
+        });
+        // One leaves something, another may be the last: in loom an unpark alone orders the
+        // waiter after its caller, but not after the first of the two.
+        let others = [Some(5), None].map(|left| {
+            let frame = Arc::clone(&frame);
+            thread::spawn(move || {
+                if let Some(left) = left {
+                    // SAFETY: the waiter looks only after the count is down.
+                    frame.data.with_mut(|data| unsafe { *data = left });
+                }
+                // SAFETY: alive, and two calls for a count of two.
+                unsafe { Latch::count_down(&frame.latch) };
+            })
+        });
+        while !frame.latch.is_over() {
+            thread::yield_now();
+        }
+        // SAFETY: the count is down.
+        assert_eq!(frame.data.with(|data| unsafe { *data }), 5);
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn loom_latch_wakes_its_waiter() {
+    loom::model(|| {
+        let latch = Arc::new(Latch::new(2));
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let latch = Arc::clone(&latch);
+                // SAFETY: alive, and two calls for a count of two.
+                thread::spawn(move || unsafe { Latch::count_down(&*latch) })
+            })
+            .collect();
+        latch.wait();
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+/// Must fail: two threads touch the same data with nothing between them. If it passes, the model
+/// checker is not on, and the other tests say nothing.
+#[cfg(roving_canary)]
+#[test]
+fn loom_canary_must_fail() {
+    loom::model(|| {
+        let shared = stack(2, 1);
+        let owner = owner(&shared);
+        push(&owner, 7);
+        let thief = {
+            let stack = Arc::clone(&shared);
+            // SAFETY: none; that is the point.
+            thread::spawn(move || unsafe { stack.slot(0).put(8_u64) })
+        };
+        // SAFETY: none; that is the point.
+        let _ = unsafe { owner.stack().slot(0).take::<u64>() };
+        thief.join().unwrap();
+    });
+}

@@ -1,1 +1,437 @@
-//! Proptest.
+//! The task stack against a model: one owner and several thieves, one step at a time.
+//!
+//! The steps of a random program are done to a [`TaskStack`] and to a list in which each task says
+//! who has it. What the stack hands out must be what the list says: each task once, the oldest to
+//! thieves and the newest to the owner, and nothing to the holder of a stale claim.
+
+use std::ptr;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::line::{ALARM, current_line, set_current_line};
+use super::owner::{Owner, Popped};
+use super::slot::Slot;
+use super::state::{Phase, State};
+use super::thief::Claim;
+use super::{Showing, TaskStack};
+use crate::steal::amount::Amount;
+
+const THIEVES: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Push,
+    PushUnjoined,
+    Pop,
+    Claim(Amount),
+    /// A leapfrogger takes nothing below this slot.
+    ClaimFrom(usize),
+    /// A thief begins what it claimed: the number picks one of all claims ever won.
+    Start(usize),
+    /// A thief ends what it runs.
+    Finish(usize),
+    Want,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => Just(Step::Push),
+        3 => Just(Step::PushUnjoined),
+        6 => Just(Step::Pop),
+        2 => Just(Step::Claim(Amount::One)),
+        1 => (2..6_usize).prop_map(|d| Step::Claim(Amount::Fixed(d))),
+        1 => Just(Step::Claim(Amount::Half)),
+        1 => (0..8_usize).prop_map(Step::ClaimFrom),
+        4 => (0..64_usize).prop_map(Step::Start),
+        2 => (0..64_usize).prop_map(Step::Finish),
+        1 => Just(Step::Want),
+    ]
+}
+
+fn showing() -> impl Strategy<Value = Showing> {
+    let values = (1..20_usize, 0..5_usize, any::<bool>(), any::<bool>());
+    values.prop_map(|(slots, unasked, everything, counting)| Showing {
+        slots,
+        unasked,
+        everything,
+        counting,
+    })
+}
+
+/// Who has a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Has {
+    Owner,
+    /// Some thief has claimed it and not begun it.
+    Claimed,
+    Started,
+    Done,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    id: u64,
+    unjoined: bool,
+    has: Has,
+}
+
+/// A claim that was won: which task it was for, and what the thief saw then.
+#[derive(Clone, Copy, Debug)]
+struct Won {
+    index: usize,
+    id: u64,
+    ready: State,
+}
+
+/// The stack and its model.
+struct Pair<'s> {
+    owner: Owner<'s>,
+    showing: Showing,
+    /// What the stack should hold, oldest first.
+    tasks: Vec<Task>,
+    claims: Vec<Won>,
+    ids: u64,
+    /// Each task that came out, by id: how often.
+    runs: Vec<u32>,
+    pushed_at_once_max: usize,
+}
+
+/// Never called: the test takes the payloads out itself.
+///
+/// # Safety
+/// None.
+unsafe fn run_nothing(_: &Slot) {}
+
+impl<'s> Pair<'s> {
+    fn stack(&self) -> &'s TaskStack {
+        self.owner.stack()
+    }
+
+    /// How many tasks nobody has claimed.
+    fn unclaimed(&self) -> usize {
+        self.tasks.iter().filter(|t| t.has == Has::Owner).count()
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Push => self.push(false),
+            Step::PushUnjoined => self.push(true),
+            Step::Pop => self.pop(),
+            Step::Claim(amount) => self.claim(amount),
+            Step::ClaimFrom(base) => self.claim_from(base),
+            Step::Start(pick) => self.start(pick),
+            Step::Finish(pick) => self.finish(pick),
+            Step::Want => self.want(),
+        }
+        self.check();
+    }
+
+    fn push(&mut self, unjoined: bool) {
+        let id = self.ids;
+        let wanted = self.stack().is_wanted();
+        let full = self.tasks.len() == self.showing.slots;
+        let woke = match unjoined {
+            true => self.owner.push_unjoined(run_nothing, id),
+            false => self.push_as_join_does(id),
+        };
+        assert_eq!(
+            woke.is_err(),
+            full,
+            "a push fails when the stack is full, and only then"
+        );
+        let Ok(wake) = woke else {
+            assert_eq!(woke, Err(id), "the payload comes back");
+            return;
+        };
+        let has = Has::Owner;
+        self.tasks.push(Task { id, unjoined, has });
+        self.ids += 1;
+        self.runs.push(0);
+        self.pushed_at_once_max = self.pushed_at_once_max.max(self.tasks.len());
+        assert_eq!(wake, wanted, "a push wakes when somebody wanted work");
+        assert!(!self.stack().is_wanted(), "a push answers the want flag");
+        let shown = self.stack().public();
+        assert!(
+            shown >= self.showing.unasked.min(self.unclaimed()),
+            "too few are public"
+        );
+        if wanted && self.showing.everything {
+            assert_eq!(shown, self.unclaimed(), "asked, everything is made public");
+        }
+    }
+
+    /// The fast path of `join`, or else the slow one.
+    fn push_as_join_does(&self, id: u64) -> Result<bool, u64> {
+        // SAFETY: this thread's line is that of its stack, or the alarm.
+        let line = unsafe { &*current_line() };
+        let slot = line.top.get();
+        if slot < line.push_limit.get() {
+            // SAFETY: below the limit, the slot at the top is free, private and this thread's.
+            unsafe { (*slot).fill(run_nothing, id) };
+            line.top.set(slot.wrapping_add(1));
+            return Ok(false);
+        }
+        self.owner.push(run_nothing, id).map(|(_, wake)| wake)
+    }
+
+    fn pop(&mut self) {
+        let Some(task) = self.tasks.last().copied() else {
+            return;
+        };
+        let index = self.tasks.len() - 1;
+        let slot = self.stack().slot(index);
+        let wanted = self.stack().is_wanted();
+        let popped = match task.unjoined {
+            true => {
+                let (at, popped, _) = self.owner.pop_unjoined();
+                assert!(ptr::eq(at, slot), "the newest comes off");
+                popped
+            }
+            false => self.pop_as_join_does(index),
+        };
+        match task.has {
+            Has::Owner | Has::Claimed => {
+                assert_eq!(popped, Popped::Here, "nobody had begun {task:?}");
+                self.came_out(index, task.id);
+            }
+            Has::Started | Has::Done => {
+                assert_eq!(popped, Popped::Stolen, "a thief had begun {task:?}");
+                if task.has == Has::Started {
+                    self.finish_task(index);
+                }
+                // SAFETY: the thief has ended the task and left this result.
+                assert_eq!(
+                    unsafe { slot.take::<u64>() },
+                    !task.id,
+                    "the thief's result"
+                );
+                match task.unjoined {
+                    true => self.owner.retire_unjoined(slot),
+                    false => self.owner.retire(index),
+                }
+            }
+        }
+        self.tasks.pop();
+        if popped == Popped::Here && wanted && self.unclaimed() > 0 {
+            assert!(self.stack().public() > 0, "a pop answers the want flag");
+        }
+    }
+
+    /// The fast path of `join`, or else the slow one.
+    fn pop_as_join_does(&self, index: usize) -> Popped {
+        // SAFETY: this thread's line is that of its stack, or the alarm.
+        let line = unsafe { &*current_line() };
+        let slot = self.stack().at(index);
+        if slot >= line.pop_limit.get() {
+            line.top.set(slot);
+            return Popped::Here;
+        }
+        self.owner.answer_alarm();
+        self.owner.pop(index).0
+    }
+
+    /// Takes the task out of its slot, and counts that.
+    fn came_out(&mut self, index: usize, id: u64) {
+        // SAFETY: popped or started, so the slot is this thread's for now.
+        let got = unsafe { self.stack().slot(index).take::<u64>() };
+        assert_eq!(got, id, "the slot holds its task");
+        self.runs[id as usize] += 1;
+        assert_eq!(self.runs[id as usize], 1, "task {id} was handed out twice");
+    }
+
+    fn claim(&mut self, amount: Amount) {
+        let public = self.stack().public();
+        let mut seen = Vec::new();
+        let claim = self.stack().claim(
+            0,
+            |public| amount.of(public),
+            |index, state| seen.push((index, state)),
+        );
+        match claim {
+            Claim::Empty => assert_eq!(public, 0, "something was public"),
+            Claim::Busy => panic!("nobody was in the way"),
+            Claim::Won { index, count, left } => {
+                assert_eq!(count, amount.of(public), "{amount} of {public}");
+                assert_eq!(left, public - count);
+                let oldest = self.tasks.iter().position(|task| task.has == Has::Owner);
+                assert_eq!(Some(index), oldest, "the oldest goes first");
+                if left < self.showing.unasked {
+                    assert!(
+                        self.stack().is_wanted(),
+                        "a thief that leaves little asks for more"
+                    );
+                }
+                assert_eq!(seen.len(), count, "each claimed task is shown once");
+                for (index, ready) in seen {
+                    let task = &mut self.tasks[index];
+                    assert_eq!(task.has, Has::Owner);
+                    task.has = Has::Claimed;
+                    let id = task.id;
+                    self.claims.push(Won { index, id, ready });
+                }
+            }
+        }
+    }
+
+    fn claim_from(&mut self, base: usize) {
+        let oldest = self.tasks.iter().position(|task| task.has == Has::Owner);
+        if oldest.is_none_or(|oldest| oldest < base) {
+            let claim = self.stack().claim(base, |_| 1, |_, _| ());
+            assert_eq!(claim, Claim::Empty, "nothing below {base} may be taken");
+        }
+    }
+
+    fn start(&mut self, pick: usize) {
+        if self.claims.is_empty() {
+            return;
+        }
+        // The claim stays in the list: tried again, it is stale.
+        let won = self.claims[pick % self.claims.len()];
+        let task = self.tasks.get(won.index);
+        let holds = task.is_some_and(|task| task.id == won.id && task.has == Has::Claimed);
+        let (holder, base) = (1 + pick % THIEVES, pick % 7);
+        let slot = self.stack().slot(won.index);
+        assert_eq!(slot.start(won.ready, holder, base), holds, "{won:?}");
+        if holds {
+            assert_eq!(slot.state().phase(), Phase::Started { holder, base });
+            self.tasks[won.index].has = Has::Started;
+            self.came_out(won.index, won.id);
+        }
+    }
+
+    fn finish(&mut self, pick: usize) {
+        let started = |task: &Task| task.has == Has::Started;
+        let count = self.tasks.iter().filter(|task| started(task)).count();
+        if count > 0 {
+            let mut all = (0..self.tasks.len()).filter(|&index| started(&self.tasks[index]));
+            let index = all.nth(pick % count).expect("fewer than there are");
+            self.finish_task(index);
+        }
+    }
+
+    fn finish_task(&mut self, index: usize) {
+        let slot = self.stack().slot(index);
+        // SAFETY: the thief has begun the task and taken its payload out.
+        unsafe { slot.put(!self.tasks[index].id) };
+        assert!(!slot.finish(), "nobody waits");
+        assert!(slot.state().is_done());
+        self.tasks[index].has = Has::Done;
+    }
+
+    fn want(&mut self) {
+        assert_eq!(self.stack().want(), self.stack().public());
+        assert!(self.stack().is_wanted());
+    }
+
+    /// What holds between any two steps.
+    fn check(&self) {
+        let (stack, line) = (self.stack(), self.owner.line());
+        assert_eq!(self.owner.top(), self.tasks.len());
+        let claimed = self.tasks.len() - self.unclaimed();
+        let prefix = self.tasks[..claimed]
+            .iter()
+            .all(|task| task.has != Has::Owner);
+        assert!(prefix, "what is claimed is the oldest: {:?}", self.tasks);
+        assert!(
+            stack.public() <= self.unclaimed(),
+            "only what is pending is public"
+        );
+        if stack.public() > 0 {
+            assert_eq!(
+                stack.split.get(),
+                claimed + stack.public(),
+                "the owner knows the line"
+            );
+        }
+        let joined = self.tasks.iter().rposition(|task| !task.unjoined);
+        let limit = line.pop_limit.get();
+        if let Some(joined) = joined {
+            let fast = stack.at(joined) >= limit;
+            let on_top = joined + 1 == self.tasks.len();
+            // A fast pop of what has something above it would lose that.
+            assert!(on_top || !fast, "the barrier stands above unjoined tasks");
+            if on_top && joined >= stack.split.get() {
+                assert!(fast, "the pop of a private task is fast");
+            }
+            if joined < stack.split.get() {
+                assert!(!fast, "a public task is popped slowly");
+            }
+        }
+        assert!(line.push_limit.get() <= stack.at(self.showing.slots));
+    }
+}
+
+/// What is left at the end comes off in order, and every task has run once.
+fn run_program(showing: Showing, steps: &[Step]) {
+    let stack = TaskStack::new(showing);
+    // SAFETY: this thread is the only one, and there is no other owner.
+    let owner = unsafe { Owner::new(&stack) };
+    owner.attach();
+    let mut pair = Pair {
+        owner,
+        showing,
+        tasks: Vec::new(),
+        claims: Vec::new(),
+        ids: 0,
+        runs: Vec::new(),
+        pushed_at_once_max: 0,
+    };
+    for &step in steps {
+        pair.step(step);
+    }
+    while !pair.tasks.is_empty() {
+        pair.step(Step::Pop);
+    }
+    for pick in 0..pair.claims.len() {
+        pair.step(Step::Start(pick));
+    }
+    assert!(
+        pair.runs.iter().all(|&runs| runs == 1),
+        "each task came out once"
+    );
+    let counters = stack.tally.read();
+    if showing.counting {
+        assert_eq!(counters.tasks, pair.ids);
+        assert_eq!(counters.max_depth, pair.pushed_at_once_max as u64);
+    }
+    set_current_line(&raw const ALARM);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 8 } else { 2000 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn the_stack_hands_out_what_the_model_says(
+        showing in showing(),
+        steps in vec(step(), 1..if cfg!(miri) { 40 } else { 160 }),
+    ) {
+        run_program(showing, &steps);
+    }
+}
+
+/// The same slot, used again and again: a claim of an earlier task never starts a later one.
+#[test]
+fn an_old_claim_of_a_slot_used_again_is_stale() {
+    let showing = Showing {
+        slots: 4,
+        unasked: 1,
+        everything: false,
+        counting: false,
+    };
+    let mut steps = Vec::new();
+    for round in 0..200 {
+        steps.extend([Step::Push, Step::Claim(Amount::One)]);
+        // Taken back, or begun and ended; then all earlier claims are tried.
+        if round % 2 == 0 {
+            steps.push(Step::Start(round));
+        }
+        steps.push(Step::Pop);
+        steps.extend((0..=round).map(Step::Start));
+    }
+    run_program(showing, &steps);
+}
