@@ -133,7 +133,13 @@ impl<'tree, H: Hash> Search<'tree, H> {
     /// Computes the children `first ..` of `parent`, which are at `height`, moves those that have
     /// children themselves to the beginning, and says how many they are.
     #[inline(always)]
-    pub(crate) fn look(&self, parent: &State, first: u32, nodes: &mut [Node], height: u32) -> usize {
+    pub(crate) fn look(
+        &self,
+        parent: &State,
+        first: u32,
+        nodes: &mut [Node],
+        height: u32,
+    ) -> usize {
         for _ in 0..self.tree.params.g {
             self.hash.children(parent, first, nodes);
         }
