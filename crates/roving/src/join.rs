@@ -133,7 +133,10 @@ where
                 worker.wake_if(wake);
                 Pushed::At(slot)
             }
-            Err(b) => Pushed::Full(b),
+            Err((b, wake)) => {
+                worker.wake_if(wake);
+                Pushed::Full(b)
+            }
         },
     });
     match pushed {

@@ -191,8 +191,11 @@ impl<'scope> Scope<'scope> {
             Some(worker) if ptr::eq(&**worker.registry(), self.registry) => {
                 match worker.owner().push_unjoined(run_spawned::<F>, task) {
                     Ok(wake) => worker.wake_if(wake),
-                    // SAFETY: this scope is alive: it was borrowed for this call.
-                    Err(task) => unsafe { task.run() },
+                    Err((task, wake)) => {
+                        worker.wake_if(wake);
+                        // SAFETY: this scope is alive: it was borrowed for this call.
+                        unsafe { task.run() };
+                    }
                 }
             }
             _ => self.spawn_from_outside(task),

@@ -158,11 +158,9 @@ impl Worker {
     /// Puts a claimed task on this worker's own stack, for other thieves to take, or to be run
     /// when the stack is drained. The task itself stays where it is; who gets here first runs it.
     pub(crate) fn offer_on(&self, task: Stolen) {
-        match self.owner.push_unjoined(run_offered, task) {
-            Ok(wake) => self.wake_if(wake),
-            // No room: left to its owner, which takes back what nobody has started.
-            Err(_) => {}
-        }
+        // With no room it is left to its owner, which takes back what nobody has started.
+        let (Ok(wake) | Err((_, wake))) = self.owner.push_unjoined(run_offered, task);
+        self.wake_if(wake);
     }
 
     /// Runs or waits for everything above `base` on this worker's stack. What is there was left

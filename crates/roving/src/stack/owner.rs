@@ -77,6 +77,10 @@ impl<'s> Owner<'s> {
         self.stack.index(self.line().top.get())
     }
 
+    fn is_full(&self) -> bool {
+        self.top() == self.stack.slots.len()
+    }
+
     /// How many tasks are public, as far as the owner knows without looking.
     fn public_seen(&self) -> usize {
         self.stack.split.get() - self.stack.oldest_seen.get()
@@ -91,12 +95,16 @@ impl<'s> Owner<'s> {
 
     /// The slow push, of a task that its pusher joins. `Err` gives the payload back: the stack is
     /// full. The second value says that a sleeping worker should be woken.
-    pub(crate) fn push<T>(&self, run: Run, payload: T) -> Result<(&'s Slot, bool), T> {
+    pub(crate) fn push<T>(&self, run: Run, payload: T) -> Result<(&'s Slot, bool), (T, bool)> {
         self.answer_alarm();
-        let top = self.top();
-        if top == self.stack.slots.len() {
-            return Err(payload);
+        if self.is_full() {
+            self.make_room();
         }
+        if self.is_full() {
+            let wake = self.stack.owes_answer.get() && self.publish();
+            return Err((payload, wake));
+        }
+        let top = self.top();
         let slot = self.stack.slot(top);
         // SAFETY: the slot is the owner's, free, and at or above the split line.
         unsafe { slot.fill(run, payload) };
@@ -104,10 +112,25 @@ impl<'s> Owner<'s> {
     }
 
     /// The slow push of a task that stays until the enclosing scope or task ends.
-    pub(crate) fn push_unjoined<T>(&self, run: Run, payload: T) -> Result<bool, T> {
+    pub(crate) fn push_unjoined<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
         let (slot, wake) = self.push(run, payload)?;
         self.raise_barrier(slot);
         Ok(wake)
+    }
+
+    /// The stack is full: frees the slots at its top whose tasks were stolen and have ended.
+    /// Thieves take the oldest first, so once they have taken all, all can be free.
+    fn make_room(&self) {
+        while let Some(slot) = self.newest_if_ended() {
+            self.retire_unjoined(slot);
+        }
+    }
+
+    /// The newest slot, if its task was left unjoined and has ended elsewhere.
+    fn newest_if_ended(&self) -> Option<&'s Slot> {
+        let unjoined = ptr::eq(self.stack.barrier.get(), self.line().top.get());
+        let slot = self.stack.slot(self.top().checked_sub(1)?);
+        (unjoined && slot.state().is_done()).then_some(slot)
     }
 
     fn raise_barrier(&self, slot: &Slot) {
