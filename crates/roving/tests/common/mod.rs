@@ -1,0 +1,140 @@
+//! What several test programs share: a watchdog, and a few small tools.
+#![allow(dead_code, reason = "each test program uses its own part of it")]
+
+use std::io::Write as _;
+use std::panic::Location;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use roving::{Amount, Pool};
+
+/// Runs the body of a test that might hang. If it does, the process is aborted with the name of
+/// the test: a hung test that is merely ended by its caller says nothing.
+#[track_caller]
+pub(crate) fn watched<R>(body: impl FnOnce() -> R) -> R {
+    let limit = Duration::from_secs(if cfg!(roving_tsan) { 600 } else { 60 });
+    let place = Location::caller();
+    let thread = thread::current();
+    let name = thread.name().unwrap_or("a test").to_owned();
+    let (over, is_over) = mpsc::channel::<()>();
+    let dog = thread::spawn(move || {
+        if is_over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            let seconds = limit.as_secs();
+            // Not with a macro: what those print is kept back until the test has ended.
+            let text = format!("\n{name} ({place}) hangs: not over after {seconds} s\n");
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            std::process::abort();
+        }
+    });
+    let result = body();
+    drop(over);
+    dog.join().expect("the watchdog does not panic");
+    result
+}
+
+/// The steal amounts that every program has to be right with.
+pub(crate) const AMOUNTS: [Amount; 3] = [Amount::One, Amount::Fixed(4), Amount::Half];
+
+/// A pool with this many workers.
+pub(crate) fn pool(workers: usize) -> Pool {
+    Pool::new(workers).expect("a small pool can be built")
+}
+
+/// The same with a steal amount.
+pub(crate) fn pool_that_steals(workers: usize, amount: Amount) -> Pool {
+    let builder = Pool::builder().workers(workers).steal(amount);
+    builder.build().expect("a small pool can be built")
+}
+
+/// Waits, asleep, until the condition holds.
+pub(crate) fn wait_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Waits until the condition holds or the time is up; says whether it holds.
+pub(crate) fn holds_within(limit: Duration, condition: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while !condition() {
+        if start.elapsed() > limit {
+            return false;
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    true
+}
+
+/// A number of tries that is smaller where each costs a multiple.
+pub(crate) fn tries(count: usize) -> usize {
+    if cfg!(roving_tsan) {
+        count.div_ceil(10)
+    } else {
+        count
+    }
+}
+
+/// Reproducible numbers: splitmix64 (Steele, Lea and Flood 2014).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// How many [`Counted`] of one census are alive.
+#[derive(Debug, Default)]
+pub(crate) struct Census {
+    pub(crate) made: AtomicUsize,
+    pub(crate) dropped: AtomicUsize,
+}
+
+impl Census {
+    pub(crate) const fn new() -> Census {
+        Census {
+            made: AtomicUsize::new(0),
+            dropped: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn one(&self) -> Counted<'_> {
+        // Ordering: Relaxed; read after everything has been joined.
+        self.made.fetch_add(1, Ordering::Relaxed);
+        Counted(self)
+    }
+
+    /// Every value that was made has been dropped, once.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        // Ordering: Relaxed; everything has been joined.
+        let (made, dropped) = (&self.made, &self.dropped);
+        let (made, dropped) = (
+            made.load(Ordering::Relaxed),
+            dropped.load(Ordering::Relaxed),
+        );
+        assert_eq!(made, dropped, "made and dropped");
+    }
+}
+
+/// A value whose drop is counted.
+#[derive(Debug)]
+pub(crate) struct Counted<'c>(&'c Census);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        // Ordering: Relaxed; read after everything has been joined.
+        self.0.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,150 @@
+//! Panics in destructors: of closures, of results, of payloads.
+
+#[path = "common/panics.rs"]
+mod caught;
+mod common;
+
+use std::panic;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+use caught::{caught, fail, on_pools, works};
+use common::{pool, wait_until, watched};
+use roving::{join, scope};
+
+/// Panics when dropped, unless told not to.
+struct Bomb<'a> {
+    why: &'static str,
+    dropped: &'a AtomicUsize,
+}
+
+impl Drop for Bomb<'_> {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, SeqCst);
+        if !self.why.is_empty() {
+            fail(self.why);
+        }
+    }
+}
+
+/// What a closure owns may panic when it is dropped, before or after the closure has run.
+#[test]
+fn in_the_drop_of_what_a_closure_owns() {
+    on_pools(|pool| {
+        let dropped = AtomicUsize::new(0);
+        let bomb = |why| Bomb {
+            why,
+            dropped: &dropped,
+        };
+        let (in_a, in_b) = (bomb("a's"), bomb(""));
+        let run = || pool.install(|| join(move || drop(in_a), move || drop(in_b)));
+        assert_eq!(caught(run), "a's");
+        let (in_a, in_b) = (bomb(""), bomb("b's"));
+        let run = || pool.install(|| join(move || drop(in_a), move || drop(in_b)));
+        assert_eq!(caught(run), "b's");
+        assert_eq!(dropped.into_inner(), 4);
+    });
+}
+
+/// `a` panics, so `b`'s result is dropped on the way, and that panics too: not an abort.
+#[test]
+fn in_the_drop_of_a_result_that_nobody_gets() {
+    on_pools(|pool| {
+        let dropped = AtomicUsize::new(0);
+        let bomb = || Bomb {
+            why: "result",
+            dropped: &dropped,
+        };
+        let why = caught(|| pool.install(|| join(|| fail("a"), bomb)));
+        assert_eq!(why, "a");
+        assert_eq!(dropped.load(SeqCst), 1);
+        let why = caught(|| {
+            pool.install(|| {
+                scope(|s| {
+                    s.spawn(|_| fail("task"));
+                    bomb()
+                })
+            })
+        });
+        assert_eq!(why, "task");
+        assert_eq!(dropped.load(SeqCst), 2);
+    });
+}
+
+/// The same while `b`, with its result, is at a thief.
+#[test]
+fn in_the_drop_of_a_stolen_result_that_nobody_gets() {
+    watched(|| {
+        let pool = pool(2);
+        let (began, dropped) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let why = caught(|| {
+            pool.install(|| {
+                join(
+                    || {
+                        wait_until(|| began.load(SeqCst));
+                        fail("a")
+                    },
+                    || {
+                        began.store(true, SeqCst);
+                        Bomb {
+                            why: "result",
+                            dropped: &dropped,
+                        }
+                    },
+                )
+            })
+        });
+        assert_eq!(why, "a");
+        assert_eq!(dropped.load(SeqCst), 1);
+        works(&pool);
+    });
+}
+
+/// Payloads that lose against the first are dropped, and their drop may panic.
+#[test]
+fn in_the_drop_of_a_payload() {
+    struct Payload(Bomb<'static>);
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    let throw = || -> () {
+        let bomb = Bomb {
+            why: "payload",
+            dropped: &DROPPED,
+        };
+        panic::resume_unwind(Box::new(Payload(bomb)))
+    };
+    on_pools(|pool| {
+        DROPPED.store(0, SeqCst);
+        assert_eq!(caught(|| pool.install(|| join(|| fail("a"), throw))), "a");
+        let tasks = || {
+            scope(|s| {
+                s.spawn(|_| throw());
+                s.spawn(|_| throw());
+                fail("body")
+            })
+        };
+        assert_eq!(caught(|| pool.install(tasks)), "body");
+        assert_eq!(DROPPED.load(SeqCst), 3, "each payload is dropped once");
+    });
+    let _ = |payload: Payload| payload.0;
+}
+
+/// A closure that a cancelled scope drops instead of running.
+#[test]
+fn in_the_drop_of_a_cancelled_task() {
+    on_pools(|pool| {
+        let dropped = AtomicUsize::new(0);
+        let bomb = Bomb {
+            why: "cancelled",
+            dropped: &dropped,
+        };
+        let run = || {
+            scope(|s| {
+                s.cancel();
+                s.spawn(move |_| {
+                    let _bomb = bomb;
+                });
+            })
+        };
+        assert_eq!(caught(|| pool.install(run)), "cancelled");
+        assert_eq!(dropped.into_inner(), 1);
+    });
+}
