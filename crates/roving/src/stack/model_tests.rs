@@ -130,19 +130,30 @@ impl<'s> Pair<'s> {
     fn push(&mut self, unjoined: bool) {
         let id = self.ids;
         let wanted = self.stack().is_wanted();
-        let full = self.tasks.len() == self.showing.slots;
-        let woke = match unjoined {
+        let outcome = match unjoined {
             true => self.owner.push_unjoined(run_nothing, id),
             false => self.push_as_join_does(id),
         };
-        assert_eq!(
-            woke.is_err(),
-            full,
-            "a push fails when the stack is full, and only then"
-        );
-        let Ok(wake) = woke else {
-            assert_eq!(woke, Err(id), "the payload comes back");
-            return;
+        if self.tasks.len() == self.showing.slots {
+            self.make_room();
+        }
+        let full = self.tasks.len() == self.showing.slots;
+        let wake = match outcome {
+            Ok(wake) => {
+                assert!(!full, "a push into a full stack went through");
+                wake
+            }
+            Err((payload, wake)) => {
+                assert!(full, "a push failed though there was room");
+                assert_eq!(payload, id, "the payload comes back");
+                let answers = wanted && self.unclaimed() > 0;
+                assert!(
+                    !answers || self.stack().public() > 0,
+                    "a push answers the want flag"
+                );
+                assert!(!wake || wanted, "a wake-up that nobody wanted");
+                return;
+            }
         };
         let has = Has::Owner;
         self.tasks.push(Task { id, unjoined, has });
@@ -161,8 +172,19 @@ impl<'s> Pair<'s> {
         }
     }
 
+    /// A push into a full stack first frees what has ended at its top and is nobody's to join.
+    fn make_room(&mut self) {
+        while self
+            .tasks
+            .last()
+            .is_some_and(|t| t.unjoined && t.has == Has::Done)
+        {
+            self.tasks.pop();
+        }
+    }
+
     /// The fast path of `join`, or else the slow one.
-    fn push_as_join_does(&self, id: u64) -> Result<bool, u64> {
+    fn push_as_join_does(&self, id: u64) -> Result<bool, (u64, bool)> {
         // SAFETY: this thread's line is that of its stack, or the alarm.
         let line = unsafe { &*current_line() };
         let slot = line.top.get();
@@ -201,11 +223,8 @@ impl<'s> Pair<'s> {
                     self.finish_task(index);
                 }
                 // SAFETY: the thief has ended the task and left this result.
-                assert_eq!(
-                    unsafe { slot.take::<u64>() },
-                    !task.id,
-                    "the thief's result"
-                );
+                let result = unsafe { slot.take::<u64>() };
+                assert_eq!(result, !task.id, "the thief's result");
                 match task.unjoined {
                     true => self.owner.retire_unjoined(slot),
                     false => self.owner.retire(index),
