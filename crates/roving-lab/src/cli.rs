@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
+use crate::bench::{self, BenchArgs, probe};
 use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
 use crate::{report, run};
@@ -25,6 +26,15 @@ enum Command {
     Run(RunArgs),
     /// Run one workload on Roving and on its rivals, in turn, and compare.
     Compare(CompareArgs),
+    /// Measure every figure that the README claims.
+    Bench(BenchArgs),
+    /// Answer a question of `bench` that needs a process of its own.
+    #[command(hide = true)]
+    Probe {
+        /// The question.
+        #[arg(allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Show the workloads and their inputs.
     List,
 }
@@ -64,6 +74,8 @@ pub(crate) fn main() -> Result<(), Failure> {
         None => run::first_words(),
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Probe { words }) => probe::run(&words),
         Some(Command::List) => {
             report::print_list();
             Ok(())

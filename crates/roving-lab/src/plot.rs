@@ -168,7 +168,7 @@ pub(crate) fn curves(title: &str, x: &str, y: &str, curves: &[Curve]) -> Result<
                 .map_err(plain)?;
             let dots = points().map(|point| Circle::new(point, 3, colour.filled()));
             chart.draw_series(dots).map_err(plain)?;
-            if let Some(end) = points().last() {
+            if let Some(end) = points().next_back() {
                 names.push((chart.backend_coord(&end).1, &curve.name, colour));
             }
         }

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn roving(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_roving")).args(words).output().expect("the command starts")
+    Command::new(env!("CARGO_BIN_EXE_roving"))
+        .args(words)
+        .output()
+        .expect("the command starts")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -20,11 +23,26 @@ fn a_comparison_prints_a_table_and_writes_a_csv_and_a_plot() {
     let out = directory("compare");
     let path = out.display().to_string();
     let tree = "-t0 -b100 -q0.124875 -m8 -r42";
-    let words = ["compare", "uts", "--input", tree, "--against", "rayon,chili", "--workers", "1,2"];
+    let words = [
+        "compare",
+        "uts",
+        "--input",
+        tree,
+        "--against",
+        "rayon,forte",
+        "--workers",
+        "1,2",
+    ];
     let output = roving(&[&words[..], &["--repeat", "2", "--out", &path]].concat());
     let table = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    for word in ["serial", "roving", "rayon", "chili", "× the time of the best rival"] {
+    for word in [
+        "serial",
+        "roving",
+        "rayon",
+        "forte",
+        "× the time of the best rival",
+    ] {
         assert!(table.contains(word), "{table}");
     }
     let stem = "compare-uts--t0_-b100_-q0_124875_-m8_-r42";
@@ -32,7 +50,10 @@ fn a_comparison_prints_a_table_and_writes_a_csv_and_a_plot() {
     assert_eq!(csv.lines().count(), 1 + 1 + 2 * 3, "{csv}");
     let columns = csv.lines().next().unwrap_or_default().split(',').count();
     assert_eq!(columns, 11);
-    assert!(csv.contains("--against rayon,chili --workers 1,2 --repeat 2"), "{csv}");
+    assert!(
+        csv.contains("--against rayon,forte --workers 1,2 --repeat 2"),
+        "{csv}"
+    );
     let svg = std::fs::read_to_string(out.join(format!("{stem}.svg"))).expect("the plot");
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
 }
@@ -52,7 +73,10 @@ fn wrong_words_get_one_line_and_status_2() {
         let output = roving(&words);
         let line = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
-        assert!(line.contains(named) && line.matches('\n').count() == 1, "{words:?}: {line}");
+        assert!(
+            line.contains(named) && line.matches('\n').count() == 1,
+            "{words:?}: {line}"
+        );
         assert_eq!(text(&output.stdout), "");
     }
 }

@@ -6,14 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::run::cores;
 
-/// CPU, cores, kernel, date, compiler.
+/// CPU, cores, kernel, date, compiler, load.
 pub(crate) fn line() -> String {
     let cores = match cores() {
         1 => "1 core".to_owned(),
         many => format!("{many} cores"),
     };
     let rustc = env!("ROVING_RUSTC_VERSION");
-    [cpu(), cores, kernel(), today(), rustc.to_owned()].join("; ")
+    [cpu(), cores, kernel(), today(), rustc.to_owned(), load()].join("; ")
 }
 
 fn cpu() -> String {
@@ -31,6 +31,13 @@ fn cpu() -> String {
         (Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
         _ => name,
     }
+}
+
+/// How busy the machine was before we began: others' work makes every figure worse.
+fn load() -> String {
+    let averages = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = averages.split_whitespace().next().unwrap_or("unknown");
+    format!("load {load}")
 }
 
 fn kernel() -> String {
@@ -95,9 +102,9 @@ mod tests {
     }
 
     #[test]
-    fn the_line_has_five_parts_and_no_line_break() {
+    fn the_line_has_six_parts_and_no_line_break() {
         let line = line();
-        assert_eq!(line.split("; ").count(), 5, "{line}");
+        assert_eq!(line.split("; ").count(), 6, "{line}");
         assert!(line.contains("rustc") && !line.contains('\n'), "{line}");
     }
 }

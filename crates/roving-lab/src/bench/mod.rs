@@ -1,3 +1,289 @@
 //! `roving bench`: every figure that the README claims, measured and written down.
 
+mod handoff;
+mod joins;
 pub(crate) mod machine;
+pub(crate) mod probe;
+mod quiet;
+mod record;
+mod spawn;
+mod speed;
+mod summary;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use self::record::{Record, figures};
+use crate::compare::{make_directory, write};
+use crate::input::{BadInput, Failure};
+use crate::rivals;
+
+/// Where results go.
+const OUT: &str = "docs/results";
+/// Where they go after `--quick`, so that nobody takes them for the real ones.
+const OUT_QUICK: &str = "roving-results";
+
+/// `roving bench`.
+#[derive(Args, Debug)]
+pub(crate) struct BenchArgs {
+    /// Rows of the results; all when none is named.
+    #[arg(value_name = "ROW")]
+    pub(crate) rows: Vec<String>,
+    /// Small inputs and few rounds: shows that everything works, and measures badly.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the files go [default: docs/results; with --quick: roving-results].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    quick: bool,
+    fib: &'static str,
+    flat: &'static str,
+    /// Rounds of the wake-up row.
+    wakes: usize,
+    /// Serial µs of the stress rows: about twice that many µs of leaves.
+    stress_us: u64,
+}
+
+impl Scale {
+    const FULL: Scale = Scale {
+        quick: false,
+        fib: "40",
+        flat: "1000000",
+        wakes: 400,
+        stress_us: 60_000,
+    };
+    const QUICK: Scale = Scale {
+        quick: true,
+        fib: "27",
+        flat: "50000",
+        wakes: 20,
+        stress_us: 2_000,
+    };
+
+    /// So many rounds, or two.
+    fn rounds(&self, full: usize) -> usize {
+        if self.quick { 2 } else { full }
+    }
+}
+
+/// One row of the results.
+struct Row {
+    /// The word on the command line, and the file's name.
+    name: &'static str,
+    /// What it is about.
+    about: &'static str,
+    measure: Measure,
+}
+
+enum Measure {
+    /// A table.
+    Table(fn(&Scale) -> Result<Record, Failure>),
+    /// A table and a plot.
+    Plotted(fn(&Scale) -> Result<(Record, String), Failure>),
+}
+
+const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
+    Row {
+        name,
+        about,
+        measure,
+    }
+}
+
+/// All rows, in the order of the summary.
+const ROWS: [Row; 12] = [
+    row(
+        "fib-1",
+        "What a join costs: `fib` without a cut-off on one worker",
+        Measure::Table(speed::fib_1),
+    ),
+    row(
+        "joins",
+        "Instructions of a join that nobody steals, by callgrind",
+        Measure::Table(|_| joins::instructions()),
+    ),
+    row(
+        "fib-2",
+        "`fib` without a cut-off on two workers",
+        Measure::Table(speed::fib_2),
+    ),
+    row(
+        "uts-t3",
+        "A tree of which nobody knows the shape, against everybody",
+        Measure::Plotted(speed::uts_t3),
+    ),
+    row(
+        "uts-others",
+        "The other sample trees of that size",
+        Measure::Table(speed::uts_others),
+    ),
+    row(
+        "uts-serial",
+        "The serial search by which all speed-ups divide",
+        Measure::Table(speed::uts_serial),
+    ),
+    row(
+        "stress",
+        "How fast work is shared: one join of two short leaves",
+        Measure::Plotted(speed::stress),
+    ),
+    row(
+        "flat",
+        "Very many empty tasks, spawned by one",
+        Measure::Table(spawn::flat),
+    ),
+    row(
+        "idle",
+        "What an idle pool costs",
+        Measure::Table(quiet::idle),
+    ),
+    row(
+        "wake",
+        "How fast an idle pool wakes",
+        Measure::Table(quiet::wake),
+    ),
+    row(
+        "oversubscribed",
+        "More workers than cores",
+        Measure::Table(speed::oversubscribed),
+    ),
+    row(
+        "profile",
+        "What statistics cost",
+        Measure::Table(speed::profile),
+    ),
+];
+
+/// `1 worker`, `2 workers`.
+fn both(workers: usize) -> String {
+    if workers == 1 {
+        "1 worker".into()
+    } else {
+        format!("{workers} workers")
+    }
+}
+
+/// The rows that the user named, or all.
+fn chosen(names: &[String]) -> Result<Vec<&'static Row>, BadInput> {
+    if names.is_empty() {
+        return Ok(ROWS.iter().collect());
+    }
+    let known = || {
+        ROWS.iter()
+            .map(|row| row.name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let find = |name: &String| {
+        let found = ROWS.iter().find(|row| row.name == name);
+        found.ok_or_else(|| {
+            BadInput::new(
+                "row",
+                name,
+                format!("some of {}", known()),
+                "leave it out for all",
+            )
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// `roving bench`.
+pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
+    let rows = chosen(&args.rows)?;
+    let scale = if args.quick {
+        Scale::QUICK
+    } else {
+        Scale::FULL
+    };
+    let plain = if args.quick { OUT_QUICK } else { OUT };
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(plain));
+    make_directory(&out)?;
+    rivals::deepen_stacks();
+    for row in rows {
+        let machine = machine::line();
+        let quick = if args.quick { " --quick" } else { "" };
+        let command = format!("cargo run --release -- bench{quick} {}", row.name);
+        let (record, plot) = match row.measure {
+            Measure::Table(measure) => (measure(&scale)?, None),
+            Measure::Plotted(measure) => {
+                let (record, plot) = measure(&scale)?;
+                (record, Some(plot))
+            }
+        };
+        print!("{}", shown(row, &record));
+        write(
+            &out.join(format!("{}.csv", row.name)),
+            &record.csv(&command, &machine).text(),
+        )?;
+        if let Some(plot) = plot {
+            write(&out.join(format!("{}.svg", row.name)), &plot)?;
+        }
+        summary::write(&out)?;
+    }
+    println!("written: {}", out.join("README.md").display());
+    Ok(())
+}
+
+/// A row for people.
+fn shown(row: &Row, record: &Record) -> String {
+    let mut text = format!("{}: {}\n", row.name, row.about);
+    for one in &record.measurements {
+        let (median, min) = (figures(one.median), figures(one.min));
+        text.push_str(&format!(
+            "  {:<70}{median:>12} {:<13} least {min}\n",
+            one.what, one.unit
+        ));
+    }
+    for claim in &record.claims {
+        let (value, verdict) = (figures(claim.value), claim.verdict());
+        let what = format!("{} {}", claim.what, claim.must.text());
+        text.push_str(&format!(
+            "  {what:<70}{value:>12} {:<13} {verdict}\n",
+            claim.unit
+        ));
+    }
+    for why in &record.absent {
+        text.push_str(&format!("  not measured, or not quite the same: {why}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_chosen_by_name() {
+        assert_eq!(chosen(&[]).unwrap().len(), ROWS.len());
+        let names: Vec<_> = chosen(&["wake".into(), "fib-1".into()])
+            .unwrap()
+            .iter()
+            .map(|row| row.name)
+            .collect();
+        assert_eq!(names, ["wake", "fib-1"]);
+        let error = chosen(&["fib-3".into()]).err().unwrap().to_string();
+        assert!(
+            error.contains("`fib-3`") && error.contains("uts-t3"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn names_are_files_and_differ() {
+        for (place, row) in ROWS.iter().enumerate() {
+            assert!(
+                row.name
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            );
+            assert!(ROWS[..place].iter().all(|other| other.name != row.name));
+        }
+    }
+}

@@ -1,26 +1,24 @@
 //! `roving compare`: one workload on Roving and on its rivals, interleaved in one run.
 
 pub(crate) mod csv;
+pub(crate) mod field;
 pub(crate) mod lanes;
 
-use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use self::csv::Csv;
-use self::lanes::{Lane, Series, find, interleave};
+use self::field::{Field, SERIAL};
+use self::lanes::{Series, find, interleave};
 use crate::bench::machine;
 use crate::input::{BadInput, Failure};
-use crate::measure;
 use crate::plot;
 use crate::rivals::{self, Runtime};
 use crate::run::{cores, parse_repeat, parse_workers};
-use crate::workloads::{Answer, Job};
+use crate::workloads::Job;
 
-/// The name of the serial lane.
-pub(crate) const SERIAL: &str = "serial";
 /// Where results go when the user names no place.
 const OUT: &str = "roving-results";
 
@@ -58,26 +56,17 @@ pub(crate) struct Comparison {
 /// Runs `job` on every one of `runtimes` on every number of `workers`, beside a serial run, all
 /// in turn. An answer that is not the right one is an error.
 pub(crate) fn compare(
-    job: Job,
+    field: &Field,
     runtimes: &[Runtime],
     workers: &[usize],
     rounds: usize,
 ) -> Result<Comparison, Failure> {
-    let mut job = job;
-    let (_, answer) = measure::rehearse(&mut job)?;
-    job.verify(answer, answer).map_err(Failure::Run)?;
-    let job = RefCell::new(job);
-    let mut lanes = vec![Lane::new(SERIAL, 1, || {
-        let job = &mut *job.borrow_mut();
-        let (time, found) = measure::serial(job).map_err(|failure| failure.to_string())?;
-        job.verify(found, answer).map(|_| time)
-    })];
+    let mut lanes = vec![field.serial()];
     let mut absent: Vec<(Runtime, String)> = Vec::new();
     for &count in workers {
         for &runtime in runtimes {
-            let started = runtime.start(&job.borrow(), count);
-            match started {
-                Ok(contender) => lanes.push(lane(runtime, count, contender, &job, answer)?),
+            match field.runtime(runtime, count)? {
+                Ok(lane) => lanes.push(lane),
                 Err(why)
                     if absent
                         .iter()
@@ -88,26 +77,6 @@ pub(crate) fn compare(
     }
     let series = interleave(&mut lanes, rounds).map_err(Failure::Run)?;
     Ok(Comparison { series, absent })
-}
-
-/// A lane of one runtime, once a rehearsal has found the right answer.
-fn lane<'a>(
-    runtime: Runtime,
-    workers: usize,
-    mut contender: Box<dyn rivals::Contender>,
-    job: &'a RefCell<Job>,
-    answer: Answer,
-) -> Result<Lane<'a>, Failure> {
-    let rehearsed = contender.rehearse(&mut job.borrow_mut());
-    let wrong = |why| Failure::Run(format!("{} on {workers}: {why}", runtime.name()));
-    job.borrow()
-        .verify(rehearsed.map_err(wrong)?.answer, answer)
-        .map_err(wrong)?;
-    Ok(Lane::new(runtime.name(), workers, move || {
-        let job = &mut *job.borrow_mut();
-        let run = contender.run(job)?;
-        job.verify(run.answer, answer).map(|_| run.time)
-    }))
 }
 
 /// Reads `--workers` of `compare`.
@@ -137,7 +106,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     make_directory(&out)?;
     rivals::deepen_stacks();
     let (name, input) = (job.kind().name, job.input());
-    let comparison = compare(job, &runtimes, &workers, rounds)?;
+    let comparison = compare(&Field::new(job)?, &runtimes, &workers, rounds)?;
     print!("{}", table(&comparison, &format!("{name} {input}")));
     let command = command(args, &workers, rounds, against);
     write_files(&comparison, &out, name, &input, &command)
@@ -452,7 +421,7 @@ mod tests {
             let mut runtimes = vec![Runtime::Roving];
             runtimes.extend(Runtime::RIVALS);
             let job = Job::parse(workload, Some(input)).unwrap();
-            let compared = compare(job, &runtimes, &[1, 2], 1);
+            let compared = compare(&Field::new(job).unwrap(), &runtimes, &[1, 2], 1);
             let Ok(compared) = compared else {
                 panic!("{workload} {input}: {compared:?}")
             };
@@ -473,30 +442,6 @@ mod tests {
                 "{workload}: {absent:?}"
             );
         }
-    }
-
-    #[test]
-    fn a_wrong_answer_is_an_error_that_names_the_runtime() {
-        struct Liar;
-        impl rivals::Contender for Liar {
-            fn run(&mut self, job: &mut Job) -> Result<rivals::Run, String> {
-                let Answer([value, ..]) = job.expected().unwrap().0;
-                Ok(rivals::Run {
-                    time: Duration::from_millis(1),
-                    answer: Answer([value + 1, 0, 0]),
-                })
-            }
-        }
-        let job = RefCell::new(Job::parse("fib", Some("10")).unwrap());
-        let answer = Answer([55, 0, 0]);
-        let Err(failure) = lane(Runtime::Rayon, 2, Box::new(Liar), &job, answer) else {
-            panic!("the lie was believed");
-        };
-        let error = failure.to_string();
-        assert!(
-            error.starts_with("rayon on 2: fib 10 found value 56"),
-            "{error}"
-        );
     }
 
     #[test]

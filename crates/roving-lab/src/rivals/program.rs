@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::plain::Plain;
 use super::{Absent, Contender, Run, Runtime};
@@ -43,7 +43,7 @@ pub(super) struct Program {
 }
 
 /// One line of a program.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 struct Line {
     seconds: f64,
     answer: [u64; 3],
@@ -106,8 +106,17 @@ impl Program {
     }
 }
 
+/// Writes what [`parse`] reads.
+pub(super) fn line(run: &Run) -> String {
+    let line = Line {
+        seconds: run.time.as_secs_f64(),
+        answer: run.answer.0,
+    };
+    serde_json::to_string(&line).unwrap_or_default()
+}
+
 /// Reads one line of a program.
-fn parse(line: &str) -> Result<Run, String> {
+pub(super) fn parse(line: &str) -> Result<Run, String> {
     let wrong = || format!("its program said `{line}`");
     let said: Line = serde_json::from_str(line).map_err(|_| wrong())?;
     let time = Duration::try_from_secs_f64(said.seconds).map_err(|_| wrong())?;
@@ -193,6 +202,16 @@ mod tests {
         ] {
             assert_eq!(parse(bad).unwrap_err(), format!("its program said `{bad}`"));
         }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let run = Run {
+            time: Duration::from_nanos(123_456_789),
+            answer: Answer([1, 2, u64::MAX]),
+        };
+        let again = parse(&line(&run)).unwrap();
+        assert_eq!((again.time, again.answer), (run.time, run.answer));
     }
 
     #[test]

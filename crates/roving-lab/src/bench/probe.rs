@@ -1,0 +1,337 @@
+//! Questions that need a process of their own: how much memory, CPU or instructions one pool costs.
+//! The command asks itself, by the hidden subcommand `probe`.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use roving::Pool;
+
+use crate::fork_join::Roving;
+use crate::input::{BadInput, Failure, number_in};
+use crate::memory;
+use crate::rivals::{Runtime, alone};
+use crate::workloads::Job;
+
+/// How long an idle pool is watched, after it had time to fall asleep.
+const WATCH: Duration = Duration::from_secs(2);
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// One question. The answer is one number, or one line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Probe {
+    /// Bytes that `flat` holds at most, over those held before the pool was made.
+    FlatMemory {
+        /// Who spawns.
+        runtime: Runtime,
+        /// On how many workers.
+        workers: usize,
+        /// How many tasks.
+        tasks: String,
+    },
+    /// Nanoseconds of CPU that the process uses in two seconds.
+    Idle {
+        /// Whose pool is idle; none for a process without one.
+        runtime: Option<Runtime>,
+        /// Of how many workers.
+        workers: usize,
+    },
+    /// One run of a job, in the form that [`alone`] reads.
+    Run {
+        /// The tasks count themselves.
+        rehearse: bool,
+        /// Who runs it.
+        runtime: Runtime,
+        /// On how many workers.
+        workers: usize,
+        /// What.
+        workload: String,
+        /// On what.
+        input: String,
+    },
+    /// `fib` once, for callgrind to count its instructions. The answer is the number.
+    Fib {
+        /// By joins on the calling thread, or by plain calls.
+        joins: bool,
+        /// Which.
+        n: u64,
+    },
+}
+
+impl Probe {
+    /// The words after `roving probe`.
+    pub(super) fn words(&self) -> Vec<String> {
+        match self {
+            Probe::FlatMemory {
+                runtime,
+                workers,
+                tasks,
+            } => {
+                vec![
+                    "flat-memory".into(),
+                    runtime.name().into(),
+                    workers.to_string(),
+                    tasks.clone(),
+                ]
+            }
+            Probe::Idle { runtime, workers } => {
+                let name = runtime.map_or("nobody", Runtime::name);
+                vec!["idle".into(), name.into(), workers.to_string()]
+            }
+            Probe::Run {
+                rehearse,
+                runtime,
+                workers,
+                workload,
+                input,
+            } => vec![
+                if *rehearse { "rehearse" } else { "run" }.into(),
+                runtime.name().into(),
+                workers.to_string(),
+                workload.clone(),
+                input.clone(),
+            ],
+            Probe::Fib { joins, n } => {
+                vec![
+                    "fib".into(),
+                    if *joins { "joins" } else { "calls" }.into(),
+                    n.to_string(),
+                ]
+            }
+        }
+    }
+
+    fn parse(words: &[String]) -> Result<Probe, BadInput> {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let remedy = "`roving bench` asks right";
+        let workers = |text| Ok(number_in("workers", text, 1..=768, remedy)? as usize);
+        let runtime = |name| {
+            let all = [Runtime::Roving].into_iter().chain(Runtime::RIVALS);
+            let found = all.into_iter().find(|runtime| runtime.name() == name);
+            found.ok_or_else(|| BadInput::new("runtime", name, "a runtime's name", remedy))
+        };
+        Ok(match words[..] {
+            ["flat-memory", name, count, tasks] => Probe::FlatMemory {
+                runtime: runtime(name)?,
+                workers: workers(count)?,
+                tasks: tasks.to_owned(),
+            },
+            ["idle", "nobody", count] => Probe::Idle {
+                runtime: None,
+                workers: workers(count)?,
+            },
+            ["idle", name, count] => Probe::Idle {
+                runtime: Some(runtime(name)?),
+                workers: workers(count)?,
+            },
+            [kind @ ("run" | "rehearse"), name, count, workload, input] => Probe::Run {
+                rehearse: kind == "rehearse",
+                runtime: runtime(name)?,
+                workers: workers(count)?,
+                workload: workload.to_owned(),
+                input: input.to_owned(),
+            },
+            ["fib", kind @ ("joins" | "calls"), n] => {
+                let n = number_in("n", n, 0..=50, remedy)?;
+                Probe::Fib {
+                    joins: kind == "joins",
+                    n,
+                }
+            }
+            _ => {
+                let allowed = "flat-memory RUNTIME WORKERS TASKS, idle RUNTIME WORKERS, \
+                               or fib joins|calls N";
+                return Err(BadInput::new("probe", words.join(" "), allowed, remedy));
+            }
+        })
+    }
+
+    fn answer(&self) -> Result<String, Failure> {
+        let number = match self {
+            Probe::FlatMemory {
+                runtime,
+                workers,
+                tasks,
+            } => flat_memory(*runtime, *workers, tasks),
+            Probe::Idle { runtime, workers } => idle(*runtime, *workers),
+            Probe::Fib { joins, n } => fib(*joins, *n),
+            Probe::Run {
+                rehearse,
+                runtime,
+                workers,
+                workload,
+                input,
+            } => {
+                let job = Job::parse(workload, Some(input))?;
+                return alone::answer(*rehearse, *runtime, *workers, job);
+            }
+        };
+        number.map(|number| number.to_string())
+    }
+}
+
+/// `roving probe`.
+pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
+    println!("{}", Probe::parse(words)?.answer()?);
+    Ok(())
+}
+
+/// The answer of a process of its own.
+pub(super) fn ask(probe: &Probe) -> Result<f64, Failure> {
+    let failed = |why: String| Failure::Run(format!("probe {}: {why}", probe.words().join(" ")));
+    let exe = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let asked = Command::new(exe)
+        .arg("probe")
+        .args(probe.words())
+        .stderr(Stdio::inherit())
+        .output();
+    let output = asked.map_err(|error| failed(error.to_string()))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    said.trim()
+        .parse()
+        .map_err(|_| failed(format!("it said `{}`", said.trim())))
+}
+
+fn flat_memory(runtime: Runtime, workers: usize, tasks: &str) -> Result<f64, Failure> {
+    let mut job = Job::parse("flat", Some(tasks))?;
+    let unknown = || Failure::Run("this system does not say how much memory is held".into());
+    let base = memory::restart_peak().ok_or_else(unknown)?;
+    let mut contender = runtime
+        .start(&job, workers)
+        .map_err(|why| Failure::Run(why.0))?;
+    for _ in 0..3 {
+        contender.run(&mut job).map_err(Failure::Run)?;
+    }
+    let peak = memory::peak_bytes().ok_or_else(unknown)?;
+    Ok(peak.saturating_sub(base) as f64)
+}
+
+fn idle(runtime: Option<Runtime>, workers: usize) -> Result<f64, Failure> {
+    let mut job = Job::parse("fib", Some("22"))?;
+    let mut contender = match runtime {
+        Some(runtime) => Some(
+            runtime
+                .start(&job, workers)
+                .map_err(|why| Failure::Run(why.0))?,
+        ),
+        None => None,
+    };
+    if let Some(contender) = &mut contender {
+        contender.run(&mut job).map_err(Failure::Run)?;
+    }
+    sleep(SETTLE);
+    let unknown = || Failure::Run("this system does not say how much CPU is used".into());
+    let before = cpu_time().ok_or_else(unknown)?;
+    sleep(WATCH);
+    let after = cpu_time().ok_or_else(unknown)?;
+    drop(contender);
+    Ok(after.saturating_sub(before).as_nanos() as f64)
+}
+
+fn fib(joins: bool, n: u64) -> Result<f64, Failure> {
+    let mut job = Job::parse("fib", Some(&n.to_string()))?;
+    if joins {
+        let pool = Pool::builder().use_current_thread().build();
+        let pool = pool.map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+        pool.install(|| job.run(&mut Roving));
+    } else {
+        job.run_serial();
+    }
+    job.verify(job.answer(), job.answer())
+        .map_err(Failure::Run)?;
+    Ok(job.answer().0[0] as f64)
+}
+
+/// CPU time of all threads of this process, to the nanosecond (Linux).
+pub(super) fn cpu_time() -> Option<Duration> {
+    let mut nanos = 0;
+    for task in fs::read_dir("/proc/self/task").ok()? {
+        // A thread may end while we read.
+        let Ok(text) = fs::read_to_string(task.ok()?.path().join("schedstat")) else {
+            continue;
+        };
+        nanos += text.split_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    Some(Duration::from_nanos(nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_read_as_they_are_written() {
+        let questions = [
+            Probe::FlatMemory {
+                runtime: Runtime::Rayon,
+                workers: 2,
+                tasks: "1000".into(),
+            },
+            Probe::Idle {
+                runtime: Some(Runtime::Roving),
+                workers: 3,
+            },
+            Probe::Idle {
+                runtime: None,
+                workers: 1,
+            },
+            Probe::Run {
+                rehearse: true,
+                runtime: Runtime::Forte,
+                workers: 2,
+                workload: "uts".into(),
+                input: "-t3 -b3 -d7".into(),
+            },
+            Probe::Fib { joins: true, n: 20 },
+            Probe::Fib {
+                joins: false,
+                n: 20,
+            },
+        ];
+        for question in questions {
+            assert_eq!(Probe::parse(&question.words()).unwrap(), question);
+        }
+        for bad in [
+            "",
+            "fib",
+            "fib joins x",
+            "idle cilk 2",
+            "idle roving 0",
+            "flat-memory rayon 2",
+        ] {
+            let words: Vec<String> = bad.split_whitespace().map(str::to_owned).collect();
+            assert!(Probe::parse(&words).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn fib_is_right_either_way() {
+        for joins in [true, false] {
+            // On a thread of its own, since the pool takes the calling thread as its worker.
+            let found = std::thread::spawn(move || fib(joins, 15).ok())
+                .join()
+                .unwrap();
+            assert_eq!(found, Some(610.0));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn cpu_time_counts_all_threads() {
+        let before = cpu_time().unwrap();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let start = std::time::Instant::now();
+            while start.elapsed() < Duration::from_millis(200) {
+                std::hint::spin_loop();
+            }
+            let _ = stopped.recv();
+        });
+        sleep(Duration::from_millis(400));
+        let used = cpu_time().unwrap() - before;
+        drop(stop);
+        thread.join().unwrap();
+        assert!(used > Duration::from_millis(20), "{used:?}");
+    }
+}

@@ -1,0 +1,329 @@
+//! The rows about how fast: fork-join workloads, beside serial code and rivals.
+
+use roving::Pool;
+
+use super::handoff;
+use super::record::{Bound, Record};
+use super::{Scale, both};
+use crate::compare::field::{Field, SERIAL};
+use crate::compare::lanes::{Lane, Series, find, interleave};
+use crate::compare::{against_best, compare, speedup_plot};
+use crate::input::Failure;
+use crate::plot::{self, Curve};
+use crate::rivals::Runtime;
+use crate::workloads::Job;
+use crate::workloads::stress::leaf;
+
+use Bound::{AtLeast, AtMost};
+
+/// The series of our own runtime.
+const OURS: &str = "roving";
+
+fn field(workload: &str, input: &str) -> Result<Field, Failure> {
+    Field::new(Job::parse(workload, Some(input))?)
+}
+
+/// A pool of ours for `field`.
+fn pool(field: &Field, workers: usize, profile: bool) -> Result<Pool, Failure> {
+    let builder = Pool::builder()
+        .workers(workers)
+        .stack_size(field.stack_bytes());
+    builder
+        .profile(profile)
+        .build()
+        .map_err(|error| Failure::Run(format!("no pool: {error}")))
+}
+
+/// The series of `name`, which was measured.
+fn get<'s>(series: &'s [Series], name: &str, workers: usize) -> Result<&'s Series, Failure> {
+    let missing = || Failure::Run(format!("{name} was not measured on {workers}"));
+    find(series, name, workers).ok_or_else(missing)
+}
+
+/// The lanes of `runtimes`; who is absent is noted in the record.
+fn lanes<'a>(
+    field: &'a Field,
+    runtimes: &[Runtime],
+    workers: usize,
+    record: &mut Record,
+) -> Result<Vec<Lane<'a>>, Failure> {
+    let mut lanes = Vec::new();
+    for &runtime in runtimes {
+        match field.runtime(runtime, workers)? {
+            Ok(lane) => lanes.push(lane),
+            Err(why) => record.absent.push(format!("{}: {}", runtime.name(), why.0)),
+        }
+    }
+    Ok(lanes)
+}
+
+/// `fib` without a cut-off on one worker: what a join costs.
+pub(super) fn fib_1(scale: &Scale) -> Result<Record, Failure> {
+    let mut record = Record::default();
+    let field = field("fib", scale.fib)?;
+    let mut all = vec![field.serial()];
+    let runtimes = [
+        Runtime::Roving,
+        Runtime::Chili,
+        Runtime::Forte,
+        Runtime::Rayon,
+    ];
+    all.extend(lanes(&field, &runtimes, 1, &mut record)?);
+    let series = interleave(&mut all, scale.rounds(9)).map_err(Failure::Run)?;
+    let of = format!("fib({})", scale.fib);
+    for one in &series {
+        record.series(&of, one, "s", 1.0);
+    }
+    let ours = get(&series, OURS, 1)?;
+    let ratio = |rival| Ok::<_, Failure>(get(&series, rival, 1)?.speedup_over(ours));
+    let (chili, rayon) = (ratio("chili")?, ratio("rayon")?);
+    record.claim(
+        format!("{of}, 1 worker: our time / chili's"),
+        "×",
+        chili,
+        AtMost(0.85),
+        AtMost(0.75),
+    );
+    record.claim(
+        format!("{of}, 1 worker: our time / rayon's"),
+        "×",
+        rayon,
+        AtMost(0.25),
+        AtMost(0.2),
+    );
+    Ok(record)
+}
+
+/// `fib` on two workers against one.
+pub(super) fn fib_2(scale: &Scale) -> Result<Record, Failure> {
+    let mut record = Record::default();
+    let field = field("fib", scale.fib)?;
+    let mut all = vec![field.serial()];
+    for workers in [1, 2] {
+        let runtimes = [Runtime::Roving, Runtime::Chili];
+        all.extend(lanes(&field, &runtimes, workers, &mut record)?);
+    }
+    all.push(Lane::new("hand-off of a cache line, one way", 2, || {
+        Ok(handoff::one_way())
+    }));
+    let series = interleave(&mut all, scale.rounds(9)).map_err(Failure::Run)?;
+    let of = format!("fib({})", scale.fib);
+    record_all(&mut record, &of, &series);
+    let speedup = get(&series, OURS, 2)?.speedup_over(get(&series, OURS, 1)?);
+    let what = format!("{of}: 2 workers over 1, speed-up");
+    record.claim(what, "×", speedup, AtLeast(1.9), AtLeast(1.97));
+    Ok(record)
+}
+
+/// Seconds for runtimes, nanoseconds for a hand-off.
+fn record_all(record: &mut Record, of: &str, series: &[Series]) {
+    for one in series {
+        if one.name.starts_with("hand-off") {
+            record.series(of, one, "ns", 1e9);
+        } else {
+            record.series(of, one, "s", 1.0);
+        }
+    }
+}
+
+/// UTS T3 on one and two workers, against everybody.
+pub(super) fn uts_t3(scale: &Scale) -> Result<(Record, String), Failure> {
+    let mut record = Record::default();
+    let field = field("uts", "T3")?;
+    let mut runtimes = vec![Runtime::Roving];
+    runtimes.extend(Runtime::RIVALS);
+    let compared = compare(&field, &runtimes, &[1, 2], scale.rounds(15))?;
+    let series = &compared.series;
+    record_all(&mut record, "UTS T3", series);
+    for (who, why) in &compared.absent {
+        record.absent.push(format!("{}: {why}", who.name()));
+    }
+    let serial = get(series, SERIAL, 1)?;
+    let one = serial.speedup_over(get(series, OURS, 1)?);
+    let two = get(series, OURS, 2)?.speedup_over(serial);
+    record.claim(
+        "UTS T3, 1 worker: time / serial",
+        "×",
+        one,
+        AtMost(1.05),
+        AtMost(1.02),
+    );
+    record.claim(
+        "UTS T3, 2 workers: speed-up over serial",
+        "×",
+        two,
+        AtLeast(1.85),
+        AtLeast(1.95),
+    );
+    for (workers, ours, best) in against_best(series).into_iter().filter(|best| best.0 == 2) {
+        let what = format!(
+            "UTS T3, {}: our time / that of the best rival, {}",
+            both(workers),
+            best.name
+        );
+        record.claim(what, "×", best.speedup_over(ours), AtMost(1.0), None);
+    }
+    let plot = speedup_plot(series, "UTS T3 (4,112,897 nodes): speed-up over serial");
+    Ok((record, plot.map_err(Failure::Run)?))
+}
+
+/// The other sample trees of the same size.
+pub(super) fn uts_others(scale: &Scale) -> Result<Record, Failure> {
+    let mut record = Record::default();
+    for tree in ["T1", "T2", "T4", "T5"] {
+        let field = field("uts", tree)?;
+        let runtimes = [
+            Runtime::Roving,
+            Runtime::Rayon,
+            Runtime::Chili,
+            Runtime::Tbb,
+        ];
+        let compared = compare(&field, &runtimes, &[2], scale.rounds(9))?;
+        let of = format!("UTS {tree}");
+        record_all(&mut record, &of, &compared.series);
+        let serial = get(&compared.series, SERIAL, 1)?;
+        let speedup = get(&compared.series, OURS, 2)?.speedup_over(serial);
+        let what = format!("{of}, 2 workers: speed-up over serial");
+        record.claim(what, "×", speedup, AtLeast(1.85), AtLeast(1.95));
+    }
+    Ok(record)
+}
+
+/// The serial search, since every speed-up divides by it.
+pub(super) fn uts_serial(scale: &Scale) -> Result<Record, Failure> {
+    let mut record = Record::default();
+    let (with, without) = (field("uts", "T3")?, field("uts", "portable T3")?);
+    let mut all = vec![with.serial(), without.serial()];
+    all[1].name = "serial, SHA-1 without instructions for it".into();
+    let series = interleave(&mut all, scale.rounds(15)).map_err(Failure::Run)?;
+    let per_node = 1e9 / with.items() as f64;
+    for one in &series {
+        record.series("UTS T3", one, "ns/node", per_node);
+    }
+    let value = series[0].times.median() * per_node;
+    record.claim(
+        "UTS T3, serial: time per node",
+        "ns",
+        value,
+        AtMost(32.0),
+        AtMost(26.0),
+    );
+    Ok(record)
+}
+
+/// For each leaf in µs: what must be reached against rayon, what absolutely, and what would be
+/// better still.
+const STRESS: [(u64, [f64; 2]); 4] = [
+    (1, [1.3, 1.75]),
+    (4, [1.75, 1.92]),
+    (16, [1.92, 1.95]),
+    (64, [1.95, 1.97]),
+];
+
+/// Wool's load balancing test: one join of two leaves, again and again.
+pub(super) fn stress(scale: &Scale) -> Result<(Record, String), Failure> {
+    let mut record = Record::default();
+    let mut curves: Vec<Curve> = Vec::new();
+    for (leaf_us, [must, stretch]) in STRESS {
+        let repeats = scale.stress_us / (leaf_us + 1);
+        let job = Job::parse(
+            "stress",
+            Some(&format!("leaf={leaf_us}us,repeats={repeats}")),
+        )?;
+        let turns = match &job {
+            Job::Stress(stress) => stress.shape().1,
+            _ => return Err(Failure::Run("stress is no stress".into())),
+        };
+        let field = Field::new(job)?;
+        let mut runtimes = vec![Runtime::Roving];
+        runtimes.extend(Runtime::RIVALS);
+        let mut all = vec![field.serial()];
+        all.extend(lanes(&field, &runtimes, 2, &mut record)?);
+        all.push(Lane::new("two threads that spin", 2, || {
+            Ok(handoff::pairs(repeats, || {
+                std::hint::black_box(leaf(turns));
+            }))
+        }));
+        all.push(Lane::new("hand-off of a cache line, one way", 2, || {
+            Ok(handoff::one_way())
+        }));
+        let series = interleave(&mut all, scale.rounds(9)).map_err(Failure::Run)?;
+        let of = format!("stress {leaf_us} µs");
+        record_all(&mut record, &of, &series);
+        let serial = get(&series, SERIAL, 1)?;
+        let ours = get(&series, OURS, 2)?;
+        let speedup = ours.speedup_over(serial);
+        let rayon = ours.speedup_over(get(&series, "rayon", 2)?);
+        let what = format!("{of}, 2 workers: our speed-up / rayon's");
+        record.claim(what, "×", rayon, AtLeast(1.0), None);
+        let what = format!("{of}, 2 workers: speed-up over serial");
+        record.claim(what, "×", speedup, AtLeast(must), AtLeast(stretch));
+        for one in series
+            .iter()
+            .filter(|one| one.workers == 2 && !one.name.starts_with("hand-off"))
+        {
+            let point = (leaf_us as f64, one.speedup_over(serial));
+            match curves.iter_mut().find(|curve| curve.name == one.name) {
+                Some(curve) => curve.points.push(point),
+                None => curves.push(Curve {
+                    name: one.name.clone(),
+                    points: vec![point],
+                }),
+            }
+        }
+    }
+    record.absent.sort();
+    record.absent.dedup();
+    let title = "One join of two leaves, again and again: speed-up on 2 workers";
+    let plot = plot::curves(title, "leaf, µs", "speed-up over serial", &curves);
+    Ok((record, plot.map_err(Failure::Run)?))
+}
+
+/// Eight workers where there are fewer cores.
+pub(super) fn oversubscribed(scale: &Scale) -> Result<Record, Failure> {
+    let mut record = Record::default();
+    for (workload, input) in [("fib", scale.fib), ("uts", "T3")] {
+        let field = field(workload, input)?;
+        let runtimes = [Runtime::Roving, Runtime::Rayon];
+        let compared = compare(&field, &runtimes, &[2, 8], scale.rounds(9))?;
+        let of = format!("{workload} {input}");
+        record_all(&mut record, &of, &compared.series);
+        let (two, eight) = (
+            get(&compared.series, OURS, 2)?,
+            get(&compared.series, OURS, 8)?,
+        );
+        let what = format!("{of}: 8 workers over 2, time");
+        record.claim(
+            what,
+            "×",
+            two.speedup_over(eight),
+            AtMost(1.15),
+            AtMost(1.05),
+        );
+    }
+    Ok(record)
+}
+
+/// What statistics cost.
+pub(super) fn profile(scale: &Scale) -> Result<Record, Failure> {
+    let mut record = Record::default();
+    let field = field("uts", "T3")?;
+    let mut all = Vec::new();
+    for workers in [1, 2] {
+        all.push(field.pool("profile off", pool(&field, workers, false)?));
+        all.push(field.pool("profile on", pool(&field, workers, true)?));
+    }
+    let series = interleave(&mut all, scale.rounds(21)).map_err(Failure::Run)?;
+    for one in &series {
+        record.series("UTS T3", one, "s", 1.0);
+    }
+    for workers in [1, 2] {
+        let (off, on) = (
+            get(&series, "profile off", workers)?,
+            get(&series, "profile on", workers)?,
+        );
+        let what = format!("UTS T3, {}: time with profile / without", both(workers));
+        record.claim(what, "×", off.speedup_over(on), AtMost(1.05), AtMost(1.02));
+    }
+    Ok(record)
+}

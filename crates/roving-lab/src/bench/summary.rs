@@ -1,0 +1,141 @@
+//! `docs/results/README.md`, made from the CSV files beside it.
+
+use std::fs;
+use std::path::Path;
+
+use super::ROWS;
+use crate::compare::csv::Csv;
+use crate::input::Failure;
+
+/// Reads the files of all rows that are in `out`, and writes the summary beside them.
+pub(super) fn write(out: &Path) -> Result<(), Failure> {
+    let mut files = Vec::new();
+    for row in &ROWS {
+        let path = out.join(format!("{}.csv", row.name));
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let wrong = |why| Failure::Run(format!("{}: {why}", path.display()));
+        files.push((row.name, row.about, Csv::parse(&text).map_err(wrong)?));
+    }
+    let text = summary(&files).map_err(Failure::Run)?;
+    crate::compare::write(&out.join("README.md"), &text)
+}
+
+/// The pages's text.
+fn summary(files: &[(&str, &str, Csv)]) -> Result<String, String> {
+    let mut text = String::from(
+        "# Results\n\n\
+         Written by `cargo run --release -- bench`, from the CSV files in this directory. Do not edit.\n\n\
+         Every value is a median; what is compared ran in turn in one process, round after round.\n\
+         A shared machine makes all of this worse, never better: see the load in each row.\n\n\
+         | what | measured | must | stretch | verdict | row |\n|---|---|---|---|---|---|\n",
+    );
+    for (name, _, csv) in files {
+        for row in rows(csv, "claim")? {
+            let [what, value, unit, must, stretch, verdict] = fields(
+                csv,
+                row,
+                ["what", "value", "unit", "must", "stretch", "verdict"],
+            )?;
+            let verdict = if verdict == "missed" {
+                "**missed**"
+            } else {
+                verdict
+            };
+            text.push_str(&format!(
+                "| {what} | {value} {unit} | {must} | {stretch} | {verdict} | [{name}](#{name}) |\n"
+            ));
+        }
+    }
+    for (name, about, csv) in files {
+        text.push_str(&section(name, about, csv)?);
+    }
+    Ok(text)
+}
+
+/// Everything that was measured for one row.
+fn section(name: &str, about: &str, csv: &Csv) -> Result<String, String> {
+    let mut text = format!("\n## {name}\n\n{about}. [CSV]({name}.csv)\n\n");
+    if let Some(row) = csv.rows.first() {
+        let [command, machine] = fields(csv, row, ["command", "machine"])?;
+        text.push_str(&format!("`{command}`\\\non {machine}\n\n"));
+    }
+    let measured = rows(csv, "measurement")?;
+    if !measured.is_empty() {
+        text.push_str("| measured | median | least | unit | runs |\n|---|---|---|---|---|\n");
+    }
+    for row in measured {
+        let [what, median, min, unit, runs] =
+            fields(csv, row, ["what", "value", "min", "unit", "runs"])?;
+        text.push_str(&format!(
+            "| {what} | {median} | {min} | {unit} | {runs} |\n"
+        ));
+    }
+    for row in rows(csv, "absent")? {
+        let [why] = fields(csv, row, ["what"])?;
+        text.push_str(&format!("\nNot measured, or not quite the same: {why}.\n"));
+    }
+    Ok(text)
+}
+
+/// The rows of one kind.
+fn rows<'a>(csv: &'a Csv, kind: &str) -> Result<Vec<&'a [String]>, String> {
+    let mut found = Vec::new();
+    for row in &csv.rows {
+        if csv.field(row, "kind")? == kind {
+            found.push(&row[..]);
+        }
+    }
+    Ok(found)
+}
+
+/// Some fields of a row.
+fn fields<'a, const N: usize>(
+    csv: &Csv,
+    row: &'a [String],
+    names: [&str; N],
+) -> Result<[&'a str; N], String> {
+    let mut found = [""; N];
+    for (field, name) in found.iter_mut().zip(names) {
+        *field = csv.field(row, name)?;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{Bound, Record};
+    use super::*;
+
+    #[test]
+    fn the_summary_shows_claims_measurements_and_what_is_missing() {
+        let mut record = Record::default();
+        record.single("fib(40), roving, 1 worker", "s", 0.4);
+        record.claim(
+            "our time / chili's",
+            "×",
+            0.9,
+            Bound::AtMost(0.85),
+            Bound::AtMost(0.75),
+        );
+        record.absent.push("forte: too new".into());
+        let csv = record.csv("cargo run --release -- bench fib-1", "a CPU; 2 cores");
+        let text = summary(&[("fib-1", "What a join costs", csv)]).unwrap();
+        for line in [
+            "| our time / chili's | 0.9000 × | ≤ 0.85 | ≤ 0.75 | **missed** | [fib-1](#fib-1) |",
+            "| fib(40), roving, 1 worker | 0.4000 | 0.4000 | s | 1 |",
+            "## fib-1",
+            "on a CPU; 2 cores",
+            "forte: too new",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_the_columns_is_an_error() {
+        let csv = Csv::parse("a,b\n1,2\n").unwrap();
+        assert!(summary(&[("x", "y", csv)]).unwrap_err().contains("kind"));
+    }
+}

@@ -1,0 +1,150 @@
+//! One job, and the lanes in which serial code, Roving and its rivals do it.
+
+use std::cell::RefCell;
+
+use roving::Pool;
+
+use super::lanes::Lane;
+use crate::input::Failure;
+use crate::measure;
+use crate::rivals::{Absent, Contender, Runtime};
+use crate::workloads::{Answer, Job};
+
+/// The name of the serial lane.
+pub(crate) const SERIAL: &str = "serial";
+
+/// A job with its right answer. All lanes share the job, since they take turns.
+#[derive(Debug)]
+pub(crate) struct Field {
+    job: RefCell<Job>,
+    answer: Answer,
+}
+
+impl Field {
+    /// Rehearses the job serially, and holds its answer against what is known.
+    pub(crate) fn new(mut job: Job) -> Result<Field, Failure> {
+        let (_, answer) = measure::rehearse(&mut job)?;
+        job.verify(answer, answer).map_err(Failure::Run)?;
+        Ok(Field {
+            job: RefCell::new(job),
+            answer,
+        })
+    }
+
+    /// How many items the answer stands for.
+    pub(crate) fn items(&self) -> u64 {
+        self.job.borrow().items(&self.answer)
+    }
+
+    /// What the job answers, wherever it runs.
+    pub(crate) fn check(&self, found: Answer) -> Result<(), String> {
+        self.job.borrow().verify(found, self.answer).map(|_| ())
+    }
+
+    /// Plain calls on one thread.
+    pub(crate) fn serial(&self) -> Lane<'_> {
+        Lane::new(SERIAL, 1, || {
+            let run = measure::serial(&mut self.job.borrow_mut());
+            let (time, found) = run.map_err(|failure| failure.to_string())?;
+            self.check(found).map(|()| time)
+        })
+    }
+
+    /// A runtime on `workers`, once a rehearsal has found the right answer; or why it is absent.
+    pub(crate) fn runtime(
+        &self,
+        runtime: Runtime,
+        workers: usize,
+    ) -> Result<Result<Lane<'_>, Absent>, Failure> {
+        let started = runtime.start(&self.job.borrow(), workers);
+        match started {
+            Ok(contender) => self.contender(runtime.name(), workers, contender).map(Ok),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// A contender that has been started for this job.
+    pub(crate) fn contender(
+        &self,
+        name: &str,
+        workers: usize,
+        mut contender: Box<dyn Contender>,
+    ) -> Result<Lane<'_>, Failure> {
+        let rehearsed = contender.rehearse(&mut self.job.borrow_mut());
+        rehearsed
+            .and_then(|run| self.check(run.answer))
+            .map_err(|why| Failure::Run(format!("{name} on {workers}: {why}")))?;
+        Ok(Lane::new(name, workers, move || {
+            let run = contender.run(&mut self.job.borrow_mut())?;
+            self.check(run.answer).map(|()| run.time)
+        }))
+    }
+
+    /// Roving on a pool of the caller's making.
+    pub(crate) fn pool(&self, name: &str, pool: Pool) -> Lane<'_> {
+        Lane::new(name, pool.workers(), move || {
+            let (time, found) = measure::parallel(&mut self.job.borrow_mut(), &pool);
+            self.check(found).map(|()| time)
+        })
+    }
+
+    /// The native stack that the job may need.
+    pub(crate) fn stack_bytes(&self) -> usize {
+        self.job.borrow().stack_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::rivals::Run;
+
+    struct Liar;
+
+    impl Contender for Liar {
+        fn run(&mut self, _: &mut Job) -> Result<Run, String> {
+            Ok(Run {
+                time: Duration::from_millis(1),
+                answer: Answer([56, 0, 0]),
+            })
+        }
+    }
+
+    /// Tells the truth when it is rehearsed only.
+    struct LaterLiar;
+
+    impl Contender for LaterLiar {
+        fn run(&mut self, job: &mut Job) -> Result<Run, String> {
+            Liar.run(job)
+        }
+
+        fn rehearse(&mut self, _: &mut Job) -> Result<Run, String> {
+            Ok(Run {
+                time: Duration::from_millis(1),
+                answer: Answer([55, 0, 0]),
+            })
+        }
+    }
+
+    #[test]
+    fn a_wrong_answer_is_an_error_that_names_the_runtime() {
+        let field = Field::new(Job::parse("fib", Some("10")).unwrap()).unwrap();
+        let error = field
+            .contender("liar", 2, Box::new(Liar))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            error.starts_with("liar on 2: fib 10 found value 56"),
+            "{error}"
+        );
+        let mut lanes = vec![field.contender("liar", 1, Box::new(LaterLiar)).unwrap()];
+        let error = super::super::lanes::interleave(&mut lanes, 1).unwrap_err();
+        assert!(
+            error.starts_with("liar on 1: fib 10 found value 56"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! `roving bench` as its users meet it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn roving(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roving"))
+        .args(words)
+        .output()
+        .expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("the output is UTF-8")
+}
+
+fn directory(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+#[test]
+fn rows_are_measured_and_written_down() {
+    let out = directory("bench");
+    let path = out.display().to_string();
+    let output = roving(&["bench", "--quick", "--out", &path, "fib-1", "wake"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("fib(27), 1 worker: our time / chili's"),
+        "{said}"
+    );
+    let csv = std::fs::read_to_string(out.join("fib-1.csv")).expect("the CSV");
+    let head = "kind,what,unit,value,min,runs,must,stretch,verdict,command,machine";
+    assert_eq!(csv.lines().next(), Some(head));
+    assert_eq!(csv.matches("\nmeasurement,").count(), 5, "{csv}");
+    assert_eq!(csv.matches("\nclaim,").count(), 2, "{csv}");
+    assert!(
+        csv.contains("cargo run --release -- bench --quick fib-1"),
+        "{csv}"
+    );
+    let summary = std::fs::read_to_string(out.join("README.md")).expect("the summary");
+    for word in [
+        "## fib-1",
+        "## wake",
+        "over a bare thread unpark",
+        "fib(27), rayon, 1 worker",
+    ] {
+        assert!(summary.contains(word), "{summary}");
+    }
+}
+
+#[test]
+fn an_unknown_row_gets_one_line_and_status_2() {
+    let output = roving(&["bench", "fib-7"]);
+    let line = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{line}");
+    assert!(
+        line.contains("`fib-7`") && line.contains("uts-t3"),
+        "{line}"
+    );
+    assert_eq!(line.matches('\n').count(), 1, "{line}");
+}
+
+#[test]
+fn probes_answer_with_one_number() {
+    for (words, most) in [
+        (["probe", "fib", "joins", "15"], 610.0),
+        (["probe", "fib", "calls", "15"], 610.0),
+    ] {
+        let output = roving(&words);
+        let said = text(&output.stdout);
+        assert_eq!(
+            said.trim().parse(),
+            Ok(most),
+            "{words:?}: {}",
+            text(&output.stderr)
+        );
+    }
+    assert_eq!(roving(&["probe", "nothing"]).status.code(), Some(2));
+}
