@@ -44,6 +44,61 @@ pub(crate) struct Curve {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
+/// A small bar chart beside others.
+#[derive(Clone, Debug)]
+pub(crate) struct Panel {
+    /// One word above it.
+    pub(crate) title: String,
+    /// What is measured.
+    pub(crate) about: String,
+    /// Names and values. The first is ours; the same names in every panel.
+    pub(crate) values: Vec<(String, Option<f64>)>,
+}
+
+/// Panels side by side, each with its own scale, the names at the left.
+pub(crate) fn panels(title: &str, panels: &[Panel]) -> Result<String, String> {
+    let Some(first) = panels.first() else {
+        return Err("there is nothing to plot".into());
+    };
+    let (left, top, step) = (70, 100, 24);
+    let width = (WIDTH as i32 - left - 10) / panels.len() as i32;
+    let height = top + step * first.values.len() as i32 + 6;
+    draw((WIDTH, height as u32), |area| {
+        text(area, title, (left, 14), 17, (HPos::Left, VPos::Top))?;
+        for (place, panel) in panels.iter().enumerate() {
+            let from = left + width * place as i32;
+            text(area, &panel.title, (from, 48), 15, (HPos::Left, VPos::Top))?;
+            text(area, &panel.about, (from, 72), 12, (HPos::Left, VPos::Top))?;
+            let longest = panel
+                .values
+                .iter()
+                .filter_map(|one| one.1)
+                .fold(0.0, f64::max);
+            if longest <= 0.0 || !longest.is_finite() {
+                return Err(format!("there is nothing to plot in {}", panel.title));
+            }
+            for (row, (name, value)) in panel.values.iter().enumerate() {
+                let middle = top + step * row as i32 + 9;
+                if place == 0 {
+                    let at = (left - 8, middle);
+                    text(area, name, at, 13, (HPos::Right, VPos::Center))?;
+                }
+                let Some(value) = value else {
+                    text(area, "–", (from, middle), 13, (HPos::Left, VPos::Center))?;
+                    continue;
+                };
+                let length = (value / longest * f64::from(width - 60)).round() as i32;
+                let colour = if row == 0 { OURS[1] } else { OTHERS[1] };
+                bar(area, (from, middle - 9), (length.max(1), 18), colour)?;
+                let label = format!("{value:.2}");
+                let at = (from + length.max(1) + 6, middle);
+                text(area, &label, at, 12, (HPos::Left, VPos::Center))?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Lying bars with their values; the longest on top.
 pub(crate) fn bars(title: &str, legend: &[String], bars: &[Bar]) -> Result<String, String> {
     let best = |bar: &Bar| bar.values.iter().flatten().copied().fold(0.0, f64::max);
@@ -138,7 +193,7 @@ pub(crate) fn curves(title: &str, x: &str, y: &str, curves: &[Curve]) -> Result<
         text(area, title, (20, 14), 17, (HPos::Left, VPos::Top))?;
         let mut chart = ChartBuilder::on(area)
             .margin_top(44)
-            .margin_right(110)
+            .margin_right(126)
             .margin_bottom(8)
             .x_label_area_size(44)
             .y_label_area_size(56)
@@ -178,7 +233,7 @@ pub(crate) fn curves(title: &str, x: &str, y: &str, curves: &[Curve]) -> Result<
                 .into_font()
                 .color(&colour)
                 .pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw_text(name, &style, (WIDTH as i32 - 100, height))
+            area.draw_text(name, &style, (WIDTH as i32 - 116, height))
                 .map_err(plain)?;
         }
         Ok(())
@@ -378,6 +433,25 @@ pub(crate) mod tests {
             points: vec![(0.0, 1.0)],
         };
         assert!(curves("t", "x", "y", &[zero]).is_err());
+    }
+
+    #[test]
+    fn panels_stand_side_by_side_and_a_gap_is_shown() {
+        let one = |title: &str, rayon| Panel {
+            title: title.into(),
+            about: "µs < ms".into(),
+            values: vec![("roving".into(), Some(1.9)), ("rayon".into(), rayon)],
+        };
+        let svg = super::panels("t", &[one("Cheap", Some(0.5)), one("Quick", None)]).unwrap();
+        assert_svg(&svg);
+        assert_eq!(svg.matches("<rect").count(), 3);
+        assert_eq!(
+            svg.matches("rayon").count(),
+            1,
+            "names stand at the left only"
+        );
+        assert!(svg.contains("–") && svg.contains("0.50"));
+        assert!(super::panels("t", &[]).is_err());
     }
 
     #[test]

@@ -32,7 +32,11 @@ fn rows_are_measured_and_written_down() {
     let csv = std::fs::read_to_string(out.join("fib-1.csv")).expect("the CSV");
     let head = "kind,what,unit,value,min,runs,must,stretch,verdict,command,machine";
     assert_eq!(csv.lines().next(), Some(head));
-    assert_eq!(csv.matches("\nmeasurement,").count(), 5, "{csv}");
+    let (measured, absent) = (
+        csv.matches("\nmeasurement,").count(),
+        csv.matches("\nabsent,").count(),
+    );
+    assert!(measured >= 5 && measured + absent == 7, "{csv}");
     assert_eq!(csv.matches("\nclaim,").count(), 2, "{csv}");
     assert!(
         csv.contains("cargo run --release -- bench --quick fib-1"),

@@ -37,7 +37,17 @@ fn cpu() -> String {
 fn load() -> String {
     let averages = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = averages.split_whitespace().next().unwrap_or("unknown");
-    format!("load {load}")
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    match niceness(&stat) {
+        None | Some(0) => format!("load {load}"),
+        Some(nice) => format!("load {load}, niceness {nice}"),
+    }
+}
+
+/// The 19th field of Linux's `stat`, which begins with a number and a name in parentheses.
+fn niceness(stat: &str) -> Option<i64> {
+    let after_name = stat.rsplit_once(')')?.1;
+    after_name.split_whitespace().nth(16)?.parse().ok()
 }
 
 fn kernel() -> String {
@@ -99,6 +109,13 @@ mod tests {
         ] {
             assert_eq!(date(days), want, "{days} days");
         }
+    }
+
+    #[test]
+    fn niceness_is_the_nineteenth_field() {
+        let stat = "4711 (a ) b) R 1 1 1 0 -1 4194560 9 0 0 0 3 1 0 0 15 -5 1 0 17 8 2";
+        assert_eq!(niceness(stat), Some(-5));
+        assert_eq!(niceness(""), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod handoff;
 mod joins;
 pub(crate) mod machine;
+mod overview;
 pub(crate) mod probe;
 mod quiet;
 mod record;

@@ -67,6 +67,8 @@ pub(super) fn fib_1(scale: &Scale) -> Result<Record, Failure> {
         Runtime::Chili,
         Runtime::Forte,
         Runtime::Rayon,
+        Runtime::Tbb,
+        Runtime::OpenMp,
     ];
     all.extend(lanes(&field, &runtimes, 1, &mut record)?);
     let series = interleave(&mut all, scale.rounds(9)).map_err(Failure::Run)?;
@@ -239,7 +241,7 @@ pub(super) fn stress(scale: &Scale) -> Result<(Record, String), Failure> {
         runtimes.extend(Runtime::RIVALS);
         let mut all = vec![field.serial()];
         all.extend(lanes(&field, &runtimes, 2, &mut record)?);
-        all.push(Lane::new("two threads that spin", 2, || {
+        all.push(Lane::new("spinning (limit)", 2, || {
             Ok(handoff::pairs(repeats, || {
                 std::hint::black_box(leaf(turns));
             }))

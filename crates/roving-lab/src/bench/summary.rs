@@ -3,9 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::ROWS;
+use super::{ROWS, overview};
 use crate::compare::csv::Csv;
 use crate::input::Failure;
+
+/// The plots, in the order of the page.
+const PLOTS: [&str; 3] = ["overview.svg", "uts-t3.svg", "stress.svg"];
 
 /// Reads the files of all rows that are in `out`, and writes the summary beside them.
 pub(super) fn write(out: &Path) -> Result<(), Failure> {
@@ -18,12 +21,19 @@ pub(super) fn write(out: &Path) -> Result<(), Failure> {
         let wrong = |why| Failure::Run(format!("{}: {why}", path.display()));
         files.push((row.name, row.about, Csv::parse(&text).map_err(wrong)?));
     }
-    let text = summary(&files).map_err(Failure::Run)?;
+    if let Some(plot) = overview::plot(&files).map_err(Failure::Run)? {
+        crate::compare::write(&out.join("overview.svg"), &plot)?;
+    }
+    let plots: Vec<&str> = PLOTS
+        .into_iter()
+        .filter(|plot| out.join(plot).exists())
+        .collect();
+    let text = summary(&files, &plots).map_err(Failure::Run)?;
     crate::compare::write(&out.join("README.md"), &text)
 }
 
-/// The pages's text.
-fn summary(files: &[(&str, &str, Csv)]) -> Result<String, String> {
+/// The page's text.
+fn summary(files: &[(&str, &str, Csv)], plots: &[&str]) -> Result<String, String> {
     let mut text = String::from(
         "# Results\n\n\
          Written by `cargo run --release -- bench`, from the CSV files in this directory. Do not edit.\n\n\
@@ -47,6 +57,9 @@ fn summary(files: &[(&str, &str, Csv)]) -> Result<String, String> {
                 "| {what} | {value} {unit} | {must} | {stretch} | {verdict} | [{name}](#{name}) |\n"
             ));
         }
+    }
+    for plot in plots {
+        text.push_str(&format!("\n![{plot}]({plot})\n"));
     }
     for (name, about, csv) in files {
         text.push_str(&section(name, about, csv)?);
@@ -121,13 +134,14 @@ mod tests {
         );
         record.absent.push("forte: too new".into());
         let csv = record.csv("cargo run --release -- bench fib-1", "a CPU; 2 cores");
-        let text = summary(&[("fib-1", "What a join costs", csv)]).unwrap();
+        let text = summary(&[("fib-1", "What a join costs", csv)], &["uts-t3.svg"]).unwrap();
         for line in [
             "| our time / chili's | 0.9000 × | ≤ 0.85 | ≤ 0.75 | **missed** | [fib-1](#fib-1) |",
             "| fib(40), roving, 1 worker | 0.4000 | 0.4000 | s | 1 |",
             "## fib-1",
             "on a CPU; 2 cores",
             "forte: too new",
+            "![uts-t3.svg](uts-t3.svg)",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
@@ -136,6 +150,10 @@ mod tests {
     #[test]
     fn a_file_without_the_columns_is_an_error() {
         let csv = Csv::parse("a,b\n1,2\n").unwrap();
-        assert!(summary(&[("x", "y", csv)]).unwrap_err().contains("kind"));
+        assert!(
+            summary(&[("x", "y", csv)], &[])
+                .unwrap_err()
+                .contains("kind")
+        );
     }
 }
