@@ -78,9 +78,7 @@ where
         let job = move || {
             Worker::with_current(|worker| {
                 let worker = worker.expect("mailboxes are emptied by workers");
-                let base = worker.owner().top();
-                run(index);
-                worker.drain(base);
+                worker.framed(|| run(index));
             });
             let SendPtr(latch) = { latch };
             // SAFETY: the frame waits for this call, the last thing that the job does with it.

@@ -63,7 +63,8 @@ where
 /// What a stolen closure came to.
 type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
-/// The fast path. Everything slow is a tail call, so that nothing has to be kept for its sake.
+/// The fast path. Nothing has to be kept for the sake of the slow ones: they take what they need
+/// and give it back, and there is one place only where `a` is called, so that it can be inlined.
 #[inline(always)]
 fn join_in_slot<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -75,13 +76,18 @@ where
     // SAFETY: a thread's line pointer leads to the line of its own worker, or to the alarm, whose
     // limits let nobody through.
     let line = unsafe { &*current_line() };
-    let slot = line.top.get();
-    if slot >= line.push_limit.get() {
-        return join_slowly(a, b);
+    let mut slot = line.top.get();
+    let mut a = a;
+    if slot < line.push_limit.get() {
+        // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
+        unsafe { (*slot).fill(run_joined::<B, RB> as Run, b) };
+        line.top.set(slot.wrapping_add(1));
+    } else {
+        match push_slowly::<A, B, RB>(a, b) {
+            Pushed::At(at, back) => (slot, a) = (at, back),
+            Pushed::Not(a, b, why) => return join_unpushed(a, b, why),
+        }
     }
-    // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
-    unsafe { (*slot).fill(run_joined::<B, RB> as Run, b) };
-    line.top.set(slot.wrapping_add(1));
     // SAFETY: just pushed.
     unsafe { join_pushed::<A, B, RA, RB>(slot, a) }
 }
@@ -116,44 +122,70 @@ where
     (ra, b())
 }
 
-/// The whole of a join whose push is not the fast one.
+/// What became of a push.
+enum Pushed<A, B> {
+    At(*const Slot, A),
+    Not(A, B, Why),
+}
+
+/// Why a task was not pushed.
+enum Why {
+    Full,
+    NoWorker,
+}
+
 #[cold]
 #[inline(never)]
-fn join_slowly<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+fn push_slowly<A, B, RB>(a: A, b: B) -> Pushed<A, B>
+where
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    Worker::with_current(|worker| {
+        let Some(worker) = worker else {
+            return Pushed::Not(a, b, Why::NoWorker);
+        };
+        match worker.owner().push(run_joined::<B, RB>, b) {
+            Ok((slot, wake)) => {
+                worker.wake_if(wake);
+                Pushed::At(slot, a)
+            }
+            Err((b, wake)) => {
+                worker.wake_if(wake);
+                Pushed::Not(a, b, Why::Full)
+            }
+        }
+    })
+}
+
+/// A join without a task: one after the other, or all of it on a worker.
+#[cold]
+#[inline(never)]
+fn join_unpushed<A, B, RA, RB>(a: A, b: B, why: Why) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    let pushed = Worker::with_current(|worker| match worker {
-        None => Pushed::Outside(b),
-        Some(worker) => match worker.owner().push(run_joined::<B, RB>, b) {
-            Ok((slot, wake)) => {
-                worker.wake_if(wake);
-                Pushed::At(slot)
+    match why {
+        Why::NoWorker => pool::install(pool::global::get().registry(), || join_in_slot(a, b)),
+        Why::Full => {
+            let ra = panic::catch_unwind(AssertUnwindSafe(a));
+            let rb = panic::catch_unwind(AssertUnwindSafe(b));
+            match (ra, rb) {
+                (Ok(ra), Ok(rb)) => (ra, rb),
+                (Err(payload), rb) => {
+                    drop_quietly(rb);
+                    panic::resume_unwind(payload)
+                }
+                (Ok(ra), Err(payload)) => {
+                    drop_quietly(ra);
+                    panic::resume_unwind(payload)
+                }
             }
-            Err((b, wake)) => {
-                worker.wake_if(wake);
-                Pushed::Full(b)
-            }
-        },
-    });
-    match pushed {
-        // SAFETY: just pushed.
-        Pushed::At(slot) => unsafe { join_pushed::<A, B, RA, RB>(slot, a) },
-        Pushed::Full(b) => (a(), b()),
-        Pushed::Outside(b) => pool::install(pool::global::get().registry(), || join_in_slot(a, b)),
+        }
     }
-}
-
-/// What became of a push.
-enum Pushed<B> {
-    At(*const Slot),
-    /// No room: run it in place.
-    Full(B),
-    /// The calling thread is no worker.
-    Outside(B),
 }
 
 /// The end of a join whose pop is not the fast one.

@@ -1,6 +1,7 @@
 //! `scope`: any number of tasks that may borrow from the caller.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
+use crate::inject::Job;
 use crate::join::drop_quietly;
 use crate::pool::registry::Registry;
 use crate::pool::{forget_lifetime, global, install};
@@ -57,13 +59,9 @@ where
         remote: OnceLock::new(),
         marker: PhantomData,
     };
-    let base = worker.owner().top();
-    let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    worker.drain(base);
+    let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(|| f(&scope))));
     if let Some(remote) = scope.remote.get() {
-        if remote.wait_here() {
-            worker.park_until(|| remote.is_over());
-        }
+        remote.finish(worker);
     }
     let first = scope
         .panic
@@ -208,22 +206,16 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let remote = Arc::clone(self.remote.get_or_init(Arc::default));
-        remote.begin();
         let task = SendTask(task);
         let job = move || {
             let SendTask(task) = { task };
-            let base = Worker::with_current(|worker| worker.map(|worker| worker.owner().top()));
-            // SAFETY: the scope waits until `remote.end`.
+            // SAFETY: the scope waits until this job has ended.
             unsafe { task.run() };
-            Worker::with_current(|worker| {
-                if let (Some(worker), Some(base)) = (worker, base) {
-                    worker.drain(base);
-                }
-            });
-            remote.end();
         };
-        // SAFETY: the registry outlives the scope; and the scope does not end before the job has.
-        unsafe { (*self.registry).inject(forget_lifetime(Box::new(job))) };
+        // SAFETY: the scope does not end before the job has.
+        remote.push(unsafe { forget_lifetime(Box::new(job)) });
+        // SAFETY: the registry outlives the scope, in which this is called.
+        unsafe { (*self.registry).inject(Box::new(move || remote.run_one())) };
     }
 
     /// Asks for the scope to end early: tasks that have not started are dropped instead of run.
@@ -279,8 +271,9 @@ struct SendTask<T>(T);
 // SAFETY: the closure is `Send`, and the scope it points to is `Sync`.
 unsafe impl<'scope, F: Send> Send for SendTask<Task<'scope, F>> {}
 
-/// The tasks of a scope that went through the injector. Shared, because the last of them still
-/// holds it when the scope's frame is gone.
+/// The tasks of a scope that were spawned from outside. The injector gets a ticket for each; who
+/// draws it runs the oldest that is left, and so does the scope itself when it waits for them.
+/// Shared, because tickets outlive the scope.
 #[derive(Default)]
 struct Remote {
     open: Mutex<Open>,
@@ -288,7 +281,9 @@ struct Remote {
 
 #[derive(Default)]
 struct Open {
-    tasks: usize,
+    waiting: VecDeque<Job>,
+    running: usize,
+    /// The scope's own thread, once it waits.
     waiter: Option<Thread>,
 }
 
@@ -297,33 +292,53 @@ impl Remote {
         f(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn begin(&self) {
-        self.with(|open| open.tasks += 1);
+    fn push(&self, job: Job) {
+        self.with(|open| {
+            open.waiting.push_back(job);
+            open.wake();
+        });
     }
 
-    fn end(&self) {
-        let waiter = self.with(|open| {
-            open.tasks -= 1;
-            if open.tasks == 0 {
-                open.waiter.take()
-            } else {
-                None
-            }
+    /// Runs the oldest task, if one is left.
+    fn run_one(&self) {
+        let job = self.with(|open| {
+            let job = open.waiting.pop_front();
+            open.running += usize::from(job.is_some());
+            job
         });
-        if let Some(waiter) = waiter {
-            waiter.unpark();
+        if let Some(job) = job {
+            Worker::with_current(|worker| match worker {
+                Some(worker) => worker.framed(job),
+                None => unreachable!("tickets are drawn by workers"),
+            });
+            self.with(|open| {
+                open.running -= 1;
+                open.wake();
+            });
         }
     }
 
-    /// Makes the calling thread the one to wake. False when nothing is open.
-    fn wait_here(&self) -> bool {
-        self.with(|open| {
-            open.waiter = Some(thread::current());
-            open.tasks > 0
-        })
+    /// The scope's own worker: returns when none is left.
+    fn finish(&self, worker: &Worker) {
+        self.with(|open| open.waiter = Some(thread::current()));
+        while !self.with(|open| open.is_over()) {
+            self.run_one();
+            if self.with(|open| open.waiting.is_empty() && !open.is_over()) {
+                worker.park_until(|| self.with(|open| !open.waiting.is_empty() || open.is_over()));
+            }
+        }
+    }
+}
+
+impl Open {
+    fn is_over(&self) -> bool {
+        self.waiting.is_empty() && self.running == 0
     }
 
-    fn is_over(&self) -> bool {
-        self.with(|open| open.tasks == 0)
+    /// Something has changed that the scope may wait for.
+    fn wake(&self) {
+        if let Some(waiter) = &self.waiter {
+            waiter.unpark();
+        }
     }
 }

@@ -65,8 +65,11 @@ impl Worker {
         self.clock().enter(doing);
     }
 
-    /// Parks until `done`, with the core given away. Whoever makes `done` true unparks the thread.
+    /// Parks until `done`, with the core given away, and everything shown that others could do
+    /// meanwhile. Whoever makes `done` true unparks the thread.
     pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
+        let wake = self.owner().show_all();
+        self.wake_if(wake);
         let doing = self.clock().enter(Activity::Switch);
         self.registry().spares.replace_me(self.registry());
         self.clock().enter(Activity::Idle);
@@ -84,10 +87,8 @@ impl Worker {
     pub(crate) fn serve_mailbox(&self) -> bool {
         match self.seat().mailbox.pop() {
             Some(job) => {
-                let base = self.owner().top();
                 let doing = self.clock().enter(Activity::Busy);
-                job();
-                self.drain(base);
+                self.framed(job);
                 self.clock().enter(doing);
                 true
             }

@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread;
 
+use crate::inject::Job;
 use crate::os;
 use crate::pool::registry::{Registry, Seat};
 use crate::stack::owner::{Owner, Popped};
@@ -69,25 +70,56 @@ impl Worker {
         result
     }
 
-    /// Makes the calling thread the worker of an in-place pool, and runs what the pool holds.
+    /// Makes the calling thread the worker of an in-place pool, and runs what the pool holds. If
+    /// it is that already, further out, it goes on as such.
     pub(crate) fn be_in_place<R>(registry: &Arc<Registry>, f: impl FnOnce() -> R) -> R {
+        if let Some(outer) = Worker::further_out(registry) {
+            return outer.again(f);
+        }
         let guard = registry
             .in_place
             .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+            .unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the lock makes this thread the only one.
         let result = unsafe {
             Worker::be(Arc::clone(registry), 0, |worker| {
                 worker.clock().enter(Activity::Busy);
-                let result = f();
-                worker.drain(0);
+                let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
                 worker.run_jobs();
                 worker.clock().enter(Activity::Idle);
                 result
             })
         };
         drop(guard);
-        result
+        result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+    }
+
+    /// The worker of that pool which the calling thread is, or was before it became another
+    /// pool's for a while.
+    pub(crate) fn further_out(registry: &Arc<Registry>) -> Option<&'static Worker> {
+        let mut at = CURRENT.get();
+        // SAFETY: workers further out are further down this thread's native stack. The lifetime
+        // is the callers' to shorten: they use it within their own frame.
+        while let Some(worker) = unsafe { at.as_ref() } {
+            if Arc::ptr_eq(&worker.registry, registry) {
+                return Some(worker);
+            }
+            at = worker.outer;
+        }
+        None
+    }
+
+    /// Makes the calling thread this worker again for the duration of `f`.
+    fn again<R>(&self, f: impl FnOnce() -> R) -> R {
+        let inner = CURRENT.replace(self);
+        self.owner.enter();
+        let result = self.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
+        CURRENT.set(inner);
+        // SAFETY: the inner worker is the one whose frame called this.
+        if let Some(inner) = unsafe { inner.as_ref() } {
+            inner.owner.enter();
+        }
+        result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {
@@ -140,19 +172,27 @@ impl Worker {
     pub(crate) fn run_claimed(&self, task: Stolen) -> bool {
         let owner = &self.registry.seats[task.victim];
         let slot = owner.stack.slot(task.index);
-        let base = self.owner.top();
-        if !slot.start(task.ready, self.index, base) {
+        if !slot.start(task.ready, self.index, self.owner.top()) {
             return false;
         }
         // SAFETY: this thread has started the task.
-        unsafe { slot.run() };
-        self.drain(base);
+        self.framed(|| unsafe { slot.run() });
         if slot.finish() {
             let doing = self.clock().enter(Activity::Switch);
             owner.unpark();
             self.clock().enter(doing);
         }
         true
+    }
+
+    /// Calls `f`, which does not unwind, and then joins what it left unjoined on this worker's
+    /// stack: before that, nobody may hear that `f` has ended.
+    pub(crate) fn framed<R>(&self, f: impl FnOnce() -> R) -> R {
+        let (base, outer_floor) = self.owner.open_frame();
+        let result = f();
+        self.drain(base);
+        self.owner.close_frame(outer_floor);
+        result
     }
 
     /// Puts a claimed task on this worker's own stack, for other thieves to take, or to be run
@@ -196,47 +236,28 @@ impl Worker {
     }
 
     /// Runs all jobs of the injector and the mailbox.
-    fn run_jobs(&self) -> bool {
-        let mut any = false;
-        while let Some(job) = self
-            .seat()
-            .mailbox
-            .pop()
-            .or_else(|| self.registry.injector.pop())
-        {
+    fn run_jobs(&self) {
+        while let Some(job) = self.next_job(true) {
             self.run_job(job);
-            any = true;
         }
-        any
     }
 
-    fn run_job(&self, job: crate::inject::Job) {
+    fn run_job(&self, job: Job) {
         self.clock().enter(Activity::Busy);
-        job();
-        self.drain(0);
+        self.framed(job);
         self.clock().enter(Activity::Steal);
     }
 
-    /// The loop of a worker's thread.
+    /// The loop of a worker's thread, until the pool ends.
     fn work(&self) {
         let mut round = 0;
-        let mut since_job = 0u32;
+        let mut looks = 0;
         loop {
-            if self.is_spare() && self.registry.spares.is_one_too_many() {
-                self.rest();
-                round = 0;
+            if self.is_spare() {
+                self.rest_if_too_many();
             }
-            since_job = since_job.wrapping_add(1);
-            let job = match self.seat().mailbox.pop() {
-                Some(job) => Some(job),
-                // Now and then before stealing, so that a steal that never ends starves no job.
-                None if since_job % JOB_EVERY == 0 || round > 0 => self.registry.injector.pop(),
-                None => None,
-            };
-            if let Some(job) = job {
-                if !self.registry.injector.is_hint_empty() {
-                    self.wake_another();
-                }
+            looks += 1;
+            if let Some(job) = self.next_job(round > 0 || looks % JOB_EVERY == 0) {
                 self.run_job(job);
                 round = 0;
                 continue;
@@ -249,24 +270,40 @@ impl Worker {
                     round += 1;
                 }
                 Search::Empty => {
-                    if self.registry.is_closing() && self.registry.injector.is_surely_empty() {
+                    if self.sleep() == Woken::ToEnd {
                         return;
                     }
-                    self.sleep();
                     round = 0;
                 }
             }
         }
     }
 
+    /// A job from this worker's mailbox, or else from the injector, if that one's turn has come.
+    fn next_job(&self, injector_too: bool) -> Option<Job> {
+        let job = self.seat().mailbox.pop();
+        if job.is_some() || !injector_too {
+            return job;
+        }
+        let job = self.registry.injector.pop();
+        if job.is_some() && !self.registry.injector.is_hint_empty() {
+            self.wake_another();
+        }
+        job
+    }
+
     pub(crate) fn is_spare(&self) -> bool {
         self.index >= self.registry.workers()
     }
 
-    fn rest(&self) {
-        self.clock().enter(Activity::Idle);
-        self.registry.spares.rest(&self.registry, self.index);
-        self.clock().enter(Activity::Steal);
+    /// A spare thread that is not needed leaves, unless there is a job that may be waited for.
+    fn rest_if_too_many(&self) {
+        let registry = &self.registry;
+        if registry.spares.is_one_too_many() && registry.injector.is_hint_empty() {
+            self.clock().enter(Activity::Idle);
+            registry.spares.rest(registry, self.index);
+            self.clock().enter(Activity::Steal);
+        }
     }
 
     /// Between two looks around.
@@ -280,21 +317,24 @@ impl Worker {
         }
     }
 
-    /// Parks until somebody brings work; see [`crate::sleep`] for S1 to S3.
-    fn sleep(&self) {
+    /// Parks until somebody brings work, or the pool ends; see [`crate::sleep`] for S1 to S3.
+    fn sleep(&self) -> Woken {
         let (registry, me) = (&self.registry, self.index);
+        let seats = &registry.seats;
         registry.idle.announce(me);
-        let work_left = self
-            .victims()
-            .any(|victim| registry.seats[victim].stack.want() > 0)
-            || !registry.injector.is_surely_empty();
-        if work_left {
+        if self.victims().any(|victim| seats[victim].stack.want() > 0)
+            || !registry.injector.is_surely_empty()
+        {
             registry.idle.retract(me);
-            return;
+            return Woken::ToWork;
         }
         self.clock().enter(Activity::Idle);
-        while registry.idle.contains(me) {
-            if registry.is_closing() || !self.seat().mailbox.is_surely_empty() {
+        let closing = registry.is_closing();
+        if closing {
+            registry.go_quiet();
+        }
+        while registry.idle.contains(me) && !registry.has_ended() {
+            if registry.is_closing() != closing || !self.seat().mailbox.is_surely_empty() {
                 registry.idle.retract(me);
                 break;
             }
@@ -302,11 +342,25 @@ impl Worker {
             thread::park();
         }
         self.clock().enter(Activity::Steal);
+        match closing && registry.has_ended_or_be_busy() {
+            true => Woken::ToEnd,
+            false => Woken::ToWork,
+        }
     }
 }
 
+/// What a worker was woken for.
+#[derive(PartialEq, Eq)]
+enum Woken {
+    ToWork,
+    ToEnd,
+}
+
+/// One look in so many goes to the injector first, so that stealing without end starves no job.
 const JOB_EVERY: u32 = 61;
+/// One pause in so many gives the core to another thread, if one is waiting for it.
 const YIELD_EVERY: usize = 16;
+/// The longest pause is two to the power of this many hints to the processor.
 const PAUSE_BITS_MAX: usize = 5;
 
 /// Ends the thread's time as a worker, also by unwinding.
@@ -357,7 +411,6 @@ pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
             worker.clock().enter(Activity::Steal);
             worker.work();
             worker.clock().enter(Activity::Frame);
-            registry.wait_for_last_call();
         });
     }
     handle(&registry.settings.on_exit);

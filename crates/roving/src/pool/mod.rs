@@ -7,8 +7,7 @@ pub(crate) mod registry;
 use std::fmt;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
 pub use builder::{BuildError, PoolBuilder};
 
@@ -149,27 +148,29 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        if self.registry.settings.in_place {
-            // What was spawned and not yet run.
-            Worker::be_in_place(&self.registry, || ());
+        let registry = &self.registry;
+        let from_inside = Worker::further_out(registry).is_some();
+        if registry.settings.in_place {
+            // What was spawned and not yet run; the frame further out does that at its end.
+            if !from_inside {
+                Worker::be_in_place(registry, || ());
+            }
             return;
         }
-        self.registry.close();
-        let threads = mem::take(
-            &mut *self
-                .registry
-                .threads
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        let me = thread::current().id();
-        if threads.iter().any(|thread| thread.thread().id() == me) {
-            // A worker drops its own pool: its threads end by themselves, when it has.
+        registry.close();
+        if from_inside {
+            // A task drops its own pool, which ends by itself when the task has.
             return;
         }
-        for thread in threads {
-            // A worker's thread has no panic of its own to report.
-            let _ = thread.join();
+        loop {
+            let threads = registry.take_threads();
+            if threads.is_empty() {
+                return;
+            }
+            for thread in threads {
+                // A worker's thread has no panic of its own to report.
+                let _ = thread.join();
+            }
         }
     }
 }
@@ -210,18 +211,21 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
+    assert!(
+        worker.is_none() || !registry.spares.is_exhausted(registry),
+        "pools are nested too deep: each of the {} threads that this one may have waits for \
+         another pool; install into fewer pools within each other",
+        registry.seats.len(),
+    );
     let latch = Latch::new(1);
     let mut outcome = None;
     let there = SendPtr((&raw mut outcome, &raw const latch));
     let job = move || {
         let SendPtr((outcome, latch)) = { there };
         let result = Worker::with_current(|worker| {
+            // What `f` leaves unjoined belongs to a scope that waits for this call.
             let worker = worker.expect("jobs are run by workers");
-            let base = worker.owner().top();
-            let result = panic::catch_unwind(AssertUnwindSafe(f));
-            // What `f` left unjoined belongs to a scope that waits for this call.
-            worker.drain(base);
-            result
+            worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)))
         });
         // SAFETY: the waiting frame keeps both alive until the latch is down, and looks at the
         // outcome only after.
@@ -232,7 +236,12 @@ where
     };
     // SAFETY: this frame does not return before the job has run, and a job that was injected
     // always runs: a pool that is being dropped runs what it holds.
-    registry.inject(unsafe { forget_lifetime(Box::new(job)) });
+    let woken = registry.inject(unsafe { forget_lifetime(Box::new(job)) });
+    if worker.is_some() && !woken {
+        // All may be busy, some with waiting for what this call is part of (a lock that a frame
+        // further out holds, say). So it gets a thread of its own.
+        registry.spares.bring_in_one(registry);
+    }
     match worker {
         Some(worker) => worker.park_until(|| latch.is_over()),
         None => latch.wait(),

@@ -2,14 +2,16 @@
 
 use std::any::Any;
 use std::io;
+use std::mem;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Instant;
 
 use super::builder::Settings;
 use crate::inject::{Job, Queue};
+use crate::join::drop_quietly;
 use crate::sleep::idle::IdleSet;
 use crate::sleep::spares::Spares;
 use crate::stack::{Showing, TaskStack};
@@ -44,13 +46,25 @@ pub(crate) struct Registry {
     pub(crate) spares: Spares,
     /// How many seats have had a thread: the workers, and the spare threads started so far.
     in_use: AtomicUsize,
-    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    crew: Mutex<Crew>,
+    /// No work will come from outside any more.
+    closing: AtomicBool,
     started: Mutex<Instant>,
     /// The lock of an in-place pool: who holds it is the pool's worker.
     pub(crate) in_place: Mutex<()>,
-    /// Set when no work will come from outside any more: threads end when there is none left. They
-    /// end together, because a thief writes into the thread-local memory of its victims.
-    last_call: OnceLock<Barrier>,
+}
+
+/// The threads of a pool, and how many of them have nothing to do while it closes.
+///
+/// They end together: a thief writes into the thread-local memory of its victims, and work may
+/// still come from whoever is busy. A thread counts as quiet after its last look around and until
+/// it looks again, so when all are quiet, nothing runs and nothing is left.
+#[derive(Default)]
+struct Crew {
+    threads: Vec<JoinHandle<()>>,
+    started: usize,
+    quiet: usize,
+    ended: bool,
 }
 
 impl Registry {
@@ -79,10 +93,10 @@ impl Registry {
             injector: Queue::new(),
             spares: Spares::new(workers, settings.cores),
             in_use: AtomicUsize::new(workers),
-            threads: Mutex::new(Vec::new()),
+            crew: Mutex::new(Crew::default()),
+            closing: AtomicBool::new(false),
             started: Mutex::new(Instant::now()),
             in_place: Mutex::new(()),
-            last_call: OnceLock::new(),
             settings,
         }
     }
@@ -114,33 +128,65 @@ impl Registry {
         }
     }
 
+    fn crew(&self) -> MutexGuard<'_, Crew> {
+        self.crew.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn is_closing(&self) -> bool {
-        self.last_call.get().is_some()
+        // Ordering: Relaxed; who sleeps is unparked after it was set, and looks again.
+        self.closing.load(Ordering::Relaxed)
     }
 
     /// Tells all threads to end once nothing is left to do.
     pub(crate) fn close(&self) {
-        // Threads that are started are a fixed set from here on: spares start under this lock.
-        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        self.last_call.get_or_init(|| Barrier::new(threads.len()));
-        drop(threads);
+        // Ordering: Relaxed, as in `is_closing`.
+        self.closing.store(true, Ordering::Relaxed);
+        self.unpark_all();
+    }
+
+    fn unpark_all(&self) {
         for seat in &self.seats {
             seat.unpark();
         }
     }
 
-    /// Waits until no thread of the pool steals any more. The pool is closing.
-    pub(crate) fn wait_for_last_call(&self) {
-        if let Some(barrier) = self.last_call.get() {
-            barrier.wait();
+    /// The pool closes, and the calling thread has found nothing to do. If all have, it has ended.
+    pub(crate) fn go_quiet(&self) {
+        let mut crew = self.crew();
+        crew.quiet += 1;
+        crew.ended = crew.quiet == crew.started;
+        if crew.ended {
+            drop(crew);
+            self.unpark_all();
         }
     }
 
-    /// What nobody waits for has panicked.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.is_closing() && self.crew().ended
+    }
+
+    /// Unless the pool has ended, the calling thread is no longer quiet.
+    pub(crate) fn has_ended_or_be_busy(&self) -> bool {
+        let mut crew = self.crew();
+        if !crew.ended {
+            crew.quiet -= 1;
+        }
+        crew.ended
+    }
+
+    /// The threads to join: those started since the last call.
+    pub(crate) fn take_threads(&self) -> Vec<JoinHandle<()>> {
+        mem::take(&mut self.crew().threads)
+    }
+
+    /// What nobody waits for has panicked. A handler, or a payload's drop, that panics too has
+    /// nobody left to tell; the hook has printed its message.
     pub(crate) fn handle_panic(&self, payload: Box<dyn Any + Send>) {
-        if let Some(handler) = &self.settings.panic_handler {
-            // A handler that panics has nobody left to tell; the hook has printed its message.
-            let _ = panic::catch_unwind(AssertUnwindSafe(|| handler(payload)));
+        match &self.settings.panic_handler {
+            Some(handler) => {
+                drop_quietly(panic::catch_unwind(AssertUnwindSafe(|| handler(payload))));
+            }
+            None => drop_quietly(payload),
         }
     }
 
@@ -169,10 +215,10 @@ impl Registry {
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Starts the thread of a seat. False when the pool is closing: then none is needed.
+    /// Starts the thread of a seat. False when the pool has ended: then none is needed.
     pub(crate) fn start_thread(self: &Arc<Registry>, index: usize) -> io::Result<bool> {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_closing() {
+        let mut crew = self.crew();
+        if crew.ended {
             return Ok(false);
         }
         let mut thread = thread::Builder::new().name(self.settings.thread_name(index));
@@ -180,7 +226,9 @@ impl Registry {
             thread = thread.stack_size(size);
         }
         let registry = Arc::clone(self);
-        threads.push(thread.spawn(move || run_thread(registry, index))?);
+        let thread = thread.spawn(move || run_thread(registry, index))?;
+        crew.threads.push(thread);
+        crew.started += 1;
         // Ordering: Relaxed, as in `seats_in_use`.
         self.in_use.fetch_max(index + 1, Ordering::Relaxed);
         Ok(true)

@@ -49,7 +49,8 @@ impl Spares {
         self.active.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn bring_in_one(&self, registry: &Arc<Registry>) {
+    /// One more thread, if there is one to be had.
+    pub(crate) fn bring_in_one(&self, registry: &Arc<Registry>) {
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = bench.resting.pop() {
             // Ordering: Relaxed; a count that steers, nothing hangs on it.
@@ -67,6 +68,15 @@ impl Spares {
         }
     }
 
+    /// Whether nobody is at work, and no further thread can be had: a job would wait until one of
+    /// the waits ends.
+    pub(crate) fn is_exhausted(&self, registry: &Registry) -> bool {
+        let bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        let all_started = registry.workers() + bench.started == registry.seats.len();
+        // Ordering: Relaxed; a count that steers, nothing hangs on it.
+        all_started && bench.resting.is_empty() && self.active.load(Ordering::Relaxed) == 0
+    }
+
     /// Whether one thread more is at work than there should be. A hint.
     pub(crate) fn is_one_too_many(&self) -> bool {
         // Ordering: Relaxed; a hint.
@@ -77,11 +87,14 @@ impl Spares {
     /// turns out to be needed.
     pub(crate) fn rest(&self, registry: &Registry, index: usize) {
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_one_too_many() {
+        let one_less = |active| (active > self.target).then(|| active - 1);
+        // Ordering: Relaxed; one change of the count decides who may rest.
+        let rests = self
+            .active
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+        if rests.is_err() {
             return;
         }
-        // Ordering: Relaxed; a count that steers, nothing hangs on it.
-        self.active.fetch_sub(1, Ordering::Relaxed);
         bench.resting.push(index);
         while bench.resting.contains(&index) && !registry.is_closing() {
             drop(bench);

@@ -59,6 +59,8 @@ pub(crate) struct TaskStack {
     /// Owner only: the split line. The span's is the same while it shows a public task; otherwise
     /// everything below this one is claimed, and the span may show any equal pair.
     split: Cell<usize>,
+    /// Owner only: slots below belong to frames further out, see `owner::Owner::open_frame`.
+    floor: Cell<usize>,
     /// Owner only: `oldest` as the owner last saw it; thieves may have claimed more since.
     oldest_seen: Cell<usize>,
     /// Owner only: a join whose slot is below must not pop yet; see [`owner`].
@@ -90,6 +92,7 @@ impl TaskStack {
             line: Line::new(slots.as_ptr()),
             showing,
             split: Cell::new(0),
+            floor: Cell::new(0),
             oldest_seen: Cell::new(0),
             barrier: Cell::new(ptr::null()),
             // A thief may want work before the owner has started: the first push looks.

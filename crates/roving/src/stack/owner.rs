@@ -77,6 +77,18 @@ impl<'s> Owner<'s> {
         self.stack.index(self.line().top.get())
     }
 
+    /// A frame begins that will join, when it ends, all that is left unjoined from here on.
+    /// Returns where that is, and what [`Self::close_frame`] needs.
+    pub(crate) fn open_frame(&self) -> (usize, usize) {
+        let base = self.top();
+        (base, self.stack.floor.replace(base))
+    }
+
+    /// The frame ends; all from its base on has been joined.
+    pub(crate) fn close_frame(&self, outer_floor: usize) {
+        self.stack.floor.set(outer_floor);
+    }
+
     fn is_full(&self) -> bool {
         self.top() == self.stack.slots.len()
     }
@@ -101,8 +113,7 @@ impl<'s> Owner<'s> {
             self.make_room();
         }
         if self.is_full() {
-            let wake = self.stack.owes_answer.get() && self.publish();
-            return Err((payload, wake));
+            return Err((payload, self.show_if_asked()));
         }
         let top = self.top();
         let slot = self.stack.slot(top);
@@ -118,8 +129,9 @@ impl<'s> Owner<'s> {
         Ok(wake)
     }
 
-    /// The stack is full: frees the slots at its top whose tasks were stolen and have ended.
-    /// Thieves take the oldest first, so once they have taken all, all can be free.
+    /// The stack is full: frees the slots at its top whose tasks were stolen and have ended, as far
+    /// as they belong to the innermost open frame: those further out rely on their indices. Thieves
+    /// take the oldest first, so once they have taken all, all can be free.
     fn make_room(&self) {
         while let Some(slot) = self.newest_if_ended() {
             self.retire_unjoined(slot);
@@ -130,7 +142,24 @@ impl<'s> Owner<'s> {
     fn newest_if_ended(&self) -> Option<&'s Slot> {
         let unjoined = ptr::eq(self.stack.barrier.get(), self.line().top.get());
         let slot = self.stack.slot(self.top().checked_sub(1)?);
-        (unjoined && slot.state().is_done()).then_some(slot)
+        let mine = unjoined && self.top() > self.stack.floor.get();
+        (mine && slot.state().is_done()).then_some(slot)
+    }
+
+    /// Answers a demand, if there is one and anything private to show.
+    fn show_if_asked(&self) -> bool {
+        let has_private = self.stack.split.get() < self.top();
+        let wake = has_private && self.stack.owes_answer.get() && self.publish();
+        self.settle();
+        wake
+    }
+
+    /// Makes everything public: the owner will not look for a while.
+    pub(crate) fn show_all(&self) -> bool {
+        self.answer_alarm();
+        let wake = self.stack.split.get() < self.top() && self.publish_up_to(self.top());
+        self.settle();
+        wake
     }
 
     fn raise_barrier(&self, slot: &Slot) {
@@ -171,14 +200,16 @@ impl<'s> Owner<'s> {
         } else {
             Popped::Here
         };
-        let mut wake = false;
-        if how == Popped::Here {
-            self.drop_top(index);
-            if self.stack.owes_answer.get() && self.stack.split.get() < index {
-                wake = self.publish();
+        let wake = match how {
+            Popped::Here => {
+                self.drop_top(index);
+                self.show_if_asked()
             }
-        }
-        self.settle();
+            Popped::Stolen => {
+                self.settle();
+                false
+            }
+        };
         (how, wake)
     }
 
@@ -265,6 +296,11 @@ impl<'s> Owner<'s> {
     /// Moves the split line up, as far as is shown unasked, and further when somebody wants work.
     /// True when somebody wanted work and can have it: wake a sleeper. Costs one compare-and-swap.
     fn publish(&self) -> bool {
+        self.publish_up_to(self.stack.split.get())
+    }
+
+    /// The same, and at least up to `least`.
+    fn publish_up_to(&self, least: usize) -> bool {
         let stack = self.stack;
         let (top, split) = (self.top(), stack.split.get());
         // Ordering: Relaxed; the compare-and-swap decides.
@@ -282,7 +318,7 @@ impl<'s> Owner<'s> {
                 true => split + (top - split).div_ceil(2),
                 false => split,
             };
-            let new_split = shown.max(asked).clamp(split, top);
+            let new_split = shown.max(asked).max(least).clamp(split, top);
             // The flag stays up while there is nothing to show for it.
             let still_wanted = before.wanted() && new_split == oldest;
             let after = before.moved(oldest, new_split, still_wanted);
