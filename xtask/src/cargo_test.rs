@@ -137,6 +137,9 @@ pub(crate) fn is_warning(line: &str) -> bool {
     let Some(rest) = rest.strip_prefix(':').or_else(|| rest.strip_prefix('[')) else {
         return false;
     };
+    if rest.starts_with(" build failed") {
+        return false; // the error itself stands elsewhere
+    }
     let first = rest.split_whitespace().next().unwrap_or_default();
     !(first.contains('@') && first.ends_with(':'))
 }
@@ -218,5 +221,8 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         assert!(is_warning("warning: unused import: `x`"));
         assert!(is_warning("warning[E0001]: old"));
         assert!(!is_warning("warnings are denied"));
+        assert!(!is_warning(
+            "warning: build failed, waiting for other jobs to finish..."
+        ));
     }
 }
