@@ -1,14 +1,22 @@
 //! The measuring core: several lanes run in turn, round after round, so that what happens to the
 //! machine happens to all of them.
 
+use std::fs;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::measure::Times;
 
 /// Rest between two runs, in which the threads of the last one fall asleep. GCC's OpenMP spins
 /// longest: a few milliseconds.
 const REST: Duration = Duration::from_millis(8);
+/// How long one run may wait until nothing else wants a core.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long runs may wait on average, and all of them together.
+const PATIENCE_EACH: Duration = Duration::from_millis(150);
+const PATIENCE_ALL: Duration = Duration::from_secs(60);
+/// How often we look.
+const LOOK: Duration = Duration::from_millis(4);
 /// A lane whose first run takes this long, and [`SLOW_RATIO`] times the fastest, is not repeated.
 const SLOW: Duration = Duration::from_secs(4);
 const SLOW_RATIO: f64 = 12.0;
@@ -50,9 +58,11 @@ impl<'a> Lane<'a> {
 
 /// One run of each lane to warm up, then `rounds` rounds; each round begins with another lane.
 pub(crate) fn interleave(lanes: &mut [Lane<'_>], rounds: usize) -> Result<Vec<Series>, String> {
+    let runs = (lanes.len() * rounds) as u32;
+    let mut patience = PATIENCE_EACH.saturating_mul(runs).min(PATIENCE_ALL);
     let mut first = Vec::with_capacity(lanes.len());
     for lane in lanes.iter_mut() {
-        first.push(timed(lane)?);
+        first.push(timed(lane, &mut patience)?);
     }
     let fastest = first.iter().min().copied().unwrap_or_default();
     let slow =
@@ -74,17 +84,47 @@ pub(crate) fn interleave(lanes: &mut [Lane<'_>], rounds: usize) -> Result<Vec<Se
         for place in 0..lanes.len() {
             let index = (place + round) % lanes.len();
             if !slow(first[index]) {
-                series[index].times.push(timed(&mut lanes[index])?);
+                series[index]
+                    .times
+                    .push(timed(&mut lanes[index], &mut patience)?);
             }
         }
     }
     Ok(series)
 }
 
-fn timed(lane: &mut Lane<'_>) -> Result<Duration, String> {
-    let time = (lane.run)().map_err(|why| format!("{} on {}: {why}", lane.name, lane.workers))?;
+fn timed(lane: &mut Lane<'_>, patience: &mut Duration) -> Result<Duration, String> {
     sleep(REST);
+    await_quiet(patience);
+    let time = (lane.run)().map_err(|why| format!("{} on {}: {why}", lane.name, lane.workers))?;
     Ok(time)
+}
+
+/// Waits until no other thread of this machine wants a core, as long as there is patience left.
+/// Whoever shares the machine comes and goes; every lane waits in the same way.
+fn await_quiet(patience: &mut Duration) {
+    let start = Instant::now();
+    let most = PATIENCE.min(*patience);
+    while start.elapsed() < most {
+        let averages = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        // We are the one that is left.
+        if runnable(&averages).is_none_or(|threads| threads <= 1) {
+            break;
+        }
+        sleep(LOOK);
+    }
+    *patience = patience.saturating_sub(start.elapsed());
+}
+
+/// Threads that run or want to, from Linux's `loadavg`: `0.10 0.20 0.30 2/345 6789`.
+fn runnable(averages: &str) -> Option<u64> {
+    averages
+        .split_whitespace()
+        .nth(3)?
+        .split_once('/')?
+        .0
+        .parse()
+        .ok()
 }
 
 impl Series {
@@ -149,6 +189,17 @@ mod tests {
             (1, 1, 4)
         );
         assert_eq!(series[1].times.median(), 10.0);
+    }
+
+    #[test]
+    fn runnable_threads_are_read_and_patience_ends() {
+        assert_eq!(runnable("0.10 0.20 0.30 2/345 6789\n"), Some(2));
+        assert_eq!(runnable(""), None);
+        let mut patience = Duration::from_millis(20);
+        let start = Instant::now();
+        await_quiet(&mut patience);
+        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(patience < Duration::from_millis(20));
     }
 
     #[test]
