@@ -1,0 +1,50 @@
+//! What Linux says about the threads of this process.
+#![allow(dead_code, reason = "each test program uses its own part of it")]
+
+use std::fs;
+
+/// What the threads whose names begin with a prefix have used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) threads: usize,
+    /// Time on a processor.
+    pub(crate) cpu_ns: u64,
+    /// How often a processor was given to one of them.
+    pub(crate) turns: u64,
+}
+
+/// `None` where the system keeps no such account.
+pub(crate) fn used_by_threads(prefix: &str) -> Option<Used> {
+    let mut used = Used::default();
+    for task in fs::read_dir("/proc/self/task").ok()? {
+        let task = task.ok()?.path();
+        let Ok(name) = fs::read_to_string(task.join("comm")) else {
+            continue; // It has ended meanwhile.
+        };
+        if name.starts_with(prefix) {
+            let account = fs::read_to_string(task.join("schedstat")).ok()?;
+            let mut figures = account.split_whitespace().map(str::parse::<u64>);
+            used.threads += 1;
+            used.cpu_ns += figures.next()?.ok()?;
+            used.turns += figures.nth(1)?.ok()?;
+        }
+    }
+    Some(used)
+}
+
+/// A line of /proc/self/status, in KiB.
+pub(crate) fn memory_kib(line: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|text| text.strip_prefix(line))?;
+    line.trim_start_matches(':')
+        .trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse()
+        .ok()
+}
+
+/// Starts the peak of the memory in use again from what is in use now.
+pub(crate) fn reset_peak() -> bool {
+    fs::write("/proc/self/clear_refs", "5").is_ok()
+}
