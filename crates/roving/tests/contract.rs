@@ -1,0 +1,609 @@
+//! The contract of the README, line by line: each test fails when its promise is broken.
+//!
+//! Lines 1 and 6 (no allocation, bounded memory) are in `no_allocation.rs`, the panics of line 5
+//! in `panics.rs` and `panics_in_drop.rs`, and line 7 in the programs that must not compile
+//! (`src/compile_fail.rs`).
+
+mod common;
+#[path = "common/system.rs"]
+mod system;
+
+use std::cell::RefCell;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Barrier, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{AMOUNTS, Random, pool, pool_that_steals, tries, wait_until, watched};
+use roving::{Pool, current_worker, join, scope};
+
+/// Timing on a shared machine: whether a try succeeds, out of so many. Each promise holds always;
+/// that a try fails is the machine's doing unless all do.
+fn succeeds_once(tries: usize, mut attempt: impl FnMut() -> Result<(), String>) {
+    let mut failures = Vec::new();
+    for _ in 0..tries {
+        match attempt() {
+            Ok(()) => return,
+            Err(why) => failures.push(why),
+        }
+    }
+    panic!("none of {tries} tries: {failures:#?}");
+}
+
+fn spin(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+// 2. Quiet.
+
+/// All workers at work at the same time, so each had to be woken.
+fn meet(pool: &Pool) {
+    let barrier = Barrier::new(pool.workers());
+    pool.install(|| {
+        scope(|s| {
+            for _ in 1..pool.workers() {
+                s.spawn(|_| {
+                    barrier.wait();
+                });
+            }
+            barrier.wait();
+        });
+    });
+}
+
+#[test]
+fn an_idle_pool_uses_no_processor_and_work_wakes_it() {
+    watched(|| {
+        let builder = Pool::builder().workers(4).name("quiet");
+        let pool = builder.build().unwrap();
+        for _ in 0..2 {
+            meet(&pool);
+            thread::sleep(Duration::from_millis(100));
+            let before = system::used_by_threads("quiet-");
+            thread::sleep(Duration::from_secs(1));
+            let after = system::used_by_threads("quiet-");
+            if let (Some(before), Some(after)) = (before, after) {
+                assert!(before.threads >= 4, "{before:?}");
+                // Not even a tick: a thread that never gets a processor does nothing.
+                let turns = after.turns - before.turns;
+                let cpu_ns = after.cpu_ns - before.cpu_ns;
+                assert!(turns <= 1 && cpu_ns < 300_000, "{turns} turns, {cpu_ns} ns");
+            }
+        }
+        meet(&pool);
+    });
+}
+
+/// The same for a worker that waits for a stolen task.
+#[test]
+fn a_waiting_worker_uses_no_processor() {
+    watched(|| {
+        let builder = Pool::builder().workers(2).name("waits");
+        let pool = builder.build().unwrap();
+        let began = AtomicBool::new(false);
+        let thief = || {
+            began.store(true, SeqCst);
+            thread::sleep(Duration::from_millis(100));
+            let before = system::used_by_threads("waits-");
+            thread::sleep(Duration::from_millis(400));
+            (before, system::used_by_threads("waits-"))
+        };
+        let owner = || wait_until(|| began.load(SeqCst));
+        let ((), (before, after)) = pool.install(|| join(owner, thief));
+        if let (Some(before), Some(after)) = (before, after) {
+            let cpu_ns = after.cpu_ns - before.cpu_ns;
+            // The thief's own turns, before and after its sleep, and some for its look-up.
+            assert!(after.turns - before.turns <= 4, "{before:?} {after:?}");
+            assert!(cpu_ns < 3_000_000, "{before:?} {after:?}");
+        }
+    });
+}
+
+// 3. Never starved.
+
+/// Occupies workers of the pool until told otherwise.
+struct Occupied {
+    go: Vec<mpsc::Sender<()>>,
+}
+
+impl Occupied {
+    fn new(pool: &Pool, workers: usize) -> Occupied {
+        let (began, begins) = mpsc::channel();
+        let go = (0..workers).map(|_| {
+            let (go, wait) = mpsc::channel();
+            let began = began.clone();
+            pool.spawn(move || {
+                began.send(()).unwrap();
+                let _ = wait.recv();
+            });
+            go
+        });
+        let go = go.collect();
+        (0..workers).for_each(|_| begins.recv().unwrap());
+        Occupied { go }
+    }
+
+    /// They become idle.
+    fn release(&self) {
+        for go in &self.go {
+            go.send(()).unwrap();
+        }
+    }
+}
+
+/// Three nested joins, each with a pending sibling, then a leaf in which the owner makes no call.
+/// Returns how long after the others became idle each sibling started.
+fn long_leaf(pool: &Pool, leaf: impl Fn() + Send + Sync) -> Vec<Duration> {
+    let busy = Occupied::new(pool, 3);
+    let starts = Mutex::new(Vec::new());
+    let over = AtomicBool::new(false);
+    let sibling = || {
+        starts.lock().unwrap().push(Instant::now());
+        // So long that each sibling needs a worker of its own.
+        wait_until(|| over.load(SeqCst));
+    };
+    let released = pool.install(|| {
+        let leaf = || {
+            let released = Instant::now();
+            busy.release();
+            leaf();
+            over.store(true, SeqCst);
+            released
+        };
+        join(|| join(|| join(leaf, sibling).0, sibling).0, sibling).0
+    });
+    let starts = starts.into_inner().unwrap();
+    starts.into_iter().map(|at| at - released).collect()
+}
+
+#[test]
+fn a_long_leaf_hides_no_work_from_idle_workers() {
+    let in_time = Duration::from_millis(if cfg!(roving_tsan) { 100 } else { 1 });
+    let sleeps = || thread::sleep(Duration::from_millis(100));
+    let computes = || spin(Duration::from_millis(100));
+    watched(|| {
+        for amount in AMOUNTS {
+            let pool = pool_that_steals(4, amount);
+            for leaf in [&sleeps as &(dyn Fn() + Sync), &computes] {
+                succeeds_once(20, || {
+                    let starts = long_leaf(&pool, leaf);
+                    match starts.iter().all(|&start| start <= in_time) {
+                        true => Ok(()),
+                        false => Err(format!("{amount}: siblings started after {starts:?}")),
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// The same for tasks of a scope, where each level is a scope of its own.
+#[test]
+fn a_long_leaf_in_scopes_hides_no_work_from_idle_workers() {
+    let in_time = Duration::from_millis(if cfg!(roving_tsan) { 100 } else { 1 });
+    watched(|| {
+        let pool = pool(4);
+        succeeds_once(20, || {
+            let busy = Occupied::new(&pool, 3);
+            let (starts, over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+            let sibling = |_: &roving::Scope<'_>| {
+                starts.lock().unwrap().push(Instant::now());
+                wait_until(|| over.load(SeqCst));
+            };
+            let released = pool.install(|| {
+                scope(|s| {
+                    s.spawn(sibling);
+                    scope(|s| {
+                        s.spawn(sibling);
+                        s.spawn(sibling);
+                        let released = Instant::now();
+                        busy.release();
+                        thread::sleep(Duration::from_millis(100));
+                        over.store(true, SeqCst);
+                        released
+                    })
+                })
+            });
+            let starts = starts.into_inner().unwrap();
+            let late = |&at: &Instant| at - released > in_time;
+            match starts.iter().any(late) {
+                false => Ok(()),
+                true => Err(format!("{starts:?} after {released:?}")),
+            }
+        });
+    });
+}
+
+/// More tasks than the stack holds: what is on it must be shown all the same, so that the second
+/// worker has its share up to the end.
+#[test]
+fn a_full_stack_keeps_all_workers_busy() {
+    const TASKS: usize = 16_384;
+    watched(|| {
+        for amount in AMOUNTS {
+            let pool = pool_that_steals(2, amount);
+            succeeds_once(10, || {
+                let order: Vec<AtomicUsize> = (0..TASKS).map(|_| AtomicUsize::new(9)).collect();
+                let turn = AtomicUsize::new(0);
+                pool.install(|| {
+                    scope(|s| {
+                        for _ in 0..TASKS {
+                            s.spawn(|_| {
+                                let turn = turn.fetch_add(1, SeqCst);
+                                order[turn].store(current_worker().unwrap(), SeqCst);
+                                spin(Duration::from_micros(10));
+                            });
+                        }
+                    });
+                });
+                let last = &order[TASKS / 4 * 3..];
+                let shares = [0, 1].map(|worker| {
+                    let by_worker = |by: &&AtomicUsize| by.load(SeqCst) == worker;
+                    last.iter().filter(by_worker).count()
+                });
+                match shares.iter().all(|&share| share >= last.len() / 5) {
+                    true => Ok(()),
+                    false => Err(format!("{amount}: shares of the last tasks {shares:?}")),
+                }
+            });
+        }
+    });
+}
+
+/// A worker that parks, for another pool here, shows all that it has pending.
+#[test]
+fn a_parked_worker_hides_no_work_from_idle_workers() {
+    watched(|| {
+        for amount in AMOUNTS {
+            let (one, other) = (pool_that_steals(2, amount), pool(1));
+            let ran = AtomicUsize::new(0);
+            let sibling = || {
+                ran.fetch_add(1, SeqCst);
+            };
+            // The other worker has to run all seven while this one is away.
+            let away = || other.install(|| wait_until(|| ran.load(SeqCst) == 7));
+            let nested = || join(|| join(away, sibling), sibling);
+            let nested = || join(|| join(nested, sibling), sibling);
+            let nested = || join(|| join(nested, sibling), sibling);
+            one.install(|| join(nested, sibling));
+        }
+    });
+}
+
+// 4. Nothing unrelated runs on top of a waiting frame.
+
+/// The levels of a computation that holds a lock at each, across a join or a scope by turns.
+struct Locks {
+    levels: Vec<Mutex<u64>>,
+    leaves: AtomicUsize,
+}
+
+impl Locks {
+    /// Below this level all is done under the locks of all levels above.
+    fn nest(&self, level: usize) {
+        let Some(lock) = self.levels.get(level) else {
+            return;
+        };
+        let mut held = lock.lock().unwrap();
+        *held += 1;
+        if level % 2 == 0 {
+            join(|| self.nest(level + 1), || self.leaf(level));
+        } else {
+            scope(|s| {
+                s.spawn(|_| self.leaf(level));
+                self.nest(level + 1);
+            });
+        }
+        *held += 1;
+    }
+
+    /// Long enough now and then to be stolen and waited for.
+    fn leaf(&self, level: usize) {
+        self.leaves.fetch_add(1, SeqCst);
+        if level % 64 < 2 {
+            thread::yield_now();
+        }
+    }
+
+    /// Work that has nothing to do with the nest but the locks.
+    fn other(&self, level: usize) {
+        let mut held = self.levels[level].lock().unwrap();
+        join(|| black_box(1), || black_box(2));
+        scope(|s| {
+            s.spawn(|_| {
+                black_box(3);
+            })
+        });
+        *held += 1;
+    }
+}
+
+#[test]
+fn locks_held_across_join_and_scope_ten_thousand_deep() {
+    let depth = if cfg!(roving_tsan) { 1_000 } else { 10_000 };
+    let others = depth / 5;
+    watched(|| {
+        for (workers, amount) in [1, 2, 8].into_iter().flat_map(|w| AMOUNTS.map(|a| (w, a))) {
+            let builder = Pool::builder().workers(workers).steal(amount);
+            let pool = builder.stack_size(256 << 20).build().unwrap();
+            let locks = Locks {
+                levels: (0..depth).map(|_| Mutex::new(0)).collect(),
+                leaves: AtomicUsize::new(0),
+            };
+            let locks = &locks;
+            pool.install(|| {
+                scope(|s| {
+                    let mut random = Random(workers as u64);
+                    for number in 0..others {
+                        let level = random.below(depth as u64) as usize;
+                        s.spawn(move |_| locks.other(level));
+                        if number % (others / 4) == 0 {
+                            s.spawn(|_| locks.nest(0));
+                        }
+                    }
+                });
+            });
+            let total: u64 = locks.levels.iter().map(|l| *l.lock().unwrap()).sum();
+            assert_eq!(total as usize, 4 * 2 * depth + others);
+            assert_eq!(locks.leaves.load(SeqCst), 4 * depth);
+            if workers > 1 {
+                let counters = pool.profile().total().counters;
+                assert!(counters.steals_won > 0, "nothing was stolen: {counters:?}");
+            }
+        }
+    });
+}
+
+/// A lock around the fork and join of each task, needed by all tasks that are unrelated.
+#[test]
+fn one_lock_for_all() {
+    fn tree(depth: u32, lock: &Mutex<u64>, steps: &AtomicU64) {
+        if depth == 0 {
+            let mut count = lock.lock().unwrap();
+            let (a, b) = join(|| step(4, steps), || step(4, steps));
+            *count += a + b;
+            return;
+        }
+        join(
+            || tree(depth - 1, lock, steps),
+            || tree(depth - 1, lock, steps),
+        );
+    }
+    fn step(depth: u32, steps: &AtomicU64) -> u64 {
+        if depth == 0 {
+            steps.fetch_add(1, SeqCst);
+            thread::yield_now();
+            return 1;
+        }
+        let (a, b) = join(|| step(depth - 1, steps), || step(depth - 1, steps));
+        a + b
+    }
+    watched(|| {
+        for workers in [1, 2, 8] {
+            for amount in AMOUNTS {
+                let pool = pool_that_steals(workers, amount);
+                let (lock, steps) = (Mutex::new(0), AtomicU64::new(0));
+                pool.install(|| tree(6, &lock, &steps));
+                assert_eq!(lock.into_inner().unwrap(), 64 * 32);
+                assert_eq!(steps.into_inner(), 64 * 32);
+            }
+        }
+    });
+}
+
+thread_local! {
+    /// The tasks on the native stack of this thread, innermost last, each by its path.
+    static ON_STACK: RefCell<Vec<Path>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Where a task stands in the tree of a program: 1 is the root, and each digit to the right a
+/// child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Path(u64);
+
+impl Path {
+    fn child(self, number: u64) -> Path {
+        Path(self.0 << 2 | number)
+    }
+
+    fn is_under(self, other: Path) -> bool {
+        let mut path = self.0;
+        while path > other.0 {
+            path >>= 2;
+        }
+        path == other.0
+    }
+
+    /// Runs the task: what it runs on top of must be its ancestors, all of them different.
+    fn enter<R>(self, deepest: &AtomicUsize, body: impl FnOnce() -> R) -> R {
+        ON_STACK.with_borrow_mut(|stack| {
+            if let Some(&below) = stack.last() {
+                assert!(
+                    self != below && self.is_under(below),
+                    "{self:?} runs on top of {below:?}, which it has nothing to do with"
+                );
+            }
+            stack.push(self);
+            deepest.fetch_max(stack.len(), SeqCst);
+        });
+        let result = body();
+        ON_STACK.with_borrow_mut(|stack| assert_eq!(stack.pop(), Some(self)));
+        result
+    }
+}
+
+/// An irregular program of joins and scopes, whose leaves take long enough to be waited for.
+fn program(path: Path, depth: u32, seed: u64, deepest: &AtomicUsize) {
+    path.enter(deepest, || {
+        let mut random = Random(seed ^ path.0);
+        if depth == 0 || random.below(6) == 0 {
+            if random.below(3) == 0 {
+                thread::sleep(Duration::from_micros(random.below(150)));
+            }
+            return;
+        }
+        let child = |number| program(path.child(number), depth - 1, seed, deepest);
+        if random.below(3) > 0 {
+            join(|| child(0), || child(1));
+            join(|| child(2), || child(3));
+        } else {
+            scope(|s| {
+                let child = &child;
+                s.spawn(move |s| {
+                    child(0);
+                    s.spawn(move |_| child(1));
+                });
+                s.spawn(move |_| child(2));
+                child(3);
+            });
+        }
+    });
+}
+
+/// Contract 4 and 6: what runs on top of a waiting frame descends from it. So the native stack of
+/// a worker holds at most one task a level of the program, however long it waits.
+#[test]
+fn only_descendants_run_on_top_of_a_waiting_frame() {
+    const DEPTH: u32 = 6;
+    watched(|| {
+        let mut leapfrogs = 0;
+        for workers in [2, 3, 8] {
+            for amount in AMOUNTS {
+                let pool = pool_that_steals(workers, amount);
+                for seed in 0..tries(6) as u64 {
+                    let deepest = AtomicUsize::new(0);
+                    let run = |root| program(root, DEPTH, seed, &deepest);
+                    // Two programs at once, which have nothing to do with each other.
+                    thread::scope(|threads| {
+                        for root in [Path(1), Path(2)] {
+                            let (run, pool) = (&run, &pool);
+                            threads.spawn(move || pool.install(|| run(root)));
+                        }
+                    });
+                    assert!(deepest.into_inner() <= DEPTH as usize + 1);
+                }
+                leapfrogs += pool.profile().total().counters.leapfrogs;
+            }
+        }
+        assert!(leapfrogs > 0, "nobody has waited for a thief with subtasks");
+    });
+}
+
+// 5. Nothing is lost.
+
+#[test]
+fn what_does_not_fit_the_stack_runs_in_place() {
+    watched(|| {
+        let builder = Pool::builder().workers(1).profile(true);
+        let pool = builder.build().unwrap();
+        let ran = AtomicUsize::new(0);
+        pool.install(|| {
+            scope(|s| {
+                let mut spawned = 0;
+                // The first task that has run before the next is spawned did not fit.
+                while ran.load(SeqCst) == 0 {
+                    s.spawn(|_| {
+                        ran.fetch_add(1, SeqCst);
+                    });
+                    spawned += 1;
+                    assert!(spawned <= 8193, "the stack has 8192 slots");
+                }
+                assert_eq!(spawned, 8193);
+            });
+        });
+        assert_eq!(ran.into_inner(), 8193);
+        assert_eq!(pool.profile().total().counters.max_depth, 8192);
+    });
+}
+
+#[test]
+fn joins_beyond_the_end_of_the_stack_give_their_results() {
+    fn chain(depth: u64) -> u64 {
+        if depth == 0 {
+            return 0;
+        }
+        let (below, here) = join(|| chain(depth - 1), || depth);
+        below + here
+    }
+    watched(|| {
+        for workers in [1, 2, 8] {
+            let builder = Pool::builder().workers(workers).stack_size(256 << 20);
+            let pool = builder.build().unwrap();
+            let depth = 20_000;
+            assert_eq!(pool.install(|| chain(depth)), depth * (depth + 1) / 2);
+        }
+    });
+}
+
+/// Dropping a pool runs what it was given, also what that brings in turn, and joins its threads.
+#[test]
+fn dropping_a_pool_runs_what_it_holds_and_joins_its_threads() {
+    watched(|| {
+        for workers in [1, 2, 8] {
+            let (ran, ended) = (leaked(), leaked());
+            let builder = Pool::builder().workers(workers).name("dropped");
+            let on_exit = |_| {
+                // Longer than it takes to forget to join.
+                thread::sleep(Duration::from_millis(20));
+                ended.fetch_add(1, SeqCst);
+            };
+            let pool = builder.on_exit(on_exit).build().unwrap();
+            for _ in 0..200 {
+                pool.spawn(|| {
+                    ran.fetch_add(1, SeqCst);
+                    roving::spawn(|| {
+                        scope(|s| {
+                            s.spawn(|_| {
+                                ran.fetch_add(1, SeqCst);
+                            });
+                        });
+                    });
+                });
+            }
+            drop(pool);
+            assert_eq!(ran.load(SeqCst), 400);
+            assert!(ended.load(SeqCst) >= workers, "threads are left");
+            let left = system::used_by_threads("dropped-").map_or(0, |used| used.threads);
+            assert_eq!(left, 0, "threads are left");
+        }
+    });
+}
+
+fn leaked() -> &'static AtomicUsize {
+    Box::leak(Box::default())
+}
+
+/// The same for a pool that has needed a spare thread.
+#[test]
+fn dropping_a_pool_joins_its_spare_threads() {
+    watched(|| {
+        let (started, ended) = (leaked(), leaked());
+        let builder = Pool::builder().workers(2).on_start(|_| {
+            started.fetch_add(1, SeqCst);
+        });
+        let builder = builder.on_exit(|_| {
+            thread::sleep(Duration::from_millis(20));
+            ended.fetch_add(1, SeqCst);
+        });
+        let (this, other) = (builder.build().unwrap(), pool(2));
+        // Both workers wait for the other pool, and that one for a third job of this pool.
+        let gate = Barrier::new(3);
+        let meet = || {
+            gate.wait();
+        };
+        thread::scope(|threads| {
+            threads.spawn(|| this.install(|| other.install(meet)));
+            threads.spawn(|| this.install(|| other.install(meet)));
+            threads.spawn(|| this.install(meet));
+        });
+        drop(this);
+        let (started, ended) = (started.load(SeqCst), ended.load(SeqCst));
+        assert_eq!(started, ended, "threads are left");
+        // Where the jobs came one after the other, a worker was free for the third.
+        assert!(started >= 2);
+    });
+}
