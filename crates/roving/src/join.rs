@@ -7,9 +7,8 @@ use std::panic::{self, AssertUnwindSafe};
 
 use crate::pool;
 use crate::stack::line::current_line;
-use crate::stack::owner::Popped;
 use crate::stack::slot::{Run, Slot, fits};
-use crate::worker::Worker;
+use crate::worker::{Taken, Worker};
 
 /// Runs `a` and `b`, perhaps at the same time, and returns both results.
 ///
@@ -200,13 +199,13 @@ where
     RB: Send,
 {
     match pop_slowly(slot) {
-        Popped::Here => {
+        Taken::Here => {
             // SAFETY: popped, with the closure still inside.
             let b = unsafe { (*slot).take::<B>() };
             (ra, b())
         }
         // SAFETY: the thief left the outcome in the payload; nothing has been pushed since.
-        Popped::Stolen => match unsafe { (*slot).take::<Outcome<RB>>() } {
+        Taken::Ended => match unsafe { (*slot).take::<Outcome<RB>>() } {
             Ok(rb) => (ra, rb),
             Err(payload) => panic::resume_unwind(payload),
         },
@@ -238,13 +237,13 @@ where
     RB: Send,
 {
     let outcome: Outcome<RB> = match pop_slowly(slot) {
-        Popped::Here => {
+        Taken::Here => {
             // SAFETY: popped, with the closure still inside.
             let b = unsafe { (*slot).take::<B>() };
             panic::catch_unwind(AssertUnwindSafe(b))
         }
         // SAFETY: the thief left the outcome in the payload.
-        Popped::Stolen => unsafe { (*slot).take() },
+        Taken::Ended => unsafe { (*slot).take() },
     };
     drop_quietly(outcome);
 }
@@ -276,9 +275,9 @@ where
 /// waits if it was stolen. Afterwards the payload is the caller's.
 #[cold]
 #[inline(never)]
-fn pop_slowly(slot: *const Slot) -> Popped {
+fn pop_slowly(slot: *const Slot) -> Taken {
     Worker::with_current(|worker| {
         let worker = worker.expect("the thread was a worker when it pushed");
-        worker.pop_joined(slot)
+        worker.take_joined(slot)
     })
 }

@@ -12,7 +12,7 @@ use crate::stack::slot::Slot;
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
-use crate::worker::{Stolen, Worker};
+use crate::worker::{Offer, Taken, Worker};
 
 /// Most links from the awaited task to the one that is run.
 const CHAIN_MAX: usize = 6;
@@ -48,21 +48,39 @@ impl<'s> Chain<'s> {
 }
 
 impl Worker {
-    /// Returns when the stolen task in `slot`, at the top of this worker's stack, has ended.
-    pub(crate) fn wait_for_thief(&self, slot: &'static Slot) {
+    /// Returns when the task at the top of this worker's stack, which a thief has claimed, has
+    /// ended or can be had back; either way its slot is free then.
+    pub(crate) fn wait_for_thief(&self, index: usize) -> Taken {
+        let slot = self.owner().stack().slot(index);
         let doing = self.clock().enter(Activity::Steal);
         let mut round = 0;
-        while !slot.state().is_done() {
-            if self.leapfrog(slot) || self.serve_mailbox() {
-                round = 0;
-            } else if round < self.registry().settings.patience {
-                self.pause(round);
-                round += 1;
-            } else if slot.announce_waiter() {
-                self.park_until(|| slot.state().is_done());
+        let taken = loop {
+            let state = slot.state();
+            match state.phase() {
+                Phase::Done => {
+                    self.owner().retire(index);
+                    break Taken::Ended;
+                }
+                Phase::Offered if slot.take_back() => {
+                    bump(&self.tally().take_backs, 1);
+                    self.owner().release(index);
+                    break Taken::Here;
+                }
+                Phase::Started { .. } if self.leapfrog(slot) || self.serve_mailbox() => round = 0,
+                Phase::Started { .. } if round >= self.registry().settings.patience => {
+                    if slot.announce_waiter(state) {
+                        self.park_until(|| slot.state().is_done());
+                    }
+                }
+                // `Ready`: the thief is about to say what it does. It may have lost its core.
+                _ => {
+                    self.pause(round);
+                    round += 1;
+                }
             }
-        }
+        };
         self.clock().enter(doing);
+        taken
     }
 
     /// Parks until `done`, with the core given away, and everything shown that others could do
@@ -114,17 +132,9 @@ impl Worker {
             return false;
         }
         let victim = &self.registry().seats[holder].stack;
-        let mut ready = State(0);
-        let got = match victim.claim(base, |_| 1, |_, state| ready = state) {
-            Claim::Won { index, .. } => {
-                self.run_if_related(
-                    chain,
-                    Stolen {
-                        victim: holder,
-                        index,
-                        ready,
-                    },
-                );
+        let got = match victim.claim(base, |_| 1) {
+            Claim::Won { index, short, .. } => {
+                self.run_if_related(chain, holder, index, short);
                 true
             }
             Claim::Busy => false,
@@ -145,16 +155,22 @@ impl Worker {
 
     /// The claim is won; whether it was a claim on a descendant shows only now. If it was not,
     /// the task goes to a worker that waits for nothing.
-    fn run_if_related(&self, chain: &Chain<'_>, task: Stolen) {
+    fn run_if_related(&self, chain: &Chain<'_>, victim: usize, index: usize, short: bool) {
         if chain.holds() {
             bump(&self.tally().leapfrogs, 1);
             self.clock().enter(Activity::Busy);
-            let _ = self.run_claimed(task);
+            self.run_claimed(victim, index, short);
             self.clock().enter(Activity::Steal);
         } else {
+            let offered = self.registry().seats[victim].stack.slot(index).offer();
             let job = move || {
+                let offer = Offer {
+                    victim,
+                    index,
+                    offered,
+                };
                 Worker::with_current(|worker| {
-                    let _ = worker.expect("jobs are run by workers").run_claimed(task);
+                    worker.expect("jobs are run by workers").run_offered(offer);
                 });
             };
             self.registry().inject(Box::new(job));

@@ -30,12 +30,22 @@ thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
 }
 
-/// A claimed task: where it stands, and the word its slot had.
+/// A claimed task that is offered: where it stands, and the word that its slot had.
 #[derive(Clone, Copy)]
-pub(crate) struct Stolen {
+pub(crate) struct Offer {
     pub(crate) victim: usize,
     pub(crate) index: usize,
-    pub(crate) ready: State,
+    pub(crate) offered: State,
+}
+
+/// What became of a task that its owner wants back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Taken {
+    /// It is the owner's to run.
+    Here,
+    /// A thief has run it: what it came to is in the payload.
+    Ended,
 }
 
 impl Worker {
@@ -167,22 +177,35 @@ impl Worker {
         }
     }
 
-    /// Runs a claimed task, unless its owner took it back. Its subtasks have ended too when this
-    /// returns.
-    pub(crate) fn run_claimed(&self, task: Stolen) -> bool {
-        let owner = &self.registry.seats[task.victim];
-        let slot = owner.stack.slot(task.index);
-        if !slot.start(task.ready, self.index, self.owner.top()) {
-            return false;
+    /// Begins and runs a task that this worker has claimed. Its subtasks have ended too when this
+    /// returns. `short`: the claim says that the owner is to be reminded.
+    pub(crate) fn run_claimed(&self, victim: usize, index: usize, short: bool) {
+        let owner = &self.registry.seats[victim];
+        let slot = owner.stack.slot(index);
+        slot.begin(self.index, self.owner.top());
+        if short {
+            owner.stack.raise_alarm();
         }
-        // SAFETY: this thread has started the task.
+        self.run_begun(owner, slot);
+    }
+
+    /// Runs an offered task, unless somebody else was faster.
+    pub(crate) fn run_offered(&self, offer: Offer) {
+        let owner = &self.registry.seats[offer.victim];
+        let slot = owner.stack.slot(offer.index);
+        if slot.begin_offered(offer.offered, self.index, self.owner.top()) {
+            self.run_begun(owner, slot);
+        }
+    }
+
+    fn run_begun(&self, owner: &Seat, slot: &Slot) {
+        // SAFETY: this thread has begun the task.
         self.framed(|| unsafe { slot.run() });
         if slot.finish() {
             let doing = self.clock().enter(Activity::Switch);
             owner.unpark();
             self.clock().enter(doing);
         }
-        true
     }
 
     /// Calls `f`, which does not unwind, and then joins what it left unjoined on this worker's
@@ -195,11 +218,11 @@ impl Worker {
         result
     }
 
-    /// Puts a claimed task on this worker's own stack, for other thieves to take, or to be run
-    /// when the stack is drained. The task itself stays where it is; who gets here first runs it.
-    pub(crate) fn offer_on(&self, task: Stolen) {
-        // With no room it is left to its owner, which takes back what nobody has started.
-        let (Ok(wake) | Err((_, wake))) = self.owner.push_unjoined(run_offered, task);
+    /// Puts an offer on this worker's own stack, for other thieves to take, or to be run when the
+    /// stack is drained. The task itself stays where it is; who gets there first runs it.
+    pub(crate) fn offer_on(&self, offer: Offer) {
+        // With no room it is left to its owner, which takes back what nobody has begun.
+        let (Ok(wake) | Err((_, wake))) = self.owner.push_unjoined(run_offer, offer);
         self.wake_if(wake);
     }
 
@@ -207,32 +230,31 @@ impl Worker {
     /// unjoined by code that has returned.
     pub(crate) fn drain(&self, base: usize) {
         while self.owner.top() > base {
-            let (slot, popped, wake) = self.owner.pop_unjoined();
-            self.wake_if(wake);
-            match popped {
-                // SAFETY: popped, and run once.
-                Popped::Here => unsafe { slot.run() },
-                Popped::Stolen => {
-                    self.wait_for_thief(slot);
-                    self.owner.retire_unjoined(slot);
-                }
+            self.owner.answer_alarm();
+            let index = self.owner.top() - 1;
+            if self.take(index) == Taken::Here {
+                // SAFETY: taken off the stack, and run once.
+                unsafe { self.owner.stack().slot(index).run() };
             }
         }
     }
 
-    /// Takes the task in `slot`, the newest that was not left unjoined, off the stack. If it was
-    /// stolen, it has ended when this returns.
-    pub(crate) fn pop_joined(&self, slot: *const Slot) -> Popped {
+    /// Takes the task in `slot`, the newest that was not left unjoined, off the stack.
+    pub(crate) fn take_joined(&self, slot: *const Slot) -> Taken {
         self.owner.answer_alarm();
         let index = self.owner.stack().index(slot);
         self.drain(index + 1);
+        self.take(index)
+    }
+
+    /// Takes the task at the top, which is `index`, off the stack; waits for it if a thief has it.
+    fn take(&self, index: usize) -> Taken {
         let (popped, wake) = self.owner.pop(index);
         self.wake_if(wake);
-        if popped == Popped::Stolen {
-            self.wait_for_thief(self.owner.stack().slot(index));
-            self.owner.retire(index);
+        match popped {
+            Popped::Here => Taken::Here,
+            Popped::Away => self.wait_for_thief(index),
         }
-        popped
     }
 
     /// Runs all jobs of the injector and the mailbox.
@@ -380,14 +402,11 @@ impl Drop for Back<'_> {
 /// What [`Worker::offer_on`] puts into a slot.
 ///
 /// # Safety
-/// As [`crate::stack::slot::Run`]; the payload is a [`Stolen`].
-unsafe fn run_offered(slot: &Slot) {
+/// As [`crate::stack::slot::Run`]; the payload is an [`Offer`].
+unsafe fn run_offer(slot: &Slot) {
     // SAFETY: the payload that `offer_on` wrote.
-    let task = unsafe { slot.take::<Stolen>() };
-    Worker::with_current(|worker| {
-        let worker = worker.expect("slots are run by workers");
-        let _ = worker.run_claimed(task);
-    });
+    let offer = unsafe { slot.take::<Offer>() };
+    Worker::with_current(|worker| worker.expect("slots are run by workers").run_offered(offer));
 }
 
 /// A thread of a pool, from start to end.

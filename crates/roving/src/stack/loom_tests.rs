@@ -8,7 +8,7 @@ use loom::thread;
 
 use super::owner::{Owner, Popped};
 use super::slot::Slot;
-use super::state::{Phase, State};
+use super::state::Phase;
 use super::thief::Claim;
 use super::{Showing, TaskStack};
 use crate::latch::Latch;
@@ -43,45 +43,57 @@ fn push(owner: &Owner<'_>, payload: u64) -> bool {
     owner.push(not_run, payload).expect("room").1
 }
 
-/// Claims up to `amount` tasks and returns where and in which states.
-fn claim(stack: &TaskStack, amount: usize) -> Option<(usize, Vec<State>)> {
-    let mut states = Vec::new();
-    match stack.claim(0, |_| amount, |_, state| states.push(state)) {
-        Claim::Won { index, .. } => Some((index, states)),
+/// Claims up to `amount` tasks and returns where, and how many.
+fn claim(stack: &TaskStack, amount: usize) -> Option<(usize, usize)> {
+    match stack.claim(0, |_| amount) {
+        Claim::Won {
+            index,
+            count,
+            short,
+            ..
+        } => {
+            if short {
+                stack.raise_alarm();
+            }
+            Some((index, count))
+        }
         Claim::Empty | Claim::Busy => None,
     }
 }
 
-/// Runs a claimed task the way a thief does: what it got is the result.
-fn run_claimed(stack: &TaskStack, index: usize, ready: State) -> Option<u64> {
-    let slot = stack.slot(index);
-    slot.start(ready, THIEF, 0).then(|| {
-        // SAFETY: started, so the payload is this thread's until `finish`.
-        let payload = unsafe { slot.take::<u64>() };
-        // SAFETY: as above.
-        unsafe { slot.put(payload + 100) };
-        let _ = slot.finish();
-        payload
-    })
+/// Runs a task the way its thief does, once begun: what it got is the result.
+fn run_begun(slot: &Slot) -> u64 {
+    // SAFETY: begun, so the payload is this thread's until `finish`.
+    let payload = unsafe { slot.take::<u64>() };
+    // SAFETY: as above.
+    unsafe { slot.put(payload + 100) };
+    let _ = slot.finish();
+    payload
+}
+
+/// A thief, from claim to end: which task it ran.
+fn steal(stack: &TaskStack) -> Option<u64> {
+    let (index, _) = claim(stack, 1)?;
+    stack.slot(index).begin(THIEF, 0);
+    Some(run_begun(stack.slot(index)))
 }
 
 /// Pops the newest task, which a join would have pushed: its payload here, or its result there.
 fn pop(owner: &Owner<'_>) -> u64 {
     let index = owner.top() - 1;
     owner.answer_alarm();
-    let (popped, _) = owner.pop(index);
     let slot = owner.stack().slot(index);
-    if popped == Popped::Stolen {
-        while !slot.state().is_done() {
-            thread::yield_now();
+    if owner.pop(index).0 == Popped::Away {
+        loop {
+            match slot.state().phase() {
+                Phase::Done => break owner.retire(index),
+                Phase::Offered if slot.take_back() => break owner.release(index),
+                _ => thread::yield_now(),
+            }
         }
     }
-    // SAFETY: popped, or done.
-    let value = unsafe { slot.take::<u64>() };
-    if popped == Popped::Stolen {
-        owner.retire(index);
-    }
-    value
+    // SAFETY: popped, taken back, or done.
+    unsafe { slot.take::<u64>() }
 }
 
 #[test]
@@ -90,10 +102,7 @@ fn loom_claim_sees_payload() {
         let shared = stack(2, 1);
         let thief = {
             let stack = Arc::clone(&shared);
-            thread::spawn(move || {
-                let (index, states) = claim(&stack, 1)?;
-                run_claimed(&stack, index, states[0])
-            })
+            thread::spawn(move || steal(&stack))
         };
         let owner = owner(&shared);
         push(&owner, 7);
@@ -110,10 +119,7 @@ fn loom_result_reaches_owner() {
         push(&owner, 7);
         let thief = {
             let stack = Arc::clone(&shared);
-            thread::spawn(move || {
-                let (index, states) = claim(&stack, 1)?;
-                run_claimed(&stack, index, states[0])
-            })
+            thread::spawn(move || steal(&stack))
         };
         let value = pop(&owner);
         match thief.join().unwrap() {
@@ -124,8 +130,8 @@ fn loom_result_reaches_owner() {
     });
 }
 
-/// One claims both tasks, the owner takes back what is not started, pushes into the same slot,
-/// and the late thief must not touch it.
+/// One claims both tasks and offers the newer one; the owner takes that back and pushes into the
+/// same slot; and who comes too late with the offer must not touch it.
 #[test]
 fn loom_late_thief_does_no_harm() {
     loom::model(|| {
@@ -136,12 +142,16 @@ fn loom_late_thief_does_no_harm() {
         let thief = {
             let stack = Arc::clone(&shared);
             thread::spawn(move || {
-                let (index, states) = claim(&stack, 2)?;
-                if (index, states.len()) != (0, 2) {
-                    return None;
+                let (index, count) = claim(&stack, 2)?;
+                if count == 1 {
+                    stack.slot(index).begin(THIEF, 0);
+                    return Some(run_begun(stack.slot(index)));
                 }
-                // The newer one only: the owner is about to take it back and use the slot again.
-                run_claimed(&stack, 1, states[1])
+                let offers = [stack.slot(0).offer(), stack.slot(1).offer()];
+                let newer = stack.slot(1);
+                newer
+                    .begin_offered(offers[1], THIEF, 0)
+                    .then(|| run_begun(newer))
             })
         };
         let second = pop(&owner);
@@ -175,10 +185,7 @@ fn loom_each_task_runs_once() {
         let thieves: Vec<_> = (0..2)
             .map(|_| {
                 let stack = Arc::clone(&shared);
-                thread::spawn(move || {
-                    let (index, states) = claim(&stack, 1)?;
-                    run_claimed(&stack, index, states[0])
-                })
+                thread::spawn(move || steal(&stack))
             })
             .collect();
         let values = [pop(&owner), pop(&owner)];
@@ -260,8 +267,8 @@ fn loom_waiter_is_woken() {
         let shared = stack(2, 1);
         let owner = owner(&shared);
         push(&owner, 7);
-        let (_, states) = claim(&shared, 1).expect("nobody else is there");
-        assert!(shared.slot(0).start(states[0], THIEF, 0));
+        assert_eq!(claim(&shared, 1), Some((0, 1)));
+        shared.slot(0).begin(THIEF, 0);
         let waiter = thread::current();
         let thief = {
             let stack = Arc::clone(&shared);
@@ -272,12 +279,13 @@ fn loom_waiter_is_woken() {
             })
         };
         let slot = shared.slot(0);
-        if slot.announce_waiter() {
+        let state = slot.state();
+        if !state.is_done() && slot.announce_waiter(state) {
             while !slot.state().is_done() {
                 thread::park();
             }
         }
-        assert_eq!(owner.pop(0).0, Popped::Stolen);
+        assert_eq!(owner.pop(0).0, Popped::Away);
         owner.retire(0);
         thief.join().unwrap();
     });
@@ -285,9 +293,8 @@ fn loom_waiter_is_woken() {
 
 /// Who sees that a thief holds its task sees that thief's own stack as it was at that moment, and
 /// takes no older run there for one that is going on.
-#[test]
-fn loom_leapfrogger_sees_no_older_run() {
-    loom::model(|| {
+fn leapfrogger_sees_no_older_run(begin: fn(&Slot, usize)) {
+    loom::model(move || {
         let (mine, its) = (stack(2, 1), stack(2, 1));
         let me = owner(&mine);
         push(&me, 7);
@@ -297,11 +304,10 @@ fn loom_leapfrogger_sees_no_older_run() {
                 let it = owner(&its);
                 // An older run in the thief's stack, begun and ended.
                 push(&it, 1);
-                let (index, states) = claim(&its, 1).expect("nobody else is there");
-                assert_eq!(run_claimed(&its, index, states[0]), Some(1));
+                assert_eq!(steal(&its), Some(1));
                 assert_eq!(pop(&it), 101);
-                let (index, states) = claim(&mine, 1).expect("nobody else is there");
-                assert!(mine.slot(index).start(states[0], THIEF, it.top()));
+                assert_eq!(claim(&mine, 1), Some((0, 1)));
+                begin(mine.slot(0), it.top());
             })
         };
         // Looks again after a yield: loom tries no order in which a thread's read and write of one
@@ -319,6 +325,19 @@ fn loom_leapfrogger_sees_no_older_run() {
     });
 }
 
+#[test]
+fn loom_leapfrogger_sees_no_older_run() {
+    leapfrogger_sees_no_older_run(|slot, base| slot.begin(THIEF, base));
+}
+
+#[test]
+fn loom_leapfrogger_sees_no_older_run_of_an_offer() {
+    leapfrogger_sees_no_older_run(|slot, base| {
+        let offered = slot.offer();
+        assert!(slot.begin_offered(offered, THIEF, base));
+    });
+}
+
 /// What stands unjoined above a join's slot keeps its pop off the fast path, whoever looks.
 #[test]
 fn loom_stolen_and_unjoined_together() {
@@ -329,15 +348,9 @@ fn loom_stolen_and_unjoined_together() {
         assert!(owner.push_unjoined(not_run, 2_u64).is_ok());
         let thief = {
             let stack = Arc::clone(&shared);
-            thread::spawn(move || {
-                let (index, states) = claim(&stack, 1)?;
-                run_claimed(&stack, index, states[0])
-            })
+            thread::spawn(move || steal(&stack))
         };
-        let (slot, popped, _) = owner.pop_unjoined();
-        assert_eq!(popped, Popped::Here, "the older one goes first");
-        // SAFETY: popped.
-        assert_eq!(unsafe { slot.take::<u64>() }, 2);
+        assert_eq!(pop(&owner), 2, "the older one is stolen first");
         let first = pop(&owner);
         let stolen = thief.join().unwrap();
         assert_eq!(first, if stolen.is_some() { 101 } else { 1 });

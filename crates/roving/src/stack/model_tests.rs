@@ -4,7 +4,7 @@
 //! who has it. What the stack hands out must be what the list says: each task once, the oldest to
 //! thieves and the newest to the owner, and nothing to the holder of a stale claim.
 
-use std::ptr;
+use std::ops::Range;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ enum Step {
     Claim(Amount),
     /// A leapfrogger takes nothing below this slot.
     ClaimFrom(usize),
-    /// A thief begins what it claimed: the number picks one of all claims ever won.
+    /// A thief begins what is offered: the number picks one of all offers ever made.
     Start(usize),
     /// A thief ends what it runs.
     Finish(usize),
@@ -63,8 +63,8 @@ fn showing() -> impl Strategy<Value = Showing> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Has {
     Owner,
-    /// Some thief has claimed it and not begun it.
-    Claimed,
+    /// A thief has claimed it, and offers it on.
+    Offered,
     Started,
     Done,
 }
@@ -76,12 +76,12 @@ struct Task {
     has: Has,
 }
 
-/// A claim that was won: which task it was for, and what the thief saw then.
+/// An offer that was made: which task it is for, and what its slot's word was then.
 #[derive(Clone, Copy, Debug)]
-struct Won {
+struct Offer {
     index: usize,
     id: u64,
-    ready: State,
+    offered: State,
 }
 
 /// The stack and its model.
@@ -90,7 +90,7 @@ struct Pair<'s> {
     showing: Showing,
     /// What the stack should hold, oldest first.
     tasks: Vec<Task>,
-    claims: Vec<Won>,
+    offers: Vec<Offer>,
     ids: u64,
     /// Each task that came out, by id: how often.
     runs: Vec<u32>,
@@ -206,29 +206,32 @@ impl<'s> Pair<'s> {
         let wanted = self.stack().is_wanted();
         let popped = match task.unjoined {
             true => {
-                let (at, popped, _) = self.owner.pop_unjoined();
-                assert!(ptr::eq(at, slot), "the newest comes off");
-                popped
+                self.owner.answer_alarm();
+                self.owner.pop(index).0
             }
             false => self.pop_as_join_does(index),
         };
         match task.has {
-            Has::Owner | Has::Claimed => {
-                assert_eq!(popped, Popped::Here, "nobody had begun {task:?}");
+            Has::Owner => {
+                assert_eq!(popped, Popped::Here, "nobody had claimed {task:?}");
+                self.came_out(index, task.id);
+            }
+            Has::Offered => {
+                assert_eq!(popped, Popped::Away, "a thief had claimed {task:?}");
+                assert!(slot.take_back(), "nobody had begun {task:?}");
+                self.owner.release(index);
                 self.came_out(index, task.id);
             }
             Has::Started | Has::Done => {
-                assert_eq!(popped, Popped::Stolen, "a thief had begun {task:?}");
+                assert_eq!(popped, Popped::Away, "a thief had begun {task:?}");
+                assert!(!slot.take_back(), "what is begun cannot be had back");
                 if task.has == Has::Started {
                     self.finish_task(index);
                 }
                 // SAFETY: the thief has ended the task and left this result.
                 let result = unsafe { slot.take::<u64>() };
                 assert_eq!(result, !task.id, "the thief's result");
-                match task.unjoined {
-                    true => self.owner.retire_unjoined(slot),
-                    false => self.owner.retire(index),
-                }
+                self.owner.retire(index);
             }
         }
         self.tasks.pop();
@@ -261,34 +264,46 @@ impl<'s> Pair<'s> {
 
     fn claim(&mut self, amount: Amount) {
         let public = self.stack().public();
-        let mut seen = Vec::new();
-        let claim = self.stack().claim(
-            0,
-            |public| amount.of(public),
-            |index, state| seen.push((index, state)),
-        );
-        match claim {
+        match self.stack().claim(0, |public| amount.of(public)) {
             Claim::Empty => assert_eq!(public, 0, "something was public"),
             Claim::Busy => panic!("nobody was in the way"),
-            Claim::Won { index, count, left } => {
+            Claim::Won {
+                index,
+                count,
+                left,
+                short,
+            } => {
                 assert_eq!(count, amount.of(public), "{amount} of {public}");
                 assert_eq!(left, public - count);
                 let oldest = self.tasks.iter().position(|task| task.has == Has::Owner);
                 assert_eq!(Some(index), oldest, "the oldest goes first");
                 if left < self.showing.unasked {
-                    assert!(
-                        self.stack().is_wanted(),
-                        "a thief that leaves little asks for more"
-                    );
+                    let wanted = self.stack().is_wanted();
+                    assert!(wanted, "a thief that leaves little asks for more");
                 }
-                assert_eq!(seen.len(), count, "each claimed task is shown once");
-                for (index, ready) in seen {
-                    let task = &mut self.tasks[index];
-                    assert_eq!(task.has, Has::Owner);
-                    task.has = Has::Claimed;
-                    let id = task.id;
-                    self.claims.push(Won { index, id, ready });
+                if short {
+                    self.stack().raise_alarm();
                 }
+                self.take_claimed(index..index + count);
+            }
+        }
+    }
+
+    /// A thief begins the first task that it claimed, and offers the others.
+    fn take_claimed(&mut self, claimed: Range<usize>) {
+        for index in claimed.clone() {
+            let slot = self.stack().slot(index);
+            let task = &mut self.tasks[index];
+            assert_eq!(task.has, Has::Owner);
+            if index == claimed.start {
+                slot.begin(1, 0);
+                task.has = Has::Started;
+                let id = task.id;
+                self.came_out(index, id);
+            } else {
+                task.has = Has::Offered;
+                let (id, offered) = (task.id, slot.offer());
+                self.offers.push(Offer { index, id, offered });
             }
         }
     }
@@ -296,26 +311,27 @@ impl<'s> Pair<'s> {
     fn claim_from(&mut self, base: usize) {
         let oldest = self.tasks.iter().position(|task| task.has == Has::Owner);
         if oldest.is_none_or(|oldest| oldest < base) {
-            let claim = self.stack().claim(base, |_| 1, |_, _| ());
+            let claim = self.stack().claim(base, |_| 1);
             assert_eq!(claim, Claim::Empty, "nothing below {base} may be taken");
         }
     }
 
     fn start(&mut self, pick: usize) {
-        if self.claims.is_empty() {
+        if self.offers.is_empty() {
             return;
         }
-        // The claim stays in the list: tried again, it is stale.
-        let won = self.claims[pick % self.claims.len()];
-        let task = self.tasks.get(won.index);
-        let holds = task.is_some_and(|task| task.id == won.id && task.has == Has::Claimed);
+        // The offer stays in the list: tried again, it is stale.
+        let offer = self.offers[pick % self.offers.len()];
+        let task = self.tasks.get(offer.index);
+        let stands = task.is_some_and(|task| task.id == offer.id && task.has == Has::Offered);
         let (holder, base) = (1 + pick % THIEVES, pick % 7);
-        let slot = self.stack().slot(won.index);
-        assert_eq!(slot.start(won.ready, holder, base), holds, "{won:?}");
-        if holds {
+        let slot = self.stack().slot(offer.index);
+        let begun = slot.begin_offered(offer.offered, holder, base);
+        assert_eq!(begun, stands, "{offer:?}");
+        if begun {
             assert_eq!(slot.state().phase(), Phase::Started { holder, base });
-            self.tasks[won.index].has = Has::Started;
-            self.came_out(won.index, won.id);
+            self.tasks[offer.index].has = Has::Started;
+            self.came_out(offer.index, offer.id);
         }
     }
 
@@ -391,7 +407,7 @@ fn run_program(showing: Showing, steps: &[Step]) {
         owner,
         showing,
         tasks: Vec::new(),
-        claims: Vec::new(),
+        offers: Vec::new(),
         ids: 0,
         runs: Vec::new(),
         pushed_at_once_max: 0,
@@ -402,7 +418,7 @@ fn run_program(showing: Showing, steps: &[Step]) {
     while !pair.tasks.is_empty() {
         pair.step(Step::Pop);
     }
-    for pick in 0..pair.claims.len() {
+    for pick in 0..pair.offers.len() {
         pair.step(Step::Start(pick));
     }
     assert!(

@@ -33,8 +33,9 @@ pub(crate) struct Owner<'s> {
 pub(crate) enum Popped {
     /// It is the caller's to run.
     Here,
-    /// A thief has it, or had it: wait until its slot says done, then [`Owner::retire`].
-    Stolen,
+    /// A thief has claimed it: watch its slot. When that says done, [`Owner::retire`] the slot;
+    /// when it says offered, the task can be had back, and the slot is then [`Owner::release`]d.
+    Away,
 }
 
 impl<'s> Owner<'s> {
@@ -133,17 +134,14 @@ impl<'s> Owner<'s> {
     /// as they belong to the innermost open frame: those further out rely on their indices. Thieves
     /// take the oldest first, so once they have taken all, all can be free.
     fn make_room(&self) {
-        while let Some(slot) = self.newest_if_ended() {
-            self.retire_unjoined(slot);
+        while self.top() > self.stack.floor.get() {
+            let newest = self.top() - 1;
+            let unjoined = ptr::eq(self.stack.barrier.get(), self.line().top.get());
+            if !unjoined || !self.stack.slot(newest).state().is_done() {
+                return;
+            }
+            self.retire(newest);
         }
-    }
-
-    /// The newest slot, if its task was left unjoined and has ended elsewhere.
-    fn newest_if_ended(&self) -> Option<&'s Slot> {
-        let unjoined = ptr::eq(self.stack.barrier.get(), self.line().top.get());
-        let slot = self.stack.slot(self.top().checked_sub(1)?);
-        let mine = unjoined && self.top() > self.stack.floor.get();
-        (mine && slot.state().is_done()).then_some(slot)
     }
 
     /// Answers a demand, if there is one and anything private to show.
@@ -205,7 +203,7 @@ impl<'s> Owner<'s> {
                 self.drop_top(index);
                 self.show_if_asked()
             }
-            Popped::Stolen => {
+            Popped::Away => {
                 self.settle();
                 false
             }
@@ -213,24 +211,8 @@ impl<'s> Owner<'s> {
         (how, wake)
     }
 
-    /// The same for a task pushed by [`Self::push_unjoined`].
-    pub(crate) fn pop_unjoined(&self) -> (&'s Slot, Popped, bool) {
-        self.answer_alarm();
-        let slot = self.stack.slot(self.top() - 1);
-        let (how, wake) = self.pop(self.top() - 1);
-        if how == Popped::Here {
-            self.lower_barrier(slot);
-        }
-        (slot, how, wake)
-    }
-
-    fn lower_barrier(&self, slot: &Slot) {
-        self.stack.barrier.set(slot.link());
-        self.settle();
-    }
-
     /// The owner takes back what nobody has claimed: down to the task itself, and further while
-    /// enough stays public. If the task is claimed but not started, it is taken back as well.
+    /// enough stays public.
     fn pop_public(&self, index: usize) -> Popped {
         let stack = self.stack;
         // Ordering: Relaxed; the owner's own changes, and thieves' claims, whose effect is in the
@@ -244,7 +226,7 @@ impl<'s> Owner<'s> {
                 (oldest + index) / 2
             };
             let split = index.min(half.max(oldest + stack.showing.unasked));
-            let after = before.moved(oldest, split, before.wanted());
+            let after = Span::new(oldest, split, before.wanted());
             // Ordering: Relaxed; takes back what was never anybody else's. That thieves still see
             // the slots below is kept up by the release sequence of [publish].
             match stack
@@ -263,34 +245,31 @@ impl<'s> Owner<'s> {
         }
         // Everything up to the task is claimed. The span shows nothing public, so thieves leave it
         // alone, and the next publication restarts it.
-        if stack.slot(index).take_back() {
-            stack.split.set(index);
-            stack.oldest_seen.set(index);
-            bump(&stack.tally.take_backs, 1);
-            Popped::Here
-        } else {
-            Popped::Stolen
-        }
+        Popped::Away
     }
 
     /// The stolen task at the top has ended and its result is out: its slot is free.
     pub(crate) fn retire(&self, index: usize) {
-        debug_assert_eq!(self.top(), index + 1);
         self.stack.slot(index).retire();
+        self.release(index);
+    }
+
+    /// The claimed task at the top has been taken back ([`Slot::take_back`]): its slot is free.
+    pub(crate) fn release(&self, index: usize) {
+        debug_assert_eq!(self.top(), index + 1);
         self.stack.split.set(index);
         self.stack.oldest_seen.set(index);
         self.drop_top(index);
         self.settle();
     }
 
-    /// The same for a task pushed by [`Self::push_unjoined`].
-    pub(crate) fn retire_unjoined(&self, slot: &Slot) {
-        self.retire(self.stack.index(slot));
-        self.lower_barrier(slot);
-    }
-
+    /// The slot at the top is free from now on.
     fn drop_top(&self, index: usize) {
-        self.line().top.set(self.stack.at(index));
+        let (slot, above) = (self.stack.slot(index), self.line().top.get());
+        if ptr::eq(self.stack.barrier.get(), above) {
+            self.stack.barrier.set(slot.link());
+        }
+        self.line().top.set(slot);
     }
 
     /// Moves the split line up, as far as is shown unasked, and further when somebody wants work.
@@ -321,7 +300,7 @@ impl<'s> Owner<'s> {
             let new_split = shown.max(asked).max(least).clamp(split, top);
             // The flag stays up while there is nothing to show for it.
             let still_wanted = before.wanted() && new_split == oldest;
-            let after = before.moved(oldest, new_split, still_wanted);
+            let after = Span::new(oldest, new_split, still_wanted);
             // Ordering: Edge [publish]: Release, for the thieves that claim what stands in the
             // slots; Acquire, to see who was idle when it raised the flag ([want]).
             let order = ord("publish", Ordering::AcqRel);

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::mem::{MaybeUninit, align_of, size_of};
 
-use super::state::{Phase, State, WAITER};
+use super::state::{Phase, State};
 use crate::prim::{AtomicU64, DataCell, Ordering, ord};
 
 /// Runs the task in a slot: moves the closure out of the payload, calls it, catches its panic and
@@ -101,27 +101,41 @@ impl Slot {
 
     /// The slot's word, fresh enough to act on what `Started` and `Done` imply.
     pub(crate) fn state(&self) -> State {
-        // Ordering: Pairs with [finish] for the result, and with [start] for leapfrogging: who
+        // Ordering: Pairs with [finish] for the result, and with [begin] for leapfrogging: who
         // sees `Started` sees the holder's stack as it was then, without older runs in it.
         State(self.state.load(ord("slot_state", Ordering::Acquire)))
     }
 
-    /// The slot's word as an unclaimed task shows it; the caller's view of the span vouches for it.
-    pub(super) fn state_of_unclaimed(&self) -> State {
-        // Ordering: Relaxed; the acquire load of the span came before ([claim]).
-        State(self.state.load(Ordering::Relaxed))
+    /// Thief: begins the task that it has claimed and not offered.
+    pub(crate) fn begin(&self, holder: usize, base: usize) {
+        // Ordering: Relaxed; nobody else may change the word of a claimed task.
+        let ready = State(self.state.load(Ordering::Relaxed));
+        // Ordering: Edge [begin]: Release, so that a leapfrogger which reads `Started` also sees
+        // every earlier retirement in the holder's stack. The payload came with the claim.
+        self.state.store(
+            ready.started(holder, base).0,
+            ord("begin", Ordering::Release),
+        );
     }
 
-    /// Thief: begins the task that it claimed when the word was `ready`. False when the owner took
-    /// the task back first.
+    /// Thief: leaves the task that it has claimed to who comes first; [`Self::begin_offered`] needs
+    /// what this returns.
+    pub(crate) fn offer(&self) -> State {
+        // Ordering: Relaxed; nobody else may change the word of a claimed task, and what its
+        // payload needs is passed on with the offer.
+        let offered = State(self.state.load(Ordering::Relaxed)).offered();
+        self.state.store(offered.0, Ordering::Relaxed);
+        offered
+    }
+
+    /// Begins an offered task. False when somebody else has, or the owner took it back.
     #[must_use]
-    pub(crate) fn start(&self, ready: State, holder: usize, base: usize) -> bool {
-        // Ordering: Edge [start]: Release, so that a leapfrogger which reads `Started` also sees
-        // every earlier retirement in the holder's stack. The payload came with the claim.
-        let order = ord("start", Ordering::Release);
-        let started = ready.started(holder, base);
+    pub(crate) fn begin_offered(&self, offered: State, holder: usize, base: usize) -> bool {
+        let started = offered.started(holder, base);
+        // Ordering: Release, as [begin].
+        let order = ord("begin_offered", Ordering::Release);
         self.state
-            .compare_exchange(ready.0, started.0, order, Ordering::Relaxed)
+            .compare_exchange(offered.0, started.0, order, Ordering::Relaxed)
             .is_ok()
     }
 
@@ -139,40 +153,41 @@ impl Slot {
         .has_waiter()
     }
 
-    /// Owner: takes a claimed task back that nobody has started.
+    /// Owner: takes a claimed task back that is offered. False when somebody has begun it, or its
+    /// thief has not said yet what it does.
     #[must_use]
-    pub(super) fn take_back(&self) -> bool {
+    pub(crate) fn take_back(&self) -> bool {
         // Ordering: Relaxed; the payload was never anybody else's.
-        let ready = State(self.state.load(Ordering::Relaxed));
-        ready.is_ready()
-            && self
-                .state
-                // Ordering: Relaxed, as above; atomicity alone decides between owner and thief.
-                .compare_exchange(
-                    ready.0,
-                    ready.next_generation().0,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                )
-                .is_ok()
+        let offered = State(self.state.load(Ordering::Relaxed));
+        if offered.phase() != Phase::Offered {
+            return false;
+        }
+        let next = offered.next_generation();
+        // Ordering: Relaxed, as above; atomicity alone decides between owner and thief.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.state
+            .compare_exchange(offered.0, next.0, success, failure)
+            .is_ok()
     }
 
-    /// Owner: announces that it parks until the task has ended. False when it has ended already.
+    /// Owner: announces that it parks until the run that it sees has ended. False when it has ended
+    /// meanwhile.
     #[must_use]
-    pub(crate) fn announce_waiter(&self) -> bool {
-        // Ordering: Acquire when the task has ended meanwhile: pairs with [finish].
-        let before = State(
-            self.state
-                .fetch_or(WAITER, ord("announce_waiter", Ordering::Acquire)),
-        );
-        !before.is_done()
+    pub(crate) fn announce_waiter(&self, started: State) -> bool {
+        // Ordering: Relaxed; whether the thief sees the bit or this call the end is decided by both
+        // being read-modify-writes, and the result is looked for with `state`.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        let waited_for = started.with_waiter();
+        self.state
+            .compare_exchange(started.0, waited_for.0, success, failure)
+            .is_ok()
     }
 
     /// Owner: the task has ended, its result is out; the slot is free again.
     pub(super) fn retire(&self) {
         // Ordering: Relaxed; the next publication of the span releases it.
         let state = State(self.state.load(Ordering::Relaxed));
-        debug_assert!(matches!(state.phase(), Phase::Done));
+        debug_assert!(state.is_done());
         // Ordering: Relaxed, as above. Nobody changes the word of a task that is done.
         self.state
             .store(state.next_generation().0, Ordering::Relaxed);

@@ -7,16 +7,15 @@
 ///
 /// | change | by | who may make it |
 /// |---|---|---|
-/// | publish: `split` up, `want` cleared, `epoch` + 1 | compare-and-swap | owner |
-/// | take back: `split` down, `epoch` + 1 | compare-and-swap | owner |
+/// | publish: `split` up, `want` cleared | compare-and-swap | owner |
+/// | take back: `split` down | compare-and-swap | owner |
 /// | restart: `oldest` and `split` anywhere, when the word shows no public task | publish | owner |
 /// | claim: `oldest` up by the number of tasks claimed | compare-and-swap | thief |
 /// | want: `want` set | fetch-or, or together with a claim | thief |
 ///
-/// `epoch` makes a thief's compare-and-swap fail when the owner changed anything since the thief
-/// looked, even if the same indices came back. It wraps after 2^31 changes; a claim that slips
-/// through then carries an old generation of its slots, and cannot start them (see
-/// [`super::state`]).
+/// That the same value can come back does no harm: a thief whose compare-and-swap succeeds has
+/// claimed what the word shows at that moment, whatever it showed when the thief looked, and it
+/// reads nothing of the tasks before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) u64);
 
@@ -24,7 +23,6 @@ pub(crate) struct Span(pub(crate) u64);
 pub(crate) const SLOTS_MAX: usize = (1 << 14) - 1;
 
 pub(crate) const WANT: u64 = 1 << 32;
-const EPOCH_ONE: u64 = 1 << 33;
 const INDEX_MASK: u64 = 0xFFFF;
 
 impl Span {
@@ -45,11 +43,10 @@ impl Span {
         self.0 & WANT != 0
     }
 
-    /// The owner's next value: new indices, the next epoch.
-    pub(crate) fn moved(self, oldest: usize, split: usize, wanted: bool) -> Span {
+    /// The owner's next value.
+    pub(crate) fn new(oldest: usize, split: usize, wanted: bool) -> Span {
         debug_assert!(oldest <= split && split <= SLOTS_MAX);
-        let epoch = (self.0 & !(EPOCH_ONE - 1)).wrapping_add(EPOCH_ONE);
-        Span(epoch | (wanted as u64) << 32 | (split as u64) << 16 | oldest as u64)
+        Span((wanted as u64) << 32 | (split as u64) << 16 | oldest as u64)
     }
 
     /// A thief's value: the `count` oldest tasks are no longer public.
@@ -61,10 +58,11 @@ impl Span {
 
 impl std::fmt::Debug for Span {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (oldest, split, epoch) = (self.oldest(), self.split(), self.0 >> 33);
         write!(
             f,
-            "[{oldest}..{split}) want={} epoch={epoch}",
+            "[{}..{}) want={}",
+            self.oldest(),
+            self.split(),
             self.wanted()
         )
     }

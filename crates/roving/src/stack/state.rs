@@ -4,18 +4,20 @@
 ///
 /// | phase | meaning | next, and by whom |
 /// |---|---|---|
-/// | `Ready` | free, or holds a task that nobody has started | `Started` by the thief that claimed it; `Ready` of the next generation by the owner that takes a claimed task back |
+/// | `Ready` | free; or holds a task that nobody has claimed, or whose thief is about to begin | `Started` or `Offered` by the thief that claimed it |
+/// | `Offered` | claimed beyond its thief's first task, and anybody's who is shown where it is | `Started` by who begins it, or `Ready` of the next generation by the owner that takes it back: compare-and-swap, because they race |
 /// | `Started` | `holder` runs it, its own subtasks stand at `base` or above in its stack | `Started` + waiter by the owner; `Done` by the holder |
 /// | `Done` | the result is in the payload | `Ready` of the next generation by the owner |
 ///
-/// While a task is private, or public and unclaimed, nobody but the owner changes the word, and
-/// the owner has no need to: pushing and popping leave it alone.
+/// While a task is private, or public and unclaimed, nobody but the owner may change the word, and
+/// the owner has no need to: pushing and popping leave it alone. Once it is claimed, its thief
+/// alone may, until it has said which it is: a plain store will do.
 ///
-/// The generation is what makes a late thief harmless: a claim names the generation it saw, and
-/// starting the task is a compare-and-swap from exactly that generation. The owner leaves a
-/// claimed slot only through a new generation (taken back, or done), so a thief that still holds
-/// an old claim can neither start the slot's next task nor end it. A generation has 37 bits: a
-/// thief would have to sleep through 1.4e11 stolen tasks of one slot to be fooled.
+/// The generation is what makes a late thief harmless: an offer names the generation, and to begin
+/// an offered task is a compare-and-swap from exactly that one. The owner leaves an offered slot
+/// only through a new generation, so who comes too late can neither start the slot's next task nor
+/// end it. A generation has 37 bits: an offer would have to sleep through 1.4e11 stolen tasks of
+/// one slot to be fooled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State(pub(crate) u64);
 
@@ -23,8 +25,9 @@ const PHASE_MASK: u64 = 0b11;
 const READY: u64 = 0;
 const STARTED: u64 = 1;
 const DONE: u64 = 2;
+const OFFERED: u64 = 3;
 /// The owner is parked, or about to: who ends the task must wake it.
-pub(crate) const WAITER: u64 = 0b100;
+const WAITER: u64 = 0b100;
 const HOLDER_SHIFT: u32 = 3;
 const HOLDER_BITS: u32 = 10;
 const BASE_SHIFT: u32 = HOLDER_SHIFT + HOLDER_BITS;
@@ -38,6 +41,7 @@ pub(crate) const WORKERS_MAX: usize = 1 << HOLDER_BITS;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     Ready,
+    Offered,
     Started { holder: usize, base: usize },
     Done,
 }
@@ -46,16 +50,13 @@ impl State {
     pub(crate) fn phase(self) -> Phase {
         match self.0 & PHASE_MASK {
             READY => Phase::Ready,
+            OFFERED => Phase::Offered,
             STARTED => Phase::Started {
                 holder: (self.0 >> HOLDER_SHIFT) as usize & (WORKERS_MAX - 1),
                 base: (self.0 >> BASE_SHIFT) as usize & ((1 << BASE_BITS) - 1),
             },
             _ => Phase::Done,
         }
-    }
-
-    pub(crate) fn is_ready(self) -> bool {
-        self.0 & PHASE_MASK == READY
     }
 
     pub(crate) fn is_done(self) -> bool {
@@ -70,15 +71,32 @@ impl State {
         self.0 >> GENERATION_SHIFT
     }
 
+    fn of_generation(self, phase: u64) -> State {
+        State(self.generation() << GENERATION_SHIFT | phase)
+    }
+
+    /// The same task, for others to begin.
+    pub(crate) fn offered(self) -> State {
+        debug_assert!(self.phase() == Phase::Ready);
+        self.of_generation(OFFERED)
+    }
+
     /// The same task, begun by `holder`.
     pub(crate) fn started(self, holder: usize, base: usize) -> State {
-        debug_assert!(self.is_ready() && holder < WORKERS_MAX && base < 1 << BASE_BITS);
-        State(self.0 | STARTED | (holder as u64) << HOLDER_SHIFT | (base as u64) << BASE_SHIFT)
+        debug_assert!(matches!(self.phase(), Phase::Ready | Phase::Offered));
+        debug_assert!(holder < WORKERS_MAX && base < 1 << BASE_BITS);
+        let State(word) = self.of_generation(STARTED);
+        State(word | (holder as u64) << HOLDER_SHIFT | (base as u64) << BASE_SHIFT)
+    }
+
+    /// The same run, with its owner parked.
+    pub(crate) fn with_waiter(self) -> State {
+        State(self.0 | WAITER)
     }
 
     /// The same task, ended.
     pub(crate) fn done(self) -> State {
-        State(self.generation() << GENERATION_SHIFT | DONE)
+        self.of_generation(DONE)
     }
 
     /// The slot, free for its next task.

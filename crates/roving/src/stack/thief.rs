@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::TaskStack;
 use super::line::ALARM;
 use super::span::{Span, WANT};
-use super::state::State;
 use crate::prim::{Ordering, ord};
 
 /// What a claim came to.
@@ -16,11 +15,14 @@ pub(crate) enum Claim {
     Empty,
     /// Somebody else changed the span first.
     Busy,
-    /// The `count` tasks from `index` on are claimed; `left` are still public.
+    /// The `count` tasks from `index` on are claimed, `left` are still public. The thief now says
+    /// of each task, in its slot, whether it begins it or offers it; and if `short`, it reminds the
+    /// owner ([`TaskStack::raise_alarm`]), best when it has begun.
     Won {
         index: usize,
         count: usize,
         left: usize,
+        short: bool,
     },
 }
 
@@ -39,46 +41,32 @@ impl TaskStack {
 
     /// Claims the oldest public tasks, as many as `amount` says of those that are public (at least
     /// one), if the oldest of them is not below `base`.
-    ///
-    /// `seen(i, state)` is called for each, oldest first, before the claim is tried: a claim that
-    /// is won holds for exactly these states, and [`super::slot::Slot::start`] needs them.
-    pub(crate) fn claim(
-        &self,
-        base: usize,
-        amount: impl FnOnce(usize) -> usize,
-        mut seen: impl FnMut(usize, State),
-    ) -> Claim {
-        // Ordering: Edge [claim]: Acquire pairs with [publish]: the slots below the split line are
-        // filled, and their words are those of the tasks in them.
-        let before = Span(self.span.0.load(ord("claim", Ordering::Acquire)));
-        let public = before.public();
-        if public == 0 || before.oldest() < base {
+    pub(crate) fn claim(&self, base: usize, amount: impl FnOnce(usize) -> usize) -> Claim {
+        // Ordering: Relaxed; the compare-and-swap decides.
+        let before = Span(self.span.0.load(Relaxed));
+        let (index, public) = (before.oldest(), before.public());
+        if public == 0 || index < base {
             return Claim::Empty;
         }
         let count = amount(public).clamp(1, public);
-        for index in before.oldest()..before.oldest() + count {
-            seen(index, self.slots[index].state_of_unclaimed());
-        }
         let left = public - count;
-        let more = left < self.showing.unasked;
-        let after = before.claimed(count, more);
-        // Ordering: Relaxed; it can only succeed on the value that the acquire load above read
-        // (the epoch), and a thief has nothing to hand to the owner here.
-        if self
+        let short = left < self.showing.unasked;
+        let after = before.claimed(count, short);
+        // Ordering: Edge [claim]: Acquire pairs with [publish]: the slots below the split line are
+        // filled, and their words are those of the tasks in them.
+        let order = ord("claim", Ordering::Acquire);
+        match self
             .span
             .0
-            .compare_exchange(before.0, after.0, Relaxed, Relaxed)
-            .is_err()
+            .compare_exchange(before.0, after.0, order, Relaxed)
         {
-            return Claim::Busy;
-        }
-        if more && !before.wanted() {
-            self.raise_alarm();
-        }
-        Claim::Won {
-            index: before.oldest(),
-            count,
-            left,
+            Ok(_) => Claim::Won {
+                index,
+                count,
+                left,
+                short: short && !before.wanted(),
+            },
+            Err(_) => Claim::Busy,
         }
     }
 
@@ -101,7 +89,7 @@ impl TaskStack {
     }
 
     /// Makes the owner's next push or pop take the slow path.
-    fn raise_alarm(&self) {
+    pub(crate) fn raise_alarm(&self) {
         // Ordering: Acquire pairs with [attach]: the thread's line pointer is set up.
         let wire = self.wire.load(Ordering::Acquire);
         // SAFETY: null before the owner has started (its first push looks by itself), and valid

@@ -3,11 +3,9 @@
 pub(crate) mod amount;
 pub(crate) mod victim;
 
-use crate::stack::state::State;
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
-use crate::worker::{Stolen, Worker};
-use amount::AMOUNT_MAX;
+use crate::worker::{Offer, Worker};
 
 /// What a look into one stack, or a search through all, came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,17 +52,7 @@ impl Worker {
             return Search::Empty;
         }
         let amount = self.registry().settings.amount;
-        let mut states = [State(0); AMOUNT_MAX];
-        let mut count = 0;
-        let claim = stack.claim(
-            0,
-            |public| amount.of(public),
-            |_, state| {
-                states[count] = state;
-                count += 1;
-            },
-        );
-        match claim {
+        match stack.claim(0, |public| amount.of(public)) {
             Claim::Empty => {
                 bump(&tally.steals_empty, 1);
                 Search::Empty
@@ -73,34 +61,34 @@ impl Worker {
                 bump(&tally.steals_busy, 1);
                 Search::Busy
             }
-            Claim::Won { index, count, left } => {
+            Claim::Won {
+                index,
+                count,
+                left,
+                short,
+            } => {
                 bump(&tally.steals_won, 1);
                 bump(&tally.tasks_stolen, count as u64);
+                for index in index + 1..index + count {
+                    self.offer_on(Offer {
+                        victim,
+                        index,
+                        offered: stack.slot(index).offer(),
+                    });
+                }
                 if left > 0 {
                     self.wake_another();
                 }
-                for (beyond, state) in states[1..count].iter().enumerate() {
-                    self.offer_on(Stolen {
-                        victim,
-                        index: index + 1 + beyond,
-                        ready: *state,
-                    });
-                }
-                self.run_stolen(Stolen {
-                    victim,
-                    index,
-                    ready: states[0],
-                });
+                self.run_stolen(victim, index, short);
                 Search::Got
             }
         }
     }
 
-    /// Runs what a theft of several tasks left on this worker's own stack, and what the stolen
-    /// task left there.
-    pub(crate) fn run_stolen(&self, task: Stolen) {
+    /// Runs a stolen task, then what the theft and the task left on this worker's own stack.
+    fn run_stolen(&self, victim: usize, index: usize, short: bool) {
         self.clock().enter(Activity::Busy);
-        let _ = self.run_claimed(task);
+        self.run_claimed(victim, index, short);
         self.drain(0);
         self.clock().enter(Activity::Steal);
     }
