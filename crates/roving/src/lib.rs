@@ -29,7 +29,7 @@
 //! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
 //! | `latch` | is dropped by its waiter while its setter may still be inside |
 //! | `local` | hands each worker its own cell |
-//! | `os` | system calls |
+//! | `os`, `prim` | system calls, and one processor instruction |
 #![deny(unsafe_code)]
 
 #[cfg(not(loom))]
@@ -53,6 +53,7 @@ mod parallel;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod pool;
+#[allow(unsafe_code)]
 mod prim;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]

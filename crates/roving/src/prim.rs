@@ -60,3 +60,16 @@ pub(crate) type DataCell<T> = loom::cell::UnsafeCell<T>;
 /// neighbouring lines are fetched together).
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
+
+/// Brings what is at `at` into the cache in the background, where the processor can be told to.
+#[inline]
+pub(crate) fn prefetch<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    // SAFETY: a prefetch of any address is allowed and reads nothing.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+    let _ = at;
+}

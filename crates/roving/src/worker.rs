@@ -328,12 +328,14 @@ impl Worker {
         }
     }
 
-    /// Between two looks around.
+    /// Between two looks around: almost nothing at first, then longer and longer, and now and
+    /// then the core goes to another thread that may be waiting for it.
     pub(crate) fn pause(&self, round: usize) {
-        if round % YIELD_EVERY == YIELD_EVERY - 1 {
+        let quick = self.registry.settings.quick_rounds;
+        if round >= quick && round % YIELD_EVERY == 0 {
             thread::yield_now();
         } else {
-            for _ in 0..(1 << round.min(PAUSE_BITS_MAX)) {
+            for _ in 0..1 << (round / ROUNDS_PER_DOUBLING).min(PAUSE_BITS_MAX) {
                 std::hint::spin_loop();
             }
         }
@@ -382,6 +384,8 @@ enum Woken {
 const JOB_EVERY: u32 = 61;
 /// One pause in so many gives the core to another thread, if one is waiting for it.
 const YIELD_EVERY: usize = 16;
+/// Pauses get twice as long after each so many rounds.
+const ROUNDS_PER_DOUBLING: usize = 32;
 /// The longest pause is two to the power of this many hints to the processor.
 const PAUSE_BITS_MAX: usize = 5;
 

@@ -22,6 +22,7 @@ pub(crate) struct Settings {
     pub(crate) cores: usize,
     pub(crate) slots: usize,
     pub(crate) patience: usize,
+    pub(crate) quick_rounds: usize,
     pub(crate) amount: Amount,
     pub(crate) profile: bool,
     pub(crate) in_place: bool,
@@ -50,10 +51,13 @@ impl Settings {
 const SLOTS: usize = 1 << 13;
 /// Most spare threads of a pool.
 const SPARES_MAX: usize = 256;
-/// Fruitless rounds before a worker parks.
-const PATIENCE: usize = 96;
-/// The same where there are fewer cores than workers: who has nothing to do makes room at once.
-const PATIENCE_CROWDED: usize = 16;
+/// Fruitless rounds before a worker parks: some 20 µs, a few times what a wake-up costs.
+const PATIENCE: usize = 192;
+/// Rounds before a worker without work first gives its core to whoever else wants it.
+const QUICK_ROUNDS: usize = 64;
+/// The same two where there are fewer cores than workers: who has nothing to do makes room at once.
+const PATIENCE_CROWDED: usize = 48;
+const QUICK_ROUNDS_CROWDED: usize = 8;
 
 /// Configures and builds a [`Pool`].
 ///
@@ -206,16 +210,17 @@ impl PoolBuilder {
         if !self.amount.is_valid() {
             return Err(BuildError(Reason::Amount(self.amount)));
         }
+        let (patience, quick_rounds) = match workers > cores {
+            true => (PATIENCE_CROWDED, QUICK_ROUNDS_CROWDED),
+            false => (PATIENCE, QUICK_ROUNDS),
+        };
         Ok(Settings {
             workers,
             spares: SPARES_MAX,
             cores,
             slots: SLOTS,
-            patience: if workers > cores {
-                PATIENCE_CROWDED
-            } else {
-                PATIENCE
-            },
+            patience,
+            quick_rounds,
             amount: self.amount,
             profile: self.profile,
             in_place: self.in_place,

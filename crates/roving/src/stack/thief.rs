@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::TaskStack;
 use super::line::ALARM;
 use super::span::{Span, WANT};
-use crate::prim::{Ordering, ord};
+use crate::prim::{Ordering, ord, prefetch};
 
 /// What a claim came to.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ impl TaskStack {
         if public == 0 || index < base {
             return Claim::Empty;
         }
+        // The slot travels while the span does.
+        prefetch(&self.slots[index]);
         let count = amount(public).clamp(1, public);
         let left = public - count;
         let short = left < self.showing.unasked;

@@ -1,0 +1,673 @@
+//! What went wrong in other runtimes, and once in this one, each in the smallest program that
+//! shows it. The numbers are those of the projects' issue trackers.
+
+#[path = "common/panics.rs"]
+mod caught;
+mod common;
+#[path = "common/system.rs"]
+mod system;
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::panic;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex, RwLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use caught::{caught, fail, works};
+use common::{AMOUNTS, pool, pool_that_steals, tries, wait_until, watched};
+use roving::{Amount, Pool, broadcast, join, map_reduce, par_for, scope};
+
+thread_local! {
+    static NESTED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Calls `body`, and fails if another call of this kind is open further out on this thread.
+fn never_nested<R>(body: impl FnOnce() -> R) -> R {
+    assert_eq!(NESTED.replace(1), 0, "one job runs on top of another");
+    let result = body();
+    NESTED.set(0);
+    result
+}
+
+/// On pools of several sizes, with each steal amount.
+fn on_pools(test: impl Fn(&Pool)) {
+    watched(|| {
+        for workers in [1, 2, 4, 8] {
+            for amount in AMOUNTS {
+                test(&pool_that_steals(workers, amount));
+            }
+        }
+    });
+}
+
+/// rayon#592: each item of a loop takes the lock, and runs a loop under it. Who waits for the end
+/// of the inner loop must not begin another item of the outer one.
+#[test]
+fn rayon_592_a_loop_under_a_lock_in_a_loop() {
+    on_pools(|pool| {
+        let lock = Mutex::new(0);
+        pool.install(|| {
+            par_for(0..100, |_| {
+                let mut total = lock.lock().unwrap();
+                *total += map_reduce(
+                    0..8,
+                    0,
+                    |i| {
+                        thread::sleep(Duration::from_micros(10));
+                        i
+                    },
+                    |a, b| a + b,
+                );
+            });
+        });
+        assert_eq!(lock.into_inner().unwrap(), 2_800);
+    });
+}
+
+/// The same with joins and scopes, which need not be long to be stolen.
+#[test]
+fn rayon_592_joins_under_a_lock_in_tasks() {
+    on_pools(|pool| {
+        let lock = Mutex::new(0);
+        pool.install(|| {
+            scope(|s| {
+                for _ in 0..200 {
+                    s.spawn(|_| {
+                        let mut total = lock.lock().unwrap();
+                        let yields = || {
+                            thread::yield_now();
+                            1
+                        };
+                        let (a, b) = join(yields, || join(yields, yields));
+                        *total += a + b.0 + b.1;
+                    });
+                }
+            });
+        });
+        assert_eq!(lock.into_inner().unwrap(), 600);
+    });
+}
+
+/// rayon#1205: a reader computes in parallel while a writer waits for it, and further readers wait
+/// for the writer. There are workers enough who do not wait.
+#[test]
+fn rayon_1205_a_reader_computes_while_a_writer_and_readers_wait() {
+    watched(|| {
+        for amount in AMOUNTS {
+            let pool = pool_that_steals(8, amount);
+            for _ in 0..tries(10) {
+                let lock = RwLock::new(0);
+                let (began, writes) = (AtomicBool::new(false), AtomicBool::new(false));
+                let read = || {
+                    let held = lock.read().unwrap();
+                    let sum = map_reduce(0..1000, 0, |i| i + *held, |a, b| a + b);
+                    assert!(sum >= 499_500);
+                };
+                pool.install(|| {
+                    scope(|s| {
+                        s.spawn(|_| {
+                            wait_until(|| began.load(SeqCst));
+                            writes.store(true, SeqCst);
+                            *lock.write().unwrap() += 1;
+                        });
+                        for _ in 0..3 {
+                            s.spawn(|_| {
+                                wait_until(|| writes.load(SeqCst));
+                                read();
+                            });
+                        }
+                        let held = lock.read().unwrap();
+                        began.store(true, SeqCst);
+                        wait_until(|| writes.load(SeqCst));
+                        // Now the writer waits, and soon the other readers do.
+                        let wait = |i| {
+                            thread::sleep(Duration::from_micros(20));
+                            i + *held
+                        };
+                        assert_eq!(map_reduce(0..100, 0, wait, |a, b| a + b), 4_950);
+                        drop(held);
+                    });
+                });
+                assert_eq!(lock.into_inner().unwrap(), 1);
+            }
+        }
+    });
+}
+
+/// rayon#1105, #588, #819: a job that waits for another pool stays where it is; no other job of
+/// its own pool runs on top of it, and may want the lock that it holds.
+#[test]
+fn rayon_1105_waiting_for_another_pool_runs_no_other_job() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            let (here, there) = (pool(workers), pool(1));
+            let lock = Mutex::new(0);
+            thread::scope(|threads| {
+                for _ in 0..8 {
+                    threads.spawn(|| {
+                        here.install(|| {
+                            never_nested(|| {
+                                let mut held = lock.lock().unwrap();
+                                there.install(|| thread::sleep(Duration::from_millis(1)));
+                                *held += 1;
+                            });
+                        });
+                    });
+                }
+            });
+            assert_eq!(lock.into_inner().unwrap(), 8);
+        }
+    });
+}
+
+/// rayon#854: ten thousand tasks that each run a loop. However they are stolen, no task runs on
+/// top of another, so a small native stack does.
+#[test]
+fn rayon_854_loops_in_ten_thousand_tasks_of_a_scope() {
+    watched(|| {
+        for workers in [1, 2, 8] {
+            let builder = Pool::builder().workers(workers).stack_size(256 << 10);
+            let pool = builder.build().unwrap();
+            let (tasks, items) = (tries(10_000), AtomicUsize::new(0));
+            pool.install(|| {
+                scope(|s| {
+                    for task in 0..tasks {
+                        let items = &items;
+                        let run = move || {
+                            par_for(0..task % 100, |_| {
+                                items.fetch_add(1, SeqCst);
+                            });
+                        };
+                        s.spawn(move |_| match task % 100 {
+                            // Beyond the end of the stack a task runs in the body of the scope.
+                            0 => run(),
+                            _ => never_nested(run),
+                        });
+                    }
+                });
+            });
+            assert_eq!(items.into_inner(), tasks / 100 * 4_950);
+        }
+    });
+}
+
+/// rayon#1064: jobs that wait for what they have brought on its way pile up on one native stack
+/// where waiting means to begin the next one.
+#[test]
+fn rayon_1064_jobs_that_wait_for_their_evaluations_do_not_pile_up() {
+    watched(|| {
+        for workers in [1, 2, 8] {
+            let builder = Pool::builder().workers(workers).stack_size(256 << 10);
+            let pool = builder.build().unwrap();
+            let evaluated = AtomicUsize::new(0);
+            pool.install(|| {
+                scope(|s| {
+                    for _ in 0..1_000 {
+                        s.spawn(|_| {
+                            never_nested(|| {
+                                scope(|s| {
+                                    for _ in 0..4 {
+                                        s.spawn(|_| {
+                                            thread::yield_now();
+                                            evaluated.fetch_add(1, SeqCst);
+                                        });
+                                    }
+                                });
+                            });
+                        });
+                    }
+                });
+            });
+            assert_eq!(evaluated.into_inner(), 4_000);
+        }
+    });
+}
+
+/// rayon#751: a loop in one pool, each item of which opens a scope in another one.
+#[test]
+fn rayon_751_scopes_in_another_pool_in_a_loop() {
+    watched(|| {
+        for (here, there) in [(1, 1), (2, 2), (4, 1)] {
+            let builder = Pool::builder().workers(here).stack_size(256 << 10);
+            let (here, there) = (builder.build().unwrap(), pool(there));
+            let (items, total) = (tries(3_000), AtomicUsize::new(0));
+            here.install(|| {
+                par_for(0..items, |_| {
+                    never_nested(|| {
+                        there.install(|| {
+                            scope(|s| {
+                                s.spawn(|_| {
+                                    let sum = map_reduce(0..100, 0, |i| i, |a, b| a + b);
+                                    total.fetch_add(sum, SeqCst);
+                                });
+                            });
+                        });
+                    });
+                });
+            });
+            assert_eq!(total.into_inner(), items * 4_950);
+        }
+    });
+}
+
+/// rayon#1269: two stages with a bounded queue between them, in one pool. Who finds the queue full
+/// works it off with a `join`, and that must not bring in further producers on top of this one.
+#[test]
+fn rayon_1269_a_bounded_queue_between_two_stages_in_one_pool() {
+    struct Queue {
+        items: Mutex<VecDeque<usize>>,
+        consumed: AtomicUsize,
+    }
+    impl Queue {
+        fn send(&self, item: usize) {
+            loop {
+                let mut items = self.items.lock().unwrap();
+                if items.len() < 2 {
+                    items.push_back(item);
+                    return;
+                }
+                drop(items);
+                join(|| self.consume_one(), || self.consume_one());
+            }
+        }
+        fn consume_one(&self) {
+            let item = self.items.lock().unwrap().pop_front();
+            if let Some(item) = item {
+                thread::yield_now();
+                self.consumed.fetch_add(item, SeqCst);
+            }
+        }
+    }
+    on_pools(|pool| {
+        let queue = Queue {
+            items: Mutex::new(VecDeque::new()),
+            consumed: AtomicUsize::new(0),
+        };
+        pool.install(|| {
+            scope(|s| {
+                for _ in 0..30 {
+                    s.spawn(|_| never_nested(|| (0..20).for_each(|item| queue.send(item))));
+                }
+            });
+            while !queue.items.lock().unwrap().is_empty() {
+                queue.consume_one();
+            }
+        });
+        assert_eq!(queue.consumed.into_inner(), 30 * 190);
+    });
+}
+
+/// chili#21: every idle pool had a thread that ticked.
+#[test]
+fn chili_21_many_idle_pools_use_no_processor() {
+    watched(|| {
+        let pools: Vec<Pool> = (0..10)
+            .map(|_| Pool::builder().workers(4).name("many").build().unwrap())
+            .collect();
+        pools.iter().for_each(works);
+        thread::sleep(Duration::from_millis(200));
+        let before = system::used_by_threads("many-");
+        thread::sleep(Duration::from_millis(500));
+        let after = system::used_by_threads("many-");
+        if let (Some(before), Some(after)) = (before, after) {
+            assert!(before.threads >= 40, "{before:?}");
+            let turns = after.turns - before.turns;
+            assert!(turns <= 2, "{turns} turns in half a second");
+        }
+    });
+}
+
+/// rayon#271: a panic in the drop of what a task owns aborted the process.
+#[test]
+fn rayon_271_a_panic_in_the_drop_of_what_a_task_owns() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            fail("drop");
+        }
+    }
+    on_pools(|pool| {
+        let in_scope = || {
+            scope(|s| {
+                let bomb = Bomb;
+                s.spawn(move |_| drop(bomb));
+            });
+        };
+        assert_eq!(caught(|| pool.install(in_scope)), "drop");
+        let bomb = Bomb;
+        pool.spawn(move || {
+            let _bomb = bomb;
+        });
+        let bomb = Bomb;
+        let why = caught(|| pool.install(move || join(|| drop(bomb), || ())));
+        assert_eq!(why, "drop");
+        works(pool);
+    });
+}
+
+/// The payload of a detached task may panic when it is dropped, and nobody else drops it.
+#[test]
+fn the_drop_of_a_detached_tasks_payload_panics() {
+    struct Payload;
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            fail("payload");
+        }
+    }
+    let throw = || panic::resume_unwind(Box::new(Payload));
+    on_pools(|pool| {
+        for _ in 0..8 {
+            pool.spawn(throw);
+        }
+        works(pool);
+    });
+    watched(|| {
+        let builder = Pool::builder().workers(2);
+        let pool = builder.panic_handler(move |_| throw()).build().unwrap();
+        for _ in 0..8 {
+            pool.spawn(|| fail("detached"));
+        }
+        works(&pool);
+    });
+}
+
+/// A pool, another one, and the first again, under a lock that all its workers wait for.
+#[test]
+fn a_pool_within_a_pool_within_itself_under_a_lock() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            let (a, b) = (pool(workers), pool(1));
+            for _ in 0..tries(20) {
+                let lock = Mutex::new(0);
+                let others_wait = Barrier::new(workers);
+                a.install(|| {
+                    scope(|s| {
+                        let mut held = lock.lock().unwrap();
+                        for _ in 1..workers {
+                            s.spawn(|_| {
+                                others_wait.wait();
+                                *lock.lock().unwrap() += 1;
+                            });
+                        }
+                        others_wait.wait();
+                        *held += b.install(|| a.install(|| 1));
+                        drop(held);
+                    });
+                });
+                assert_eq!(lock.into_inner().unwrap(), workers);
+            }
+        }
+    });
+}
+
+/// In-place pools within each other, to and fro, on one thread.
+#[test]
+fn in_place_pools_within_each_other() {
+    watched(|| {
+        let in_place = || Pool::builder().use_current_thread().build().unwrap();
+        let (a, b) = (in_place(), in_place());
+        let sum = a.install(|| {
+            let (one, two) = join(|| 1, || b.install(|| a.install(|| join(|| 2, || 3))));
+            let mut more = 0;
+            scope(|s| s.spawn(|_| more = b.install(|| 4)));
+            one + two.0 + two.1 + more
+        });
+        assert_eq!(sum, 10);
+    });
+}
+
+/// An in-place pool that is dropped by a task of its own.
+#[test]
+fn an_in_place_pool_is_dropped_by_its_own_task() {
+    watched(|| {
+        let pool = Arc::new(Pool::builder().use_current_thread().build().unwrap());
+        let ran = Arc::new(AtomicUsize::new(0));
+        let (inner, count) = (Arc::clone(&pool), Arc::clone(&ran));
+        pool.spawn(move || {
+            count.fetch_add(1, SeqCst);
+            drop(inner);
+        });
+        pool.install(|| ());
+        assert_eq!(ran.load(SeqCst), 1);
+        drop(pool);
+    });
+}
+
+/// A pool with threads that is dropped by a task of its own.
+#[test]
+fn a_pool_is_dropped_by_its_own_task() {
+    watched(|| {
+        let (sender, receiver) = mpsc::channel();
+        let pool = Arc::new(pool(2));
+        let inner = Arc::clone(&pool);
+        pool.spawn(move || {
+            wait_until(|| Arc::strong_count(&inner) == 1);
+            drop(inner);
+            roving::spawn(move || sender.send(1).unwrap());
+        });
+        drop(pool);
+        assert_eq!(receiver.recv(), Ok(1));
+    });
+}
+
+/// Pools so deep within each other that each thread they may have waits: a panic that says so, and
+/// the pools work afterwards.
+#[test]
+fn pools_nested_too_deep_are_refused() {
+    fn nest(a: &Pool, b: &Pool, depth: usize) {
+        if depth > 0 {
+            a.install(|| nest(b, a, depth - 1));
+        }
+    }
+    watched(|| {
+        let (a, b) = (pool(1), pool(1));
+        nest(&a, &b, 100);
+        let nested = || nest(&a, &b, 1_000);
+        let payload = panic::catch_unwind(panic::AssertUnwindSafe(nested)).unwrap_err();
+        let text = payload.downcast_ref::<String>().expect("a text");
+        assert!(text.starts_with("pools are nested too deep"), "{text}");
+        works(&a);
+        works(&b);
+        nest(&a, &b, 100);
+    });
+}
+
+/// Broadcasts by several workers at the same time, each of which waits for the others.
+#[test]
+fn broadcasts_by_all_workers_at_once() {
+    watched(|| {
+        for workers in [2, 4, 8] {
+            let pool = pool(workers);
+            for _ in 0..tries(20) {
+                let (meet, visits) = (Barrier::new(workers), AtomicUsize::new(0));
+                pool.install(|| {
+                    scope(|s| {
+                        for _ in 0..workers {
+                            s.spawn(|_| {
+                                meet.wait();
+                                let seen = broadcast(|index| {
+                                    visits.fetch_add(1, SeqCst);
+                                    index
+                                });
+                                assert!(seen.into_iter().eq(0..workers));
+                            });
+                        }
+                    });
+                });
+                assert_eq!(visits.into_inner(), workers * workers);
+            }
+        }
+    });
+}
+
+/// A broadcast reaches workers that wait: for a thief, for another pool, and for want of work.
+#[test]
+fn a_broadcast_reaches_waiting_workers() {
+    watched(|| {
+        let (pool, other) = (pool(4), pool(1));
+        let (began, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let elsewhere = || {
+            other.install(|| {
+                began.store(true, SeqCst);
+                wait_until(|| over.load(SeqCst));
+            });
+        };
+        thread::scope(|threads| {
+            let owner = || wait_until(|| began.load(SeqCst));
+            threads.spawn(|| pool.install(|| join(owner, elsewhere)));
+            wait_until(|| began.load(SeqCst));
+            thread::sleep(Duration::from_millis(20));
+            assert_eq!(pool.broadcast(|index| index), [0, 1, 2, 3]);
+            over.store(true, SeqCst);
+        });
+    });
+}
+
+/// Tasks that a foreign thread spawns into a scope, while all other workers wait for a lock that
+/// the scope's caller holds.
+#[test]
+fn foreign_threads_spawn_into_a_scope_under_a_lock() {
+    watched(|| {
+        for workers in [1, 2, 3, 8] {
+            let pool = pool(workers);
+            for _ in 0..tries(10) {
+                let (lock, ran) = (Mutex::new(()), AtomicUsize::new(0));
+                let meet = Barrier::new(workers);
+                pool.install(|| {
+                    scope(|s| {
+                        for _ in 1..workers {
+                            s.spawn(|_| {
+                                meet.wait();
+                                drop(lock.lock());
+                            });
+                        }
+                        let held = lock.lock().unwrap();
+                        meet.wait();
+                        thread::sleep(Duration::from_millis(2));
+                        scope(|s| {
+                            thread::scope(|threads| {
+                                for _ in 0..3 {
+                                    threads.spawn(|| {
+                                        s.spawn(|s| {
+                                            s.spawn(|_| {
+                                                ran.fetch_add(1, SeqCst);
+                                            });
+                                        });
+                                    });
+                                }
+                            });
+                        });
+                        assert_eq!(ran.load(SeqCst), 3);
+                        drop(held);
+                    });
+                });
+            }
+        }
+    });
+}
+
+/// A pool that is being dropped still runs a task that broadcasts.
+#[test]
+fn a_closing_pool_broadcasts() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            let pool = pool(workers);
+            let (sender, receiver) = mpsc::channel();
+            pool.spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                sender.send(broadcast(|index| index)).unwrap();
+            });
+            drop(pool);
+            let indices: Vec<usize> = (0..workers).collect();
+            assert_eq!(receiver.recv(), Ok(indices));
+        }
+    });
+}
+
+/// A pool that is being dropped still runs a task whose scope gets tasks from foreign threads, and
+/// one whose subtasks are worth sharing.
+#[test]
+fn a_closing_pool_runs_what_foreign_threads_spawn() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            let pool = pool(workers);
+            let (sender, receiver) = mpsc::channel();
+            pool.spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                let ran = AtomicUsize::new(0);
+                scope(|s| {
+                    thread::scope(|threads| {
+                        threads.spawn(|| {
+                            for _ in 0..10 {
+                                s.spawn(|_| {
+                                    ran.fetch_add(1, SeqCst);
+                                });
+                            }
+                        });
+                    });
+                });
+                let sum = map_reduce(0..10_000, 0, |i| i, |a, b| a + b);
+                sender.send((ran.into_inner(), sum)).unwrap();
+            });
+            drop(pool);
+            assert_eq!(receiver.recv(), Ok((10, 49_995_000)));
+        }
+    });
+}
+
+/// Whoever waits for another pool may be part of a pool that closes.
+#[test]
+fn a_closing_pool_waits_for_another() {
+    watched(|| {
+        let (sender, receiver) = mpsc::channel();
+        let (one, other) = (pool(1), Arc::new(pool(1)));
+        for number in 0..10 {
+            let (other, sender) = (Arc::clone(&other), sender.clone());
+            one.spawn(move || {
+                let result = other.install(|| {
+                    thread::sleep(Duration::from_millis(2));
+                    number
+                });
+                sender.send(result).unwrap();
+            });
+        }
+        drop((sender, other));
+        drop(one);
+        let mut numbers: Vec<_> = receiver.iter().collect();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..10));
+    });
+}
+
+/// A stack that thieves have emptied while it was full: an inner scope must not return before its
+/// task has run.
+#[test]
+fn an_inner_scope_on_a_full_stack_that_thieves_have_emptied() {
+    watched(|| {
+        let pool = pool_that_steals(2, Amount::Half);
+        pool.install(|| {
+            let ended = &AtomicUsize::new(0);
+            let task = |_: &roving::Scope<'_>| {
+                ended.fetch_add(1, SeqCst);
+            };
+            scope(|s| {
+                let mut spawned = 8_192;
+                (0..spawned).for_each(|_| s.spawn(task));
+                for _ in 0..1_000 {
+                    thread::sleep(Duration::from_micros(100));
+                    if ended.load(SeqCst) == spawned {
+                        break;
+                    }
+                    spawned += 1;
+                    s.spawn(task);
+                }
+                wait_until(|| ended.load(SeqCst) == spawned);
+                let ran = AtomicBool::new(false);
+                scope(|s| s.spawn(|_| ran.store(true, SeqCst)));
+                assert!(ran.load(SeqCst), "the inner scope has left its task behind");
+            });
+        });
+    });
+}
