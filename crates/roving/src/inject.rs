@@ -1,8 +1,9 @@
 //! Work that comes from outside the task stacks: the injector of a pool, the mailbox of a worker.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use crate::prim::{AtomicUsize, Ordering};
 
 /// A closure that catches its own panics.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;

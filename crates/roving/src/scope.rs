@@ -6,7 +6,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
@@ -14,6 +13,7 @@ use crate::inject::Job;
 use crate::join::drop_quietly;
 use crate::pool::registry::Registry;
 use crate::pool::{forget_lifetime, global, install};
+use crate::prim::{AtomicBool, Ordering};
 use crate::stack::slot::{Slot, fits};
 use crate::worker::Worker;
 

@@ -332,7 +332,7 @@ impl Worker {
     /// then the core goes to another thread that may be waiting for it.
     pub(crate) fn pause(&self, round: usize) {
         let quick = self.registry.settings.quick_rounds;
-        if round >= quick && round % YIELD_EVERY == 0 {
+        if round >= quick && round.is_multiple_of(YIELD_EVERY) {
             thread::yield_now();
         } else {
             for _ in 0..1 << (round / ROUNDS_PER_DOUBLING).min(PAUSE_BITS_MAX) {

@@ -143,14 +143,14 @@ impl PoolBuilder {
         self
     }
 
-    /// Called by each worker thread with its index, before it works. What it panics with goes to
+    /// Called on the thread of each worker with its index, before it works. What it panics with goes to
     /// the panic handler.
     pub fn on_start(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
         self.on_start = Some(Box::new(callback));
         self
     }
 
-    /// Called by each worker thread with its index, after its last task.
+    /// Called on the thread of each worker with its index, after its last task.
     pub fn on_exit(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
         self.on_exit = Some(Box::new(callback));
         self

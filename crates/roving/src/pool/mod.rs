@@ -273,10 +273,10 @@ where
 {
     let weak = Arc::downgrade(registry);
     registry.inject(Box::new(move || {
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f)) {
-            if let Some(registry) = weak.upgrade() {
-                registry.handle_panic(payload);
-            }
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f))
+            && let Some(registry) = weak.upgrade()
+        {
+            registry.handle_panic(payload);
         }
     }));
 }

@@ -1,10 +1,10 @@
 //! Spare threads: who has to park in a wait gives its core to one of them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::pool::registry::Registry;
+use crate::prim::{AtomicUsize, Ordering};
 
 /// Keeps as many threads at work as the pool has workers, or the machine has cores, whichever is
 /// less, while workers are parked in waits.

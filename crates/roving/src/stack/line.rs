@@ -45,6 +45,8 @@ pub(crate) use thread::{current_line, set_current_line, wire_of_this_thread};
 
 #[cfg(not(loom))]
 mod thread {
+    use std::ptr;
+
     use super::{ALARM, Line};
     use crate::prim::{AtomicPtr, Ordering};
 
@@ -68,10 +70,6 @@ mod thread {
 
     /// Where a thief trips the wire of the worker that this thread is.
     pub(crate) fn wire_of_this_thread() -> *const AtomicPtr<Line> {
-        LINE.with(|line| ptr_of(line))
-    }
-
-    fn ptr_of<T>(value: &T) -> *const T {
-        value
+        LINE.with(ptr::from_ref)
     }
 }

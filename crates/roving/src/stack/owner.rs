@@ -358,7 +358,7 @@ impl<'s> Owner<'s> {
     /// Under loom a thread's line pointer stands in its stack.
     #[cfg(loom)]
     pub(crate) fn attach(&self) {
-        // Ordering: Release, as in the real one.
+        // Ordering: Release, as in the real one. Pairs with [attach].
         self.stack.wire.store(
             (&raw const self.stack.loom_line).cast_mut(),
             Ordering::Release,

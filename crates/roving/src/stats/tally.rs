@@ -1,8 +1,7 @@
 //! The counters of one worker while it runs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::Counters;
+use crate::prim::{AtomicU64, Ordering};
 
 macro_rules! tally {
     ($($name:ident),* $(,)?) => {
