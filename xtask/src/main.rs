@@ -61,8 +61,8 @@ enum Verb {
     Tsan,
     /// Miri with tree borrows on crates/roving (nightly with miri)
     Miri {
-        /// Only tests whose name holds this text
-        #[arg(default_value = "miri_")]
+        /// Only tests of the library whose name holds this text
+        #[arg(default_value = "stack")]
         filter: String,
     },
     /// All benchmarks of the lab; writes docs/results

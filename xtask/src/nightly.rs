@@ -60,6 +60,10 @@ pub(crate) fn miri(workspace: &Workspace, step: &mut Step, filter: &str) -> Resu
             "-Zmiri-tree-borrows -Zmiri-strict-provenance -Zmiri-disable-isolation",
         )
         .env("CARGO_TARGET_DIR", workspace.target.join("miri"));
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        // Miri is some thousand times slower; four programs take it two minutes.
+        command.env("PROPTEST_CASES", "4");
+    }
     let seen = tool::watch(&mut command)?;
     Tally::read(&seen.lines).judge(&seen, step);
     Ok(())
