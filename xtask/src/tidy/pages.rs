@@ -105,6 +105,9 @@ pub(crate) fn check_page(path: &Path, text: &str, known: &Known) -> Vec<Finding>
         }
         if let Some((_, names)) = text.split_once("Held by") {
             for name in names.split('`').skip(1).step_by(2) {
+                if name.starts_with("cargo ") {
+                    continue; // a verb is looked up like any other
+                }
                 let last = name.rsplit("::").next().unwrap_or(name);
                 if !known.functions.contains(last) && !known.paths.contains(name) {
                     found.push(Finding::new(
@@ -309,7 +312,7 @@ mod tests {
     #[test]
     fn what_exists_may_be_named() {
         let good = "`crates/roving/src/stack/`, `slot.rs`, `stack/slot.rs`, `deny.toml`, `a.md`, `roving-lab`, `a/b`, \
-            `target/x.csv`, `cargo xtask tidy`, `*.rs`, `x.y()`\n\nHeld by `tests::contract_1`\n\n\
+            `target/x.csv`, `cargo xtask tidy`, `*.rs`, `x.y()`\n\nHeld by `tests::contract_1` and `cargo xtask tidy`\n\n\
             ```sh\ncargo xtask test --no-install\n```\n```rust\nlet a = 1;\n```\n";
         assert!(page(good).is_empty(), "{:?}", page(good));
     }
