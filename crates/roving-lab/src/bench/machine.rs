@@ -38,16 +38,25 @@ fn load() -> String {
     let averages = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = averages.split_whitespace().next().unwrap_or("unknown");
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    match niceness(&stat) {
-        None | Some(0) => format!("load {load}"),
-        Some(nice) => format!("load {load}, niceness {nice}"),
-    }
+    let nice = match stat_field(&stat, 19) {
+        None | Some(0) => String::new(),
+        Some(nice) => format!(", niceness {nice}"),
+    };
+    let priority = match stat_field(&stat, 40) {
+        None | Some(0) => "",
+        Some(_) => ", with real-time priority over it",
+    };
+    format!("load {load}{nice}{priority}")
 }
 
-/// The 19th field of Linux's `stat`, which begins with a number and a name in parentheses.
-fn niceness(stat: &str) -> Option<i64> {
+/// A field of Linux's `stat`, counted from 1; the second is a name in parentheses.
+fn stat_field(stat: &str, number: usize) -> Option<i64> {
     let after_name = stat.rsplit_once(')')?.1;
-    after_name.split_whitespace().nth(16)?.parse().ok()
+    after_name
+        .split_whitespace()
+        .nth(number.checked_sub(3)?)?
+        .parse()
+        .ok()
 }
 
 fn kernel() -> String {
@@ -112,10 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn niceness_is_the_nineteenth_field() {
+    fn fields_are_counted_behind_the_name() {
         let stat = "4711 (a ) b) R 1 1 1 0 -1 4194560 9 0 0 0 3 1 0 0 15 -5 1 0 17 8 2";
-        assert_eq!(niceness(stat), Some(-5));
-        assert_eq!(niceness(""), None);
+        assert_eq!(
+            (stat_field(stat, 4), stat_field(stat, 19)),
+            (Some(1), Some(-5))
+        );
+        assert_eq!((stat_field(stat, 40), stat_field("", 19)), (None, None));
     }
 
     #[test]

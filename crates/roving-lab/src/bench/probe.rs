@@ -198,7 +198,7 @@ fn flat_memory(runtime: Runtime, workers: usize, tasks: &str) -> Result<f64, Fai
     let unknown = || Failure::Run("this system does not say how much memory is held".into());
     let base = memory::restart_peak().ok_or_else(unknown)?;
     let mut contender = runtime
-        .start(&job, workers)
+        .start_here(&job, workers)
         .map_err(|why| Failure::Run(why.0))?;
     for _ in 0..3 {
         contender.run(&mut job).map_err(Failure::Run)?;
@@ -212,7 +212,7 @@ fn idle(runtime: Option<Runtime>, workers: usize) -> Result<f64, Failure> {
     let mut contender = match runtime {
         Some(runtime) => Some(
             runtime
-                .start(&job, workers)
+                .start_here(&job, workers)
                 .map_err(|why| Failure::Run(why.0))?,
         ),
         None => None,

@@ -157,7 +157,11 @@ impl Runtime {
     }
 
     /// Makes the threads here, ready to run `job` on `workers` of them.
-    fn start_here(self, job: &Job, workers: usize) -> Result<Box<dyn Contender>, Absent> {
+    pub(crate) fn start_here(
+        self,
+        job: &Job,
+        workers: usize,
+    ) -> Result<Box<dyn Contender>, Absent> {
         match self {
             Runtime::Roving => Roving::start(job, workers),
             Runtime::Rayon => rayon::Pool::start(job, workers),
