@@ -5,6 +5,7 @@
 
 mod crates;
 mod edges;
+mod figures;
 mod pages;
 mod size;
 mod source;
@@ -109,6 +110,10 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let path = workspace.root.join("ARCHITECTURE.md");
     found.extend(crates::check(workspace, &path, &read(&path)?));
     found.extend(verbs_told(workspace, &known)?);
+    let path = workspace.root.join("README.md");
+    // Without results no figure is known, and each is a finding.
+    let results = read(&workspace.root.join("docs/results/README.md")).unwrap_or_default();
+    found.extend(figures::check(&path, &read(&path)?, &results));
     for finding in &found {
         println!(
             "{}",
