@@ -73,7 +73,7 @@ impl<T: Send> WorkerLocal<T> {
                 .filter(|worker| Arc::ptr_eq(worker.registry(), &self.registry))
                 .map(Worker::index)
         })?;
-        Some(self.values[index].0.get_or_init(&self.init))
+        Some(self.values[index].get_or_init(&self.init))
     }
 
     /// The values that have been made.

@@ -61,6 +61,15 @@ pub(crate) type DataCell<T> = loom::cell::UnsafeCell<T>;
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
 
+impl<T> std::ops::Deref for Padded<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 /// Brings what is at `at` into the cache in the background, where the processor can be told to.
 #[inline]
 pub(crate) fn prefetch<T>(at: *const T) {

@@ -153,7 +153,7 @@ impl Worker {
     }
 
     pub(crate) fn tally(&self) -> &Tally {
-        &self.seat().stack.tally
+        self.seat().stack.tally()
     }
 
     pub(crate) fn clock(&self) -> &Clock {

@@ -197,7 +197,7 @@ impl Registry {
             if index < self.workers() || seat.thread.get().is_some() {
                 let mut worker = WorkerProfile::default();
                 seat.clock.read(&mut worker);
-                worker.counters = seat.stack.tally.read();
+                worker.counters = seat.stack.tally().read();
                 workers.push(worker);
             }
         }
@@ -210,7 +210,7 @@ impl Registry {
     pub(crate) fn reset_profile(&self) {
         for seat in &self.seats {
             seat.clock.reset();
-            seat.stack.tally.reset();
+            seat.stack.tally().reset();
         }
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }

@@ -52,29 +52,34 @@ pub(crate) struct Showing {
     pub(crate) counting: bool,
 }
 
-/// The stack of one worker. See the module for the picture.
+/// The stack of one worker. See the module for the picture. What the owner writes, what thieves
+/// write and what nobody writes stand on different cache lines.
 pub(crate) struct TaskStack {
     line: Line,
-    showing: Showing,
-    /// Owner only: the split line. The span's is the same while it shows a public task; otherwise
-    /// everything below this one is claimed, and the span may show any equal pair.
-    split: Cell<usize>,
-    /// Owner only: slots below belong to frames further out, see `owner::Owner::open_frame`.
-    floor: Cell<usize>,
-    /// Owner only: `oldest` as the owner last saw it; thieves may have claimed more since.
-    oldest_seen: Cell<usize>,
-    /// Owner only: a join whose slot is below must not pop yet; see [`owner`].
-    barrier: Cell<*const Slot>,
-    /// Owner only: an alarm was raised, and the span not yet changed since.
-    owes_answer: Cell<bool>,
-    /// Written by the owner.
-    pub(crate) tally: Tally,
+    own: Padded<Own>,
     span: Padded<AtomicU64>,
+    showing: Showing,
     /// The owner thread's line pointer, null until it has started.
     wire: AtomicPtr<AtomicPtr<Line>>,
+    slots: Box<[Slot]>,
     #[cfg(loom)]
     loom_line: AtomicPtr<Line>,
-    slots: Box<[Slot]>,
+}
+
+/// What only the owner's slow paths use.
+struct Own {
+    /// The split line. The span's is the same while it shows a public task; otherwise everything
+    /// below this one is claimed, and the span may show any equal pair.
+    split: Cell<usize>,
+    /// `oldest` as the owner last saw it; thieves may have claimed more since.
+    oldest_seen: Cell<usize>,
+    /// Slots below belong to frames further out, see [`owner::Owner::open_frame`].
+    floor: Cell<usize>,
+    /// A join whose slot is below must not pop yet; see [`owner`].
+    barrier: Cell<*const Slot>,
+    /// An alarm was raised, and the span not yet changed since.
+    owes_answer: Cell<bool>,
+    tally: Tally,
 }
 
 // SAFETY: thieves reach `span`, `wire`, and the words of slots, which are atomics, and the cells
@@ -88,21 +93,24 @@ impl TaskStack {
     pub(crate) fn new(showing: Showing) -> TaskStack {
         assert!(showing.slots <= span::SLOTS_MAX);
         let slots = new_slots(showing.slots);
-        let stack = TaskStack {
-            line: Line::new(slots.as_ptr()),
-            showing,
+        let own = Own {
             split: Cell::new(0),
-            floor: Cell::new(0),
             oldest_seen: Cell::new(0),
+            floor: Cell::new(0),
             barrier: Cell::new(ptr::null()),
             // A thief may want work before the owner has started: the first push looks.
             owes_answer: Cell::new(true),
             tally: Tally::default(),
+        };
+        let stack = TaskStack {
+            line: Line::new(slots.as_ptr()),
+            own: Padded(own),
             span: Padded(AtomicU64::new(0)),
+            showing,
             wire: AtomicPtr::new(ptr::null_mut()),
+            slots,
             #[cfg(loom)]
             loom_line: AtomicPtr::new(ptr::null_mut()),
-            slots,
         };
         #[cfg(loom)]
         // Ordering: Relaxed; nobody shares the stack yet.
@@ -115,6 +123,11 @@ impl TaskStack {
 
     pub(crate) fn slot(&self, index: usize) -> &Slot {
         &self.slots[index]
+    }
+
+    /// Written by the owner, read by anybody.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.own.tally
     }
 
     /// The index of a slot of this stack.

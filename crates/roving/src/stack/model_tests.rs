@@ -374,7 +374,7 @@ impl<'s> Pair<'s> {
         );
         if stack.public() > 0 {
             assert_eq!(
-                stack.split.get(),
+                stack.own.split.get(),
                 claimed + stack.public(),
                 "the owner knows the line"
             );
@@ -386,10 +386,10 @@ impl<'s> Pair<'s> {
             let on_top = joined + 1 == self.tasks.len();
             // A fast pop of what has something above it would lose that.
             assert!(on_top || !fast, "the barrier stands above unjoined tasks");
-            if on_top && joined >= stack.split.get() {
+            if on_top && joined >= stack.own.split.get() {
                 assert!(fast, "the pop of a private task is fast");
             }
-            if joined < stack.split.get() {
+            if joined < stack.own.split.get() {
                 assert!(!fast, "a public task is popped slowly");
             }
         }
@@ -425,7 +425,7 @@ fn run_program(showing: Showing, steps: &[Step]) {
         pair.runs.iter().all(|&runs| runs == 1),
         "each task came out once"
     );
-    let counters = stack.tally.read();
+    let counters = stack.tally().read();
     if showing.counting {
         assert_eq!(counters.tasks, pair.ids);
         assert_eq!(counters.max_depth, pair.pushed_at_once_max as u64);

@@ -82,12 +82,12 @@ impl<'s> Owner<'s> {
     /// Returns where that is, and what [`Self::close_frame`] needs.
     pub(crate) fn open_frame(&self) -> (usize, usize) {
         let base = self.top();
-        (base, self.stack.floor.replace(base))
+        (base, self.stack.own.floor.replace(base))
     }
 
     /// The frame ends; all from its base on has been joined.
     pub(crate) fn close_frame(&self, outer_floor: usize) {
-        self.stack.floor.set(outer_floor);
+        self.stack.own.floor.set(outer_floor);
     }
 
     fn is_full(&self) -> bool {
@@ -96,14 +96,14 @@ impl<'s> Owner<'s> {
 
     /// How many tasks are public, as far as the owner knows without looking.
     fn public_seen(&self) -> usize {
-        self.stack.split.get() - self.stack.oldest_seen.get()
+        self.stack.own.split.get() - self.stack.own.oldest_seen.get()
     }
 
     /// Whether other workers would take more tasks than the owner is showing them: the moment to
     /// split work that has been kept whole. One or two loads, both of the owner's own lines.
     pub(crate) fn is_asked(&self) -> bool {
         self.answer_alarm();
-        self.stack.owes_answer.get() || self.public_seen() < self.stack.showing.unasked
+        self.stack.own.owes_answer.get() || self.public_seen() < self.stack.showing.unasked
     }
 
     /// The slow push, of a task that its pusher joins. `Err` gives the payload back: the stack is
@@ -134,9 +134,9 @@ impl<'s> Owner<'s> {
     /// as they belong to the innermost open frame: those further out rely on their indices. Thieves
     /// take the oldest first, so once they have taken all, all can be free.
     fn make_room(&self) {
-        while self.top() > self.stack.floor.get() {
+        while self.top() > self.stack.own.floor.get() {
             let newest = self.top() - 1;
-            let unjoined = ptr::eq(self.stack.barrier.get(), self.line().top.get());
+            let unjoined = ptr::eq(self.stack.own.barrier.get(), self.line().top.get());
             if !unjoined || !self.stack.slot(newest).state().is_done() {
                 return;
             }
@@ -146,8 +146,8 @@ impl<'s> Owner<'s> {
 
     /// Answers a demand, if there is one and anything private to show.
     fn show_if_asked(&self) -> bool {
-        let has_private = self.stack.split.get() < self.top();
-        let wake = has_private && self.stack.owes_answer.get() && self.publish();
+        let has_private = self.stack.own.split.get() < self.top();
+        let wake = has_private && self.stack.own.owes_answer.get() && self.publish();
         self.settle();
         wake
     }
@@ -155,16 +155,16 @@ impl<'s> Owner<'s> {
     /// Makes everything public: the owner will not look for a while.
     pub(crate) fn show_all(&self) -> bool {
         self.answer_alarm();
-        let wake = self.stack.split.get() < self.top() && self.publish_up_to(self.top());
+        let wake = self.stack.own.split.get() < self.top() && self.publish_up_to(self.top());
         self.settle();
         wake
     }
 
     fn raise_barrier(&self, slot: &Slot) {
         let line = self.line();
-        slot.set_link(self.stack.barrier.get());
+        slot.set_link(self.stack.own.barrier.get());
         let above = ptr::from_ref(slot).wrapping_add(1);
-        self.stack.barrier.set(above);
+        self.stack.own.barrier.set(above);
         line.pop_limit.set(line.pop_limit.get().max(above));
     }
 
@@ -175,13 +175,13 @@ impl<'s> Owner<'s> {
         }
         self.line().top.set(self.stack.at(top + 1));
         let short = self.public_seen() < self.stack.showing.unasked;
-        let wake = (short || self.stack.owes_answer.get()) && self.publish();
+        let wake = (short || self.stack.own.owes_answer.get()) && self.publish();
         self.settle();
         wake
     }
 
     fn count_push(&self, depth: usize) {
-        let tally = &self.stack.tally;
+        let tally = self.stack.tally();
         bump(&tally.tasks, 1);
         // Ordering: Relaxed; a figure, written by this thread alone.
         if depth as u64 > tally.max_depth.load(Relaxed) {
@@ -193,7 +193,7 @@ impl<'s> Owner<'s> {
     /// then its slot is still in use.
     pub(crate) fn pop(&self, index: usize) -> (Popped, bool) {
         debug_assert_eq!(self.top(), index + 1);
-        let how = if index < self.stack.split.get() {
+        let how = if index < self.stack.own.split.get() {
             self.pop_public(index)
         } else {
             Popped::Here
@@ -217,10 +217,10 @@ impl<'s> Owner<'s> {
         let stack = self.stack;
         // Ordering: Relaxed; the owner's own changes, and thieves' claims, whose effect is in the
         // words of the slots.
-        let mut before = Span(stack.span.0.load(Relaxed));
+        let mut before = Span(stack.span.load(Relaxed));
         while before.public() > 0 && before.oldest() <= index {
             let oldest = before.oldest();
-            let half = if self.stack.owes_answer.get() {
+            let half = if self.stack.own.owes_answer.get() {
                 index
             } else {
                 (oldest + index) / 2
@@ -231,13 +231,12 @@ impl<'s> Owner<'s> {
             // the slots below is kept up by the release sequence of [publish].
             match stack
                 .span
-                .0
                 .compare_exchange(before.0, after.0, Relaxed, Relaxed)
             {
                 Ok(_) => {
-                    stack.split.set(split);
-                    stack.oldest_seen.set(oldest);
-                    bump(&stack.tally.take_backs, 1);
+                    stack.own.split.set(split);
+                    stack.own.oldest_seen.set(oldest);
+                    bump(&stack.tally().take_backs, 1);
                     return Popped::Here;
                 }
                 Err(now) => before = Span(now),
@@ -257,8 +256,8 @@ impl<'s> Owner<'s> {
     /// The claimed task at the top has been taken back ([`Slot::take_back`]): its slot is free.
     pub(crate) fn release(&self, index: usize) {
         debug_assert_eq!(self.top(), index + 1);
-        self.stack.split.set(index);
-        self.stack.oldest_seen.set(index);
+        self.stack.own.split.set(index);
+        self.stack.own.oldest_seen.set(index);
         self.drop_top(index);
         self.settle();
     }
@@ -266,8 +265,8 @@ impl<'s> Owner<'s> {
     /// The slot at the top is free from now on.
     fn drop_top(&self, index: usize) {
         let (slot, above) = (self.stack.slot(index), self.line().top.get());
-        if ptr::eq(self.stack.barrier.get(), above) {
-            self.stack.barrier.set(slot.link());
+        if ptr::eq(self.stack.own.barrier.get(), above) {
+            self.stack.own.barrier.set(slot.link());
         }
         self.line().top.set(slot);
     }
@@ -275,15 +274,15 @@ impl<'s> Owner<'s> {
     /// Moves the split line up, as far as is shown unasked, and further when somebody wants work.
     /// True when somebody wanted work and can have it: wake a sleeper. Costs one compare-and-swap.
     fn publish(&self) -> bool {
-        self.publish_up_to(self.stack.split.get())
+        self.publish_up_to(self.stack.own.split.get())
     }
 
     /// The same, and at least up to `least`.
     fn publish_up_to(&self, least: usize) -> bool {
         let stack = self.stack;
-        let (top, split) = (self.top(), stack.split.get());
+        let (top, split) = (self.top(), stack.own.split.get());
         // Ordering: Relaxed; the compare-and-swap decides.
-        let mut before = Span(stack.span.0.load(Relaxed));
+        let mut before = Span(stack.span.load(Relaxed));
         loop {
             // With nothing public in the span, all below the owner's split line is claimed.
             let oldest = if before.public() == 0 {
@@ -306,14 +305,13 @@ impl<'s> Owner<'s> {
             let order = ord("publish", Ordering::AcqRel);
             match stack
                 .span
-                .0
                 .compare_exchange(before.0, after.0, order, Relaxed)
             {
                 Ok(_) => {
-                    stack.split.set(new_split);
-                    stack.oldest_seen.set(oldest);
-                    stack.owes_answer.set(false);
-                    bump(&stack.tally.publications, 1);
+                    stack.own.split.set(new_split);
+                    stack.own.oldest_seen.set(oldest);
+                    stack.own.owes_answer.set(false);
+                    bump(&stack.tally().publications, 1);
                     return before.wanted() && !still_wanted;
                 }
                 Err(now) => before = Span(now),
@@ -324,7 +322,7 @@ impl<'s> Owner<'s> {
     /// Recomputes the two limits of the fast paths.
     fn settle(&self) {
         let stack = self.stack;
-        let slow = stack.owes_answer.get()
+        let slow = stack.own.owes_answer.get()
             || stack.showing.counting
             || self.public_seen() < stack.showing.unasked;
         let end = stack.at(stack.slots.len());
@@ -332,8 +330,8 @@ impl<'s> Owner<'s> {
             .line
             .push_limit
             .set(if slow { ptr::null() } else { end });
-        let split = stack.at(stack.split.get());
-        stack.line.pop_limit.set(split.max(stack.barrier.get()));
+        let split = stack.at(stack.own.split.get());
+        stack.line.pop_limit.set(split.max(stack.own.barrier.get()));
     }
 
     /// If the wire was tripped, mends it; what it means is then owed.
@@ -351,7 +349,7 @@ impl<'s> Owner<'s> {
             self.stack
                 .loom_line
                 .store(ptr::from_ref(self.line()).cast_mut(), Relaxed);
-            self.stack.owes_answer.set(true);
+            self.stack.own.owes_answer.set(true);
         }
     }
 

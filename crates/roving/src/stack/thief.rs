@@ -30,20 +30,20 @@ impl TaskStack {
     /// Peek: how many tasks are public. Reads only, so that idle thieves share the cache line.
     pub(crate) fn public(&self) -> usize {
         // Ordering: Relaxed; a hint, which `claim` checks.
-        Span(self.span.0.load(Relaxed)).public()
+        Span(self.span.load(Relaxed)).public()
     }
 
     /// Whether somebody has asked for more and the owner has not answered.
     pub(crate) fn is_wanted(&self) -> bool {
         // Ordering: Relaxed; a hint that saves a write.
-        Span(self.span.0.load(Relaxed)).wanted()
+        Span(self.span.load(Relaxed)).wanted()
     }
 
     /// Claims the oldest public tasks, as many as `amount` says of those that are public (at least
     /// one), if the oldest of them is not below `base`.
     pub(crate) fn claim(&self, base: usize, amount: impl FnOnce(usize) -> usize) -> Claim {
         // Ordering: Relaxed; the compare-and-swap decides.
-        let before = Span(self.span.0.load(Relaxed));
+        let before = Span(self.span.load(Relaxed));
         let (index, public) = (before.oldest(), before.public());
         if public == 0 || index < base {
             return Claim::Empty;
@@ -58,7 +58,6 @@ impl TaskStack {
         let order = ord("claim", Ordering::Acquire);
         match self
             .span
-            .0
             .compare_exchange(before.0, after.0, order, Relaxed)
         {
             Ok(_) => Claim::Won {
@@ -74,7 +73,7 @@ impl TaskStack {
     /// The slots from `base` on whose tasks are claimed, as far as can be told by looking.
     pub(crate) fn claimed_from(&self, base: usize) -> std::ops::Range<usize> {
         // Ordering: Relaxed; a hint, the slots' own words decide.
-        base..Span(self.span.0.load(Relaxed)).oldest()
+        base..Span(self.span.load(Relaxed)).oldest()
     }
 
     /// Asks the owner to make more public at its next push or pop. Returns how many tasks are
@@ -84,7 +83,7 @@ impl TaskStack {
         // Ordering: Edge [want]: Release, so that an owner which sees the flag also sees that this
         // thief is idle ([idle_announce]); Acquire, so that the alarm below comes after the line
         // pointer that the owner set before its last change of the span.
-        let before = Span(self.span.0.fetch_or(WANT, ord("want", Ordering::AcqRel)));
+        let before = Span(self.span.fetch_or(WANT, ord("want", Ordering::AcqRel)));
         self.raise_alarm();
         before.public()
     }
