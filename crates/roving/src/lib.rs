@@ -35,6 +35,8 @@
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod broadcast;
+#[cfg(doctest)]
+mod compile_fail;
 #[cfg(not(loom))]
 mod inject;
 #[cfg(not(loom))]
