@@ -15,7 +15,9 @@ use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{AMOUNTS, Random, pool, pool_that_steals, tries, wait_until, watched};
+use common::{
+    AMOUNTS, BEYOND_THE_STACK, Random, pool, pool_that_steals, tries, wait_until, watched,
+};
 use roving::{Pool, current_worker, join, scope};
 
 /// Timing on a shared machine: whether a try succeeds, out of so many. Each promise holds always;
@@ -538,7 +540,7 @@ fn joins_beyond_the_end_of_the_stack_give_their_results() {
         for workers in [1, 2, 8] {
             let builder = Pool::builder().workers(workers).stack_size(256 << 20);
             let pool = builder.build().unwrap();
-            let depth = 20_000;
+            let depth = BEYOND_THE_STACK;
             assert_eq!(pool.install(|| chain(depth)), depth * (depth + 1) / 2);
         }
     });

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering::Relaxed}
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use common::{AMOUNTS, pool, pool_that_steals, tries, wait_until, watched};
+use common::{AMOUNTS, BEYOND_THE_STACK, pool, pool_that_steals, tries, wait_until, watched};
 use roving::{Amount, Pool, join, map_reduce, par_chunks_mut, par_for, scope};
 
 /// Counts each thread's allocations, and everybody's bytes.
@@ -145,7 +145,8 @@ fn joins_beyond_the_end_of_the_stack_allocate_nothing() {
     watched(|| {
         let builder = Pool::builder().workers(1).stack_size(64 << 20);
         let pool = builder.build().unwrap();
-        pool.install(|| assert_eq!(allocations(|| assert_eq!(chain(20_000), 20_000)), 0));
+        let run = || assert_eq!(chain(BEYOND_THE_STACK), BEYOND_THE_STACK);
+        pool.install(|| assert_eq!(allocations(run), 0));
     });
 }
 

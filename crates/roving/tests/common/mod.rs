@@ -76,6 +76,10 @@ pub(crate) fn tries(count: usize) -> usize {
     }
 }
 
+/// A depth of joins beyond the 8192 slots of a stack. ThreadSanitizer keeps 65,536 calls a thread,
+/// of which each such level takes five when nothing is inlined, and crashes beyond that.
+pub(crate) const BEYOND_THE_STACK: u64 = if cfg!(roving_tsan) { 9_000 } else { 20_000 };
+
 /// Reproducible numbers: splitmix64 (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(pub(crate) u64);
