@@ -1,6 +1,7 @@
 //! `broadcast`: once on each worker.
 
 use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -14,8 +15,9 @@ use crate::worker::Worker;
 ///
 /// A busy worker gets to it when it has finished what it does; a worker that waits in a `join`,
 /// `scope` or `broadcast` gets to it at once, on top of the waiting frame. That is the one
-/// exception to the rule that nothing unrelated runs there, so do not broadcast a closure that
-/// needs a lock which may be held across such a wait. Spare threads are left out.
+/// exception to the rule that nothing unrelated runs there (and a worker that waits for such a
+/// worker may run what `f` spawns), so do not broadcast a closure that needs a lock which may be
+/// held across such a wait. Spare threads are left out.
 ///
 /// # Panics
 /// With the payload of the lowest index that panicked, when all have ended.
@@ -74,14 +76,16 @@ where
     let others = (0..workers).filter(|&index| Some(index) != here);
     let latch = Latch::new(others.clone().count());
     for index in others {
-        let latch = SendPtr(&raw const latch);
+        let there = SendPtr((&raw const latch, ptr::from_ref(run)));
         let job = move || {
+            // By pointer, because what the job itself holds is protected until it returns.
+            let SendPtr((latch, run)) = { there };
             Worker::with_current(|worker| {
                 let worker = worker.expect("mailboxes are emptied by workers");
-                worker.framed(|| run(index));
+                // SAFETY: the frame waits for this job to count down.
+                worker.framed(|| unsafe { (*run)(index) });
             });
-            let SendPtr(latch) = { latch };
-            // SAFETY: the frame waits for this call, the last thing that the job does with it.
+            // SAFETY: as above; this is the last thing that the job does with the frame.
             unsafe { Latch::count_down(latch) };
         };
         let seat = &registry.seats[index];

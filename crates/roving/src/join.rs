@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use crate::pool;
 use crate::stack::line::current_line;
-use crate::stack::slot::{Run, Slot, fits};
+use crate::stack::slot::{Offer, Run, Slot, fits};
 use crate::worker::{Taken, Worker};
 
 /// Runs `a` and `b`, perhaps at the same time, and returns both results.
@@ -259,7 +259,7 @@ pub(crate) fn drop_quietly<T>(value: T) {
 ///
 /// # Safety
 /// As [`Run`]; the payload is a `B`.
-unsafe fn run_joined<B, RB>(slot: &Slot)
+unsafe fn run_joined<B, RB>(slot: &Slot) -> Option<Offer>
 where
     B: FnOnce() -> RB + Send,
     RB: Send,
@@ -269,6 +269,7 @@ where
     let outcome: Outcome<RB> = panic::catch_unwind(AssertUnwindSafe(b));
     // SAFETY: the slot stays the thief's until it says that the task is done.
     unsafe { slot.put(outcome) };
+    None
 }
 
 /// Pops the task in `slot`, which this thread pushed; drains what lies unjoined above it first, and

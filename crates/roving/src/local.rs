@@ -21,8 +21,7 @@ use crate::worker::Worker;
 /// let total: u64 = pool.install(|| {
 ///     let sums = WorkerLocal::new(|| Cell::new(0));
 ///     par_for(0..1000, |i| {
-///         let sum = sums.get().expect("on a worker of this pool");
-///         sum.set(sum.get() + i as u64);
+///         sums.with(|sum| sum.set(sum.get() + i as u64));
 ///     });
 ///     sums.into_iter().map(Cell::into_inner).sum()
 /// });
@@ -34,7 +33,7 @@ pub struct WorkerLocal<T> {
     init: Box<dyn Fn() -> T + Send + Sync>,
 }
 
-// SAFETY: each cell is used by one worker's thread alone (`get`), or through `&mut`. The values
+// SAFETY: each cell is used by one worker's thread alone (`with`), or through `&mut`. The values
 // are made on one thread and dropped on another, so they have to be `Send`.
 unsafe impl<T: Send> Sync for WorkerLocal<T> {}
 
@@ -48,7 +47,7 @@ impl<T: Send> WorkerLocal<T> {
     /// ```
     pub fn new(init: impl Fn() -> T + Send + Sync + 'static) -> WorkerLocal<T> {
         let registry = with_current_registry(Arc::clone);
-        let values = (0..registry.seats.len())
+        let values = (0..registry.seats.most())
             .map(|_| Padded(OnceCell::new()))
             .collect();
         WorkerLocal {
@@ -58,22 +57,23 @@ impl<T: Send> WorkerLocal<T> {
         }
     }
 
-    /// The calling worker's value; `None` on a thread that is no worker of the pool. Must not be
-    /// called by `init`.
+    /// Calls `f` with the calling worker's value; `None` on a thread that is no worker of the pool.
+    /// Must not be called by `init`.
     ///
     /// ```
     /// let pool = roving::Pool::new(1).unwrap();
     /// let local = pool.install(|| roving::WorkerLocal::new(|| 5));
-    /// assert_eq!(local.get(), None);
-    /// assert_eq!(pool.install(|| local.get().copied()), Some(5));
+    /// assert_eq!(local.with(|value| *value), None);
+    /// assert_eq!(pool.install(|| local.with(|value| *value)), Some(5));
     /// ```
-    pub fn get(&self) -> Option<&T> {
+    pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
+        // The reference must not outlive the call: in an in-place pool another thread may be the
+        // same worker after it.
         let index = Worker::with_current(|worker| {
-            worker
-                .filter(|worker| Arc::ptr_eq(worker.registry(), &self.registry))
-                .map(Worker::index)
+            let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), &self.registry));
+            mine.map(Worker::index)
         })?;
-        Some(self.values[index].get_or_init(&self.init))
+        Some(f(self.values[index].get_or_init(&self.init)))
     }
 
     /// The values that have been made.
@@ -81,7 +81,7 @@ impl<T: Send> WorkerLocal<T> {
     /// ```
     /// let pool = roving::Pool::new(1).unwrap();
     /// let mut local = pool.install(|| roving::WorkerLocal::new(|| 5));
-    /// pool.install(|| local.get().is_some());
+    /// pool.install(|| local.with(|_| ()));
     /// local.iter_mut().for_each(|value| *value += 1);
     /// assert_eq!(local.into_iter().collect::<Vec<_>>(), [6]);
     /// ```

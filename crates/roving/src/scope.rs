@@ -14,7 +14,7 @@ use crate::join::drop_quietly;
 use crate::pool::registry::Registry;
 use crate::pool::{forget_lifetime, global, install};
 use crate::prim::{AtomicBool, Ordering};
-use crate::stack::slot::{Slot, fits};
+use crate::stack::slot::{Offer, Slot, fits};
 use crate::worker::Worker;
 
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
@@ -112,8 +112,6 @@ pub struct Scope<'scope> {
 // SAFETY: the registry is shared by nature and outlives the scope, whose worker holds it; all else
 // is `Send` and `Sync` itself.
 unsafe impl Sync for Scope<'_> {}
-// SAFETY: as above.
-unsafe impl Send for Scope<'_> {}
 
 /// A spawned closure, with the scope that it belongs to.
 struct Task<'scope, F> {
@@ -148,12 +146,13 @@ where
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the payload is a `Task<F>`.
-unsafe fn run_spawned<'scope, F>(slot: &Slot)
+unsafe fn run_spawned<'scope, F>(slot: &Slot) -> Option<Offer>
 where
     F: FnOnce(&Scope<'scope>) + Send + 'scope,
 {
     // SAFETY: the payload that `spawn` put in; its scope waits for this task.
-    unsafe { slot.take::<Task<'scope, F>>().run() }
+    unsafe { slot.take::<Task<'scope, F>>().run() };
+    None
 }
 
 impl<'scope> Scope<'scope> {

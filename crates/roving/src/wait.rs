@@ -8,11 +8,11 @@
 
 use std::thread;
 
-use crate::stack::slot::Slot;
+use crate::stack::slot::{Offer, Slot};
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
-use crate::worker::{Offer, Taken, Worker};
+use crate::worker::{Taken, Worker};
 
 /// Most links from the awaited task to the one that is run.
 const CHAIN_MAX: usize = 6;
@@ -86,19 +86,27 @@ impl Worker {
     /// Parks until `done`, with the core given away, and everything shown that others could do
     /// meanwhile. Whoever makes `done` true unparks the thread.
     pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
+        self.blocking(|| {
+            while !done() {
+                if !self.serve_mailbox() {
+                    bump(&self.tally().parks, 1);
+                    thread::park();
+                }
+            }
+        });
+    }
+
+    /// Calls `f`, which blocks the thread, while a spare thread has the core.
+    pub(crate) fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
         let wake = self.owner().show_all();
         self.wake_if(wake);
         let doing = self.clock().enter(Activity::Switch);
         self.registry().spares.replace_me(self.registry());
         self.clock().enter(Activity::Idle);
-        while !done() {
-            if !self.serve_mailbox() {
-                bump(&self.tally().parks, 1);
-                thread::park();
-            }
-        }
+        let result = f();
         self.registry().spares.back_again();
         self.clock().enter(doing);
+        result
     }
 
     /// Broadcasts are addressed to this very worker, so they run wherever it stands.
@@ -159,10 +167,14 @@ impl Worker {
         if chain.holds() {
             bump(&self.tally().leapfrogs, 1);
             self.clock().enter(Activity::Busy);
-            self.run_claimed(victim, index, short);
+            self.run_claimed(victim, index..index + 1, short);
             self.clock().enter(Activity::Steal);
         } else {
-            let offered = self.registry().seats[victim].stack.slot(index).offer();
+            let stack = &self.registry().seats[victim].stack;
+            let offered = stack.slot(index).offer();
+            if short {
+                stack.raise_alarm();
+            }
             let job = move || {
                 let offer = Offer {
                     victim,

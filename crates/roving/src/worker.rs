@@ -1,6 +1,7 @@
 //! A worker: own tasks, then other workers' tasks, then sleep.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::{Arc, PoisonError};
@@ -8,10 +9,10 @@ use std::thread;
 
 use crate::inject::Job;
 use crate::os;
-use crate::pool::registry::{Registry, Seat};
+use crate::pool::registry::Registry;
+use crate::pool::seats::Seat;
 use crate::stack::owner::{Owner, Popped};
-use crate::stack::slot::Slot;
-use crate::stack::state::State;
+use crate::stack::slot::{Offer, Slot};
 use crate::stats::{Activity, Clock, Tally, bump};
 use crate::steal::Search;
 use crate::steal::victim::Victims;
@@ -22,20 +23,14 @@ pub(crate) struct Worker {
     index: usize,
     owner: Owner<'static>,
     victims: Victims,
+    /// How many calls of `install` from other pools wait for what this worker does.
+    nesting: Cell<usize>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
     outer: *const Worker,
 }
 
 thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
-}
-
-/// A claimed task that is offered: where it stands, and the word that its slot had.
-#[derive(Clone, Copy)]
-pub(crate) struct Offer {
-    pub(crate) victim: usize,
-    pub(crate) index: usize,
-    pub(crate) offered: State,
 }
 
 /// What became of a task that its owner wants back.
@@ -58,18 +53,21 @@ impl Worker {
     /// Makes the calling thread worker `index` of the pool for the duration of `f`.
     ///
     /// # Safety
-    /// No other thread is that worker at the same time.
+    /// No other thread is that worker at the same time. (The same thread may be, further out.)
     unsafe fn be<R>(registry: Arc<Registry>, index: usize, f: impl FnOnce(&Worker) -> R) -> R {
         let stack = ptr::from_ref(&registry.seats[index].stack);
         // SAFETY: the registry outlives the worker, which holds it; and there is one owner, by
         // this function's contract.
         let owner = unsafe { Owner::new(&*stack) };
         let outer = CURRENT.get();
+        // SAFETY: workers further out are further down this thread's native stack.
+        let nesting = unsafe { outer.as_ref() }.map_or(0, |outer| outer.nesting.get());
         let worker = Worker {
             registry,
             index,
             owner,
             victims: Victims::new(index),
+            nesting: Cell::new(nesting),
             outer,
         };
         CURRENT.set(&worker);
@@ -81,22 +79,27 @@ impl Worker {
     }
 
     /// Makes the calling thread the worker of an in-place pool, and runs what the pool holds. If
-    /// it is that already, further out, it goes on as such.
+    /// it is that already, further out, it becomes so once more.
     pub(crate) fn be_in_place<R>(registry: &Arc<Registry>, f: impl FnOnce() -> R) -> R {
-        if let Some(outer) = Worker::further_out(registry) {
-            return outer.again(f);
-        }
-        let guard = registry
-            .in_place
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the lock makes this thread the only one.
+        let outermost = !Worker::is_or_was(registry);
+        let lock = || {
+            registry
+                .in_place
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let guard = outermost.then(lock);
+        // SAFETY: the lock, taken here or further out, makes this thread the only one.
         let result = unsafe {
             Worker::be(Arc::clone(registry), 0, |worker| {
-                worker.clock().enter(Activity::Busy);
+                let before = worker.clock().enter(Activity::Busy);
                 let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
-                worker.run_jobs();
-                worker.clock().enter(Activity::Idle);
+                if outermost {
+                    worker.run_jobs();
+                }
+                worker
+                    .clock()
+                    .enter(if outermost { Activity::Idle } else { before });
                 result
             })
         };
@@ -104,32 +107,18 @@ impl Worker {
         result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
-    /// The worker of that pool which the calling thread is, or was before it became another
+    /// Whether the calling thread is a worker of that pool, or was one before it became another
     /// pool's for a while.
-    pub(crate) fn further_out(registry: &Arc<Registry>) -> Option<&'static Worker> {
+    pub(crate) fn is_or_was(registry: &Arc<Registry>) -> bool {
         let mut at = CURRENT.get();
-        // SAFETY: workers further out are further down this thread's native stack. The lifetime
-        // is the callers' to shorten: they use it within their own frame.
+        // SAFETY: workers further out are further down this thread's native stack.
         while let Some(worker) = unsafe { at.as_ref() } {
             if Arc::ptr_eq(&worker.registry, registry) {
-                return Some(worker);
+                return true;
             }
             at = worker.outer;
         }
-        None
-    }
-
-    /// Makes the calling thread this worker again for the duration of `f`.
-    fn again<R>(&self, f: impl FnOnce() -> R) -> R {
-        let inner = CURRENT.replace(self);
-        self.owner.enter();
-        let result = self.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
-        CURRENT.set(inner);
-        // SAFETY: the inner worker is the one whose frame called this.
-        if let Some(inner) = unsafe { inner.as_ref() } {
-            inner.owner.enter();
-        }
-        result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+        false
     }
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {
@@ -142,6 +131,10 @@ impl Worker {
 
     pub(crate) fn owner(&self) -> &Owner<'static> {
         &self.owner
+    }
+
+    pub(crate) fn nesting(&self) -> &Cell<usize> {
+        &self.nesting
     }
 
     pub(crate) fn victim_choice(&self) -> &Victims {
@@ -177,14 +170,23 @@ impl Worker {
         }
     }
 
-    /// Begins and runs a task that this worker has claimed. Its subtasks have ended too when this
-    /// returns. `short`: the claim says that the owner is to be reminded.
-    pub(crate) fn run_claimed(&self, victim: usize, index: usize, short: bool) {
+    /// Begins and runs the first of `count` tasks that this worker has claimed, and offers the
+    /// others on. Its subtasks have ended too when this returns. `short`: the claim says that the
+    /// owner is to be reminded.
+    pub(crate) fn run_claimed(&self, victim: usize, claimed: Range<usize>, short: bool) {
         let owner = &self.registry.seats[victim];
-        let slot = owner.stack.slot(index);
-        slot.begin(self.index, self.owner.top());
+        let slot = owner.stack.slot(claimed.start);
+        // At once, because the owner may be waiting to hear of it. Offers are not its subtasks.
+        slot.begin(self.index, self.owner.top() + claimed.len() - 1);
         if short {
             owner.stack.raise_alarm();
+        }
+        for index in claimed.skip(1) {
+            self.offer_on(Offer {
+                victim,
+                index,
+                offered: owner.stack.slot(index).offer(),
+            });
         }
         self.run_begun(owner, slot);
     }
@@ -200,11 +202,19 @@ impl Worker {
 
     fn run_begun(&self, owner: &Seat, slot: &Slot) {
         // SAFETY: this thread has begun the task.
-        self.framed(|| unsafe { slot.run() });
+        let further = self.framed(|| unsafe { slot.run() });
         if slot.finish() {
             let doing = self.clock().enter(Activity::Switch);
             owner.unpark();
             self.clock().enter(doing);
+        }
+        self.run_further(further);
+    }
+
+    /// What stood in a slot was an offer of what stands in another.
+    fn run_further(&self, further: Option<Offer>) {
+        if let Some(offer) = further {
+            self.run_offered(offer);
         }
     }
 
@@ -234,7 +244,8 @@ impl Worker {
             let index = self.owner.top() - 1;
             if self.take(index) == Taken::Here {
                 // SAFETY: taken off the stack, and run once.
-                unsafe { self.owner.stack().slot(index).run() };
+                let further = unsafe { self.owner.stack().slot(index).run() };
+                self.run_further(further);
             }
         }
     }
@@ -279,12 +290,18 @@ impl Worker {
                 self.rest_if_too_many();
             }
             looks += 1;
-            if let Some(job) = self.next_job(round > 0 || looks % JOB_EVERY == 0) {
+            let injector_too = self.is_spare() || round > 0 || looks % JOB_EVERY == 0;
+            if let Some(job) = self.next_job(injector_too) {
                 self.run_job(job);
                 round = 0;
                 continue;
             }
-            match self.steal(round) {
+            let found = if self.is_reserve() {
+                Search::Empty
+            } else {
+                self.steal(round)
+            };
+            match found {
                 Search::Got => round = 0,
                 Search::Busy => self.pause(0),
                 Search::Empty if round < self.registry.settings.patience => {
@@ -312,6 +329,13 @@ impl Worker {
             self.wake_another();
         }
         job
+    }
+
+    /// Half of the spare threads run jobs only. A job may be what all the others wait for, each
+    /// with a task below it that only led to more jobs.
+    fn is_reserve(&self) -> bool {
+        let (spares, workers) = (self.registry.settings.spares, self.registry.workers());
+        self.index >= workers + spares.div_ceil(2)
     }
 
     pub(crate) fn is_spare(&self) -> bool {
@@ -349,7 +373,10 @@ impl Worker {
         if self.victims().any(|victim| seats[victim].stack.want() > 0)
             || !registry.injector.is_surely_empty()
         {
-            registry.idle.retract(me);
+            if !registry.idle.retract(me) {
+                // Somebody meant to wake this worker for other work than what it has just seen.
+                self.wake_another();
+            }
             return Woken::ToWork;
         }
         self.clock().enter(Activity::Idle);
@@ -403,20 +430,20 @@ impl Drop for Back<'_> {
     }
 }
 
-/// What [`Worker::offer_on`] puts into a slot.
+/// What [`Worker::offer_on`] puts into a slot. That slot's owner waits for nothing but that the
+/// offer has been read, so it is free again before the offered task runs.
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the payload is an [`Offer`].
-unsafe fn run_offer(slot: &Slot) {
+unsafe fn run_offer(slot: &Slot) -> Option<Offer> {
     // SAFETY: the payload that `offer_on` wrote.
-    let offer = unsafe { slot.take::<Offer>() };
-    Worker::with_current(|worker| worker.expect("slots are run by workers").run_offered(offer));
+    Some(unsafe { slot.take::<Offer>() })
 }
 
 /// A thread of a pool, from start to end.
 pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
     let seat = &registry.seats[index];
-    seat.thread.get_or_init(thread::current);
+    registry.enlist(index);
     if let Some(processor) = registry.settings.processor(index) {
         let _ = os::pin_to(processor);
     }
@@ -426,6 +453,8 @@ pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
             called.unwrap_or_else(|payload| registry.handle_panic(payload));
         }
     };
+    // Workers that went to sleep before this thread was there want work of it as well.
+    let _ = seat.stack.want();
     handle(&registry.settings.on_start);
     // SAFETY: each index has one thread.
     unsafe {

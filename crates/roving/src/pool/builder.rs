@@ -50,7 +50,7 @@ impl Settings {
 /// Slots of one task stack. What goes beyond runs in place.
 const SLOTS: usize = 1 << 13;
 /// Most spare threads of a pool.
-const SPARES_MAX: usize = 256;
+pub(super) const SPARES_MAX: usize = 256;
 /// Fruitless rounds before a worker parks: some 20 µs, a few times what a wake-up costs.
 const PATIENCE: usize = 192;
 /// Rounds before a worker without work first gives its core to whoever else wants it.

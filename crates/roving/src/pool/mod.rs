@@ -3,11 +3,13 @@
 pub(crate) mod builder;
 pub(crate) mod global;
 pub(crate) mod registry;
+pub(crate) mod seats;
 
 use std::fmt;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
+use std::thread;
 
 pub use builder::{BuildError, PoolBuilder};
 
@@ -15,7 +17,7 @@ use crate::inject::Job;
 use crate::latch::Latch;
 use crate::stats::Profile;
 use crate::worker::Worker;
-use builder::{Reason, Settings};
+use builder::{Reason, SPARES_MAX, Settings};
 use registry::Registry;
 
 /// A set of workers. Dropping it runs what it still holds and joins its threads.
@@ -93,8 +95,11 @@ impl Pool {
     /// just calls `f`; otherwise the calling thread blocks, and if it is a worker of another
     /// pool, a spare thread takes its core there. Costs a wake-up of some microseconds.
     ///
+    /// Pools may be installed into each other, 256 calls deep: each keeps a thread. An in-place pool ([`PoolBuilder::use_current_thread`]) has one seat: a call into it from
+    /// another pool's worker, on which its own worker waits, waits for ever.
+    ///
     /// # Panics
-    /// With what `f` panics with.
+    /// With what `f` panics with; and when more than 256 calls wait for each other.
     ///
     /// ```
     /// let pool = roving::Pool::new(2).unwrap();
@@ -149,29 +154,38 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         let registry = &self.registry;
-        let from_inside = Worker::further_out(registry).is_some();
         if registry.settings.in_place {
-            // What was spawned and not yet run; the frame further out does that at its end.
-            if !from_inside {
-                Worker::be_in_place(registry, || ());
-            }
-            return;
+            // Runs what was spawned and not yet run.
+            return run_in_place(registry);
         }
         registry.close();
-        if from_inside {
+        if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
             // A task drops its own pool, which ends by itself when the task has.
             return;
         }
-        loop {
-            let threads = registry.take_threads();
-            if threads.is_empty() {
-                return;
+        let join = || {
+            loop {
+                let threads = registry.take_threads();
+                if threads.is_empty() {
+                    return;
+                }
+                for thread in threads {
+                    // A worker's thread has no panic of its own to report.
+                    let _ = thread.join();
+                }
             }
-            for thread in threads {
-                // A worker's thread has no panic of its own to report.
-                let _ = thread.join();
-            }
-        }
+        };
+        Worker::with_current(|worker| match worker {
+            Some(worker) => worker.blocking(join),
+            None => join(),
+        });
+    }
+}
+
+/// Runs what was spawned into an in-place pool; a frame further out does so when it ends.
+fn run_in_place(registry: &Arc<Registry>) {
+    if !Worker::is_or_was(registry) {
+        Worker::be_in_place(registry, || ());
     }
 }
 
@@ -211,24 +225,32 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
+    let nesting = worker.map_or(0, |worker| worker.nesting().get() + 1);
     assert!(
-        worker.is_none() || !registry.spares.is_exhausted(registry),
-        "pools are nested too deep: each of the {} threads that this one may have waits for \
-         another pool; install into fewer pools within each other",
-        registry.seats.len(),
+        nesting <= SPARES_MAX,
+        "pools are nested too deep: {nesting} calls of install wait for each other, each on a thread \
+         of its own, and at most {SPARES_MAX} can; install less often from inside",
     );
+    // All in this frame, and out of it by pointer: what the job itself holds is protected until it
+    // returns, which is after it has let this frame go.
     let latch = Latch::new(1);
+    let mut f = Some(f);
     let mut outcome = None;
-    let there = SendPtr((&raw mut outcome, &raw const latch));
+    let there = SendPtr((&raw mut f, &raw mut outcome, &raw const latch));
     let job = move || {
-        let SendPtr((outcome, latch)) = { there };
+        let SendPtr((f, outcome, latch)) = { there };
+        // SAFETY: the waiting frame keeps all three alive until the latch is down, and does not
+        // touch the first two before.
+        let f = unsafe { (*f).take() }.expect("a job runs once");
         let result = Worker::with_current(|worker| {
-            // What `f` leaves unjoined belongs to a scope that waits for this call.
             let worker = worker.expect("jobs are run by workers");
-            worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)))
+            let before = worker.nesting().replace(nesting);
+            // What `f` leaves unjoined belongs to a scope that waits for this call.
+            let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
+            worker.nesting().set(before);
+            result
         });
-        // SAFETY: the waiting frame keeps both alive until the latch is down, and looks at the
-        // outcome only after.
+        // SAFETY: as above.
         unsafe {
             *outcome = Some(result);
             Latch::count_down(latch);
@@ -279,6 +301,9 @@ where
             registry.handle_panic(payload);
         }
     }));
+    if registry.settings.in_place {
+        run_in_place(registry);
+    }
 }
 
 /// Runs `f` on a worker of the current pool (the global one, for a thread that is no worker), some

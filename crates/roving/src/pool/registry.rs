@@ -4,42 +4,24 @@ use std::any::Any;
 use std::io;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{self, JoinHandle, Thread};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Instant;
 
 use super::builder::Settings;
+use super::seats::{Seat, Seats};
 use crate::inject::{Job, Queue};
 use crate::join::drop_quietly;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
 use crate::sleep::spares::Spares;
-use crate::stack::{Showing, TaskStack};
-use crate::stats::{Clock, Profile, WorkerProfile};
+use crate::stack::Showing;
+use crate::stats::{Profile, WorkerProfile};
 use crate::worker::run_thread;
-
-/// What others see of one worker, or of a spare thread.
-pub(crate) struct Seat {
-    pub(crate) stack: TaskStack,
-    pub(crate) mailbox: Queue,
-    pub(crate) clock: Clock,
-    /// Set when the thread has started.
-    pub(crate) thread: OnceLock<Thread>,
-}
-
-impl Seat {
-    /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps.
-    pub(crate) fn unpark(&self) {
-        if let Some(thread) = self.thread.get() {
-            thread.unpark();
-        }
-    }
-}
 
 /// A pool's shared state. The pool and each of its threads hold it.
 pub(crate) struct Registry {
-    /// The workers, then the spare threads.
-    pub(crate) seats: Box<[Seat]>,
+    pub(crate) seats: Seats,
     pub(crate) settings: Settings,
     pub(crate) idle: IdleSet,
     pub(crate) injector: Queue,
@@ -81,14 +63,8 @@ impl Registry {
             everything: settings.amount == crate::Amount::Half,
             counting: settings.profile,
         };
-        let seat = |_| Seat {
-            stack: TaskStack::new(showing),
-            mailbox: Queue::new(),
-            clock: Clock::new(settings.profile),
-            thread: OnceLock::new(),
-        };
         Registry {
-            seats: (0..workers + spares).map(seat).collect(),
+            seats: Seats::new(showing, workers, spares),
             idle: IdleSet::new(workers + spares),
             injector: Queue::new(),
             spares: Spares::new(workers, settings.cores),
@@ -107,8 +83,8 @@ impl Registry {
 
     /// The seats that a thief has to look at are those below this number.
     pub(crate) fn seats_in_use(&self) -> usize {
-        // Ordering: Relaxed; a spare thread that has just started has nothing to steal.
-        self.in_use.load(Ordering::Relaxed)
+        // Ordering: Acquire. Pairs with [seat_in_use].
+        self.in_use.load(Ordering::Acquire)
     }
 
     /// Gives the pool a job from outside the task stacks.
@@ -137,15 +113,24 @@ impl Registry {
         self.closing.load(Ordering::Relaxed)
     }
 
+    /// The calling thread is that of the seat from now on. Under the lock, so that `close` either
+    /// finds it to unpark, or is seen by it.
+    pub(crate) fn enlist(&self, index: usize) {
+        let _crew = self.crew();
+        self.seats[index].thread.get_or_init(thread::current);
+    }
+
     /// Tells all threads to end once nothing is left to do.
     pub(crate) fn close(&self) {
+        let crew = self.crew();
         // Ordering: Relaxed, as in `is_closing`.
         self.closing.store(true, Ordering::Relaxed);
+        drop(crew);
         self.unpark_all();
     }
 
     fn unpark_all(&self) {
-        for seat in &self.seats {
+        for seat in self.seats.iter() {
             seat.unpark();
         }
     }
@@ -174,6 +159,12 @@ impl Registry {
         crew.ended
     }
 
+    /// Whether that is a thread of this pool, even one that is not a worker yet, or no longer.
+    pub(crate) fn is_thread_of(&self, thread: ThreadId) -> bool {
+        let is_it = |seat: &Seat| seat.thread.get().is_some_and(|at| at.id() == thread);
+        self.seats.iter().any(is_it)
+    }
+
     /// The threads to join: those started since the last call.
     pub(crate) fn take_threads(&self) -> Vec<JoinHandle<()>> {
         mem::take(&mut self.crew().threads)
@@ -192,15 +183,13 @@ impl Registry {
 
     pub(crate) fn profile(&self) -> Profile {
         let started = *self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut workers = Vec::new();
-        for (index, seat) in self.seats.iter().enumerate() {
-            if index < self.workers() || seat.thread.get().is_some() {
-                let mut worker = WorkerProfile::default();
-                seat.clock.read(&mut worker);
-                worker.counters = seat.stack.tally().read();
-                workers.push(worker);
-            }
-        }
+        let profile = |seat: &Seat| {
+            let mut worker = WorkerProfile::default();
+            seat.clock.read(&mut worker);
+            worker.counters = seat.stack.tally().read();
+            worker
+        };
+        let workers = self.seats.iter().map(profile).collect();
         Profile {
             wall: started.elapsed(),
             workers,
@@ -208,7 +197,7 @@ impl Registry {
     }
 
     pub(crate) fn reset_profile(&self) {
-        for seat in &self.seats {
+        for seat in self.seats.iter() {
             seat.clock.reset();
             seat.stack.tally().reset();
         }
@@ -221,6 +210,7 @@ impl Registry {
         if crew.ended {
             return Ok(false);
         }
+        self.seats.make(index);
         let mut thread = thread::Builder::new().name(self.settings.thread_name(index));
         if let Some(size) = self.settings.stack_size {
             thread = thread.stack_size(size);
@@ -229,8 +219,8 @@ impl Registry {
         let thread = thread.spawn(move || run_thread(registry, index))?;
         crew.threads.push(thread);
         crew.started += 1;
-        // Ordering: Relaxed, as in `seats_in_use`.
-        self.in_use.fetch_max(index + 1, Ordering::Relaxed);
+        // Ordering: Edge [seat_in_use]: Release, so that who looks at the seat finds it made.
+        self.in_use.fetch_max(index + 1, Ordering::Release);
         Ok(true)
     }
 }

@@ -29,11 +29,11 @@ impl IdleSet {
         word.fetch_or(bit, Ordering::Relaxed);
     }
 
-    /// The worker will not sleep after all.
-    pub(crate) fn retract(&self, worker: usize) {
+    /// The worker will not sleep after all. False when somebody has undertaken to wake it.
+    pub(crate) fn retract(&self, worker: usize) -> bool {
         let (word, bit) = self.place(worker);
-        // Ordering: Relaxed; a waker that comes first merely wakes somebody who is awake.
-        word.fetch_and(!bit, Ordering::Relaxed);
+        // Ordering: Relaxed, as in `contains`.
+        word.fetch_and(!bit, Ordering::Relaxed) & bit != 0
     }
 
     /// Whether nobody has undertaken to wake the worker yet.

@@ -60,21 +60,12 @@ impl Spares {
             return;
         }
         let index = registry.workers() + bench.started;
-        // Without a thread to be had, the core stays idle until the wait is over: slower, not wrong.
-        if index < registry.seats.len() && matches!(registry.start_thread(index), Ok(true)) {
+        // Without a thread to be had, the core stays idle until a wait is over.
+        if index < registry.seats.most() && matches!(registry.start_thread(index), Ok(true)) {
             bench.started += 1;
             // Ordering: Relaxed; a count that steers, nothing hangs on it.
             self.active.fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    /// Whether nobody is at work, and no further thread can be had: a job would wait until one of
-    /// the waits ends.
-    pub(crate) fn is_exhausted(&self, registry: &Registry) -> bool {
-        let bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
-        let all_started = registry.workers() + bench.started == registry.seats.len();
-        // Ordering: Relaxed; a count that steers, nothing hangs on it.
-        all_started && bench.resting.is_empty() && self.active.load(Ordering::Relaxed) == 0
     }
 
     /// Whether one thread more is at work than there should be. A hint.
@@ -101,5 +92,6 @@ impl Spares {
             thread::park();
             bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         }
+        bench.resting.retain(|&resting| resting != index);
     }
 }

@@ -22,6 +22,8 @@
 pub(crate) mod line;
 pub(crate) mod owner;
 pub(crate) mod slot;
+#[cfg(not(loom))]
+mod slots;
 pub(crate) mod span;
 pub(crate) mod state;
 pub(crate) mod thief;
@@ -61,6 +63,9 @@ pub(crate) struct TaskStack {
     showing: Showing,
     /// The owner thread's line pointer, null until it has started.
     wire: AtomicPtr<AtomicPtr<Line>>,
+    #[cfg(not(loom))]
+    slots: slots::Slots,
+    #[cfg(loom)]
     slots: Box<[Slot]>,
     #[cfg(loom)]
     loom_line: AtomicPtr<Line>,
@@ -92,6 +97,9 @@ unsafe impl Send for TaskStack {}
 impl TaskStack {
     pub(crate) fn new(showing: Showing) -> TaskStack {
         assert!(showing.slots <= span::SLOTS_MAX);
+        #[cfg(not(loom))]
+        let slots = slots::Slots::new(showing.slots);
+        #[cfg(loom)]
         let slots = new_slots(showing.slots);
         let own = Own {
             split: Cell::new(0),
@@ -140,21 +148,6 @@ impl TaskStack {
         debug_assert!(index <= self.slots.len());
         // SAFETY: within the slice, or one past its end.
         unsafe { self.slots.as_ptr().add(index) }
-    }
-}
-
-/// Slots without touching their memory: a stack that stays shallow costs a page or two.
-#[cfg(not(loom))]
-fn new_slots(count: usize) -> Box<[Slot]> {
-    let layout = std::alloc::Layout::array::<Slot>(count).expect("SLOTS_MAX bounds it");
-    // SAFETY: the layout is not empty, and all-zero bytes are a free slot: generation 0, a null
-    // link, and cells that count as uninitialised.
-    unsafe {
-        let at = std::alloc::alloc_zeroed(layout).cast::<Slot>();
-        if at.is_null() {
-            std::alloc::handle_alloc_error(layout);
-        }
-        Box::from_raw(ptr::slice_from_raw_parts_mut(at, count))
     }
 }
 

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::line::{ALARM, current_line, set_current_line};
 use super::owner::{Owner, Popped};
-use super::slot::Slot;
+use super::slot::{self, Slot};
 use super::state::{Phase, State};
 use super::thief::Claim;
 use super::{Showing, TaskStack};
@@ -101,7 +101,9 @@ struct Pair<'s> {
 ///
 /// # Safety
 /// None.
-unsafe fn run_nothing(_: &Slot) {}
+unsafe fn run_nothing(_: &Slot) -> Option<slot::Offer> {
+    None
+}
 
 impl<'s> Pair<'s> {
     fn stack(&self) -> &'s TaskStack {

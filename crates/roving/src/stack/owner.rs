@@ -99,16 +99,18 @@ impl<'s> Owner<'s> {
         self.stack.own.split.get() - self.stack.own.oldest_seen.get()
     }
 
-    /// Whether other workers would take more tasks than the owner is showing them: the moment to
-    /// split work that has been kept whole. One or two loads, both of the owner's own lines.
+    /// Whether other workers would take more tasks than the owner is showing them, and there is
+    /// room for more: the moment to split work that has been kept whole. A few loads, all of the
+    /// owner's own lines.
     pub(crate) fn is_asked(&self) -> bool {
         self.answer_alarm();
-        self.stack.own.owes_answer.get() || self.public_seen() < self.stack.showing.unasked
+        !self.is_full()
+            && (self.stack.own.owes_answer.get() || self.public_seen() < self.stack.showing.unasked)
     }
 
     /// The slow push, of a task that its pusher joins. `Err` gives the payload back: the stack is
     /// full. The second value says that a sleeping worker should be woken.
-    pub(crate) fn push<T>(&self, run: Run, payload: T) -> Result<(&'s Slot, bool), (T, bool)> {
+    pub(crate) fn push<T>(&self, run: Run, payload: T) -> Result<(*const Slot, bool), (T, bool)> {
         self.answer_alarm();
         if self.is_full() {
             self.make_room();
@@ -120,14 +122,14 @@ impl<'s> Owner<'s> {
         let slot = self.stack.slot(top);
         // SAFETY: the slot is the owner's, free, and at or above the split line.
         unsafe { slot.fill(run, payload) };
-        Ok((slot, self.pushed(top)))
+        Ok((self.stack.at(top), self.pushed(top)))
     }
 
     /// The slow push of a task that stays until the enclosing scope or task ends.
     pub(crate) fn push_unjoined<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
-        let (slot, wake) = self.push(run, payload)?;
-        self.raise_barrier(slot);
-        Ok(wake)
+        let (_, wake) = self.push(run, payload)?;
+        self.raise_barrier();
+        Ok(wake | self.show_half())
     }
 
     /// The stack is full: frees the slots at its top whose tasks were stolen and have ended, as far
@@ -160,12 +162,29 @@ impl<'s> Owner<'s> {
         wake
     }
 
-    fn raise_barrier(&self, slot: &Slot) {
-        let line = self.line();
-        slot.set_link(self.stack.own.barrier.get());
-        let above = ptr::from_ref(slot).wrapping_add(1);
+    /// Above the newest slot, whose link keeps the old barrier.
+    fn raise_barrier(&self) {
+        let (line, top) = (self.line(), self.top());
+        self.stack
+            .slot(top - 1)
+            .set_link(self.stack.own.barrier.get());
+        let above = self.stack.at(top);
         self.stack.own.barrier.set(above);
         line.pop_limit.set(line.pop_limit.get().max(above));
+    }
+
+    /// A spawned task may stay for long while its spawner is busy with something else, so at least
+    /// half of what is there is public. One publication doubles what is shown, so that a spawn
+    /// costs a small part of one.
+    fn show_half(&self) -> bool {
+        let split = self.stack.own.split.get();
+        let hidden = self.top() - split;
+        if self.stack.showing.unasked == 0 || hidden <= self.public_seen() {
+            return false;
+        }
+        let wake = self.publish_up_to(split + hidden.div_ceil(2));
+        self.settle();
+        wake
     }
 
     /// After the slot at `top` was filled.
@@ -268,11 +287,12 @@ impl<'s> Owner<'s> {
         if ptr::eq(self.stack.own.barrier.get(), above) {
             self.stack.own.barrier.set(slot.link());
         }
-        self.line().top.set(slot);
+        self.line().top.set(self.stack.at(index));
     }
 
     /// Moves the split line up, as far as is shown unasked, and further when somebody wants work.
     /// True when somebody wanted work and can have it: wake a sleeper. Costs one compare-and-swap.
+    /// Something is private, so there is something to show to who wants it.
     fn publish(&self) -> bool {
         self.publish_up_to(self.stack.own.split.get())
     }
@@ -297,9 +317,7 @@ impl<'s> Owner<'s> {
                 false => split,
             };
             let new_split = shown.max(asked).max(least).clamp(split, top);
-            // The flag stays up while there is nothing to show for it.
-            let still_wanted = before.wanted() && new_split == oldest;
-            let after = Span::new(oldest, new_split, still_wanted);
+            let after = Span::new(oldest, new_split, false);
             // Ordering: Edge [publish]: Release, for the thieves that claim what stands in the
             // slots; Acquire, to see who was idle when it raised the flag ([want]).
             let order = ord("publish", Ordering::AcqRel);
@@ -312,7 +330,7 @@ impl<'s> Owner<'s> {
                     stack.own.oldest_seen.set(oldest);
                     stack.own.owes_answer.set(false);
                     bump(&stack.tally().publications, 1);
-                    return before.wanted() && !still_wanted;
+                    return before.wanted();
                 }
                 Err(now) => before = Span(now),
             }
@@ -334,7 +352,7 @@ impl<'s> Owner<'s> {
         stack.line.pop_limit.set(split.max(stack.own.barrier.get()));
     }
 
-    /// If the wire was tripped, mends it; what it means is then owed.
+    /// If the wire was tripped, mends it; what it means is then owed, by the next push at the latest.
     pub(crate) fn answer_alarm(&self) {
         #[cfg(not(loom))]
         let tripped = ptr::eq(current_line(), &ALARM);
@@ -350,6 +368,7 @@ impl<'s> Owner<'s> {
                 .loom_line
                 .store(ptr::from_ref(self.line()).cast_mut(), Relaxed);
             self.stack.own.owes_answer.set(true);
+            self.line().push_limit.set(ptr::null());
         }
     }
 

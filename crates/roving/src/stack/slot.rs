@@ -7,8 +7,19 @@ use super::state::{Phase, State};
 use crate::prim::{AtomicU64, DataCell, Ordering, ord};
 
 /// Runs the task in a slot: moves the closure out of the payload, calls it, catches its panic and
-/// leaves what the owner will look for in the payload. Never unwinds.
-pub(crate) type Run = unsafe fn(&Slot);
+/// leaves what the owner will look for in the payload. Never unwinds. Returns what is to be run
+/// when the slot has been left.
+pub(crate) type Run = unsafe fn(&Slot) -> Option<Offer>;
+
+/// A claimed task that its thief offers on: whose stack and which slot it stands in, and the word
+/// that the slot had. A task of its own in the thief's stack; to run it is to read it, and then to
+/// try for the task that it speaks of.
+#[derive(Clone, Copy)]
+pub(crate) struct Offer {
+    pub(crate) victim: usize,
+    pub(crate) index: usize,
+    pub(crate) offered: State,
+}
 
 /// The part of a slot that a closure or a result may fill. A slot is one cache line of 64 bytes.
 type Payload = MaybeUninit<[u64; 5]>;
@@ -84,7 +95,8 @@ impl Slot {
     ///
     /// # Safety
     /// The caller popped the task as its owner, or started it as its thief, and does this once.
-    pub(crate) unsafe fn run(&self) {
+    #[must_use]
+    pub(crate) unsafe fn run(&self) -> Option<Offer> {
         // SAFETY: a task was put in, and the caller has the slot to itself.
         let run = self.run.with(|at| unsafe { (*at).assume_init() });
         // SAFETY: the caller's promise is handed on.

@@ -16,7 +16,7 @@ pub struct Profile {
     /// Time since the pool started or the profile was reset.
     pub wall: Duration,
     /// One entry a worker, in the order of their indices; after them the spare threads that have
-    /// been started.
+    /// been started, whose times begin when they first are.
     pub workers: Vec<WorkerProfile>,
 }
 

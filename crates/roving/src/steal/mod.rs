@@ -5,7 +5,7 @@ pub(crate) mod victim;
 
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
-use crate::worker::{Offer, Worker};
+use crate::worker::Worker;
 
 /// What a look into one stack, or a search through all, came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,27 +69,16 @@ impl Worker {
             } => {
                 bump(&tally.steals_won, 1);
                 bump(&tally.tasks_stolen, count as u64);
-                for index in index + 1..index + count {
-                    self.offer_on(Offer {
-                        victim,
-                        index,
-                        offered: stack.slot(index).offer(),
-                    });
-                }
+                self.clock().enter(Activity::Busy);
                 if left > 0 {
                     self.wake_another();
                 }
-                self.run_stolen(victim, index, short);
+                self.run_claimed(victim, index..index + count, short);
+                // What the theft and the task left on this worker's own stack.
+                self.drain(0);
+                self.clock().enter(Activity::Steal);
                 Search::Got
             }
         }
-    }
-
-    /// Runs a stolen task, then what the theft and the task left on this worker's own stack.
-    fn run_stolen(&self, victim: usize, index: usize, short: bool) {
-        self.clock().enter(Activity::Busy);
-        self.run_claimed(victim, index, short);
-        self.drain(0);
-        self.clock().enter(Activity::Steal);
     }
 }
