@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use crate::join::drop_quietly;
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, forget_lifetime, with_current_registry};
@@ -105,9 +106,20 @@ where
         let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
         result.expect("each worker has left a result")
     });
-    let results: Vec<_> = results.collect();
-    results
-        .into_iter()
-        .map(|result| result.unwrap_or_else(|p| panic::resume_unwind(p)))
-        .collect()
+    all_or_first_panic(results.collect())
+}
+
+/// All results, or the first panic goes on; then nothing else that panics in its drop may.
+fn all_or_first_panic<R>(results: Vec<thread::Result<R>>) -> Vec<R> {
+    if results.iter().all(Result::is_ok) {
+        return results.into_iter().flatten().collect();
+    }
+    let mut first = None;
+    for result in results {
+        match result {
+            Err(payload) if first.is_none() => first = Some(payload),
+            other => drop_quietly(other),
+        }
+    }
+    panic::resume_unwind(first.expect("not all are well"))
 }

@@ -207,7 +207,10 @@ where
         // SAFETY: the thief left the outcome in the payload; nothing has been pushed since.
         Taken::Ended => match unsafe { (*slot).take::<Outcome<RB>>() } {
             Ok(rb) => (ra, rb),
-            Err(payload) => panic::resume_unwind(payload),
+            Err(payload) => {
+                drop_quietly(ra);
+                panic::resume_unwind(payload)
+            }
         },
     }
 }
