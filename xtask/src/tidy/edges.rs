@@ -190,7 +190,7 @@ fn labels(text: &str) -> Vec<String> {
     found
 }
 
-/// The items in "pairs with [`item`]".
+/// The items that "pairs with" names: in brackets and backticks.
 fn items(text: &str) -> Vec<String> {
     let starts = text
         .match_indices("airs with [`")
