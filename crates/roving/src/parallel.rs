@@ -4,13 +4,15 @@
 //! workers would take more than this worker is showing them; only then does it split off the upper
 //! half of what is left as a task (lazy binary splitting; Tzannes, Caragea, Barua and Vishkin
 //! 2010). Blocks grow and shrink by the clock so that it looks every few microseconds: there is no
-//! grain to tune.
+//! grain to tune. When one part panics, the others stop at their next look.
 
+use std::mem;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::join::join;
 use crate::pool::{global, install};
+use crate::prim::{AtomicBool, Ordering};
 use crate::worker::Worker;
 
 /// A loop looks around about this often.
@@ -20,7 +22,8 @@ const BLOCK_TIME: Duration = Duration::from_micros(4);
 /// Splits by demand; what nobody asks for runs as a plain loop.
 ///
 /// # Panics
-/// With what `f` panics with; other indices may or may not have been visited.
+/// With what `f` panics with; the loop is then given up, and other indices may or may not have been
+/// visited.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,15 +38,13 @@ pub fn par_for<F>(range: Range<usize>, f: F)
 where
     F: Fn(usize) + Sync,
 {
-    on_worker(|| {
-        fold_lazily(
-            range,
-            (),
-            &|(), block: Range<usize>| block.for_each(&f),
-            &|(), ()| (),
-            &|| (),
-        );
-    });
+    let fold = Fold {
+        block: |(), block: Range<usize>| block.for_each(&f),
+        reduce: |(), ()| (),
+        identity: || (),
+        given_up: GivenUp::new(),
+    };
+    on_worker(|| fold.run(range, ()));
 }
 
 /// Calls `f` for each chunk of `chunk_len` elements (the last may be shorter) with the number of
@@ -67,7 +68,12 @@ where
     F: Fn(usize, &mut [T]) + Sync,
 {
     assert!(chunk_len > 0, "chunk_len is 0: say 1 or more");
-    on_worker(|| chunks_lazily(slice, 0, chunk_len, &f));
+    let chunks = Chunks {
+        f,
+        length: chunk_len,
+        given_up: GivenUp::new(),
+    };
+    on_worker(|| chunks.run(slice, 0));
 }
 
 /// Maps each index of the range and combines the results in the order of the indices; `identity`
@@ -87,14 +93,15 @@ where
     M: Fn(usize) -> T + Sync,
     R: Fn(T, T) -> T + Sync,
 {
-    on_worker(|| {
-        let block = |total: T, block: Range<usize>| {
+    let fold = Fold {
+        block: |total: T, block: Range<usize>| {
             block.fold(total, |total, index| reduce(total, map(index)))
-        };
-        fold_lazily(range, identity.clone(), &block, &reduce, &|| {
-            identity.clone()
-        })
-    })
+        },
+        reduce: &reduce,
+        identity: || identity.clone(),
+        given_up: GivenUp::new(),
+    };
+    on_worker(|| fold.run(range, (fold.identity)()))
 }
 
 fn on_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {
@@ -136,61 +143,107 @@ impl Pace {
     }
 }
 
-fn fold_lazily<T, B, R, I>(
-    mut range: Range<usize>,
-    mut total: T,
-    block: &B,
-    reduce: &R,
-    identity: &I,
-) -> T
-where
-    T: Send,
-    B: Fn(T, Range<usize>) -> T + Sync,
-    R: Fn(T, T) -> T + Sync,
-    I: Fn() -> T + Sync,
-{
-    let mut pace = Pace::new();
-    while !range.is_empty() {
-        if range.len() > 1 && is_asked() {
-            let middle = range.start + range.len() / 2;
-            let (lower, upper) = (range.start..middle, middle..range.end);
-            let (total, rest) = join(
-                || fold_lazily(lower, total, block, reduce, identity),
-                || fold_lazily(upper, identity(), block, reduce, identity),
-            );
-            return reduce(total, rest);
-        }
-        let end = range.start + pace.block.min(range.len());
-        total = block(total, range.start..end);
-        range.start = end;
-        pace.adjust();
+/// Ends a loop early in all its parts, when one of them panics: what is left would run for nobody.
+struct GivenUp(AtomicBool);
+
+impl GivenUp {
+    fn new() -> GivenUp {
+        GivenUp(AtomicBool::new(false))
     }
-    total
+
+    fn is(&self) -> bool {
+        // Ordering: Relaxed; a request, not a signal that something has happened.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Calls `f`; if it unwinds, the loop is given up.
+    fn unless<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Unwinds<'g>(&'g GivenUp);
+        impl Drop for Unwinds<'_> {
+            fn drop(&mut self) {
+                // Ordering: Relaxed, as in `is`.
+                self.0.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let unwinds = Unwinds(self);
+        let result = f();
+        mem::forget(unwinds);
+        result
+    }
 }
 
-fn chunks_lazily<T, F>(mut slice: &mut [T], mut number: usize, chunk_len: usize, f: &F)
-where
-    T: Send,
-    F: Fn(usize, &mut [T]) + Sync,
-{
-    let mut pace = Pace::new();
-    while !slice.is_empty() {
-        let chunks = slice.len().div_ceil(chunk_len);
-        if chunks > 1 && is_asked() {
-            let (lower, upper) = slice.split_at_mut(chunks / 2 * chunk_len);
-            join(
-                || chunks_lazily(lower, number, chunk_len, f),
-                || chunks_lazily(upper, number + chunks / 2, chunk_len, f),
-            );
-            return;
+/// A fold over a range of indices, as all its parts see it.
+struct Fold<B, R, I> {
+    block: B,
+    reduce: R,
+    identity: I,
+    given_up: GivenUp,
+}
+
+impl<B, R, I> Fold<B, R, I> {
+    fn run<T>(&self, mut range: Range<usize>, mut total: T) -> T
+    where
+        T: Send,
+        B: Fn(T, Range<usize>) -> T + Sync,
+        R: Fn(T, T) -> T + Sync,
+        I: Fn() -> T + Sync,
+    {
+        let mut pace = Pace::new();
+        while !range.is_empty() && !self.given_up.is() {
+            if range.len() > 1 && is_asked() {
+                let middle = range.start + range.len() / 2;
+                let (lower, upper) = (range.start..middle, middle..range.end);
+                let (total, rest) = join(
+                    || self.run(lower, total),
+                    || self.run(upper, (self.identity)()),
+                );
+                return self.given_up.unless(|| (self.reduce)(total, rest));
+            }
+            let end = range.start + pace.block.min(range.len());
+            total = self
+                .given_up
+                .unless(|| (self.block)(total, range.start..end));
+            range.start = end;
+            pace.adjust();
         }
-        let count = pace.block.min(chunks);
-        let (block, rest) = slice.split_at_mut((count * chunk_len).min(slice.len()));
-        for (offset, chunk) in block.chunks_mut(chunk_len).enumerate() {
-            f(number + offset, chunk);
+        total
+    }
+}
+
+/// A loop over the chunks of a slice, as all its parts see it.
+struct Chunks<F> {
+    f: F,
+    length: usize,
+    given_up: GivenUp,
+}
+
+impl<F> Chunks<F> {
+    fn run<T>(&self, mut slice: &mut [T], mut number: usize)
+    where
+        T: Send,
+        F: Fn(usize, &mut [T]) + Sync,
+    {
+        let mut pace = Pace::new();
+        while !slice.is_empty() && !self.given_up.is() {
+            let chunks = slice.len().div_ceil(self.length);
+            if chunks > 1 && is_asked() {
+                let (lower, upper) = slice.split_at_mut(chunks / 2 * self.length);
+                join(
+                    || self.run(lower, number),
+                    || self.run(upper, number + chunks / 2),
+                );
+                return;
+            }
+            let count = pace.block.min(chunks);
+            let (block, rest) = slice.split_at_mut((count * self.length).min(slice.len()));
+            self.given_up.unless(|| {
+                for (offset, chunk) in block.chunks_mut(self.length).enumerate() {
+                    (self.f)(number + offset, chunk);
+                }
+            });
+            number += count;
+            slice = rest;
+            pace.adjust();
         }
-        number += count;
-        slice = rest;
-        pace.adjust();
     }
 }
