@@ -515,13 +515,78 @@ fn a_broadcast_reaches_waiting_workers() {
             });
         };
         thread::scope(|threads| {
-            let owner = || wait_until(|| began.load(SeqCst));
-            threads.spawn(|| pool.install(|| join(owner, elsewhere)));
+            threads
+                .spawn(|| pool.install(|| join(|| wait_until(|| began.load(SeqCst)), elsewhere)));
             wait_until(|| began.load(SeqCst));
             thread::sleep(Duration::from_millis(20));
             assert_eq!(pool.broadcast(|index| index), [0, 1, 2, 3]);
             over.store(true, SeqCst);
         });
+    });
+}
+
+/// rayon#638: a loop that has panicked goes on to its far end, which here nobody would live to see.
+#[test]
+fn rayon_638_a_loop_that_has_panicked_is_given_up() {
+    on_pools(|pool| {
+        let item = |i: usize| {
+            if i == 5_000 {
+                thread::sleep(Duration::from_millis(2));
+                fail("item");
+            }
+        };
+        let end = usize::MAX / 2;
+        assert_eq!(caught(|| pool.install(|| par_for(0..end, item))), "item");
+        let map = || map_reduce(0..end, (), item, |(), ()| ());
+        assert_eq!(caught(|| pool.install(map)), "item");
+        // It is that loop which is given up, and no other: here one in a destructor.
+        struct Loops<'a>(&'a AtomicUsize);
+        impl Drop for Loops<'_> {
+            fn drop(&mut self) {
+                par_for(0..1_000, |_| {
+                    self.0.fetch_add(1, SeqCst);
+                });
+            }
+        }
+        let visited = AtomicUsize::new(0);
+        let why = caught(|| {
+            pool.install(|| {
+                par_for(0..end, |i| {
+                    if i == 100 {
+                        let _loops = Loops(&visited);
+                        fail("with a loop on its way");
+                    }
+                });
+            });
+        });
+        assert_eq!(why, "with a loop on its way");
+        assert_eq!(visited.into_inner(), 1_000);
+    });
+}
+
+/// Several workers panic in one broadcast, with payloads that panic when they are dropped.
+#[test]
+fn the_drop_of_a_broadcasts_payload_or_result_panics() {
+    struct Bomb(&'static AtomicUsize);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+            fail("bomb");
+        }
+    }
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    watched(|| {
+        let pool = pool(4);
+        let why = caught(|| {
+            pool.broadcast(|index| match index {
+                0 => Bomb(&DROPPED),
+                1 => fail("the lowest"),
+                _ => panic::resume_unwind(Box::new(Bomb(&DROPPED))),
+            })
+        });
+        assert_eq!(why, "the lowest");
+        assert_eq!(DROPPED.load(SeqCst), 3);
+        works(&pool);
     });
 }
 

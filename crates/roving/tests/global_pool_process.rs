@@ -1,0 +1,140 @@
+//! The global pool, whose size the environment says: each case in a process of its own, which is
+//! this program again with one of the tests below that do nothing otherwise.
+
+mod common;
+
+use std::env;
+use std::process::{Command, Output};
+use std::thread;
+
+use common::watched;
+use roving::{Pool, current_worker, current_workers, join, scope};
+
+const ROLE: &str = "ROVING_TEST_ROLE";
+
+/// Runs the test of that name in a process of its own.
+fn child(role: &str, workers: Option<&str>) -> Output {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", role, "--nocapture", "--test-threads=1"]);
+    command.env(ROLE, role).env_remove("ROVING_WORKERS");
+    if let Some(workers) = workers {
+        command.env("ROVING_WORKERS", workers);
+    }
+    let output = watched(|| command.output().unwrap());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{role}: {output:?}");
+    assert!(text.contains("1 passed"), "{role} has not been run: {text}");
+    output
+}
+
+fn is_child(role: &str) -> bool {
+    env::var(ROLE).is_ok_and(|found| found == role)
+}
+
+/// What the child says about the pool.
+fn said(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let at = text.find("said: ").expect("it says something") + "said: ".len();
+    text[at..].lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn child_uses_the_global_pool() {
+    if !is_child("child_uses_the_global_pool") {
+        return;
+    }
+    assert_eq!(current_worker(), None);
+    let (a, b) = join(current_worker, current_workers);
+    let mut in_scope = None;
+    scope(|s| s.spawn(|_| in_scope = current_worker()));
+    assert!(a.is_some() && in_scope.is_some());
+    let visits = roving::broadcast(|index| index);
+    assert!(visits.into_iter().eq(0..b));
+    let name = join(|| thread::current().name().map(str::to_owned), || ()).0;
+    let on_pool_thread = name.unwrap_or_default().starts_with("roving-");
+    println!("said: {b} {on_pool_thread}");
+    let late = Pool::builder().build_global().unwrap_err().to_string();
+    assert!(late.starts_with("the global pool has been started already: call build_global before"));
+}
+
+#[test]
+fn child_builds_the_global_pool() {
+    if !is_child("child_builds_the_global_pool") {
+        return;
+    }
+    let refused = Pool::builder().workers(0).build_global().unwrap_err();
+    assert!(refused.to_string().starts_with("0 workers"));
+    let builder = Pool::builder().workers(3).name("mine");
+    builder
+        .build_global()
+        .expect("after an error it can be built still");
+    assert!(Pool::builder().workers(2).build_global().is_err());
+    let name = join(|| thread::current().name().map(str::to_owned), || ()).0;
+    println!("said: {} {}", current_workers(), &name.unwrap()[..5]);
+}
+
+/// A process ends though the global pool has threads, whether they sleep or work.
+#[test]
+fn child_ends_with_the_global_pool_at_work() {
+    if !is_child("child_ends_with_the_global_pool_at_work") {
+        return;
+    }
+    roving::spawn(|| {
+        loop {
+            thread::yield_now();
+        }
+    });
+    println!("said: spawned");
+}
+
+#[test]
+fn the_variable_says_how_many_workers() {
+    for (text, workers) in [("1", 1), ("3", 3), (" 5 ", 5)] {
+        let output = child("child_uses_the_global_pool", Some(text));
+        assert_eq!(said(&output), format!("{workers} true"));
+    }
+}
+
+#[test]
+fn without_the_variable_there_is_a_worker_for_each_core() {
+    let cores = thread::available_parallelism().unwrap();
+    let output = child("child_uses_the_global_pool", None);
+    assert_eq!(said(&output), format!("{cores} true"));
+}
+
+/// Nobody is there to get an error: one line names the value and the remedy, and the work is done.
+#[test]
+fn a_bad_variable_is_named_in_one_line() {
+    let expect = |text: &str, start: &str| {
+        let output = child("child_uses_the_global_pool", Some(text));
+        assert_eq!(said(&output), "1 false", "on the calling thread");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = errors
+            .lines()
+            .filter(|line| line.contains("roving:"))
+            .collect();
+        assert_eq!(lines.len(), 1, "{errors}");
+        assert!(lines[0].starts_with(start), "{errors}");
+        assert!(lines[0].contains("say 1 to 768"), "{errors}");
+        assert!(!errors.contains("panicked"), "{errors}");
+    };
+    for text in ["0", "", "many", "-1", "1.5", "99999999999999999999999"] {
+        expect(
+            text,
+            &format!("roving: ROVING_WORKERS={text:?} is no number of workers"),
+        );
+    }
+    expect("769", "roving: 769 workers cannot be started");
+}
+
+#[test]
+fn the_program_may_build_the_global_pool_itself() {
+    let output = child("child_builds_the_global_pool", Some("7"));
+    assert_eq!(said(&output), "3 mine-");
+}
+
+#[test]
+fn the_global_pool_keeps_no_process_alive() {
+    let output = child("child_ends_with_the_global_pool_at_work", Some("2"));
+    assert_eq!(said(&output), "spawned");
+}
