@@ -5,10 +5,10 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crate::join::drop_quietly;
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, forget_lifetime, with_current_registry};
+use crate::unwind::drop_quietly;
 use crate::worker::Worker;
 
 /// Runs `f` once on each worker of the current pool (the global one, for a thread that is no

@@ -8,6 +8,7 @@ use std::panic::{self, AssertUnwindSafe};
 use crate::pool;
 use crate::stack::line::current_line;
 use crate::stack::slot::{Offer, Run, Slot, fits};
+use crate::unwind::drop_quietly;
 use crate::worker::{Taken, Worker};
 
 /// Runs `a` and `b`, perhaps at the same time, and returns both results.
@@ -249,13 +250,6 @@ where
         Taken::Ended => unsafe { (*slot).take() },
     };
     drop_quietly(outcome);
-}
-
-/// Drops a value whose drop may panic, while another panic is already on its way.
-pub(crate) fn drop_quietly<T>(value: T) {
-    let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
-    // A payload whose drop panics again is beyond help, and leaking it is safe.
-    mem::forget(dropped);
 }
 
 /// What a thief does with the task of a join.

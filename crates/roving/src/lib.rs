@@ -67,6 +67,8 @@ mod stats;
 #[cfg(not(loom))]
 mod steal;
 #[cfg(not(loom))]
+mod unwind;
+#[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]

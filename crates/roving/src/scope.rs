@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use crate::inject::Job;
-use crate::join::drop_quietly;
 use crate::pool::registry::Registry;
 use crate::pool::{forget_lifetime, global, install};
 use crate::prim::{AtomicBool, Ordering};
 use crate::stack::slot::{Offer, Slot, fits};
+use crate::unwind::drop_quietly;
 use crate::worker::Worker;
 
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have

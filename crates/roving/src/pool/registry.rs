@@ -11,12 +11,12 @@ use std::time::Instant;
 use super::builder::Settings;
 use super::seats::{Seat, Seats};
 use crate::inject::{Job, Queue};
-use crate::join::drop_quietly;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
 use crate::sleep::spares::Spares;
 use crate::stack::Showing;
 use crate::stats::{Profile, WorkerProfile};
+use crate::unwind::drop_quietly;
 use crate::worker::run_thread;
 
 /// A pool's shared state. The pool and each of its threads hold it.
