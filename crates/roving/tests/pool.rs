@@ -226,7 +226,7 @@ fn install_goes_to_its_pool_and_comes_back() {
             let (workers, inner) = three.install(|| {
                 assert_ne!(thread::current().id(), thread);
                 let inner = two.install(current_workers);
-                join(|| current_workers(), || inner)
+                join(current_workers, || inner)
             });
             assert_eq!((workers, inner), (3, 2));
             assert_eq!(thread::current().id(), thread);
