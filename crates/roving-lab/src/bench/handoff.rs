@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Turns of the ball in one measurement.
 const TURNS: u64 = 20_000;
 /// Looks at a word before the core is offered to others.
-const PATIENCE: u64 = 2_000;
+const PATIENCE: u64 = 100;
 /// Says that no more work comes.
 const END: u64 = u64::MAX;
 
