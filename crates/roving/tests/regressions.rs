@@ -307,15 +307,19 @@ fn chili_21_many_idle_pools_use_no_processor() {
             .map(|_| Pool::builder().workers(4).name("many").build().unwrap())
             .collect();
         pools.iter().for_each(works);
-        thread::sleep(Duration::from_millis(200));
-        let before = system::used_by_threads("many-");
-        thread::sleep(Duration::from_millis(500));
-        let after = system::used_by_threads("many-");
-        if let (Some(before), Some(after)) = (before, after) {
-            assert!(before.threads >= 40, "{before:?}");
-            let turns = after.turns - before.turns;
-            assert!(turns <= 2, "{turns} turns in half a second");
-        }
+        // On a busy machine it takes them a while to fall asleep: not for ever.
+        let quiet = (0..10).any(|_| {
+            thread::sleep(Duration::from_millis(200));
+            let before = system::used_by_threads("many-").unwrap_or_default();
+            thread::sleep(Duration::from_millis(500));
+            let after = system::used_by_threads("many-").unwrap_or_default();
+            assert!(
+                before.threads >= 40 || !cfg!(target_os = "linux"),
+                "{before:?}"
+            );
+            after.turns - before.turns <= 2
+        });
+        assert!(quiet, "threads of idle pools run");
     });
 }
 
