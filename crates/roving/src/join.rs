@@ -1,8 +1,6 @@
 //! `join`: two closures, perhaps at the same time.
 
 use std::any::Any;
-use std::marker::PhantomData;
-use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 
 use crate::pool;
@@ -63,8 +61,9 @@ where
 /// What a stolen closure came to.
 type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
-/// The fast path. Nothing has to be kept for the sake of the slow ones: they take what they need
-/// and give it back, and there is one place only where `a` is called, so that it can be inlined.
+/// The fast path. Nothing has to be kept or moved for the sake of the slow one: it takes what it
+/// needs and gives it back, in memory; and there is one place only where `a` is called, so that it
+/// can be inlined.
 #[inline(always)]
 fn join_in_slot<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -83,9 +82,12 @@ where
         unsafe { (*slot).fill(run_joined::<B, RB> as Run, b) };
         line.top.set(slot.wrapping_add(1));
     } else {
-        match push_slowly::<A, B, RB>(a, b) {
-            Pushed::At(at, back) => (slot, a) = (at, back),
-            Pushed::Not(a, b, why) => return join_unpushed(a, b, why),
+        let mut pushed = None;
+        push_slowly::<A, B, RB>(a, b, &mut pushed);
+        match pushed {
+            Some(Pushed::At(at, back)) => (slot, a) = (at, back),
+            Some(Pushed::Not(a, b, why)) => return join_unpushed(a, b, why),
+            None => unreachable!("the slow push says what it did"),
         }
     }
     // SAFETY: just pushed.
@@ -104,12 +106,11 @@ where
     RA: Send,
     RB: Send,
 {
-    let guard = JoinGuard::<B, RB> {
-        slot,
-        marker: PhantomData,
+    let ra = match panic::catch_unwind(AssertUnwindSafe(a)) {
+        Ok(ra) => ra,
+        // SAFETY: the caller's promise is handed on.
+        Err(payload) => unsafe { end_unwinding::<B, RB>(slot, payload) },
     };
-    let ra = a();
-    mem::forget(guard);
     // SAFETY: as in `join_in_slot`. It may be another line than before: an alarm has its own.
     let line = unsafe { &*current_line() };
     if slot < line.pop_limit.get() {
@@ -136,12 +137,12 @@ enum Why {
 
 #[cold]
 #[inline(never)]
-fn push_slowly<A, B, RB>(a: A, b: B) -> Pushed<A, B>
+fn push_slowly<A, B, RB>(a: A, b: B, pushed: &mut Option<Pushed<A, B>>)
 where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    Worker::with_current(|worker| {
+    *pushed = Some(Worker::with_current(|worker| {
         let Some(worker) = worker else {
             return Pushed::Not(a, b, Why::NoWorker);
         };
@@ -155,7 +156,7 @@ where
                 Pushed::Not(a, b, Why::Full)
             }
         }
-    })
+    }));
 }
 
 /// A join without a task: one after the other, or all of it on a worker.
@@ -190,6 +191,9 @@ where
 
 /// The end of a join whose pop is not the fast one.
 ///
+/// `a` has panicked. `b` must end before this frame does, because it may borrow from it: it runs,
+/// as it would have without the panic. If it panics too, `a`'s payload goes on.
+///
 /// # Safety
 /// As `join_pushed`.
 #[cold]
@@ -216,26 +220,9 @@ where
     }
 }
 
-/// If `a` unwinds, `b` must end before the frame does: it may borrow from it. It runs, as it would
-/// have without the panic; if it panics too, `a`'s payload goes on.
-struct JoinGuard<B: FnOnce() -> RB + Send, RB: Send> {
-    slot: *const Slot,
-    marker: PhantomData<(B, RB)>,
-}
-
-impl<B: FnOnce() -> RB + Send, RB: Send> Drop for JoinGuard<B, RB> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: the frame that made the guard pushed the slot.
-        unsafe { end_unwinding::<B, RB>(self.slot) }
-    }
-}
-
-/// # Safety
-/// As `join_pushed`.
 #[cold]
 #[inline(never)]
-unsafe fn end_unwinding<B, RB>(slot: *const Slot)
+unsafe fn end_unwinding<B, RB>(slot: *const Slot, payload: Box<dyn Any + Send>) -> !
 where
     B: FnOnce() -> RB + Send,
     RB: Send,
@@ -250,6 +237,7 @@ where
         Taken::Ended => unsafe { (*slot).take() },
     };
     drop_quietly(outcome);
+    panic::resume_unwind(payload)
 }
 
 /// What a thief does with the task of a join.
