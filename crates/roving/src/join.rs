@@ -191,9 +191,6 @@ where
 
 /// The end of a join whose pop is not the fast one.
 ///
-/// `a` has panicked. `b` must end before this frame does, because it may borrow from it: it runs,
-/// as it would have without the panic. If it panics too, `a`'s payload goes on.
-///
 /// # Safety
 /// As `join_pushed`.
 #[cold]
@@ -220,6 +217,11 @@ where
     }
 }
 
+/// `a` has panicked. `b` must end before this frame does, because it may borrow from it: it runs,
+/// as it would have without the panic. If it panics too, `a`'s payload goes on.
+///
+/// # Safety
+/// As `join_pushed`.
 #[cold]
 #[inline(never)]
 unsafe fn end_unwinding<B, RB>(slot: *const Slot, payload: Box<dyn Any + Send>) -> !
