@@ -22,7 +22,8 @@ pub(crate) fn fib<C: ForkJoin>(cx: &mut C, n: u32) -> u64 {
     if n < 2 {
         return u64::from(n);
     }
-    let (a, b) = cx.join(|cx| fib(cx, n - 1), |cx| fib(cx, n - 2));
+    // By value, as one captures a number: by reference it would have to live in memory.
+    let (a, b) = cx.join(move |cx| fib(cx, n - 1), move |cx| fib(cx, n - 2));
     a + b
 }
 
