@@ -15,9 +15,15 @@
 //!
 //! After Wool (private tasks, synchronise on the task, trip wire; Faxén 2009) and Lace (split
 //! line moved on demand, claims by one compare-and-swap on the packed word; van Dijk and van de
-//! Pol 2014). Against both, the claim of a slot carries a generation, several tasks can be claimed
-//! at once, claimed tasks can be taken back, and as many tasks as there are thieves are public
-//! before anybody asks.
+//! Pol 2014). Against both: several tasks can be claimed at once, and those beyond the first are
+//! offered on, under a generation, and can be taken back; as many tasks as there are thieves are
+//! public before anybody asks; and the trip wire costs the owner no comparison of its own.
+//!
+//! # What is not promised
+//!
+//! An owner that pushes and pops nothing for long shows what it showed before. `join`s alone show
+//! [`Showing::unasked`] tasks, `spawn`s at least half of what is there; the rest waits for the
+//! owner's next push or pop, at which it answers whoever asked meanwhile.
 
 pub(crate) mod line;
 pub(crate) mod owner;
