@@ -14,7 +14,11 @@ use roving::{Amount, Pool};
 /// the test: a hung test that is merely ended by its caller says nothing.
 #[track_caller]
 pub(crate) fn watched<R>(body: impl FnOnce() -> R) -> R {
-    let limit = Duration::from_secs(if cfg!(any(roving_tsan, miri)) { 600 } else { 60 });
+    let limit = Duration::from_secs(if cfg!(any(roving_tsan, miri)) {
+        600
+    } else {
+        60
+    });
     let place = Location::caller();
     let thread = thread::current();
     let name = thread.name().unwrap_or("a test").to_owned();
