@@ -8,7 +8,7 @@ use std::thread;
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, forget_lifetime, with_current_registry};
-use crate::unwind::drop_quietly;
+use crate::unwind::{drop_quietly, with_frame_lent};
 use crate::worker::Worker;
 
 /// Runs `f` once on each worker of the current pool (the global one, for a thread that is no
@@ -68,11 +68,20 @@ where
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(result);
     };
-    let run = &run;
+    with_frame_lent(|| run_on_all(registry, &run));
+    let results = results.into_iter().map(|result| {
+        let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.expect("each worker has left a result")
+    });
+    all_or_first_panic(results.collect())
+}
+
+/// Has each worker call `run` with its index, and returns when all have.
+fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
+    let workers = registry.workers();
     let here = Worker::with_current(|worker| {
-        worker
-            .filter(|worker| Arc::ptr_eq(worker.registry(), registry))
-            .map(Worker::index)
+        let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
+        mine.map(Worker::index)
     });
     let others = (0..workers).filter(|&index| Some(index) != here);
     let latch = Latch::new(others.clone().count());
@@ -102,11 +111,6 @@ where
         Some(worker) => worker.park_until(|| latch.is_over()),
         None => latch.wait(),
     });
-    let results = results.into_iter().map(|result| {
-        let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
-        result.expect("each worker has left a result")
-    });
-    all_or_first_panic(results.collect())
 }
 
 /// All results, or the first panic goes on; then nothing else that panics in its drop may.

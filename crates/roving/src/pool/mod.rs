@@ -16,6 +16,7 @@ pub use builder::{BuildError, PoolBuilder};
 use crate::inject::Job;
 use crate::latch::Latch;
 use crate::stats::Profile;
+use crate::unwind::with_frame_lent;
 use crate::worker::Worker;
 use builder::{Reason, SPARES_MAX, Settings};
 use registry::Registry;
@@ -256,18 +257,20 @@ where
             Latch::count_down(latch);
         }
     };
-    // SAFETY: this frame does not return before the job has run, and a job that was injected
-    // always runs: a pool that is being dropped runs what it holds.
-    let woken = registry.inject(unsafe { forget_lifetime(Box::new(job)) });
-    if worker.is_some() && !woken {
-        // All may be busy, some with waiting for what this call is part of (a lock that a frame
-        // further out holds, say). So it gets a thread of its own.
-        registry.spares.bring_in_one(registry);
-    }
-    match worker {
-        Some(worker) => worker.park_until(|| latch.is_over()),
-        None => latch.wait(),
-    }
+    with_frame_lent(|| {
+        // SAFETY: this frame does not return before the job has run, and a job that was injected
+        // always runs: a pool that is being dropped runs what it holds.
+        let woken = registry.inject(unsafe { forget_lifetime(Box::new(job)) });
+        if worker.is_some() && !woken {
+            // All may be busy, some with waiting for what this call is part of (a lock that a
+            // frame further out holds, say). So it gets a thread of its own.
+            registry.spares.bring_in_one(registry);
+        }
+        match worker {
+            Some(worker) => worker.park_until(|| latch.is_over()),
+            None => latch.wait(),
+        }
+    });
     match outcome.expect("the latch is counted down after the outcome") {
         Ok(result) => result,
         Err(payload) => panic::resume_unwind(payload),

@@ -61,10 +61,16 @@ impl Spares {
         }
         let index = registry.workers() + bench.started;
         // Without a thread to be had, the core stays idle until a wait is over.
-        if index < registry.seats.most() && matches!(registry.start_thread(index), Ok(true)) {
-            bench.started += 1;
-            // Ordering: Relaxed; a count that steers, nothing hangs on it.
+        if index < registry.seats.most() {
+            // Ordering: Relaxed; a count that steers, nothing hangs on it. Counted first: the
+            // thread may park in a wait before this one goes on.
             self.active.fetch_add(1, Ordering::Relaxed);
+            if matches!(registry.start_thread(index), Ok(true)) {
+                bench.started += 1;
+            } else {
+                // Ordering: Relaxed, as above.
+                self.active.fetch_sub(1, Ordering::Relaxed);
+            }
         }
     }
 
