@@ -61,7 +61,11 @@ fn lanes<'a>(
 pub(super) fn fib_1(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
     let field = field("fib", scale.fib)?;
-    let mut all = vec![field.serial()];
+    let looped = field.serial_form("serial, one call made a loop by LLVM", |job| match job {
+        Job::Fib(fib) => fib.run_looped(),
+        other => other.run_serial(),
+    });
+    let mut all = vec![field.serial(), looped];
     let runtimes = [
         Runtime::Roving,
         Runtime::Chili,

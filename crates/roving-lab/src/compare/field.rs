@@ -1,6 +1,7 @@
 //! One job, and the lanes in which serial code, Roving and its rivals do it.
 
 use std::cell::RefCell;
+use std::time::Instant;
 
 use roving::Pool;
 
@@ -47,6 +48,24 @@ impl Field {
             let run = measure::serial(&mut self.job.borrow_mut());
             let (time, found) = run.map_err(|failure| failure.to_string())?;
             self.check(found).map(|()| time)
+        })
+    }
+
+    /// Another serial form of the job.
+    pub(crate) fn serial_form<'a>(
+        &'a self,
+        name: &str,
+        form: impl Fn(&mut Job) + Sync + 'a,
+    ) -> Lane<'a> {
+        Lane::new(name, 1, move || {
+            let job = &mut *self.job.borrow_mut();
+            let run = measure::on_stack(job.stack_bytes(), || {
+                let start = Instant::now();
+                form(job);
+                (start.elapsed(), job.answer())
+            });
+            let (time, found) = run.map_err(|failure| failure.to_string())?;
+            job.verify(found, self.answer).map(|_| time)
         })
     }
 

@@ -37,7 +37,7 @@ fn by_addition(n: u32) -> u64 {
 impl Fib {
     /// LLVM's own form of the recursion: it turns one of the two calls into a loop. Beside the
     /// serial baseline, which makes both calls.
-    fn run_looped(&mut self) {
+    pub(crate) fn run_looped(&mut self) {
         self.value = fib(&mut Serial, black_box(self.n));
     }
 }
