@@ -1,0 +1,154 @@
+//! What a pool says of what it did.
+
+mod common;
+#[path = "common/system.rs"]
+mod system;
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{AMOUNTS, pool, pool_that_steals, tries, watched};
+use roving::{Amount, Pool, join, scope};
+
+// The builder.
+
+fn tree(depth: u32, leaf: &(dyn Fn() + Sync)) {
+    if depth == 0 {
+        return leaf();
+    }
+    join(|| tree(depth - 1, leaf), || tree(depth - 1, leaf));
+}
+
+/// A worker is in exactly one state at a time, so the times add up to workers times wall time. The
+/// figures are read one after the other: where the reader is interrupted meanwhile, they do not.
+#[test]
+fn profile_times_add_up() {
+    let leaf = || {
+        let until = Instant::now() + Duration::from_micros(20);
+        while Instant::now() < until {}
+    };
+    let work = |pool: &Pool| {
+        for _ in 0..3 {
+            pool.install(|| tree(9, &leaf));
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    // How far the sum is off, as a share of the wall time.
+    let error = |pool: &Pool| {
+        let profile = pool.profile();
+        let total = profile.total();
+        assert!(total.busy >= Duration::from_millis(20), "{total:?}");
+        assert!(total.idle > Duration::ZERO, "{total:?}");
+        let sum = total.busy + total.steal + total.idle + total.switch + total.frame;
+        let all = profile.wall * u32::try_from(pool.workers()).unwrap();
+        sum.abs_diff(all).as_secs_f64() / all.as_secs_f64()
+    };
+    watched(|| {
+        for workers in [1, 2, 4] {
+            for reset in [false, true] {
+                let mut errors = (0..5).map(|_| {
+                    let builder = Pool::builder().workers(workers).profile(true);
+                    let pool = builder.build().unwrap();
+                    if reset {
+                        work(&pool);
+                        pool.reset_profile();
+                    }
+                    work(&pool);
+                    error(&pool)
+                });
+                let least = errors.by_ref().find(|&error| error < 0.01);
+                assert!(least.is_some(), "{workers} workers, reset: {reset}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_pool_without_a_profile_keeps_no_times() {
+    watched(|| {
+        let pool = pool(2);
+        pool.install(|| tree(8, &|| ()));
+        let total = pool.profile().total();
+        let times = [
+            total.busy,
+            total.steal,
+            total.idle,
+            total.switch,
+            total.frame,
+        ];
+        assert_eq!(times, [Duration::ZERO; 5]);
+        assert_eq!(total.counters.tasks, 0);
+    });
+}
+
+#[test]
+fn counters_count() {
+    watched(|| {
+        for amount in AMOUNTS {
+            let builder = Pool::builder().workers(2).steal(amount).profile(true);
+            let pool = builder.build().unwrap();
+            pool.reset_profile();
+            pool.install(|| tree(10, &thread::yield_now));
+            let counters = pool.profile().total().counters;
+            // Each join pushes one; what a theft of several offers on is pushed again.
+            let own = (1 << 10) - 1;
+            let offered = counters.tasks_stolen - counters.steals_won;
+            let tasks = counters.tasks;
+            assert!((own..=own + offered).contains(&tasks), "{counters:?}");
+            assert!(counters.max_depth >= 10 && counters.max_depth <= 10 + 64);
+            assert!(counters.tasks_stolen >= counters.steals_won);
+            let looks = counters.steals_won + counters.steals_busy + counters.steals_empty;
+            // A look may be under way on each worker.
+            assert!(counters.steals_tried.abs_diff(looks) <= 2, "{counters:?}");
+            pool.reset_profile();
+            let counters = pool.profile().total().counters;
+            assert_eq!((counters.tasks, counters.max_depth), (0, 0));
+        }
+    });
+}
+
+/// The thief finds a flat scope with everything public or to be had, and takes what its amount says.
+#[test]
+fn a_theft_takes_what_the_amount_says() {
+    let tasks_per_steal = |amount: Amount| {
+        let pool = pool_that_steals(2, amount);
+        pool.install(|| {
+            let ran = AtomicUsize::new(0);
+            let meet = Barrier::new(2);
+            scope(|s| {
+                // The thief is away until all is spawned, then it has asked, and is answered.
+                s.spawn(|_| {
+                    meet.wait();
+                });
+                for _ in 0..1_000 {
+                    s.spawn(|_| {
+                        ran.fetch_add(1, SeqCst);
+                        thread::sleep(Duration::from_micros(20));
+                    });
+                }
+                meet.wait();
+                for _ in 0..100 {
+                    thread::sleep(Duration::from_micros(100));
+                    s.spawn(|_| {
+                        ran.fetch_add(1, SeqCst);
+                    });
+                }
+            });
+            assert_eq!(ran.into_inner(), 1_100);
+        });
+        let counters = pool.profile().total().counters;
+        assert!(counters.steals_won > 0, "{counters:?}");
+        counters.tasks_stolen as f64 / counters.steals_won as f64
+    };
+    watched(|| {
+        for _ in 0..tries(5) {
+            assert_eq!(tasks_per_steal(Amount::One), 1.0);
+            let four = tasks_per_steal(Amount::Fixed(4));
+            assert!((1.2..=4.0).contains(&four), "fixed:4 took {four} a theft");
+            let half = tasks_per_steal(Amount::Half);
+            assert!((1.2..=64.0).contains(&half), "half took {half} a theft");
+        }
+    });
+}

@@ -1,0 +1,322 @@
+//! What went wrong where pools meet: nested, closing, in place, asked by foreign threads; each in the
+//! smallest program that shows it.
+
+#[path = "common/panics.rs"]
+mod caught;
+mod common;
+#[path = "common/system.rs"]
+mod system;
+
+use std::cell::Cell;
+use std::panic;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use caught::works;
+use common::{pool, pool_that_steals, tries, wait_until, watched};
+use roving::{Amount, Pool, broadcast, join, map_reduce, scope};
+
+thread_local! {
+    static NESTED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A pool, another one, and the first again, under a lock that all its workers wait for.
+#[test]
+fn a_pool_within_a_pool_within_itself_under_a_lock() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            let (a, b) = (pool(workers), pool(1));
+            for _ in 0..tries(20) {
+                let lock = Mutex::new(0);
+                let others_wait = Barrier::new(workers);
+                a.install(|| {
+                    scope(|s| {
+                        let mut held = lock.lock().unwrap();
+                        for _ in 1..workers {
+                            s.spawn(|_| {
+                                others_wait.wait();
+                                *lock.lock().unwrap() += 1;
+                            });
+                        }
+                        others_wait.wait();
+                        *held += b.install(|| a.install(|| 1));
+                        drop(held);
+                    });
+                });
+                assert_eq!(lock.into_inner().unwrap(), workers);
+            }
+        }
+    });
+}
+
+/// In-place pools within each other, to and fro, on one thread.
+#[test]
+fn in_place_pools_within_each_other() {
+    watched(|| {
+        let in_place = || Pool::builder().use_current_thread().build().unwrap();
+        let (a, b) = (in_place(), in_place());
+        let sum = a.install(|| {
+            let (one, two) = join(|| 1, || b.install(|| a.install(|| join(|| 2, || 3))));
+            let mut more = 0;
+            scope(|s| s.spawn(|_| more = b.install(|| 4)));
+            one + two.0 + two.1 + more
+        });
+        assert_eq!(sum, 10);
+    });
+}
+
+/// An in-place pool that is dropped by a task of its own.
+#[test]
+fn an_in_place_pool_is_dropped_by_its_own_task() {
+    watched(|| {
+        let pool = Arc::new(Pool::builder().use_current_thread().build().unwrap());
+        let ran = Arc::new(AtomicUsize::new(0));
+        let (inner, count) = (Arc::clone(&pool), Arc::clone(&ran));
+        pool.spawn(move || {
+            count.fetch_add(1, SeqCst);
+            drop(inner);
+        });
+        pool.install(|| ());
+        assert_eq!(ran.load(SeqCst), 1);
+        drop(pool);
+    });
+}
+
+/// A pool with threads that is dropped by a task of its own.
+#[test]
+fn a_pool_is_dropped_by_its_own_task() {
+    watched(|| {
+        let (sender, receiver) = mpsc::channel();
+        let pool = Arc::new(pool(2));
+        let inner = Arc::clone(&pool);
+        pool.spawn(move || {
+            wait_until(|| Arc::strong_count(&inner) == 1);
+            drop(inner);
+            roving::spawn(move || sender.send(1).unwrap());
+        });
+        drop(pool);
+        assert_eq!(receiver.recv(), Ok(1));
+    });
+}
+
+/// Pools so deep within each other that each thread they may have waits: a panic that says so, and
+/// the pools work afterwards.
+#[test]
+fn pools_nested_too_deep_are_refused() {
+    fn nest(a: &Pool, b: &Pool, depth: usize) {
+        if depth > 0 {
+            a.install(|| nest(b, a, depth - 1));
+        }
+    }
+    watched(|| {
+        let (a, b) = (pool(1), pool(1));
+        nest(&a, &b, 100);
+        let nested = || nest(&a, &b, 1_000);
+        let payload = panic::catch_unwind(panic::AssertUnwindSafe(nested)).unwrap_err();
+        let text = payload.downcast_ref::<String>().expect("a text");
+        assert!(text.starts_with("pools are nested too deep"), "{text}");
+        works(&a);
+        works(&b);
+        nest(&a, &b, 100);
+    });
+}
+
+/// Broadcasts by several workers at the same time, each of which waits for the others.
+#[test]
+fn broadcasts_by_all_workers_at_once() {
+    watched(|| {
+        for workers in [2, 4, 8] {
+            let pool = pool(workers);
+            for _ in 0..tries(20) {
+                let (meet, visits) = (Barrier::new(workers), AtomicUsize::new(0));
+                pool.install(|| {
+                    scope(|s| {
+                        for _ in 0..workers {
+                            s.spawn(|_| {
+                                meet.wait();
+                                let seen = broadcast(|index| {
+                                    visits.fetch_add(1, SeqCst);
+                                    index
+                                });
+                                assert!(seen.into_iter().eq(0..workers));
+                            });
+                        }
+                    });
+                });
+                assert_eq!(visits.into_inner(), workers * workers);
+            }
+        }
+    });
+}
+
+/// A broadcast reaches workers that wait: for a thief, for another pool, and for want of work.
+#[test]
+fn a_broadcast_reaches_waiting_workers() {
+    watched(|| {
+        let (pool, other) = (pool(4), pool(1));
+        let (began, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let elsewhere = || {
+            other.install(|| {
+                began.store(true, SeqCst);
+                wait_until(|| over.load(SeqCst));
+            });
+        };
+        thread::scope(|threads| {
+            threads
+                .spawn(|| pool.install(|| join(|| wait_until(|| began.load(SeqCst)), elsewhere)));
+            wait_until(|| began.load(SeqCst));
+            thread::sleep(Duration::from_millis(20));
+            assert_eq!(pool.broadcast(|index| index), [0, 1, 2, 3]);
+            over.store(true, SeqCst);
+        });
+    });
+}
+
+/// Tasks that a foreign thread spawns into a scope, while all other workers wait for a lock that
+/// the scope's caller holds.
+#[test]
+fn foreign_threads_spawn_into_a_scope_under_a_lock() {
+    watched(|| {
+        for workers in [1, 2, 3, 8] {
+            let pool = pool(workers);
+            for _ in 0..tries(10) {
+                let (lock, ran) = (Mutex::new(()), AtomicUsize::new(0));
+                let meet = Barrier::new(workers);
+                pool.install(|| {
+                    scope(|s| {
+                        for _ in 1..workers {
+                            s.spawn(|_| {
+                                meet.wait();
+                                drop(lock.lock());
+                            });
+                        }
+                        let held = lock.lock().unwrap();
+                        meet.wait();
+                        thread::sleep(Duration::from_millis(2));
+                        scope(|s| {
+                            thread::scope(|threads| {
+                                for _ in 0..3 {
+                                    threads.spawn(|| {
+                                        s.spawn(|s| {
+                                            s.spawn(|_| {
+                                                ran.fetch_add(1, SeqCst);
+                                            });
+                                        });
+                                    });
+                                }
+                            });
+                        });
+                        assert_eq!(ran.load(SeqCst), 3);
+                        drop(held);
+                    });
+                });
+            }
+        }
+    });
+}
+
+/// A pool that is being dropped still runs a task that broadcasts.
+#[test]
+fn a_closing_pool_broadcasts() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            let pool = pool(workers);
+            let (sender, receiver) = mpsc::channel();
+            pool.spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                sender.send(broadcast(|index| index)).unwrap();
+            });
+            drop(pool);
+            let indices: Vec<usize> = (0..workers).collect();
+            assert_eq!(receiver.recv(), Ok(indices));
+        }
+    });
+}
+
+/// A pool that is being dropped still runs a task whose scope gets tasks from foreign threads, and
+/// one whose subtasks are worth sharing.
+#[test]
+fn a_closing_pool_runs_what_foreign_threads_spawn() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            let pool = pool(workers);
+            let (sender, receiver) = mpsc::channel();
+            pool.spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                let ran = AtomicUsize::new(0);
+                scope(|s| {
+                    thread::scope(|threads| {
+                        threads.spawn(|| {
+                            for _ in 0..10 {
+                                s.spawn(|_| {
+                                    ran.fetch_add(1, SeqCst);
+                                });
+                            }
+                        });
+                    });
+                });
+                let sum = map_reduce(0..10_000, 0, |i| i, |a, b| a + b);
+                sender.send((ran.into_inner(), sum)).unwrap();
+            });
+            drop(pool);
+            assert_eq!(receiver.recv(), Ok((10, 49_995_000)));
+        }
+    });
+}
+
+/// Whoever waits for another pool may be part of a pool that closes.
+#[test]
+fn a_closing_pool_waits_for_another() {
+    watched(|| {
+        let (sender, receiver) = mpsc::channel();
+        let (one, other) = (pool(1), Arc::new(pool(1)));
+        for number in 0..10 {
+            let (other, sender) = (Arc::clone(&other), sender.clone());
+            one.spawn(move || {
+                let result = other.install(|| {
+                    thread::sleep(Duration::from_millis(2));
+                    number
+                });
+                sender.send(result).unwrap();
+            });
+        }
+        drop((sender, other));
+        drop(one);
+        let mut numbers: Vec<_> = receiver.iter().collect();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..10));
+    });
+}
+
+/// A stack that thieves have emptied while it was full: an inner scope must not return before its
+/// task has run.
+#[test]
+fn an_inner_scope_on_a_full_stack_that_thieves_have_emptied() {
+    watched(|| {
+        let pool = pool_that_steals(2, Amount::Half);
+        pool.install(|| {
+            let ended = &AtomicUsize::new(0);
+            let task = |_: &roving::Scope<'_>| {
+                ended.fetch_add(1, SeqCst);
+            };
+            scope(|s| {
+                let mut spawned = 8_192;
+                (0..spawned).for_each(|_| s.spawn(task));
+                for _ in 0..1_000 {
+                    thread::sleep(Duration::from_micros(100));
+                    if ended.load(SeqCst) == spawned {
+                        break;
+                    }
+                    spawned += 1;
+                    s.spawn(task);
+                }
+                wait_until(|| ended.load(SeqCst) == spawned);
+                let ran = AtomicBool::new(false);
+                scope(|s| s.spawn(|_| ran.store(true, SeqCst)));
+                assert!(ran.load(SeqCst), "the inner scope has left its task behind");
+            });
+        });
+    });
+}
