@@ -212,8 +212,9 @@ pub(crate) fn bench(workspace: &Workspace, step: &mut Step, words: &[String]) ->
     command.args(words);
     if !tool::watch(&mut command)?.ok {
         step.fail("`roving bench` failed");
+        return Ok(());
     }
-    Ok(())
+    tidy::refresh_figures(workspace)
 }
 
 #[cfg(test)]

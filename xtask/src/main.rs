@@ -65,7 +65,9 @@ enum Verb {
         #[arg(default_value = "stack")]
         filter: String,
     },
-    /// All benchmarks of the lab; writes docs/results
+    /// Take the figures of README.md from docs/results
+    Figures,
+    /// All benchmarks of the lab; writes docs/results, then the figures
     Bench {
         /// Handed to `roving bench`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -99,6 +101,7 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Miri { filter } => {
             report.step("miri", |step| nightly::miri(workspace, step, &filter));
         }
+        Verb::Figures => report.step("figures", |_| tidy::refresh_figures(workspace)),
         Verb::Bench { words } => {
             report.step("bench", |step| checks::bench(workspace, step, &words))
         }

@@ -44,6 +44,34 @@ pub(crate) fn check(path: &Path, page: &str, results: &str) -> Vec<Finding> {
     found
 }
 
+/// The page with the values of its rows as the results have them now.
+pub(crate) fn refreshed(page: &str, results: &str) -> String {
+    let mut inside = false;
+    let mut text = String::new();
+    for line in page.lines() {
+        if line.starts_with("## ") {
+            inside = line.trim() == HEADING;
+        }
+        let row = cells(line);
+        let mut measured = results
+            .lines()
+            .map(cells)
+            .filter(|row| !row.concat().starts_with("--"));
+        let now = measured
+            .find(|now| inside && now.len() > 1 && now[0] == row.first().copied().unwrap_or(""));
+        match now {
+            Some(now) if row.len() > 1 => {
+                let rest = row[2..].iter().map(|cell| format!(" {cell} |"));
+                text.push_str(&format!("| {} | {} |", now[0], now[1]));
+                text.extend(rest);
+            }
+            _ => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    text
+}
+
 fn cells(line: &str) -> Vec<&str> {
     let Some(row) = line.trim().strip_prefix('|') else {
         return Vec::new();
@@ -74,6 +102,13 @@ mod tests {
     #[test]
     fn what_was_measured_may_be_quoted() {
         assert!(found("| fib, 1 worker | 0.8 × chili | more |").is_empty());
+    }
+
+    #[test]
+    fn old_figures_are_brought_up_to_date() {
+        let page = "| fib, 1 worker | old |\n## How fast\n| what | value |\n| fib, 1 worker | old | x |\n|---|---|\n";
+        let now = refreshed(page, &RESULTS.replace("what", "WHAT"));
+        assert_eq!(now, page.replace("| old | x |", "| 0.8 × chili | x |"));
     }
 
     #[test]

@@ -173,6 +173,14 @@ fn exempt(workspace: &Workspace, rule: Rule, path: &Path) -> bool {
         .any(|(of, start, _)| *of == rule && short.starts_with(start))
 }
 
+/// Writes the figures of the first page anew, from the results as they are.
+pub(crate) fn refresh_figures(workspace: &Workspace) -> Result<()> {
+    let path = workspace.root.join("README.md");
+    let results = read(&workspace.root.join("docs/results/README.md"))?;
+    let page = figures::refreshed(&read(&path)?, &results);
+    std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 /// Every verb of xtask stands in CONTRIBUTING.md.
 fn verbs_told(workspace: &Workspace, known: &pages::Known) -> Result<Vec<Finding>> {
     let path = workspace.root.join("CONTRIBUTING.md");
