@@ -4,6 +4,7 @@ mod common;
 #[path = "common/system.rs"]
 mod system;
 
+#[cfg(target_os = "linux")]
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};

@@ -220,7 +220,7 @@ fn a_million_tasks_take_no_memory_of_their_own() {
             assert!(mib <= MIB_MAX, "{workers} workers: {mib} MiB of heap");
             if let (true, false, Some(before)) = (resets, cfg!(roving_tsan), resident) {
                 let after = system::memory_kib("VmHWM").expect("it was there before");
-                let mib = (after - before) as isize >> 10;
+                let mib = after.saturating_sub(before) as isize >> 10;
                 assert!(mib <= MIB_MAX, "{workers} workers: {mib} MiB in memory");
             }
         }
