@@ -1,22 +1,8 @@
 //! `roving bench` as its users meet it.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-fn roving(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_roving"))
-        .args(words)
-        .output()
-        .expect("the command starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("the output is UTF-8")
-}
-
-fn directory(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
+use common::{directory, roving, text};
 
 #[test]
 fn rows_are_measured_and_written_down() {

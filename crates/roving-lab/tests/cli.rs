@@ -1,20 +1,9 @@
 //! The `roving` command as its users meet it.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+mod common;
 
+use common::{directory, roving, text};
 use serde_json::Value;
-
-fn roving(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_roving"))
-        .args(words)
-        .output()
-        .expect("the command starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("the output is UTF-8")
-}
 
 /// What a good command prints.
 fn printed(words: &[&str]) -> String {
@@ -164,7 +153,7 @@ fn the_table_says_what_was_found_and_how_it_was_verified() {
 
 #[test]
 fn json_goes_into_a_file_beside_the_table() {
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fib.json");
+    let file = directory("fib.json");
     let path = file.to_str().expect("the path is UTF-8");
     let table = printed(&[
         "run", "fib", "--input", "15", "--repeat", "1", "--json", path,
