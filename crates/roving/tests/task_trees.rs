@@ -141,26 +141,30 @@ fn trees(panics: bool) -> impl Strategy<Value = Arc<Tree>> {
         1 => Just(Fate::Dropped),
         1 => Just(Fate::Forgotten),
     ];
-    leaf.prop_map(Arc::new).prop_recursive(6, 200, 5, move |inner| {
-        let child = (how.clone(), fate.clone(), inner);
-        (
-            0..100_u64,
-            proptest::bool::weighted(panics),
-            prop::collection::vec(child, 0..6),
-        )
-            .prop_map(|(value, panics, children)| {
-                Arc::new(Tree {
-                    value,
-                    panics,
-                    children,
+    leaf.prop_map(Arc::new)
+        .prop_recursive(6, 200, 5, move |inner| {
+            let child = (how.clone(), fate.clone(), inner);
+            (
+                0..100_u64,
+                proptest::bool::weighted(panics),
+                prop::collection::vec(child, 0..6),
+            )
+                .prop_map(|(value, panics, children)| {
+                    Arc::new(Tree {
+                        value,
+                        panics,
+                        children,
+                    })
                 })
-            })
-    })
+        })
 }
 
 fn pools() -> Vec<Pool> {
     let build = |workers, amount: Amount, order, migrate: bool| {
-        let builder = Pool::builder().workers(workers).steal(amount).spawn_order(order);
+        let builder = Pool::builder()
+            .workers(workers)
+            .steal(amount)
+            .spawn_order(order);
         match migrate {
             true => builder.migrate_at_each_fork().build().unwrap(),
             false => builder.build().unwrap(),

@@ -210,7 +210,10 @@ fn losers_of_a_race_are_completed() {
                     ended.fetch_add(1, SeqCst);
                 });
                 let quick = ready(());
-                assert!(matches!(future::select(slow, quick).await, Either::Right(_)));
+                assert!(matches!(
+                    future::select(slow, quick).await,
+                    Either::Right(_)
+                ));
                 let mut slow = s
                     .fork(async move {
                         sleep(Duration::from_millis(1)).await;
