@@ -43,6 +43,7 @@ mod end;
 mod life;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod open;
 
 #[cfg(not(loom))]
 mod drive;
