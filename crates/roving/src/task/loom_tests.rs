@@ -126,8 +126,13 @@ fn loom_outcome_reaches_the_handle() {
 #[test]
 fn loom_handle_that_looks_sees_the_outcome() {
     loom::model(|| {
-        let (_, outcome) = beside_its_end(|child| child.end.is_ended().then(|| child.take()));
-        assert!(outcome.is_none_or(|outcome| outcome == OUTCOME));
+        let (_, outcome) = beside_its_end(|child| {
+            while !child.end.is_ended() {
+                thread::yield_now();
+            }
+            child.take()
+        });
+        assert_eq!(outcome, OUTCOME);
     });
 }
 
