@@ -281,7 +281,9 @@ fn a_waker_may_outlive_the_root_and_the_pool() {
 #[test]
 fn a_handle_may_leave_the_root_and_be_awaited_elsewhere() {
     let pool = pool(2);
-    let handle = watched(|| pool.run(|_| async { fork(async { String::from("text") }).await }));
+    let handle =
+        watched(|| pool.run(|_| async { Some(fork(async { String::from("text") }).await) }));
+    let handle = handle.unwrap();
     assert!(handle.is_ended());
     assert_eq!(block_on(handle), "text");
     let (sender, receiver) = std::sync::mpsc::channel();
