@@ -11,7 +11,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 
 use super::end::Ending;
-use super::frame::{self, Frame, Header, Link};
+use super::frame::{self, Frame, Header, Link, Resume};
 use super::life::Suspension;
 use super::local::{Local, Next};
 use super::root::Root;
@@ -83,11 +83,25 @@ impl Worker {
         };
         // SAFETY: the frame is the caller's.
         let root = unsafe { newest.as_ref() }.root.get();
-        let local = &self.seat().tasks;
         let resumes = match level {
             Level::Ground => root,
             Level::Above => ptr::null(),
         };
+        // SAFETY: the caller's promise, for all frames.
+        unsafe {
+            let opened = self.run_uncounted(older, newest, resumes);
+            Root::close(root, opened);
+        }
+    }
+
+    /// The same for a caller that sees to the root's count; returns what was counted for these.
+    ///
+    /// # Safety
+    /// The frames are the caller's to run, and the root of `newest` stays open meanwhile.
+    unsafe fn run_uncounted(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
+        // SAFETY: the frame is the caller's.
+        let root = unsafe { newest.as_ref() }.root.get();
+        let local = &self.seat().tasks;
         let (base, outer_floor) = self.owner().open_frame();
         let outer = local.begin(resumes);
         let mut opened = 1;
@@ -108,8 +122,7 @@ impl Worker {
         }
         local.end(outer);
         self.owner().close_frame(outer_floor);
-        // SAFETY: counted by the caller.
-        unsafe { Root::close(root, opened) };
+        opened
     }
 
     /// Puts a child on the stack, for thieves, or for this worker when it has nothing newer.
@@ -126,10 +139,7 @@ impl Worker {
             Err((_, wake)) => {
                 self.wake_if(wake);
                 // SAFETY: the root is open while one of its tasks is polled.
-                unsafe {
-                    (*child.as_ref().root.get()).open();
-                    self.run_frame(child, Level::Above);
-                }
+                unsafe { self.run_uncounted(&[], child, ptr::null()) };
             }
         }
     }
@@ -193,14 +203,19 @@ impl Worker {
                     }
                     Some(Next::Called(child)) if !ended => {
                         let child = child_of(child);
-                        call(self, frame, header, child);
+                        call(self, frame, header, child, Resume::Directly);
+                        Some(child)
+                    }
+                    Some(Next::TakenBack(child)) if !ended => {
+                        let child = child_of(child);
+                        call(self, frame, header, child, Resume::Told);
                         Some(child)
                     }
                     None => {
                         self.suspend(frame);
                         self.pop_frame(base)
                     }
-                    Some(Next::Forked(child) | Next::Called(child)) => {
+                    Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) => {
                         self.leave_to_itself(child_of(child));
                         self.after_end(local, frame, base)
                     }
@@ -243,7 +258,9 @@ impl Worker {
         // SAFETY: a frame is current while it is polled.
         unsafe {
             let frame = child_of(local.current.get());
-            if let Some(Next::Forked(child) | Next::Called(child)) = local.take_next() {
+            if let Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) =
+                local.take_next()
+            {
                 self.leave_to_itself(child_of(child));
             }
             frame::fail(frame, payload);
@@ -260,15 +277,13 @@ impl Worker {
         // SAFETY: the frame is this worker's.
         let header = unsafe { frame.as_ref() };
         let link = header.link.get();
-        if let Some(caller) = link.get_caller() {
-            if header.is_alone() {
+        if let Some((caller, resume)) = link.get_caller() {
+            if resume == Resume::Directly && header.is_alone() {
                 header.end.end_alone();
-            } else {
-                // SAFETY: the frame is this worker's.
-                unsafe { self.tell_end(local, frame) };
+                return Some(caller);
             }
-            // It waits for nothing else, and has no waker.
-            return Some(caller);
+            // SAFETY: as above.
+            return unsafe { self.after_call(local, frame, caller, resume, base) };
         }
         // SAFETY: the line of this worker, or the alarm, which lets nobody through.
         let line = unsafe { &*current_line() };
@@ -289,6 +304,37 @@ impl Worker {
         }
         // SAFETY: as above.
         unsafe { self.after_end_slowly(local, frame, base) }
+    }
+
+    /// The end of a frame that was called by one that is not alone in waiting for it.
+    ///
+    /// # Safety
+    /// As [`Self::after_end`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn after_call(
+        &self,
+        local: &Local,
+        frame: Frame,
+        caller: Frame,
+        resume: Resume,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        // SAFETY: the frame is this worker's until its end is told. A caller without a waker waits
+        // for this; otherwise the link holds a reference to it, which is given up.
+        unsafe {
+            self.tell_end(local, frame);
+            if resume != Resume::Woken {
+                return Some(caller);
+            }
+            if caller.as_ref().life.wake() {
+                self.resume_later(local, caller);
+            }
+            if caller.as_ref().life.drop_reference() {
+                frame::free(caller);
+            }
+            self.pop_frame(base)
+        }
     }
 
     /// The same where the top of the stack is public or is not the parent.
@@ -373,6 +419,27 @@ impl Worker {
                 drop_quietly(woken);
             }
         }
+    }
+
+    /// Takes a child back that was spawned, if it is the newest on the stack, and private.
+    pub(super) fn take_back(&self, child: Frame) -> bool {
+        let owner = self.owner();
+        let Some(index) = owner.newest_private() else {
+            return false;
+        };
+        let slot = owner.stack().slot(index);
+        if !holds_frame(slot) {
+            return false;
+        }
+        // SAFETY: private, and it holds a frame; it is read again when it is not taken now.
+        let pushed = unsafe { slot.take::<Pushed>() };
+        if pushed.frame != child || pushed.number != NO_CHILD {
+            return false;
+        }
+        let (popped, wake) = owner.pop(index);
+        debug_assert_eq!(popped, Popped::Here);
+        self.wake_if(wake);
+        true
     }
 
     /// A frame that waited for the end of another goes on: next, if it may run here.
@@ -503,7 +570,7 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
             return;
         }
         if !shared {
-            child.link.set(Link::caller(frame));
+            child.link.set(Link::caller(frame, Resume::Directly));
             return;
         }
     }
@@ -519,33 +586,30 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn call(worker: &Worker, frame: Frame, header: &Header, child: Frame) {
+unsafe fn call(worker: &Worker, frame: Frame, header: &Header, child: Frame, resume: Resume) {
     if header.life.is_shared() {
         // SAFETY: the caller's promise.
-        unsafe { call_slowly(worker, frame, child) };
+        unsafe { call_slowly(worker, frame, header, child) };
     } else {
         // SAFETY: the child is the worker's.
-        unsafe { child.as_ref() }.link.set(Link::caller(frame));
+        unsafe { child.as_ref() }
+            .link
+            .set(Link::caller(frame, resume));
     }
 }
 
-/// A frame that others may wake waits for its child as for any other future.
+/// A frame that others may wake waits for its child.
 ///
 /// # Safety
 /// As [`fork`].
 #[cold]
 #[inline(never)]
-unsafe fn call_slowly(worker: &Worker, frame: Frame, child: Frame) {
-    // SAFETY: both frames are the worker's; the child has not been started, so nobody looks at it
-    // but the handle in the frame.
+unsafe fn call_slowly(worker: &Worker, frame: Frame, header: &Header, child: Frame) {
+    header.life.share();
+    // SAFETY: both frames are the worker's.
     unsafe {
-        let child = child.as_ref();
-        child.link.set(Link::NONE);
-        if child.end.is_untouched() {
-            child.put_awaiter(waker::new(frame));
-            let awaiting = child.end.leave_awaiter();
-            debug_assert_eq!(awaiting, super::end::Awaiting::Left);
-        }
+        let link = Link::caller(frame, Resume::Woken);
+        child.as_ref().link.set(link);
         worker.suspend(frame);
     }
 }
