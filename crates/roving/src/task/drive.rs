@@ -38,6 +38,8 @@ pub(super) struct Pushed {
 }
 
 const NO_CHILD: u64 = 1;
+/// It has never been polled, either, and who awaits it may take it back.
+const NEW: u64 = 3;
 
 /// How a slot's frame is taken out, by a thief or when a stack is drained. The slot is free again
 /// before the frame is polled. The root is opened once more for who takes it.
@@ -129,7 +131,7 @@ impl Worker {
     pub(super) unsafe fn spawn_frame(&self, child: Frame) {
         let pushed = Pushed {
             frame: child,
-            number: NO_CHILD,
+            number: NEW,
         };
         match self.owner().push_unjoined(run_pushed, pushed) {
             Ok(wake) => self.wake_if(wake),
@@ -277,7 +279,7 @@ impl Worker {
         }
         // SAFETY: private, and it holds a frame; it is read again when it is not taken now.
         let pushed = unsafe { slot.take::<Pushed>() };
-        if pushed.frame != child || pushed.number != NO_CHILD {
+        if pushed.frame != child || pushed.number != NEW {
             return false;
         }
         let (popped, wake) = owner.pop(index);
@@ -293,6 +295,8 @@ impl Worker {
     #[cold]
     #[inline(never)]
     unsafe fn suspend(&self, frame: Frame) {
+        // What runs while this worker looks for the next frame runs in no task.
+        self.seat().tasks.current.set(ptr::null());
         let doing = self.clock().enter(Activity::Switch);
         bump(&self.tally().suspensions, 1);
         // SAFETY: the frame is this worker's until it is suspended. After that its root is kept
