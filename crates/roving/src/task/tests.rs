@@ -52,7 +52,7 @@ fn trees_of_tasks() {
 }
 
 #[test]
-fn borrowed_and_forgotten() {
+fn borrowed_and_dropped() {
     fn fill<'scope>(s: Scope<'scope>, to: &'scope mut [String]) -> impl Task<()> {
         async move {
             match to {
@@ -60,7 +60,7 @@ fn borrowed_and_forgotten() {
                 [one] => one.push('x'),
                 _ => {
                     let (left, right) = to.split_at_mut(to.len() / 2);
-                    std::mem::forget(s.fork(fill(s, left)).await);
+                    drop(s.fork(fill(s, left)).await);
                     drop(s.spawn(fill(s, right)));
                 }
             }
