@@ -188,7 +188,7 @@ impl Worker {
                 // This worker keeps the root open by itself.
                 Root::close(root, 1);
             } else {
-                (*root).make_ready(frame);
+                Root::make_ready(root, frame);
             }
         }
     }
