@@ -136,7 +136,10 @@ async fn yield_now() {
         yields += 1;
         match yields {
             1 => context.waker().wake_by_ref(),
-            2 => context.waker().clone().wake(),
+            2 => {
+                let own = context.waker().clone();
+                own.wake();
+            }
             _ => return Poll::Ready(()),
         }
         Poll::Pending
