@@ -9,6 +9,7 @@ mod docs;
 mod loom;
 mod mutants;
 mod nightly;
+mod rayon;
 mod report;
 mod setup;
 mod tidy;
@@ -65,6 +66,12 @@ enum Verb {
         #[arg(default_value = "stack")]
         filter: String,
     },
+    /// Rayon's own tests, with our rayon-core
+    RayonSuite {
+        /// The rayon-core of crates.io instead: what fails with it too is no fault of ours
+        #[arg(long)]
+        stock: bool,
+    },
     /// Take the figures of README.md from docs/results
     Figures,
     /// All benchmarks of the lab; writes docs/results, then the figures
@@ -100,6 +107,9 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Tsan => report.step("tsan", |step| nightly::tsan(workspace, step)),
         Verb::Miri { filter } => {
             report.step("miri", |step| nightly::miri(workspace, step, &filter));
+        }
+        Verb::RayonSuite { stock } => {
+            report.step("rayon-suite", |step| rayon::suite(workspace, step, stock));
         }
         Verb::Figures => report.step("figures", |_| tidy::refresh_figures(workspace)),
         Verb::Bench { words } => {
