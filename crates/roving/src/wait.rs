@@ -8,6 +8,7 @@
 
 use std::thread;
 
+use crate::sleep::spares::StandIn;
 use crate::stack::slot::{Offer, Slot};
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::Claim;
@@ -86,25 +87,54 @@ impl Worker {
     /// Parks until `done`, with the core given away, and everything shown that others could do
     /// meanwhile. Whoever makes `done` true unparks the thread.
     pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
+        let registry = self.registry();
+        let runs_jobs = registry.spares.stand_in == StandIn::Nobody;
         self.blocking(|| {
             while !done() {
-                if !self.serve_mailbox() {
+                if runs_jobs {
+                    registry.waiting.announce(self.index());
+                }
+                let served = self.serve_mailbox() || runs_jobs && self.run_job_on_top();
+                if !served {
                     bump(&self.tally().parks, 1);
                     thread::park();
                 }
             }
         });
+        if runs_jobs && !registry.waiting.retract(self.index()) && registry.has_jobs() {
+            // This worker may have been meant to run it.
+            registry.job_waits();
+        }
+    }
+
+    /// For pools without spare threads: nobody else may be there to run it.
+    fn run_job_on_top(&self) -> bool {
+        let job = self.any_job();
+        let is_one = job.is_some();
+        if let Some(job) = job {
+            let doing = self.clock().enter(Activity::Busy);
+            self.framed(job);
+            self.clock().enter(doing);
+        }
+        is_one
     }
 
     /// Calls `f`, which blocks the thread, while a spare thread has the core.
     pub(crate) fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
         let wake = self.owner().show_all();
         self.wake_if(wake);
+        let lends = self.registry().spares.stand_in == StandIn::ForJobs && !self.is_spare();
+        if lends {
+            self.registry().lending.leave(self.index());
+        }
         let doing = self.clock().enter(Activity::Switch);
         self.registry().spares.replace_me(self.registry());
         self.clock().enter(Activity::Idle);
         let result = f();
         self.registry().spares.back_again();
+        if lends {
+            self.registry().lending.back(self.index());
+        }
         self.clock().enter(doing);
         result
     }

@@ -11,6 +11,8 @@ use crate::inject::Job;
 use crate::os;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
+use crate::sleep::spares::StandIn;
+use crate::stack::TaskStack;
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::{Offer, Slot};
 use crate::stats::{Activity, Clock, Tally, bump};
@@ -23,6 +25,8 @@ pub(crate) struct Worker {
     index: usize,
     owner: Owner<'static>,
     victims: Victims,
+    /// A spare thread's index for its user, see [`crate::pool::lending`].
+    borrowed: Cell<Option<usize>>,
     /// How many calls of `install` from other pools wait for what this worker does.
     nesting: Cell<usize>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
@@ -31,6 +35,20 @@ pub(crate) struct Worker {
 
 thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+}
+
+thread_local! {
+    /// Set on a thread that was adopted.
+    static LEAVING: Cell<Option<Leaving>> = const { Cell::new(None) };
+}
+
+/// The end of an adopted thread: thieves must not reach into its thread-local memory any more.
+struct Leaving(&'static TaskStack);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.cut_wire();
+    }
 }
 
 /// What became of a task that its owner wants back.
@@ -67,6 +85,7 @@ impl Worker {
             index,
             owner,
             victims: Victims::new(index),
+            borrowed: Cell::new(None),
             nesting: Cell::new(nesting),
             outer,
         };
@@ -105,6 +124,32 @@ impl Worker {
         };
         drop(guard);
         result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+    }
+
+    /// Makes the calling thread worker 0 of the pool for the rest of its life. The worker, and with
+    /// it the registry, is never freed. False if the thread is a worker already.
+    pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
+        if !CURRENT.get().is_null() {
+            return false;
+        }
+        let registry: &'static Arc<Registry> = Box::leak(Box::new(Arc::clone(registry)));
+        // SAFETY: the registry is never freed, and seat 0 of such a pool has no other thread.
+        let owner = unsafe { Owner::new(&registry.seats[0].stack) };
+        registry.enlist(0);
+        owner.attach_for_life();
+        let worker = Box::leak(Box::new(Worker {
+            registry: Arc::clone(registry),
+            index: 0,
+            owner,
+            victims: Victims::new(0),
+            borrowed: Cell::new(None),
+            nesting: Cell::new(0),
+            outer: ptr::null(),
+        }));
+        worker.clock().enter(Activity::Busy);
+        CURRENT.set(worker);
+        LEAVING.set(Some(Leaving(&registry.seats[0].stack)));
+        true
     }
 
     /// Whether the calling thread is a worker of that pool, or was one before it became another
@@ -275,6 +320,11 @@ impl Worker {
         }
     }
 
+    /// A detached task that another worker had spawned.
+    pub(crate) fn run_stolen_job(&self, job: Job) {
+        self.run_job(job);
+    }
+
     fn run_job(&self, job: Job) {
         self.clock().enter(Activity::Busy);
         self.framed(job);
@@ -290,9 +340,10 @@ impl Worker {
                 self.rest_if_too_many();
             }
             looks += 1;
-            let injector_too = self.is_spare() || round > 0 || looks % JOB_EVERY == 0;
-            if let Some(job) = self.next_job(injector_too) {
+            let any = self.is_spare() || round > 0 || looks % JOB_EVERY == 0;
+            if let Some(job) = self.next_job(any) {
                 self.run_job(job);
+                self.give_index_back();
                 round = 0;
                 continue;
             }
@@ -318,24 +369,97 @@ impl Worker {
         }
     }
 
-    /// A job from this worker's mailbox, or else from the injector, if that one's turn has come.
-    fn next_job(&self, injector_too: bool) -> Option<Job> {
-        let job = self.seat().mailbox.pop();
-        if job.is_some() || !injector_too {
-            return job;
+    /// The newest detached task of this worker, or else a job from its mailbox, or else, if their
+    /// turn has come, one from the injector or what another worker has spawned.
+    fn next_job(&self, any: bool) -> Option<Job> {
+        let seat = self.seat();
+        let own = seat.spawned.pop_newest().or_else(|| seat.mailbox.pop());
+        match own.is_some() || !any {
+            true => own,
+            false => self.injected_or_spawned(),
         }
+    }
+
+    /// A job that is addressed to nobody, the newest of this worker's own first.
+    pub(crate) fn any_job(&self) -> Option<Job> {
+        let own = self.seat().spawned.pop_newest();
+        own.or_else(|| self.injected_or_spawned())
+    }
+
+    fn injected_or_spawned(&self) -> Option<Job> {
+        let seats = &self.registry.seats;
         let job = self.registry.injector.pop();
         if job.is_some() && !self.registry.injector.is_hint_empty() {
             self.wake_another();
         }
-        job
+        job.or_else(|| {
+            self.victims()
+                .find_map(|victim| seats[victim].spawned.pop())
+        })
     }
 
-    /// Half of the spare threads run jobs only. A job may be what all the others wait for, each
-    /// with a task below it that only led to more jobs.
+    /// Has the injector, the mailboxes and the detached tasks for itself: half of the spare threads,
+    /// or all of them. A job may be what all the others wait for, each with a task below it that
+    /// only led to more jobs.
     fn is_reserve(&self) -> bool {
         let (spares, workers) = (self.registry.settings.spares, self.registry.workers());
-        self.index >= workers + spares.div_ceil(2)
+        let first = match self.registry.spares.stand_in {
+            StandIn::ForAll => workers + spares.div_ceil(2),
+            StandIn::ForJobs | StandIn::Nobody => workers,
+        };
+        self.index >= first
+    }
+
+    /// The index that the calling thread shows to the user of a pool in which a spare thread takes
+    /// that of a worker that waits, as long as there is one.
+    pub(crate) fn lent_index(&self) -> usize {
+        if !self.is_spare() {
+            return self.index;
+        }
+        if self.borrowed.get().is_none() {
+            self.borrowed.set(self.registry.lending.borrow());
+        }
+        self.borrowed.get().unwrap_or(self.index)
+    }
+
+    fn give_index_back(&self) {
+        if let Some(index) = self.borrowed.take() {
+            self.registry.lending.give_back(index);
+        }
+    }
+
+    /// Whether this worker has tasks that nobody has begun.
+    pub(crate) fn has_pending(&self) -> bool {
+        let stack = self.owner.stack();
+        self.owner.top() > stack.claimed_from(0).end || !self.seat().spawned.is_hint_empty()
+    }
+
+    /// Runs one task on top of the caller's frame, whatever it is: one of this worker's own, or,
+    /// unless `own_only`, anybody's. False if there is none.
+    pub(crate) fn run_one(&self, own_only: bool) -> bool {
+        let doing = self.clock().enter(Activity::Steal);
+        let ran = self.run_own() || self.serve_mailbox() || !own_only && self.run_others();
+        self.clock().enter(doing);
+        ran
+    }
+
+    fn run_own(&self) -> bool {
+        if let Some(job) = self.seat().spawned.pop_newest() {
+            self.framed(job);
+            return true;
+        }
+        let wake = self.owner.show_all();
+        self.wake_if(wake);
+        // As a thief of its own stack: the task's join finds it begun and ended.
+        self.steal_from(self.index, 0) == Search::Got
+    }
+
+    fn run_others(&self) -> bool {
+        if let Some(job) = self.any_job() {
+            self.framed(job);
+            return true;
+        }
+        self.steal(0) == Search::Got
     }
 
     pub(crate) fn is_spare(&self) -> bool {
@@ -345,7 +469,8 @@ impl Worker {
     /// A spare thread that is not needed leaves, unless there is a job that may be waited for.
     fn rest_if_too_many(&self) {
         let registry = &self.registry;
-        if registry.spares.is_one_too_many() && registry.injector.is_hint_empty() {
+        let closing = registry.is_closing();
+        if registry.spares.is_one_too_many() && !closing && registry.injector.is_hint_empty() {
             self.clock().enter(Activity::Idle);
             registry.spares.rest(registry, self.index);
             self.clock().enter(Activity::Steal);
@@ -370,9 +495,7 @@ impl Worker {
         let (registry, me) = (&self.registry, self.index);
         let seats = &registry.seats;
         registry.idle.announce(me);
-        if self.victims().any(|victim| seats[victim].stack.want() > 0)
-            || !registry.injector.is_surely_empty()
-        {
+        if self.victims().any(|victim| seats[victim].stack.want() > 0) || registry.has_jobs() {
             if !registry.idle.retract(me) {
                 // Somebody meant to wake this worker for other work than what it has just seen.
                 self.wake_another();

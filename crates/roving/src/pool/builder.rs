@@ -5,8 +5,9 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use super::Pool;
+use super::{Pool, WorkerThread};
 use crate::os;
+use crate::sleep::spares::StandIn;
 use crate::stack::state::WORKERS_MAX;
 use crate::steal::amount::{AMOUNT_MAX, Amount};
 
@@ -19,6 +20,7 @@ pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 pub(crate) struct Settings {
     pub(crate) workers: usize,
     pub(crate) spares: usize,
+    pub(crate) stand_in: StandIn,
     pub(crate) cores: usize,
     pub(crate) slots: usize,
     pub(crate) patience: usize,
@@ -26,6 +28,10 @@ pub(crate) struct Settings {
     pub(crate) amount: Amount,
     pub(crate) profile: bool,
     pub(crate) in_place: bool,
+    /// The building thread is worker 0.
+    pub(crate) adopts: bool,
+    /// The threads of the workers are the user's, who also joins them.
+    pub(crate) own_threads: bool,
     pub(crate) name: String,
     pub(crate) stack_size: Option<usize>,
     pub(crate) processors: Vec<usize>,
@@ -79,6 +85,8 @@ pub struct PoolBuilder {
     amount: Amount,
     profile: bool,
     in_place: bool,
+    adopts: bool,
+    stand_in: StandIn,
     pin: bool,
     name: String,
     stack_size: Option<usize>,
@@ -94,6 +102,8 @@ impl PoolBuilder {
             amount: Amount::One,
             profile: false,
             in_place: false,
+            adopts: false,
+            stand_in: StandIn::ForAll,
             pin: false,
             name: "roving".to_owned(),
             stack_size: None,
@@ -174,6 +184,29 @@ impl PoolBuilder {
         self
     }
 
+    /// The calling thread becomes worker 0 of the pool, for the rest of its life; the others get
+    /// threads. It has no loop of its own: it runs tasks when it waits in a `join` or `scope`. The
+    /// callbacks are not called for it, and the pool's memory is never freed.
+    ///
+    /// ```
+    /// std::thread::spawn(|| {
+    ///     let pool = roving::Pool::builder().workers(2).adopt_current_thread().build().unwrap();
+    ///     assert_eq!(roving::current_worker(), Some(0));
+    ///     assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// });
+    /// ```
+    pub fn adopt_current_thread(mut self) -> PoolBuilder {
+        self.adopts = true;
+        self
+    }
+
+    /// What is done in the place of a worker that is parked in a wait.
+    #[doc(hidden)]
+    pub fn stand_in(mut self, stand_in: StandIn) -> PoolBuilder {
+        self.stand_in = stand_in;
+        self
+    }
+
     /// Starts the pool.
     ///
     /// # Errors
@@ -181,6 +214,36 @@ impl PoolBuilder {
     /// ended again.
     pub fn build(self) -> Result<Pool, BuildError> {
         Pool::start(self.settings()?)
+    }
+
+    /// As [`Self::build`], with threads that `start` provides: it is called for each worker, and has
+    /// some thread call [`WorkerThread::run`], which returns when the pool has ended. Dropping the
+    /// pool does not wait for these threads: who started them joins them. Names and stack sizes are
+    /// the caller's business too.
+    ///
+    /// # Errors
+    /// As [`Self::build`], and what `start` returns.
+    ///
+    /// ```
+    /// let mut threads = Vec::new();
+    /// let pool = roving::Pool::builder().workers(2).build_with(|worker| {
+    ///     threads.push(std::thread::Builder::new().spawn(move || worker.run())?);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// drop(pool);
+    /// threads.into_iter().for_each(|thread| thread.join().unwrap());
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn build_with<S>(self, mut start: S) -> Result<Pool, BuildError>
+    where
+        S: FnMut(WorkerThread) -> io::Result<()>,
+    {
+        let mut settings = self.settings()?;
+        settings.own_threads = true;
+        Pool::start_with(settings, |registry, index| {
+            start(WorkerThread::promised(registry, index))
+        })
     }
 
     /// Starts the pool as the global one, which [`crate::join`] and the like use outside of pools.
@@ -217,6 +280,7 @@ impl PoolBuilder {
         Ok(Settings {
             workers,
             spares: SPARES_MAX,
+            stand_in: self.stand_in,
             cores,
             slots: SLOTS,
             patience,
@@ -224,6 +288,8 @@ impl PoolBuilder {
             amount: self.amount,
             profile: self.profile,
             in_place: self.in_place,
+            adopts: self.adopts,
+            own_threads: false,
             name: self.name,
             stack_size: self.stack_size,
             processors,
@@ -234,7 +300,8 @@ impl PoolBuilder {
     }
 }
 
-const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
+/// Most workers of a pool.
+pub(crate) const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
 
 impl fmt::Debug for PoolBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -261,6 +328,7 @@ pub(super) enum Reason {
     WorkersVariable(String),
     Amount(Amount),
     Thread { index: usize, error: Arc<io::Error> },
+    IsWorker,
     GlobalExists,
 }
 
@@ -294,6 +362,10 @@ impl fmt::Display for BuildError {
                 f,
                 "the thread of worker {index} could not be started ({error}): ask for fewer \
                  workers, a smaller stack_size, or a higher limit on threads"
+            ),
+            Reason::IsWorker => f.write_str(
+                "the calling thread is a worker already and cannot be adopted: build the pool on \
+                 another thread, or without adopt_current_thread",
             ),
             Reason::GlobalExists => f.write_str(
                 "the global pool has been started already: call build_global before the first \

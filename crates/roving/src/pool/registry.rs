@@ -9,11 +9,12 @@ use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Instant;
 
 use super::builder::Settings;
+use super::lending::Lending;
 use super::seats::{Seat, Seats};
 use crate::inject::{Job, Queue};
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
-use crate::sleep::spares::Spares;
+use crate::sleep::spares::{Spares, StandIn};
 use crate::stack::Showing;
 use crate::stats::{Profile, WorkerProfile};
 use crate::unwind::drop_quietly;
@@ -24,6 +25,9 @@ pub(crate) struct Registry {
     pub(crate) seats: Seats,
     pub(crate) settings: Settings,
     pub(crate) idle: IdleSet,
+    /// Workers that are parked in a wait and would run a job, in pools without spare threads.
+    pub(crate) waiting: IdleSet,
+    pub(crate) lending: Lending,
     pub(crate) injector: Queue,
     pub(crate) spares: Spares,
     /// How many seats have had a thread: the workers, and the spare threads started so far.
@@ -52,10 +56,9 @@ struct Crew {
 impl Registry {
     pub(crate) fn new(settings: Settings) -> Registry {
         let workers = settings.workers;
-        let spares = if settings.in_place {
-            0
-        } else {
-            settings.spares
+        let spares = match settings.in_place || settings.stand_in == StandIn::Nobody {
+            true => 0,
+            false => settings.spares,
         };
         let showing = Showing {
             slots: settings.slots,
@@ -66,8 +69,10 @@ impl Registry {
         Registry {
             seats: Seats::new(showing, workers, spares),
             idle: IdleSet::new(workers + spares),
+            waiting: IdleSet::new(workers + spares),
+            lending: Lending::default(),
             injector: Queue::new(),
-            spares: Spares::new(workers, settings.cores),
+            spares: Spares::new(workers, settings.cores, settings.stand_in),
             in_use: AtomicUsize::new(workers),
             crew: Mutex::new(Crew::default()),
             closing: AtomicBool::new(false),
@@ -87,10 +92,45 @@ impl Registry {
         self.in_use.load(Ordering::Acquire)
     }
 
-    /// Gives the pool a job from outside the task stacks.
-    pub(crate) fn inject(&self, job: Job) -> bool {
+    /// Gives the pool a job from outside the task stacks. False if no worker was idle.
+    pub(crate) fn inject(self: &Arc<Registry>, job: Job) -> bool {
         self.injector.push(job);
-        self.wake_one()
+        self.job_was_added()
+    }
+
+    /// Gives a job to one worker.
+    pub(crate) fn post(&self, index: usize, job: Job) {
+        let seat = &self.seats[index];
+        seat.mailbox.push(job);
+        seat.unpark();
+    }
+
+    /// A job was added to a queue: sees to it that somebody runs it. False if no worker was idle.
+    pub(crate) fn job_was_added(self: &Arc<Registry>) -> bool {
+        let woken = self.wake_one();
+        if !woken {
+            self.job_waits();
+        }
+        woken
+    }
+
+    /// A job is there, and no worker is idle: calls who stands in for those that wait.
+    pub(crate) fn job_waits(self: &Arc<Registry>) {
+        self.spares.job_waits(self);
+        if self.spares.stand_in == StandIn::Nobody
+            && let Some(index) = self.waiting.take_one()
+        {
+            self.seats[index].unpark();
+        }
+    }
+
+    /// Whether a job waits for a worker, of those that any worker may run. Looks under the locks.
+    pub(crate) fn has_jobs(&self) -> bool {
+        let seats = 0..self.seats_in_use();
+        !self.injector.is_surely_empty()
+            || seats
+                .into_iter()
+                .any(|seat| !self.seats[seat].spawned.is_surely_empty())
     }
 
     /// Wakes one sleeping worker, if there is one.
@@ -202,6 +242,22 @@ impl Registry {
             seat.stack.tally().reset();
         }
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// The user will provide the thread of a worker.
+    pub(super) fn expect_thread(&self) {
+        self.crew().started += 1;
+    }
+
+    /// The thread of a worker that was expected will not come.
+    pub(super) fn expect_no_thread(&self) {
+        let mut crew = self.crew();
+        crew.started -= 1;
+        crew.ended = self.is_closing() && crew.quiet == crew.started;
+        if crew.ended {
+            drop(crew);
+            self.unpark_all();
+        }
     }
 
     /// Starts the thread of a seat. False when the pool has ended: then none is needed.

@@ -12,6 +12,12 @@ use crate::stats::Clock;
 pub(crate) struct Seat {
     pub(crate) stack: TaskStack,
     pub(crate) mailbox: Queue,
+    /// Detached tasks that the worker has spawned for itself: it takes the newest, thieves the
+    /// oldest.
+    pub(crate) spawned: Queue,
+    /// Detached tasks that are to run in the order of their spawning. For each there is a job in
+    /// `spawned` that runs the oldest of these.
+    pub(crate) in_order: Queue,
     pub(crate) clock: Clock,
     /// Set when the thread has started.
     pub(crate) thread: OnceLock<Thread>,
@@ -22,6 +28,8 @@ impl Seat {
         Seat {
             stack: TaskStack::new(showing),
             mailbox: Queue::new(),
+            spawned: Queue::new(),
+            in_order: Queue::new(),
             clock: Clock::new(showing.counting),
             thread: OnceLock::new(),
         }

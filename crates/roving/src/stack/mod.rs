@@ -41,6 +41,8 @@ mod model_tests;
 
 use std::cell::Cell;
 use std::ptr;
+#[cfg(not(loom))]
+use std::sync::Mutex;
 
 use crate::prim::{AtomicPtr, AtomicU64, Padded};
 use crate::stats::Tally;
@@ -69,6 +71,9 @@ pub(crate) struct TaskStack {
     showing: Showing,
     /// The owner thread's line pointer, null until it has started.
     wire: AtomicPtr<AtomicPtr<Line>>,
+    /// The same for an owner that may end before the thieves do; then `wire` stays null.
+    #[cfg(not(loom))]
+    lent_wire: Mutex<Option<line::LentWire>>,
     #[cfg(not(loom))]
     slots: slots::Slots,
     #[cfg(loom)]
@@ -122,6 +127,8 @@ impl TaskStack {
             span: Padded(AtomicU64::new(0)),
             showing,
             wire: AtomicPtr::new(ptr::null_mut()),
+            #[cfg(not(loom))]
+            lent_wire: Mutex::new(None),
             slots,
             #[cfg(loom)]
             loom_line: AtomicPtr::new(ptr::null_mut()),

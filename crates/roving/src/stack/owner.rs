@@ -10,12 +10,14 @@
 
 use std::marker::PhantomData;
 use std::ptr;
+#[cfg(not(loom))]
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::TaskStack;
 use super::line::{ALARM, Line};
 #[cfg(not(loom))]
-use super::line::{current_line, set_current_line, wire_of_this_thread};
+use super::line::{LentWire, current_line, set_current_line, wire_of_this_thread};
 use super::slot::{Run, Slot};
 use super::span::Span;
 use crate::prim::{Ordering, ord};
@@ -63,6 +65,20 @@ impl<'s> Owner<'s> {
         self.stack
             .wire
             .store(wire_of_this_thread().cast_mut(), Ordering::Release);
+        self.enter();
+    }
+
+    /// The same for a thread that may end before the thieves do; it calls [`TaskStack::cut_wire`]
+    /// before it ends.
+    #[cfg(not(loom))]
+    pub(crate) fn attach_for_life(&self) {
+        let mut wire = self
+            .stack
+            .lent_wire
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *wire = Some(LentWire(wire_of_this_thread()));
+        drop(wire);
         self.enter();
     }
 

@@ -40,11 +40,15 @@ impl Worker {
         outcome
     }
 
-    fn steal_from(&self, victim: usize, round: usize) -> Search {
+    pub(crate) fn steal_from(&self, victim: usize, round: usize) -> Search {
         let tally = self.tally();
         let stack = &self.registry().seats[victim].stack;
         bump(&tally.steals_tried, 1);
         if stack.public() == 0 {
+            if let Some(job) = self.registry().seats[victim].spawned.pop() {
+                self.run_stolen_job(job);
+                return Search::Got;
+            }
             bump(&tally.steals_empty, 1);
             if round >= ROUNDS_BEFORE_WANT && !stack.is_wanted() {
                 let _ = stack.want();
@@ -73,9 +77,10 @@ impl Worker {
                 if left > 0 {
                     self.wake_another();
                 }
+                let base = self.owner().top();
                 self.run_claimed(victim, index..index + count, short);
                 // What the theft and the task left on this worker's own stack.
-                self.drain(0);
+                self.drain(base);
                 self.clock().enter(Activity::Steal);
                 Search::Got
             }
