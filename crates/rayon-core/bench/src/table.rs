@@ -75,7 +75,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
     row("sort-1e8", 1, |scale| {
         rows::sort(scale.size(100_000_000, 100_000))
     }),
-    row("nested", 10, rows::nested),
+    row("nested", 20, rows::nested),
+    row("nested-items", 10, rows::nested_items),
     row("bridge", 1, rows::bridge),
     row("chunks", 1, rows::chunks),
     row("collect", 1, rows::collect),
