@@ -6,6 +6,7 @@
 //! ```
 //!
 //! The program knows Rayon only. Two lines in its `Cargo.toml` make it run on Roving: see there.
+#![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
