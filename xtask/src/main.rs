@@ -18,6 +18,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::report::Report;
@@ -72,6 +73,15 @@ enum Verb {
         #[arg(long)]
         stock: bool,
     },
+    /// Programs from crates.io that use Rayon: their tests with stock Rayon, then with our rayon-core
+    Downstream {
+        /// One of them alone
+        #[arg(long, value_parser = PossibleValuesParser::new(rayon::downstream_names()))]
+        only: Option<String>,
+        /// Also count the tests that fail where no pool can be built: those run in parallel
+        #[arg(long)]
+        prove: bool,
+    },
     /// Take the figures of README.md from docs/results
     Figures,
     /// All benchmarks of the lab; writes docs/results, then the figures
@@ -110,6 +120,11 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         }
         Verb::RayonSuite { stock } => {
             report.step("rayon-suite", |step| rayon::suite(workspace, step, stock));
+        }
+        Verb::Downstream { only, prove } => {
+            report.step("downstream", |step| {
+                rayon::downstream(workspace, step, only.as_deref(), prove)
+            });
         }
         Verb::Figures => report.step("figures", |_| tidy::refresh_figures(workspace)),
         Verb::Bench { words } => {

@@ -1,5 +1,7 @@
 //! The drop-in against the world: Rayon's own tests, and the tests of programs that use Rayon.
 
+mod downstream;
+mod outside;
 mod programs;
 mod registry;
 mod rewrite;
@@ -11,6 +13,8 @@ use std::path::PathBuf;
 use crate::Result;
 use crate::workspace::Workspace;
 
+pub(crate) use downstream::{check as downstream, names as downstream_names};
+pub(crate) use outside::{check as outside, workspaces as outside_workspaces};
 pub(crate) use suite::check as suite;
 
 /// The folder of our rayon-core, which is a workspace of its own.

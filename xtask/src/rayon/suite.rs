@@ -16,7 +16,8 @@ use crate::workspace::Workspace;
 use crate::{Result, tidy, tool};
 
 const RAYON_VERSION: &str = "1.12.0";
-const CORE_VERSION: &str = "1.13.0";
+/// The version that ours stands in for.
+pub(crate) const CORE_VERSION: &str = "1.13.0";
 /// The package made of rayon-core's tests.
 const OWN: &str = "rayon-core-suite";
 
