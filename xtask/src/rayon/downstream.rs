@@ -69,10 +69,10 @@ const PACKAGES: [Package; 8] = [
         choice: &[],
     },
     Package {
-        name: "lopdf",
-        version: "0.47.0",
-        kind: "media: PDF",
-        words: &["--lib", "--tests"],
+        name: "cargo-machete",
+        version: "0.9.2",
+        kind: "linter: unused dependencies",
+        words: &[],
         choice: &[],
     },
     Package {
@@ -200,8 +200,18 @@ impl Place<'_> {
         }
     }
 
-    /// Builds and runs the tests with one rayon-core.
+    /// Builds and runs the tests with one rayon-core, and says what came of it.
     fn run(&self, with: &str, core: Option<&Path>) -> Result<Outcome> {
+        let (outcome, failures) = self.outcome(core)?;
+        for failure in failures {
+            println!("{with}: {failure}");
+        }
+        println!("{with:6}{}", programs::told(&outcome));
+        Ok(outcome)
+    }
+
+    /// The outcome of all test programs, and a line for each test that did not pass.
+    fn outcome(&self, core: Option<&Path>) -> Result<(Outcome, Vec<String>)> {
         let mut command = self.cargo(&["test"]);
         command.args(self.package.words);
         if let Some(core) = core {
@@ -209,15 +219,18 @@ impl Place<'_> {
             command.args(registry::patch(core));
         }
         let mut outcome = Outcome::default();
+        let mut failures = Vec::new();
         for program in &programs::build(&mut command)? {
             let one = programs::run(program, self.package.choice, false)?;
             for failure in &one.failures {
-                println!("{with}: {}: {} {}", program.name, failure.test, failure.why);
+                failures.push(format!(
+                    "{}: {} {}",
+                    program.name, failure.test, failure.why
+                ));
             }
             outcome.add(one);
         }
-        println!("{with:6}{}", programs::told(&outcome));
-        Ok(outcome)
+        Ok((outcome, failures))
     }
 
     /// The number of tests that fail with a rayon-core that cannot build a pool.
@@ -231,7 +244,7 @@ impl Place<'_> {
         registry::copy(&found[0], &core)?;
         let path = core.join("src/registry.rs");
         registry::write(&path, &poolless(&registry::read(&path)?)?)?;
-        Ok(self.run("none", Some(&core))?.counts.failed)
+        Ok(self.outcome(Some(&core))?.0.counts.failed)
     }
 
     fn cargo(&self, words: &[&str]) -> Command {

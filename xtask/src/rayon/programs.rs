@@ -154,7 +154,17 @@ fn program(line: &str) -> Option<Program> {
 /// Runs a program with these words for libtest. Tests that were not finished when it hung or died are
 /// run again, each alone, so that the one to blame has a name.
 pub(crate) fn run(program: &Program, words: &[&str], show: bool) -> Result<Outcome> {
-    let seen = watchdog::run(&mut command(program, words), RUN, show)?;
+    run_within(program, words, show, [RUN, ALONE])
+}
+
+/// The limits are those of the whole program, and of one test alone.
+fn run_within(
+    program: &Program,
+    words: &[&str],
+    show: bool,
+    [whole, alone]: [Limits; 2],
+) -> Result<Outcome> {
+    let seen = watchdog::run(&mut command(program, words), whole, show)?;
     let results = Results::read(&seen.out);
     let mut outcome = results.outcome(&seen);
     if results.ended {
@@ -178,11 +188,11 @@ pub(crate) fn run(program: &Program, words: &[&str], show: bool) -> Result<Outco
         }
         let mut words = words.to_vec();
         words.extend(["--exact", test]);
-        let alone = watchdog::run(&mut command(program, &words), ALONE, show)?;
-        let results = Results::read(&alone.out);
+        let seen = watchdog::run(&mut command(program, &words), alone, show)?;
+        let results = Results::read(&seen.out);
         if results.ended {
-            outcome.add(results.outcome(&alone));
-        } else if alone.hung() {
+            outcome.add(results.outcome(&seen));
+        } else if seen.hung() {
             hangs += 1;
             outcome.fails(test, "hangs");
         } else {
@@ -394,6 +404,39 @@ mod tests {
         assert_eq!(results.slow().collect::<Vec<_>>(), ["b"]);
         let outcome = results.outcome(&seen(text, End::Silent(Duration::ZERO)));
         assert_eq!(outcome.counts, counts(2, 0, 0));
+    }
+
+    /// Speaks as libtest does. Its test `b` hangs, `c` ends the program, `d` only hangs beside `b`.
+    #[cfg(unix)]
+    const FAKE: &str = "
+        case \"$*\" in
+            *--list*) printf 'a: test\\nb: test\\nc: test\\nd: test\\n' ;;
+            *'--exact b') sleep 60 ;;
+            *'--exact c') exit 3 ;;
+            *'--exact d') echo 'test d ... ok'
+                echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured' ;;
+            *) echo 'test a ... ok'; sleep 60 ;;
+        esac";
+
+    #[cfg(unix)]
+    #[test]
+    fn tests_that_hang_or_end_their_program_are_told_apart() {
+        let program = Program {
+            name: "fake".into(),
+            folder: ".".into(),
+            path: "sh".into(),
+        };
+        let limits = Limits {
+            silent: Duration::from_millis(1500),
+            whole: Duration::from_secs(60),
+        };
+        let outcome = run_within(&program, &["-c", FAKE, "fake"], false, [limits; 2]).unwrap();
+        assert_eq!(outcome.counts, counts(2, 2, 0));
+        let failures = outcome.failures.iter();
+        let told: Vec<_> = failures
+            .map(|failure| (failure.test.as_str(), failure.why))
+            .collect();
+        assert_eq!(told, [("b", "hangs"), ("c", "ended its program")]);
     }
 
     #[test]
