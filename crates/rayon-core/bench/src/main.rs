@@ -11,6 +11,7 @@
 
 mod alone;
 mod demo;
+mod first;
 mod random;
 mod rows;
 mod serve;
@@ -93,7 +94,7 @@ fn act(words: &[String], start: Instant) -> Result<(), Failure> {
             serve::serve(io::stdin().lock(), io::stdout(), scale, &caller)
                 .map_err(|error| Failure::Run(format!("cannot answer: {error}")))?;
         }
-        "first" => println!("{}", alone::first(start).map_err(Failure::Run)?),
+        "first" => println!("{}", first::first(start).map_err(Failure::Run)?),
         "noop" => println!("{}", alone::noop().map_err(Failure::Run)?),
         other => return Err(unknown("mode", other, "list, check, serve, first, noop")),
     }

@@ -1,20 +1,20 @@
 //! The drop-in beside stock Rayon: one program (`crates/rayon-core/bench`), built with one `rayon-core`
 //! and the other, timed in turn. The row `rayon` of `roving bench`, and `roving drop-in`.
 
+mod alone;
 mod build;
 mod page;
 mod ratio;
 mod server;
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
 use self::build::{Built, Core, build};
 use self::ratio::{Ratio, geometric_mean};
-use self::server::{Server, THREADS, command};
+use self::server::{Server, THREADS};
 use super::Scale;
 use super::record::{Bound::AtMost, Measurement, Record};
 use crate::compare::lanes::{Lane, interleave};
@@ -23,12 +23,6 @@ use crate::input::{BadInput, Failure, number_in};
 /// The program that is built twice, and its name.
 const BENCH: &str = "crates/rayon-core/bench";
 const PROGRAM: &str = "rayon-bench";
-/// The package with the program that stock Rayon hangs on, and that program.
-const EXAMPLE: &str = "examples/rayon-drop-in";
-const LOCK: &str = "lock_across_join";
-/// How long it may make no progress, in seconds, and the exit status that says so.
-const PATIENCE: &str = "3";
-const HUNG: i32 = 3;
 
 /// Rounds of most workloads, and of those that take longer than [`LONG`].
 const ROUNDS: usize = 15;
@@ -37,10 +31,6 @@ const LONG: Duration = Duration::from_millis(500);
 /// Times a program is asked for at once, and for those that take longer than [`SHORT`].
 const REPETITIONS: usize = 3;
 const SHORT: Duration = Duration::from_millis(40);
-/// Rounds of the rows that start a process for each run.
-const STARTS: usize = 101;
-const NOOPS: usize = 5;
-const LOCKS: usize = 5;
 
 /// What must be reached, and what would be better still: our time over that of stock.
 struct Must {
@@ -79,9 +69,8 @@ const MUSTS: [Must; 12] = [
     must("collect", "collect, uneven items", 1.0, 0.9),
     must("fold", "fold/reduce, uneven items", 1.0, 0.9),
 ];
-/// The same for the geometric mean over the demonstration programs, and for start and memory.
+/// The same for the geometric mean over the demonstration programs.
 const DEMOS: (f64, f64) = (0.95, 0.8);
-const START: f64 = 1.0;
 
 /// `roving drop-in`.
 #[derive(Args, Debug)]
@@ -107,24 +96,21 @@ pub(crate) struct DropInArgs {
 struct Pair {
     stock: Server,
     ours: Server,
-    /// Their versions of `rayon-core`.
-    versions: [String; 2],
-    paths: [PathBuf; 2],
+    /// What was built, of stock and of ours.
+    built: [Built; 2],
     /// Names and groups of the workloads.
     workloads: Vec<(String, String)>,
 }
 
 impl Pair {
     fn start(core: &Core, flags: &[&str]) -> Result<Pair, String> {
-        let both = [build(BENCH, &Core::Stock)?, build(BENCH, core)?];
-        let path = |built: &Built| built.program(PROGRAM).map(Path::to_owned);
-        let paths = [path(&both[0])?, path(&both[1])?];
+        let built = [build(BENCH, &Core::Stock)?, build(BENCH, core)?];
+        let program = |side: usize| built[side].program(PROGRAM);
         Ok(Pair {
-            stock: Server::start(&paths[0], flags)?,
-            ours: Server::start(&paths[1], flags)?,
-            workloads: list(&said(&paths[0], "list")?),
-            versions: both.map(|built| built.version),
-            paths,
+            stock: Server::start(program(0)?, flags)?,
+            ours: Server::start(program(1)?, flags)?,
+            workloads: list(&alone::said(program(0)?, &["list"])?),
+            built,
         })
     }
 
@@ -155,18 +141,6 @@ fn list(text: &str) -> Vec<(String, String)> {
     owned.collect()
 }
 
-/// What a program says in this mode.
-fn said(program: &Path, mode: &str) -> Result<String, String> {
-    let output = command(program, &[mode]).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if output.status.success() {
-        Ok(text(&output.stdout))
-    } else {
-        Err(format!("`{mode}`: {}", text(&output.stderr)))
-    }
-}
-
 /// The row `rayon`, and its page.
 pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
     let mut record = Record::default();
@@ -188,9 +162,9 @@ pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
         ratios.push((ratio, group));
     }
     claims(&mut record, &ratios)?;
-    alone(&mut record, &pair.paths, scale).map_err(Failure::Run)?;
-    locks(&mut record, &core, scale).map_err(Failure::Run)?;
-    let versions = pair.versions.each_ref().map(String::as_str);
+    alone::all(&mut record, &pair.built, scale).map_err(Failure::Run)?;
+    alone::locks(&mut record, &core, scale).map_err(Failure::Run)?;
+    let versions = pair.built.each_ref().map(|built| built.version.as_str());
     let page = page::page(&record, &ratios, &versions);
     Ok((record, page))
 }
@@ -249,106 +223,6 @@ fn claims(record: &mut Record, ratios: &[(Ratio, String)]) -> Result<(), Failure
     Ok(())
 }
 
-/// What needs a process for each run: the start, its memory, and the CPU of empty tasks.
-fn alone(record: &mut Record, paths: &[PathBuf; 2], scale: &Scale) -> Result<(), String> {
-    // Seconds from outside, seconds from inside, bytes; of stock and of ours.
-    let mut values = [const { [const { Vec::<f64>::new() }; 2] }; 3];
-    for side in turns(scale.rounds(STARTS)) {
-        let start = Instant::now();
-        let said = said(&paths[side], "first")?;
-        let outside = start.elapsed().as_secs_f64();
-        let (inside, bytes) = first(&said)?;
-        for (list, value) in values.iter_mut().zip([outside, inside, bytes]) {
-            list[side].push(value);
-        }
-    }
-    let [outside, inside, bytes] = &values;
-    let names = [
-        "start of a process to its end, with one parallel result",
-        "start of the program to its first parallel result",
-    ];
-    for (name, [stock, ours]) in names.into_iter().zip([outside, inside]) {
-        let ratio = Ratio::new(name, stock, ours);
-        note(record, &ratio, "µs", 1e6);
-        let what = format!("{name}: drop-in / stock Rayon");
-        record.claim(what, "×", ratio.value(), AtMost(START), None);
-    }
-    if bytes.iter().flatten().all(|bytes| *bytes > 0.0) {
-        let name = "greatest resident size at the first parallel result";
-        let ratio = Ratio::new(name, &bytes[0], &bytes[1]);
-        note(record, &ratio, "KiB", 1.0 / 1024.0);
-        let what = format!("{name}: drop-in / stock Rayon");
-        record.claim(what, "×", ratio.value(), AtMost(START), None);
-    } else {
-        let why = "resident size: this system does not say it";
-        record.absent.push(why.into());
-    }
-    noop(record, paths, scale)
-}
-
-/// CPU of empty tasks with pauses between them.
-fn noop(record: &mut Record, paths: &[PathBuf; 2], scale: &Scale) -> Result<(), String> {
-    let mut values = [const { Vec::<f64>::new() }; 2];
-    for side in turns(scale.rounds(NOOPS)) {
-        match said(&paths[side], "noop") {
-            Ok(said) => values[side].push(number(&said)? * 1e-9),
-            Err(why) => {
-                record.absent.push(why);
-                return Ok(());
-            }
-        }
-    }
-    let name = "noop, CPU of 500 empty tasks with pauses of 1 ms";
-    note(record, &Ratio::new(name, &values[0], &values[1]), "ms", 1e3);
-    Ok(())
-}
-
-/// The program that holds a lock across a parallel call: how often it hangs.
-fn locks(record: &mut Record, core: &Core, scale: &Scale) -> Result<(), String> {
-    let (runs, mut hung) = (scale.rounds(LOCKS), [0usize; 2]);
-    let both = [build(EXAMPLE, &Core::Stock)?, build(EXAMPLE, core)?];
-    for side in turns(runs) {
-        let program = both[side].program(LOCK)?;
-        let output = command(program, &[PATIENCE]).output();
-        let output = output.map_err(|error| format!("{LOCK}: {error}"))?;
-        match output.status.code() {
-            Some(0) => {}
-            Some(HUNG) => hung[side] += 1,
-            _ => {
-                return Err(format!(
-                    "{LOCK}: {}",
-                    String::from_utf8_lossy(&output.stderr)
-                ));
-            }
-        }
-    }
-    let name = format!("a lock held across a parallel call, runs of {runs} that hang");
-    for (side, hung) in ["stock", "drop-in"].into_iter().zip(hung) {
-        record.single(&format!("{name}, {side}"), "runs", hung as f64);
-    }
-    let what = format!("{name}, drop-in");
-    record.claim(what, "runs", hung[1] as f64, AtMost(0.0), None);
-    Ok(())
-}
-
-/// Stock, ours, ours, stock, and so on: so many of each.
-fn turns(rounds: usize) -> impl Iterator<Item = usize> {
-    (0..rounds).flat_map(|round| [round % 2, 1 - round % 2])
-}
-
-/// Nanoseconds and bytes, as seconds and bytes.
-fn first(said: &str) -> Result<(f64, f64), String> {
-    let (nanos, bytes) = said
-        .split_once(' ')
-        .ok_or_else(|| format!("the program said `{said}`"))?;
-    Ok((number(nanos)? * 1e-9, number(bytes)?))
-}
-
-fn number(said: &str) -> Result<f64, String> {
-    let number = said.parse().ok().filter(|number: &f64| *number >= 0.0);
-    number.ok_or_else(|| format!("the program said `{said}`"))
-}
-
 /// `roving drop-in`: a table of the workloads.
 pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
     let rounds = args.rounds.as_deref();
@@ -368,7 +242,7 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
         .collect();
     let mut pair = Pair::start(&core, &flags).map_err(Failure::Run)?;
     let names = chosen(&args.workloads, &pair.workloads)?;
-    let [stock, ours] = &pair.versions;
+    let [stock, ours] = pair.built.each_ref().map(|built| &built.version);
     println!("rayon-core: stock {stock}, drop-in {ours}; {THREADS} threads");
     println!("{}", page::HEAD_LINE);
     let mut demos = Vec::new();
@@ -420,19 +294,6 @@ mod tests {
             error.contains("`body`") && error.contains("sum-1e3, nbody"),
             "{error}"
         );
-    }
-
-    #[test]
-    fn turns_go_there_and_back() {
-        assert_eq!(turns(4).collect::<Vec<_>>(), [0, 1, 1, 0, 0, 1, 1, 0]);
-    }
-
-    #[test]
-    fn what_a_process_says_is_read() {
-        assert_eq!(first("2500 4096"), Ok((2.5e-6, 4096.0)));
-        for bad in ["", "2500", "x 1", "1 x", "-1 1"] {
-            assert!(first(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]
