@@ -161,7 +161,7 @@ pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
         note(&mut record, &ratio, "µs", 1e6);
         ratios.push((ratio, group));
     }
-    claims(&mut record, &ratios)?;
+    claims(&mut record, &ratios, scale.quick)?;
     alone::all(&mut record, &pair.built, scale).map_err(Failure::Run)?;
     alone::locks(&mut record, &core, scale).map_err(Failure::Run)?;
     let versions = pair.built.each_ref().map(|built| built.version.as_str());
@@ -198,18 +198,19 @@ fn note(record: &mut Record, ratio: &Ratio, unit: &'static str, factor: f64) {
 }
 
 /// The rows of the table, and the mean over the demonstration programs.
-fn claims(record: &mut Record, ratios: &[(Ratio, String)]) -> Result<(), Failure> {
+fn claims(record: &mut Record, ratios: &[(Ratio, String)], is_quick: bool) -> Result<(), Failure> {
+    let small = if is_quick { ", but small" } else { "" };
     for must in &MUSTS {
         let found = ratios.iter().find(|(ratio, _)| ratio.name == must.workload);
         let missing = || Failure::Run(format!("{} was not measured", must.workload));
         let value = found.ok_or_else(missing)?.0.value();
-        let what = format!("{}: drop-in / stock Rayon", must.about);
+        let what = format!("{}{small}: drop-in / stock Rayon", must.about);
         record.claim(what, "×", value, AtMost(must.must), AtMost(must.stretch));
     }
     let demos = ratios.iter().filter(|(_, group)| group == "demo");
     let demos: Vec<&Ratio> = demos.map(|(ratio, _)| ratio).collect();
     let what = format!(
-        "geometric mean over {} of Rayon's demo benchmarks: drop-in / stock Rayon",
+        "geometric mean over {} of Rayon's demo benchmarks{small}: drop-in / stock Rayon",
         demos.len()
     );
     let (must, stretch) = DEMOS;
@@ -305,12 +306,13 @@ mod tests {
             .collect();
         ratios.push((one("nbody"), "demo".into()));
         let mut record = Record::default();
-        claims(&mut record, &ratios).unwrap();
+        claims(&mut record, &ratios, true).unwrap();
+        assert!(record.claims[0].what.contains("1e3 items, but small"));
         assert_eq!(record.claims.len(), MUSTS.len() + 1);
         let last = record.claims.last().unwrap();
         assert!(last.what.contains("over 1 of") && last.verdict() == "stretch");
         ratios.remove(0);
-        let error = claims(&mut Record::default(), &ratios).unwrap_err();
+        let error = claims(&mut Record::default(), &ratios, false).unwrap_err();
         assert_eq!(error.to_string(), "sum-1e3 was not measured");
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn page(record: &Record, ratios: &[(Ratio, String)], versions: &[&str
          One program for Rayon (`crates/rayon-core/bench`) is built twice, with the stock `rayon-core`\n\
          ({}) and with ours ({}). Both run all the time, on 2 threads each; they are timed in turn,\n\
          and rest while it is the other's turn. The main thread calls, as in most programs. All answers\n\
-         are held against serial runs. A ratio is our median over that of stock: less is better.\n\n\
+         are held against serial runs. A ratio is our median over that of stock: less is better. On which\n\
+         machine, and when: see [the summary](README.md#rayon).\n\n\
          ## What must be reached\n\n\
          | what | measured | must | stretch | verdict |\n|---|---|---|---|---|\n",
         versions[0], versions[1]
