@@ -17,16 +17,19 @@ use crate::report::{Counts, Step};
 const RUN: Limits = Limits {
     silent: Duration::from_secs(150),
     whole: Duration::from_secs(900),
+    group: true,
 };
 /// One test alone, after its program hung or died.
 const ALONE: Limits = Limits {
     silent: Duration::from_secs(90),
     whole: Duration::from_secs(180),
+    group: true,
 };
 /// cargo and the compiler are silent for long while they optimise.
 const BUILD: Limits = Limits {
     silent: Duration::from_secs(900),
     whole: Duration::from_secs(1800),
+    group: false,
 };
 /// After so many tests that hang alone, the rest of their program is not tried.
 const HANGS_MAX: usize = 3;
@@ -429,6 +432,7 @@ mod tests {
         let limits = Limits {
             silent: Duration::from_millis(1500),
             whole: Duration::from_secs(60),
+            group: true,
         };
         let outcome = run_within(&program, &["-c", FAKE, "fake"], false, [limits; 2]).unwrap();
         assert_eq!(outcome.counts, counts(2, 2, 0));

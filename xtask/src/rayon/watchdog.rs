@@ -12,6 +12,9 @@ use crate::Result;
 pub(crate) struct Limits {
     pub(crate) silent: Duration,
     pub(crate) whole: Duration,
+    /// Beyond the limits, all that it started ends with it. For that it is cut off from the terminal: a
+    /// Ctrl-C that ends us does not reach it.
+    pub(crate) group: bool,
 }
 
 /// How a program ended.
@@ -96,7 +99,9 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<S
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    lead_a_group(command);
+    if limits.group {
+        lead_a_group(command);
+    }
     let started = Instant::now();
     let mut child = command
         .spawn()
@@ -131,7 +136,7 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<S
         if stopped.is_none() {
             stopped = overdue(started, spoke, limits);
             if stopped.is_some() {
-                end_group(&mut child);
+                end(&mut child, limits.group);
                 spoke = Instant::now();
             }
         }
@@ -194,8 +199,15 @@ fn lead_a_group(command: &mut Command) {
     let _ = command;
 }
 
-fn end_group(child: &mut Child) {
-    let id = child.id();
+fn end(child: &mut Child, group: bool) {
+    if group {
+        end_group(child.id());
+    }
+    // Where the program for that is missing, at least the first of them ends.
+    let _ = child.kill();
+}
+
+fn end_group(id: u32) {
     let mut command = if cfg!(windows) {
         let mut command = Command::new("taskkill");
         command.args(["/T", "/F", "/PID", &id.to_string()]);
@@ -210,8 +222,6 @@ fn end_group(child: &mut Child) {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    // Where that program is missing, at least the first of them ends.
-    let _ = child.kill();
 }
 
 #[cfg(test)]
@@ -222,6 +232,7 @@ mod tests {
         Limits {
             silent: Duration::from_millis(silent_ms),
             whole: Duration::from_millis(whole_ms),
+            group: true,
         }
     }
 
