@@ -1,15 +1,19 @@
 //! A program that waits for orders: `NAME REPETITIONS` in, `times NS…` or `error WHY` out. Both
 //! programs stay alive, so that their pools are warm, and idle while it is the other's turn.
 
-use std::io::{BufRead, BufReader, Lines, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use crate::measure::Times;
 
 /// Threads of each pool.
 pub(super) const THREADS: usize = 2;
+/// How long one answer may take. A program that hangs is ended.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// `program` with the words, and as many threads as we measure.
 pub(super) fn command(program: &Path, words: &[&str]) -> Command {
@@ -25,7 +29,8 @@ pub(super) struct Server {
     child: Child,
     /// None once it has been told that nothing more will come.
     orders: Option<ChildStdin>,
-    answers: Lines<BufReader<ChildStdout>>,
+    answers: Receiver<String>,
+    patience: Duration,
 }
 
 impl Server {
@@ -38,11 +43,20 @@ impl Server {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.map_err(|error| format!("a program does not start: {error}"))?;
         match (child.stdin.take(), child.stdout.take()) {
-            (orders @ Some(_), Some(answers)) => Ok(Server {
-                child,
-                orders,
-                answers: BufReader::new(answers).lines(),
-            }),
+            (orders @ Some(_), Some(said)) => {
+                let (tell, answers) = mpsc::channel();
+                // It ends with the program, or when nobody listens any more.
+                thread::spawn(move || {
+                    let mut lines = BufReader::new(said).lines().map_while(Result::ok);
+                    lines.try_for_each(|line| tell.send(line))
+                });
+                Ok(Server {
+                    child,
+                    orders,
+                    answers,
+                    patience: PATIENCE,
+                })
+            }
             _ => Err("the program has no standard input and output".to_owned()),
         }
     }
@@ -52,8 +66,18 @@ impl Server {
         let gone = || "the program ended before its time".to_owned();
         let orders = self.orders.as_mut().ok_or_else(gone)?;
         writeln!(orders, "{workload} {repetitions}").map_err(|_| gone())?;
-        let line = self.answers.next().ok_or_else(gone)?;
-        let times = parse(&line.map_err(|error| error.to_string())?)?;
+        let line = match self.answers.recv_timeout(self.patience) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            Err(RecvTimeoutError::Timeout) => {
+                let _ = self.child.kill();
+                let patience = self.patience;
+                return Err(format!(
+                    "{workload}: no answer within {patience:?}: it hangs"
+                ));
+            }
+        };
+        let times = parse(&line)?;
         if times.len() != repetitions {
             let said = times.len();
             return Err(format!("the program said {said} times, not {repetitions}"));
@@ -117,5 +141,17 @@ mod tests {
         assert!(error.contains("1 times, not 2"), "{error}");
         let error = server.ask("sum", 2).unwrap_err();
         assert!(error.contains("ended before its time"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_hangs_is_ended() {
+        let mut server = Server::listen(Command::new("sh").args(["-c", "exec sleep 60"])).unwrap();
+        server.patience = Duration::from_millis(50);
+        let error = server.ask("nested", 1).unwrap_err();
+        assert!(error.contains("nested: no answer within 50ms"), "{error}");
+        let start = std::time::Instant::now();
+        drop(server);
+        assert!(start.elapsed() < Duration::from_secs(30));
     }
 }
