@@ -3,6 +3,13 @@
 use crate::prim::thread::{self, Thread};
 use crate::prim::{AtomicUsize, Ordering, ord};
 
+/// Looks before a waiter parks: a few microseconds, about what it costs to park and to be woken.
+#[cfg(not(loom))]
+const LOOKS_BEFORE_PARK: usize = 256;
+/// Under loom the shortest way to park is all that has to be explored.
+#[cfg(loom)]
+const LOOKS_BEFORE_PARK: usize = 0;
+
 /// Counts down to what the creating thread waits for.
 pub(crate) struct Latch {
     open: AtomicUsize,
@@ -42,6 +49,12 @@ impl Latch {
 
     /// Blocks the creating thread until the count is down.
     pub(crate) fn wait(&self) {
+        for _ in 0..LOOKS_BEFORE_PARK {
+            if self.is_over() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
         while !self.is_over() {
             thread::park();
         }

@@ -7,6 +7,7 @@
 //! it parks, and a spare thread takes its core.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::sleep::spares::StandIn;
 use crate::stack::slot::{Offer, Slot};
@@ -15,6 +16,9 @@ use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
 use crate::worker::{Taken, Worker};
 
+/// About what a theft costs thief and victim. Who waits does so for this long before it robs its
+/// thief, as the awaited task may end meanwhile; so it never loses more than twice what it must.
+const THEFT_COST: Duration = Duration::from_micros(1);
 /// Most links from the awaited task to the one that is run.
 const CHAIN_MAX: usize = 6;
 /// Most slots of one stack that are searched for further links.
@@ -55,6 +59,7 @@ impl Worker {
         let slot = self.owner().stack().slot(index);
         let doing = self.clock().enter(Activity::Steal);
         let mut round = 0;
+        let mut since = Instant::now();
         let taken = loop {
             let state = slot.state();
             match state.phase() {
@@ -67,7 +72,12 @@ impl Worker {
                     self.owner().release(index);
                     break Taken::Here;
                 }
-                Phase::Started { .. } if self.leapfrog(slot) || self.serve_mailbox() => round = 0,
+                Phase::Started { .. } if since.elapsed() >= THEFT_COST && self.leapfrog(slot) => {
+                    since = Instant::now();
+                    // Not if what there is is hardly worth it: then it is better to park.
+                    round *= usize::from(self.restraint().is_on());
+                }
+                Phase::Started { .. } if self.serve_mailbox() => round = 0,
                 Phase::Started { .. } if round >= self.registry().settings.patience => {
                     if slot.announce_waiter(state) {
                         self.park_until(|| slot.state().is_done());
@@ -154,6 +164,9 @@ impl Worker {
 
     /// Runs one task that the awaited one has left open, if one is public.
     fn leapfrog(&self, awaited: &'static Slot) -> bool {
+        if self.restraint().holds() {
+            return false;
+        }
         let mut chain = Chain {
             links: [None; CHAIN_MAX],
             length: 0,
@@ -170,9 +183,10 @@ impl Worker {
             return false;
         }
         let victim = &self.registry().seats[holder].stack;
+        let looked = Instant::now();
         let got = match victim.claim(base, |_| 1) {
             Claim::Won { index, short, .. } => {
-                self.run_if_related(chain, holder, index, short);
+                self.run_if_related(chain, holder, index, short, looked);
                 true
             }
             Claim::Busy => false,
@@ -193,11 +207,19 @@ impl Worker {
 
     /// The claim is won; whether it was a claim on a descendant shows only now. If it was not,
     /// the task goes to a worker that waits for nothing.
-    fn run_if_related(&self, chain: &Chain<'_>, victim: usize, index: usize, short: bool) {
+    fn run_if_related(
+        &self,
+        chain: &Chain<'_>,
+        victim: usize,
+        index: usize,
+        short: bool,
+        looked: Instant,
+    ) {
         if chain.holds() {
             bump(&self.tally().leapfrogs, 1);
             self.clock().enter(Activity::Busy);
-            self.run_claimed(victim, index..index + 1, short);
+            let began = self.run_claimed(victim, index..index + 1, short);
+            let _ = self.restraint().judge(looked, began);
             self.clock().enter(Activity::Steal);
         } else {
             let stack = &self.registry().seats[victim].stack;

@@ -6,6 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::{Arc, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use crate::inject::Job;
 use crate::os;
@@ -17,6 +18,7 @@ use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::{Offer, Slot};
 use crate::stats::{Activity, Clock, Tally, bump};
 use crate::steal::Search;
+use crate::steal::restraint::Restraint;
 use crate::steal::victim::Victims;
 
 /// The calling thread's view of itself as a worker. Lives on the thread's native stack.
@@ -25,6 +27,7 @@ pub(crate) struct Worker {
     index: usize,
     owner: Owner<'static>,
     victims: Victims,
+    restraint: Restraint,
     /// A spare thread's index for its user, see [`crate::pool::lending`].
     borrowed: Cell<Option<usize>>,
     /// How many calls of `install` from other pools wait for what this worker does.
@@ -85,6 +88,7 @@ impl Worker {
             index,
             owner,
             victims: Victims::new(index),
+            restraint: Restraint::default(),
             borrowed: Cell::new(None),
             nesting: Cell::new(nesting),
             outer,
@@ -142,6 +146,7 @@ impl Worker {
             index: 0,
             owner,
             victims: Victims::new(0),
+            restraint: Restraint::default(),
             borrowed: Cell::new(None),
             nesting: Cell::new(0),
             outer: ptr::null(),
@@ -182,6 +187,10 @@ impl Worker {
         &self.nesting
     }
 
+    pub(crate) fn restraint(&self) -> &Restraint {
+        &self.restraint
+    }
+
     pub(crate) fn victim_choice(&self) -> &Victims {
         &self.victims
     }
@@ -218,7 +227,8 @@ impl Worker {
     /// Begins and runs the first of `count` tasks that this worker has claimed, and offers the
     /// others on. Its subtasks have ended too when this returns. `short`: the claim says that the
     /// owner is to be reminded.
-    pub(crate) fn run_claimed(&self, victim: usize, claimed: Range<usize>, short: bool) {
+    /// Returns when it began.
+    pub(crate) fn run_claimed(&self, victim: usize, claimed: Range<usize>, short: bool) -> Instant {
         let owner = &self.registry.seats[victim];
         let slot = owner.stack.slot(claimed.start);
         // At once, because the owner may be waiting to hear of it. Offers are not its subtasks.
@@ -233,7 +243,9 @@ impl Worker {
                 offered: owner.stack.slot(index).offer(),
             });
         }
+        let began = Instant::now();
         self.run_begun(owner, slot);
+        began
     }
 
     /// Runs an offered task, unless somebody else was faster.
@@ -347,13 +359,15 @@ impl Worker {
                 round = 0;
                 continue;
             }
-            let found = if self.is_reserve() {
+            let found = if self.is_reserve() || self.restraint.holds() {
                 Search::Empty
             } else {
                 self.steal(round)
             };
             match found {
                 Search::Got => round = 0,
+                // Goes on to tire, and to sleep.
+                Search::GotLittle => {}
                 Search::Busy => self.pause(0),
                 Search::Empty if round < self.registry.settings.patience => {
                     self.pause(round);
@@ -363,6 +377,7 @@ impl Worker {
                     if self.sleep() == Woken::ToEnd {
                         return;
                     }
+                    self.restraint.lift();
                     round = 0;
                 }
             }
@@ -451,7 +466,7 @@ impl Worker {
         let wake = self.owner.show_all();
         self.wake_if(wake);
         // As a thief of its own stack: the task's join finds it begun and ended.
-        self.steal_from(self.index, 0) == Search::Got
+        self.steal_from(self.index, 0).is_got()
     }
 
     fn run_others(&self) -> bool {
@@ -459,7 +474,7 @@ impl Worker {
             self.framed(job);
             return true;
         }
-        self.steal(0) == Search::Got
+        self.steal(0).is_got()
     }
 
     pub(crate) fn is_spare(&self) -> bool {
@@ -533,7 +548,7 @@ enum Woken {
 /// One look in so many goes to the injector first, so that stealing without end starves no job.
 const JOB_EVERY: u32 = 61;
 /// One pause in so many gives the core to another thread, if one is waiting for it.
-const YIELD_EVERY: usize = 16;
+const YIELD_EVERY: usize = 2;
 /// Pauses get twice as long after each so many rounds.
 const ROUNDS_PER_DOUBLING: usize = 32;
 /// The longest pause is two to the power of this many hints to the processor.

@@ -60,7 +60,7 @@ pub(super) const SPARES_MAX: usize = 256;
 /// Fruitless rounds before a worker parks: some 20 µs, a few times what a wake-up costs.
 const PATIENCE: usize = 192;
 /// Rounds before a worker without work first gives its core to whoever else wants it.
-const QUICK_ROUNDS: usize = 64;
+const QUICK_ROUNDS: usize = 24;
 /// The same two where there are fewer cores than workers: who has nothing to do makes room at once.
 const PATIENCE_CROWDED: usize = 48;
 const QUICK_ROUNDS_CROWDED: usize = 8;

@@ -63,6 +63,8 @@ impl Registry {
         let showing = Showing {
             slots: settings.slots,
             unasked: (workers - 1).min(UNASKED_MAX),
+            thieves: (workers - 1).min(SHOWN_MAX),
+            wide: if workers > 1 { SHOWN_MAX } else { 0 },
             everything: settings.amount == crate::Amount::Half,
             counting: settings.profile,
         };
@@ -281,8 +283,10 @@ impl Registry {
     }
 }
 
-/// Most tasks that a worker shows without being asked. In a recursion that turns to its second half
-/// at the depth of its first, the number of tasks that are pushed at depth d grows like a binomial
-/// coefficient: `fib(40)` on 8 workers publishes 2.8 million times with 7 shown (30 thousand with
-/// 3), a quarter of its time on two cores. Fewer would hide spawned tasks from idle workers.
-const UNASKED_MAX: usize = 16;
+/// Most joined tasks that a worker shows without being asked, when it pushes them fast. In a
+/// recursion that turns to its second half at the depth of its first, the number of tasks that are
+/// pushed at depth d grows like a binomial coefficient: `fib(40)` on 8 workers publishes 2.8 million
+/// times with 7 shown (30 thousand with 3), a quarter of its time on two cores.
+const UNASKED_MAX: usize = 3;
+/// Most tasks that a worker shows without being asked.
+const SHOWN_MAX: usize = 16;

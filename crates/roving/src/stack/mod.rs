@@ -21,9 +21,10 @@
 //!
 //! # What is not promised
 //!
-//! An owner that pushes and pops nothing for long shows what it showed before. `join`s alone show
-//! [`Showing::unasked`] tasks, `spawn`s at least half of what is there; the rest waits for the
-//! owner's next push or pop, at which it answers whoever asked meanwhile.
+//! An owner that pushes and pops nothing for long shows what it showed before: the
+//! [`Showing::wide`] oldest tasks if it pushed them at leisure, [`Showing::unasked`] of them if they
+//! are of the kind that comes by the million, and of spawned ones at least half of what is there. The
+//! rest waits for the owner's next push or pop, at which it answers whoever asked meanwhile.
 
 pub(crate) mod line;
 pub(crate) mod owner;
@@ -43,6 +44,7 @@ use std::cell::Cell;
 use std::ptr;
 #[cfg(not(loom))]
 use std::sync::Mutex;
+use std::time::Instant;
 
 use crate::prim::{AtomicPtr, AtomicU64, Padded};
 use crate::stats::Tally;
@@ -54,8 +56,13 @@ use slot::Slot;
 pub(crate) struct Showing {
     /// Number of slots.
     pub(crate) slots: usize,
-    /// How many tasks are public before anybody asks: as many as there are workers to take them.
+    /// How many tasks are public before anybody asks, at least.
     pub(crate) unasked: usize,
+    /// The same while the stack holds spawned tasks, which stay there while their spawner does
+    /// something else: as many as there are workers to take them.
+    pub(crate) thieves: usize,
+    /// The same as long as publications are rare, see [`owner`].
+    pub(crate) wide: usize,
     /// What a demand makes public: everything, or half of what is private.
     pub(crate) everything: bool,
     /// Every push takes the slow path, where it is counted.
@@ -95,6 +102,10 @@ struct Own {
     barrier: Cell<*const Slot>,
     /// An alarm was raised, and the span not yet changed since.
     owes_answer: Cell<bool>,
+    /// How many publications may follow before it is [`Showing::unasked`] that counts, not `wide`.
+    credit: Cell<u32>,
+    /// When the credit was last topped up.
+    credited: Cell<Option<Instant>>,
     tally: Tally,
 }
 
@@ -119,6 +130,8 @@ impl TaskStack {
             barrier: Cell::new(ptr::null()),
             // A thief may want work before the owner has started: the first push looks.
             owes_answer: Cell::new(true),
+            credit: Cell::new(0),
+            credited: Cell::new(None),
             tally: Tally::default(),
         };
         let stack = TaskStack {

@@ -50,13 +50,24 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn showing() -> impl Strategy<Value = Showing> {
-    let values = (1..20_usize, 0..5_usize, any::<bool>(), any::<bool>());
-    values.prop_map(|(slots, unasked, everything, counting)| Showing {
-        slots,
-        unasked,
-        everything,
-        counting,
-    })
+    let values = (
+        1..20_usize,
+        0..5_usize,
+        0..4_usize,
+        0..4_usize,
+        any::<bool>(),
+        any::<bool>(),
+    );
+    values.prop_map(
+        |(slots, unasked, more, most, everything, counting)| Showing {
+            slots,
+            unasked,
+            thieves: unasked + more,
+            wide: unasked + more + most,
+            everything,
+            counting,
+        },
+    )
 }
 
 /// Who has a task.
@@ -457,6 +468,8 @@ fn an_old_claim_of_a_slot_used_again_is_stale() {
     let showing = Showing {
         slots: 4,
         unasked: 1,
+        thieves: 1,
+        wide: 2,
         everything: false,
         counting: false,
     };

@@ -1,7 +1,10 @@
 //! The search for work in other workers' stacks. No unsafe code here.
 
 pub(crate) mod amount;
+pub(crate) mod restraint;
 pub(crate) mod victim;
+
+use std::time::Instant;
 
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
@@ -13,10 +16,18 @@ use crate::worker::Worker;
 pub(crate) enum Search {
     /// A task was taken and has been run.
     Got,
+    /// The same, and it was too short to be worth the theft.
+    GotLittle,
     /// There was nothing.
     Empty,
     /// There was something, but somebody else was faster: look again.
     Busy,
+}
+
+impl Search {
+    pub(crate) fn is_got(self) -> bool {
+        matches!(self, Search::Got | Search::GotLittle)
+    }
 }
 
 /// Fruitless rounds after which a thief asks owners to make more public. What they show unasked is
@@ -29,9 +40,9 @@ impl Worker {
         let mut outcome = Search::Empty;
         for victim in self.victims() {
             match self.steal_from(victim, round) {
-                Search::Got => {
+                got @ (Search::Got | Search::GotLittle) => {
                     self.remember_victim(victim);
-                    return Search::Got;
+                    return got;
                 }
                 Search::Busy => outcome = Search::Busy,
                 Search::Empty => {}
@@ -56,6 +67,7 @@ impl Worker {
             return Search::Empty;
         }
         let amount = self.registry().settings.amount;
+        let looked = Instant::now();
         match stack.claim(0, |public| amount.of(public)) {
             Claim::Empty => {
                 bump(&tally.steals_empty, 1);
@@ -78,11 +90,14 @@ impl Worker {
                     self.wake_another();
                 }
                 let base = self.owner().top();
-                self.run_claimed(victim, index..index + count, short);
+                let began = self.run_claimed(victim, index..index + count, short);
                 // What the theft and the task left on this worker's own stack.
                 self.drain(base);
                 self.clock().enter(Activity::Steal);
-                Search::Got
+                match self.restraint().judge(looked, began) {
+                    true => Search::Got,
+                    false => Search::GotLittle,
+                }
             }
         }
     }
