@@ -1,11 +1,11 @@
 //! Workloads of Rayon's users, timed with whichever `rayon-core` this program was linked with.
 //!
 //! `roving drop-in` of the lab builds it with stock Rayon and with Roving's `rayon-core`, starts both,
-//! and asks them in turn. By hand:
+//! and asks them in turn; it builds copies, because a patch changes the lock file. By hand, with stock:
 //!
 //! ```text
-//! cargo run --release -- check                        # each workload once, with its time
-//! cargo run --release --config 'patch.crates-io.rayon-core.path=".."' -- check
+//! cargo run --release -- check          # each workload once, verified, with its time
+//! cargo run --release -- check nested
 //! ```
 #![forbid(unsafe_code)]
 
