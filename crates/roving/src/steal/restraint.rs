@@ -14,42 +14,50 @@ use std::time::{Duration, Instant};
 const WORTH: u32 = 8;
 /// Or if it took this long, in case the thief lost its core on the way.
 const WORTH_ANYHOW: Duration = Duration::from_micros(3);
-/// Looks that are let go after the first theft that was not worth it.
-const LOOKS_MIN: u32 = 4;
-/// As often as this that number is doubled.
-const DOUBLINGS_MAX: u32 = 6;
+/// How long a thief looks away after the first theft that was not worth it.
+const PAUSE_MIN: Duration = Duration::from_nanos(300);
+/// As often as this that time is doubled, to some ten microseconds: what is short is not always
+/// without value, such as the part of a search that has the needle.
+const DOUBLINGS_MAX: u32 = 5;
 
 /// A thief's memory of what it got lately.
 #[derive(Default)]
 pub(crate) struct Restraint {
     /// Thefts in a row that were not worth it.
     streak: Cell<u32>,
-    /// Looks still to be let go.
-    looks: Cell<u32>,
+    /// Until when it looks away.
+    until: Cell<Option<Instant>>,
 }
 
 impl Restraint {
-    /// Whether this look is to be let go.
+    /// Whether the thief looks away.
     pub(crate) fn holds(&self) -> bool {
-        let looks = self.looks.get();
-        self.looks.set(looks.saturating_sub(1));
-        looks > 0
+        match self.until.get() {
+            None => false,
+            Some(until) => {
+                let holds = Instant::now() < until;
+                if !holds {
+                    self.lift();
+                }
+                holds
+            }
+        }
     }
 
     /// A thief `looked`, got hold of a task, `began` to run it, and has ended it now. Whether it was
     /// worth it.
     pub(crate) fn judge(&self, looked: Instant, began: Instant) -> bool {
-        let (way, run) = (began.duration_since(looked), began.elapsed());
+        let now = Instant::now();
+        let (way, run) = (began.duration_since(looked), now.duration_since(began));
         let worth = run >= WORTH_ANYHOW.min(way * WORTH);
-        let streak = match worth {
-            true => 0,
-            false => (self.streak.get() + 1).min(DOUBLINGS_MAX),
-        };
-        self.streak.set(streak);
-        self.looks.set(match streak {
-            0 => 0,
-            _ => LOOKS_MIN << streak,
-        });
+        if worth {
+            self.streak.set(0);
+            self.lift();
+        } else {
+            let streak = self.streak.get();
+            self.until.set(Some(now + PAUSE_MIN * (1 << streak)));
+            self.streak.set((streak + 1).min(DOUBLINGS_MAX));
+        }
         worth
     }
 
@@ -58,9 +66,9 @@ impl Restraint {
         self.streak.get() > 0
     }
 
-    /// The next look is not let go, whatever was before.
+    /// The thief looks again, whatever was before.
     pub(crate) fn lift(&self) {
-        self.looks.set(0);
+        self.until.set(None);
     }
 }
 
@@ -68,40 +76,41 @@ impl Restraint {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{Restraint, WORTH_ANYHOW};
+    use super::{DOUBLINGS_MAX, PAUSE_MIN, Restraint, WORTH_ANYHOW};
 
-    fn looks_let_go(restraint: &Restraint) -> usize {
-        std::iter::from_fn(|| restraint.holds().then_some(())).count()
-    }
-
-    /// An instant in the future has not elapsed, however slow a test runs.
-    fn judge_short(restraint: &Restraint) -> bool {
+    /// How long the restraint now holds, from a moment before it was put on.
+    fn judge_short(restraint: &Restraint) -> Duration {
+        // An instant in the future has not elapsed, however slow a test runs.
         let began = Instant::now() + Duration::from_secs(3600);
-        restraint.judge(began - WORTH_ANYHOW, began)
+        let before = Instant::now();
+        assert!(!restraint.judge(began - WORTH_ANYHOW, began));
+        restraint.until.get().unwrap() - before
     }
 
     #[test]
     fn short_tasks_are_left_alone_longer_and_longer() {
         let restraint = Restraint::default();
-        assert_eq!(looks_let_go(&restraint), 0);
-        let held: Vec<usize> = (0..8)
-            .map(|_| {
-                assert!(!judge_short(&restraint));
-                looks_let_go(&restraint)
-            })
-            .collect();
-        assert!(held.windows(2).all(|pair| pair[0] <= pair[1]), "{held:?}");
-        assert!(held[0] > 0 && held[7] > held[0], "{held:?}");
-        assert_eq!(held[6], held[7], "there is a bound");
+        assert!(!restraint.holds() && !restraint.is_on());
+        for doublings in 0..8 {
+            let held = judge_short(&restraint);
+            assert!(held >= PAUSE_MIN * (1 << doublings.min(DOUBLINGS_MAX)));
+            assert!(restraint.is_on());
+        }
         let now = Instant::now();
         assert!(restraint.judge(now - 2 * WORTH_ANYHOW, now - WORTH_ANYHOW));
-        assert_eq!(looks_let_go(&restraint), 0, "forgotten");
+        assert!(!restraint.holds() && !restraint.is_on(), "forgotten");
     }
 
     #[test]
-    fn lifted_it_does_not_hold() {
+    fn a_restraint_ends_by_itself_or_is_lifted() {
         let restraint = Restraint::default();
         judge_short(&restraint);
+        while restraint.holds() {}
+        assert_eq!(restraint.until.get(), None);
+        restraint
+            .until
+            .set(Some(Instant::now() + Duration::from_secs(3600)));
+        assert!(restraint.holds());
         restraint.lift();
         assert!(!restraint.holds());
     }
