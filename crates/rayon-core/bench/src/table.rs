@@ -109,7 +109,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     demo("pythagoras", 1, pythagoras::both),
     demo("pythagoras-outer", 1, pythagoras::outer),
     demo("pythagoras-inner", 1, pythagoras::inner),
-    demo("vec-collect", 4, vectors::collect),
+    demo("vec-collect", 16, vectors::collect),
     demo("vec-filtered", 2, vectors::filtered),
     demo("vec-reused", 16, vectors::reused),
     demo("vec-folded", 2, vectors::folded),
