@@ -43,6 +43,8 @@ mod compile_fail;
 #[cfg(not(loom))]
 mod inject;
 #[cfg(not(loom))]
+mod jobs;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod join;
 #[allow(unsafe_code)]

@@ -8,7 +8,6 @@ use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use crate::inject::Job;
 use crate::os;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
@@ -325,24 +324,6 @@ impl Worker {
         }
     }
 
-    /// Runs all jobs of the injector and the mailbox.
-    fn run_jobs(&self) {
-        while let Some(job) = self.next_job(true) {
-            self.run_job(job);
-        }
-    }
-
-    /// A detached task that another worker had spawned.
-    pub(crate) fn run_stolen_job(&self, job: Job) {
-        self.run_job(job);
-    }
-
-    fn run_job(&self, job: Job) {
-        self.clock().enter(Activity::Busy);
-        self.framed(job);
-        self.clock().enter(Activity::Steal);
-    }
-
     /// The loop of a worker's thread, until the pool ends.
     fn work(&self) {
         let mut round = 0;
@@ -384,35 +365,6 @@ impl Worker {
         }
     }
 
-    /// The newest detached task of this worker, or else a job from its mailbox, or else, if their
-    /// turn has come, one from the injector or what another worker has spawned.
-    fn next_job(&self, any: bool) -> Option<Job> {
-        let seat = self.seat();
-        let own = seat.spawned.pop_newest().or_else(|| seat.mailbox.pop());
-        match own.is_some() || !any {
-            true => own,
-            false => self.injected_or_spawned(),
-        }
-    }
-
-    /// A job that is addressed to nobody, the newest of this worker's own first.
-    pub(crate) fn any_job(&self) -> Option<Job> {
-        let own = self.seat().spawned.pop_newest();
-        own.or_else(|| self.injected_or_spawned())
-    }
-
-    fn injected_or_spawned(&self) -> Option<Job> {
-        let seats = &self.registry.seats;
-        let job = self.registry.injector.pop();
-        if job.is_some() && !self.registry.injector.is_hint_empty() {
-            self.wake_another();
-        }
-        job.or_else(|| {
-            self.victims()
-                .find_map(|victim| seats[victim].spawned.pop())
-        })
-    }
-
     /// Has the injector, the mailboxes and the detached tasks for itself: half of the spare threads,
     /// or all of them. A job may be what all the others wait for, each with a task below it that
     /// only led to more jobs.
@@ -441,40 +393,6 @@ impl Worker {
         if let Some(index) = self.borrowed.take() {
             self.registry.lending.give_back(index);
         }
-    }
-
-    /// Whether this worker has tasks that nobody has begun.
-    pub(crate) fn has_pending(&self) -> bool {
-        let stack = self.owner.stack();
-        self.owner.top() > stack.claimed_from(0).end || !self.seat().spawned.is_hint_empty()
-    }
-
-    /// Runs one task on top of the caller's frame, whatever it is: one of this worker's own, or,
-    /// unless `own_only`, anybody's. False if there is none.
-    pub(crate) fn run_one(&self, own_only: bool) -> bool {
-        let doing = self.clock().enter(Activity::Steal);
-        let ran = self.run_own() || self.serve_mailbox() || !own_only && self.run_others();
-        self.clock().enter(doing);
-        ran
-    }
-
-    fn run_own(&self) -> bool {
-        if let Some(job) = self.seat().spawned.pop_newest() {
-            self.framed(job);
-            return true;
-        }
-        let wake = self.owner.show_all();
-        self.wake_if(wake);
-        // As a thief of its own stack: the task's join finds it begun and ended.
-        self.steal_from(self.index, 0).is_got()
-    }
-
-    fn run_others(&self) -> bool {
-        if let Some(job) = self.any_job() {
-            self.framed(job);
-            return true;
-        }
-        self.steal(0).is_got()
     }
 
     pub(crate) fn is_spare(&self) -> bool {

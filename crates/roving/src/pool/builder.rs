@@ -256,16 +256,19 @@ impl PoolBuilder {
 
     fn settings(self) -> Result<Settings, BuildError> {
         // Read before any thread is pinned, because pinning changes it.
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let processors = if self.pin {
-            os::allowed_processors()
-        } else {
-            Vec::new()
+        let allowed = os::allowed_processors();
+        // To ask the system for the quota too takes a dozen calls: only if it is to decide.
+        let cores = match (self.workers, allowed.len()) {
+            (None, _) | (_, 0) => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            (Some(_), allowed) => allowed,
         };
-        let workers = if self.in_place {
-            1
-        } else {
-            self.workers.unwrap_or(cores)
+        let processors = match self.pin {
+            true => allowed,
+            false => Vec::new(),
+        };
+        let workers = match self.in_place {
+            true => 1,
+            false => self.workers.unwrap_or(cores),
         };
         if workers == 0 || workers > WORKERS_LIMIT {
             return Err(BuildError(Reason::Workers(workers)));
