@@ -109,7 +109,7 @@ impl ThreadPool {
         self.target().is_current().then(f).flatten()
     }
 
-    /// As [`join`](crate::join), in this pool.
+    /// As [`join`], in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
@@ -125,7 +125,7 @@ impl ThreadPool {
         self.install(|| join(oper_a, oper_b))
     }
 
-    /// As [`scope`](crate::scope), in this pool.
+    /// As [`scope`], in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
@@ -141,7 +141,7 @@ impl ThreadPool {
         self.install(|| scope(op))
     }
 
-    /// As [`scope_fifo`](crate::scope_fifo), in this pool.
+    /// As [`scope_fifo`], in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
@@ -232,7 +232,7 @@ impl ThreadPool {
         spawn_broadcast_in(self.target(), op);
     }
 
-    /// As [`yield_now`](crate::yield_now), and `None` on a thread of another pool.
+    /// As [`yield_now`], and `None` on a thread of another pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
@@ -242,7 +242,7 @@ impl ThreadPool {
         self.if_here(yield_now)
     }
 
-    /// As [`yield_local`](crate::yield_local), and `None` on a thread of another pool.
+    /// As [`yield_local`], and `None` on a thread of another pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

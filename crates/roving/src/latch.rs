@@ -10,6 +10,12 @@ const LOOKS_BEFORE_PARK: usize = 256;
 #[cfg(loom)]
 const LOOKS_BEFORE_PARK: usize = 0;
 
+/// Looks before the waiter first gives its core to whoever else wants it: about a microsecond, in
+/// which a small call has returned.
+const LOOKS_BEFORE_YIELD: usize = 24;
+/// Then one look in so many does so.
+const YIELD_EVERY: usize = 8;
+
 /// Counts down to what the creating thread waits for.
 pub(crate) struct Latch {
     open: AtomicUsize,
@@ -49,11 +55,15 @@ impl Latch {
 
     /// Blocks the creating thread until the count is down.
     pub(crate) fn wait(&self) {
-        for _ in 0..LOOKS_BEFORE_PARK {
+        for look in 0..LOOKS_BEFORE_PARK {
             if self.is_over() {
                 return;
             }
-            std::hint::spin_loop();
+            // The core may be one that a worker needs.
+            match look >= LOOKS_BEFORE_YIELD && look % YIELD_EVERY == 0 {
+                true => thread::yield_now(),
+                false => std::hint::spin_loop(),
+            }
         }
         while !self.is_over() {
             thread::park();

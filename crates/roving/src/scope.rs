@@ -168,6 +168,9 @@ pub struct Scope<'scope> {
 // is `Send` and `Sync` itself.
 unsafe impl Sync for Scope<'_> {}
 
+// SAFETY: as for `Sync`: none of it belongs to the thread that made it.
+unsafe impl Send for Scope<'_> {}
+
 /// A spawned closure, with the scope that it belongs to.
 struct Task<'scope, F> {
     scope: *const Scope<'scope>,
