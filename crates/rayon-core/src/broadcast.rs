@@ -27,7 +27,7 @@ where
     with_current(|pool| broadcast_in(pool, op))
 }
 
-/// See [`broadcast`].
+/// See [`fn@broadcast`].
 pub(crate) fn broadcast_in<OP, R>(pool: Target<'_>, op: OP) -> Vec<R>
 where
     OP: Fn(BroadcastContext<'_>) -> R + Sync,
@@ -37,7 +37,7 @@ where
     pool.broadcast(|index| op(BroadcastContext::new(index, threads)))
 }
 
-/// As [`broadcast`], and does not wait for it. Panics go to the pool's panic handler.
+/// As [`fn@broadcast`], and does not wait for it. Panics go to the pool's panic handler.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();

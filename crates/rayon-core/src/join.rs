@@ -31,7 +31,7 @@ where
     join_at::<Global, _, _, _, _>(|_| oper_a(), |_| oper_b())
 }
 
-/// As [`join`], and tells each closure whether it has migrated.
+/// As [`fn@join`], and tells each closure whether it has migrated.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

@@ -42,7 +42,7 @@ impl ThreadPool {
         Target::of(&self.pool)
     }
 
-    /// Runs `op` on a thread of this pool and returns what it returns. Inside, [`join`] and the like
+    /// Runs `op` on a thread of this pool and returns what it returns. Inside, [`fn@join`] and the like
     /// use this pool. On a thread of this pool it just calls `op`; another thread blocks.
     ///
     /// # Panics
@@ -60,7 +60,7 @@ impl ThreadPool {
         self.target().install(op)
     }
 
-    /// As [`crate::broadcast`], in this pool.
+    /// As [`fn@crate::broadcast`], in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
@@ -109,7 +109,7 @@ impl ThreadPool {
         self.target().is_current().then(f).flatten()
     }
 
-    /// As [`join`], in this pool.
+    /// As [`fn@join`], in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
@@ -125,7 +125,7 @@ impl ThreadPool {
         self.install(|| join(oper_a, oper_b))
     }
 
-    /// As [`scope`], in this pool.
+    /// As [`fn@scope`], in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
@@ -187,7 +187,7 @@ impl ThreadPool {
         in_place_scope_fifo_in(self.target(), op)
     }
 
-    /// As [`spawn`](crate::spawn), in this pool.
+    /// As [`fn@spawn`](crate::spawn), in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();

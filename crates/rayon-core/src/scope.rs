@@ -34,7 +34,7 @@ where
     scope_at::<Global, _, _>(|inner| op(Scope::of(inner)))
 }
 
-/// As [`scope`], with tasks that each thread starts in the order in which it spawned them.
+/// As [`fn@scope`], with tasks that each thread starts in the order in which it spawned them.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
@@ -57,7 +57,7 @@ where
     scope_at::<Global, _, _>(|inner| op(place.get_or_init(|| ScopeFifo::of(inner))))
 }
 
-/// As [`scope`], but `op` runs on the calling thread, whatever that is. The tasks run in the current
+/// As [`fn@scope`], but `op` runs on the calling thread, whatever that is. The tasks run in the current
 /// pool.
 ///
 /// ```
@@ -109,7 +109,7 @@ where
     pool.in_place_scope(|inner| op(place.get_or_init(|| ScopeFifo::of(inner))))
 }
 
-/// Where tasks are spawned that end before [`scope`] returns.
+/// Where tasks are spawned that end before [`fn@scope`] returns.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};

@@ -22,7 +22,7 @@ where
     with_current(|pool| pool.spawn(Order::NewestFirst, func));
 }
 
-/// As [`spawn`], but what one thread spawns so starts in that order.
+/// As [`fn@spawn`], but what one thread spawns so starts in that order.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
