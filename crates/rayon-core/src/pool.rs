@@ -187,7 +187,7 @@ impl ThreadPool {
         in_place_scope_fifo_in(self.target(), op)
     }
 
-    /// As [`fn@spawn`](crate::spawn), in this pool.
+    /// As [`spawn`](fn@crate::spawn), in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
