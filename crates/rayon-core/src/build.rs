@@ -10,7 +10,7 @@ use std::process;
 use std::thread;
 
 use roving::Pool;
-use roving::adapt::{self, StandIn};
+use roving::adapt::{self, StandIn, Target};
 
 use crate::global::default_num_threads;
 use crate::{ThreadPool, current_thread_index, max_num_threads};
@@ -33,7 +33,6 @@ type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 /// assert_eq!(pool.current_num_threads(), 2);
 /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
 /// ```
-#[must_use = "a builder does nothing until it is built"]
 pub struct ThreadPoolBuilder<S = DefaultSpawn> {
     num_threads: usize,
     use_current_thread: bool,
@@ -108,37 +107,6 @@ impl ThreadPoolBuilder {
             Ok(with_pool(&pool))
         })
     }
-
-    /// Has `spawn` start the threads: it is called for each, and has some thread call
-    /// [`ThreadBuilder::run`].
-    ///
-    /// ```
-    /// let pool = rayon_core::ThreadPoolBuilder::new()
-    ///     .num_threads(2)
-    ///     .spawn_handler(|thread| {
-    ///         std::thread::Builder::new().spawn(|| thread.run())?;
-    ///         Ok(())
-    ///     })
-    ///     .build()?;
-    /// assert_eq!(pool.install(|| 5), 5);
-    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
-    /// ```
-    pub fn spawn_handler<F>(self, spawn: F) -> ThreadPoolBuilder<CustomSpawn<F>>
-    where
-        F: FnMut(ThreadBuilder) -> io::Result<()>,
-    {
-        ThreadPoolBuilder {
-            num_threads: self.num_threads,
-            use_current_thread: self.use_current_thread,
-            breadth_first: self.breadth_first,
-            thread_name: self.thread_name,
-            stack_size: self.stack_size,
-            panic_handler: self.panic_handler,
-            start_handler: self.start_handler,
-            exit_handler: self.exit_handler,
-            spawn_handler: CustomSpawn::new(spawn),
-        }
-    }
 }
 
 // The bound is Rayon's: nobody else can name the trait, or implement it.
@@ -172,7 +140,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
         let exists = || ThreadPoolBuildError::from(Reason::GlobalPoolExists);
         let pool = adapt::set_global(|| self.build_pool(), exists)?;
-        pool.broadcast(|_| ());
+        Target::of(pool).wait_for_threads();
         Ok(())
     }
 
@@ -235,6 +203,37 @@ fn handle_panic(handler: Option<PanicHandler>) -> impl Fn(Box<dyn Any + Send>) +
 }
 
 impl<S> ThreadPoolBuilder<S> {
+    /// Has `spawn` start the threads: it is called for each, and has some thread call
+    /// [`ThreadBuilder::run`].
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new()
+    ///     .num_threads(2)
+    ///     .spawn_handler(|thread| {
+    ///         std::thread::Builder::new().spawn(|| thread.run())?;
+    ///         Ok(())
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(pool.install(|| 5), 5);
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    pub fn spawn_handler<F>(self, spawn: F) -> ThreadPoolBuilder<CustomSpawn<F>>
+    where
+        F: FnMut(ThreadBuilder) -> io::Result<()>,
+    {
+        ThreadPoolBuilder {
+            num_threads: self.num_threads,
+            use_current_thread: self.use_current_thread,
+            breadth_first: self.breadth_first,
+            thread_name: self.thread_name,
+            stack_size: self.stack_size,
+            panic_handler: self.panic_handler,
+            start_handler: self.start_handler,
+            exit_handler: self.exit_handler,
+            spawn_handler: CustomSpawn::new(spawn),
+        }
+    }
+
     /// The name of each thread; unnamed by default. What it panics with, `build` panics with.
     ///
     /// ```

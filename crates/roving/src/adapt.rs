@@ -11,7 +11,7 @@ pub use crate::sleep::spares::StandIn;
 
 use crate::broadcast::{broadcast_to, spawn_broadcast_to};
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, global, install, with_registry_at};
+use crate::pool::{Pool, global, install, run_if_in_place, with_registry_at};
 use crate::scope::{Scope, in_place_scope_in};
 use crate::worker::Worker;
 
@@ -130,8 +130,14 @@ impl<'p> Target<'p> {
             }
             _ => {
                 registry.inject(job);
+                run_if_in_place(registry);
             }
         });
+    }
+
+    /// Returns when each worker has its thread.
+    pub fn wait_for_threads(self) {
+        self.0.wait_for_threads();
     }
 
     /// Whether the calling thread is a worker of this pool.

@@ -55,15 +55,16 @@ impl Worker {
 
     /// Whether this worker has tasks that nobody has begun.
     pub(crate) fn has_pending(&self) -> bool {
-        let stack = self.owner().stack();
-        self.owner().top() > stack.claimed_from(0).end || !self.seat().spawned.is_hint_empty()
+        self.owner().has_pending() || !self.seat().spawned.is_hint_empty()
     }
 
     /// Runs one task on top of the caller's frame, whatever it is: one of this worker's own, or,
     /// unless `own_only`, anybody's. False if there is none.
     pub(crate) fn run_one(&self, own_only: bool) -> bool {
         let doing = self.clock().enter(Activity::Steal);
-        let ran = self.run_own() || self.serve_mailbox() || !own_only && self.run_others();
+        // When the pool has ended, in `on_exit`, other threads may be gone, with nothing left.
+        let looks_further = !own_only && !self.registry().has_ended();
+        let ran = self.run_own() || self.serve_mailbox() || looks_further && self.run_others();
         self.clock().enter(doing);
         ran
     }

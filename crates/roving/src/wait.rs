@@ -6,9 +6,11 @@
 //! native stack is never deeper than the program's own nesting. When there is nothing of the kind
 //! it parks, and a spare thread takes its core.
 
+use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::prim::Ordering;
 use crate::sleep::spares::StandIn;
 use crate::stack::slot::{Offer, Slot};
 use crate::stack::state::{Phase, State};
@@ -24,7 +26,34 @@ const CHAIN_MAX: usize = 6;
 /// Most slots of one stack that are searched for further links.
 const LINKS_MAX: usize = 32;
 
+/// Most seats that one worker follows.
+const FOLLOWED_MAX: usize = 16;
+
+/// The seats that a worker follows while it is parked.
+#[derive(Default)]
+struct Followed {
+    seats: [usize; FOLLOWED_MAX],
+    length: usize,
+}
+
+impl Followed {
+    /// False if it is among them already, or there is no room.
+    fn add(&mut self, seat: usize) -> bool {
+        let adds = self.length < FOLLOWED_MAX && !self.seats().contains(&seat);
+        if adds {
+            self.seats[self.length] = seat;
+            self.length += 1;
+        }
+        adds
+    }
+
+    fn seats(&self) -> &[usize] {
+        &self.seats[..self.length]
+    }
+}
+
 /// The tasks from the awaited one to the one whose thief is robbed, each with the run it was in.
+#[derive(Default)]
 struct Chain<'s> {
     links: [Option<(&'s Slot, State)>; CHAIN_MAX],
     length: usize,
@@ -78,9 +107,11 @@ impl Worker {
                     round *= usize::from(self.restraint().is_on());
                 }
                 Phase::Started { .. } if self.serve_mailbox() => round = 0,
-                Phase::Started { .. } if round >= self.registry().settings.patience => {
-                    if slot.announce_waiter(state) {
-                        self.park_until(|| slot.state().is_done());
+                Phase::Started { .. }
+                    if round >= self.registry().settings.patience && !self.restraint().holds() =>
+                {
+                    if slot.announce_waiter(state) && self.park_awaiting(slot) {
+                        round = 0;
                     }
                 }
                 // `Ready`: the thief is about to say what it does. It may have lost its core.
@@ -94,6 +125,73 @@ impl Worker {
         taken
     }
 
+    /// Parks until the awaited task has ended, or there may be something to do for it. True if there
+    /// was before the worker could park.
+    ///
+    /// In a pool without spare threads for tasks this worker is the one to do it, so it *follows*
+    /// those whose stacks it may rob: enters their sets of followers, and asks them for tasks. Who
+    /// publishes, and finds that it was asked, wakes a follower if no worker is idle. For tasks that
+    /// stand there, no wake-up is lost for the reason that none is for idle workers
+    /// ([`crate::sleep`], S1 to S3). Who steals one of them is asked by itself in the follower's name,
+    /// and looks for the follower with its victim; that is a hint, which can come too late for one.
+    fn park_awaiting(&self, slot: &'static Slot) -> bool {
+        let registry = self.registry();
+        if registry.spares.stand_in == StandIn::ForAll {
+            self.park_until(|| slot.state().is_done());
+            return false;
+        }
+        let me = self.index();
+        // Ordering: Relaxed, as where it is read.
+        registry.following.fetch_add(1, Ordering::Relaxed);
+        let mut followed = Followed::default();
+        let found = self.follow(&mut Chain::default(), &mut followed, slot);
+        if !found {
+            // Who follows this worker has to follow further now.
+            let followers = registry.seats_in_use();
+            let _ = (0..followers).all(|_| registry.wake_follower(me));
+            let called = |&seat: &usize| !registry.seats[seat].followers.contains(me);
+            self.park_until(|| slot.state().is_done() || followed.seats().iter().any(called));
+        }
+        // One call, this worker answers itself.
+        let mut answers = !slot.state().is_done();
+        for &seat in followed.seats() {
+            let was_called = !registry.seats[seat].followers.retract(me);
+            if was_called && !mem::take(&mut answers) {
+                self.wake_for(seat);
+            }
+        }
+        // Ordering: Relaxed, as above.
+        registry.following.fetch_sub(1, Ordering::Relaxed);
+        found
+    }
+
+    /// Follows who has the task, and whoever has what it led to. True if one of them shows something
+    /// that belongs to it.
+    fn follow<'s>(
+        &'s self,
+        chain: &mut Chain<'s>,
+        followed: &mut Followed,
+        slot: &'s Slot,
+    ) -> bool {
+        let state = slot.state();
+        let Phase::Started { holder, base } = state.phase() else {
+            return false;
+        };
+        if holder == self.index() || !chain.push(slot, state) {
+            return false;
+        }
+        let seat = &self.registry().seats[holder];
+        if followed.add(holder) {
+            seat.followers.announce(self.index());
+            let _ = seat.stack.want();
+        }
+        let mut links = seat.stack.claimed_from(base).take(LINKS_MAX);
+        let found = seat.stack.has_public_from(base)
+            || links.any(|index| self.follow(chain, followed, seat.stack.slot(index)));
+        chain.pop();
+        found
+    }
+
     /// Parks until `done`, with the core given away, and everything shown that others could do
     /// meanwhile. Whoever makes `done` true unparks the thread.
     pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
@@ -104,7 +202,7 @@ impl Worker {
                 if runs_jobs {
                     registry.waiting.announce(self.index());
                 }
-                let served = self.serve_mailbox() || runs_jobs && self.run_job_on_top();
+                let served = self.serve_mailbox_parked() || runs_jobs && self.run_job_on_top();
                 if !served {
                     bump(&self.tally().parks, 1);
                     thread::park();
@@ -133,20 +231,28 @@ impl Worker {
     pub(crate) fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
         let wake = self.owner().show_all();
         self.wake_if(wake);
-        let lends = self.registry().spares.stand_in == StandIn::ForJobs && !self.is_spare();
-        if lends {
-            self.registry().lending.leave(self.index());
-        }
+        self.leave_index();
         let doing = self.clock().enter(Activity::Switch);
         self.registry().spares.replace_me(self.registry());
         self.clock().enter(Activity::Idle);
         let result = f();
+        // Counted only when it does go on: what has its index may need a thread in its place.
+        self.index_back();
         self.registry().spares.back_again();
-        if lends {
-            self.registry().lending.back(self.index());
-        }
         self.clock().enter(doing);
         result
+    }
+
+    /// [`Self::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.
+    fn serve_mailbox_parked(&self) -> bool {
+        if !self.lends() || self.seat().mailbox.is_hint_empty() {
+            return self.serve_mailbox();
+        }
+        let lending = &self.registry().lending;
+        lending.wake(self.index());
+        let served = self.serve_mailbox();
+        lending.rest(self.index());
+        served
     }
 
     /// Broadcasts are addressed to this very worker, so they run wherever it stands.
@@ -167,11 +273,7 @@ impl Worker {
         if self.restraint().holds() {
             return false;
         }
-        let mut chain = Chain {
-            links: [None; CHAIN_MAX],
-            length: 0,
-        };
-        self.leapfrog_from(&mut chain, awaited)
+        self.leapfrog_from(&mut Chain::default(), awaited)
     }
 
     fn leapfrog_from<'s>(&'s self, chain: &mut Chain<'s>, slot: &'s Slot) -> bool {
@@ -185,7 +287,12 @@ impl Worker {
         let victim = &self.registry().seats[holder].stack;
         let looked = Instant::now();
         let got = match victim.claim(base, |_| 1) {
-            Claim::Won { index, short, .. } => {
+            Claim::Won {
+                index, left, short, ..
+            } => {
+                if left > 0 {
+                    self.wake_for(holder);
+                }
                 self.run_if_related(chain, holder, index, short, looked);
                 true
             }

@@ -1,6 +1,7 @@
 //! A worker: own tasks, then other workers' tasks, then sleep.
 
 use std::cell::Cell;
+use std::mem;
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
@@ -9,6 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::os;
+use crate::pool::builder::IndexHandler;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
 use crate::sleep::spares::StandIn;
@@ -29,6 +31,8 @@ pub(crate) struct Worker {
     restraint: Restraint,
     /// A spare thread's index for its user, see [`crate::pool::lending`].
     borrowed: Cell<Option<usize>>,
+    /// The pool's `on_start` or `on_exit` runs.
+    in_handler: Cell<bool>,
     /// How many calls of `install` from other pools wait for what this worker does.
     nesting: Cell<usize>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
@@ -89,6 +93,7 @@ impl Worker {
             victims: Victims::new(index),
             restraint: Restraint::default(),
             borrowed: Cell::new(None),
+            in_handler: Cell::new(false),
             nesting: Cell::new(nesting),
             outer,
         };
@@ -147,6 +152,7 @@ impl Worker {
             victims: Victims::new(0),
             restraint: Restraint::default(),
             borrowed: Cell::new(None),
+            in_handler: Cell::new(false),
             nesting: Cell::new(0),
             outer: ptr::null(),
         }));
@@ -208,8 +214,17 @@ impl Worker {
 
     /// Wakes one sleeping worker, if there is one.
     pub(crate) fn wake_another(&self) {
+        self.wake(|registry| registry.wake_one());
+    }
+
+    /// Wakes one worker for what stands in the stack of `seat`, if there is one.
+    pub(crate) fn wake_for(&self, seat: usize) {
+        self.wake(|registry| registry.wake_for(seat));
+    }
+
+    fn wake(&self, wakes: impl FnOnce(&Registry) -> bool) {
         let doing = self.clock().enter(Activity::Switch);
-        if self.registry.wake_one() {
+        if wakes(&self.registry) {
             bump(&self.tally().wakes, 1);
         }
         self.clock().enter(doing);
@@ -219,7 +234,7 @@ impl Worker {
     #[inline]
     pub(crate) fn wake_if(&self, wake: bool) {
         if wake {
-            self.wake_another();
+            self.wake_for(self.index);
         }
     }
 
@@ -243,7 +258,7 @@ impl Worker {
             });
         }
         let began = Instant::now();
-        self.run_begun(owner, slot);
+        self.run_begun(victim, slot);
         began
     }
 
@@ -252,16 +267,22 @@ impl Worker {
         let owner = &self.registry.seats[offer.victim];
         let slot = owner.stack.slot(offer.index);
         if slot.begin_offered(offer.offered, self.index, self.owner.top()) {
-            self.run_begun(owner, slot);
+            self.run_begun(offer.victim, slot);
         }
     }
 
-    fn run_begun(&self, owner: &Seat, slot: &Slot) {
+    fn run_begun(&self, victim: usize, slot: &Slot) {
+        let before = self.seat().set_works_for(Some(victim));
+        if self.registry.is_followed(victim) {
+            // Who waits for that waits for this, and can have part of it.
+            let _ = self.owner.stack().want();
+        }
         // SAFETY: this thread has begun the task.
         let further = self.framed(|| unsafe { slot.run() });
+        self.seat().set_works_for(before);
         if slot.finish() {
             let doing = self.clock().enter(Activity::Switch);
-            owner.unpark();
+            self.registry.seats[victim].unpark();
             self.clock().enter(doing);
         }
         self.run_further(further);
@@ -328,12 +349,15 @@ impl Worker {
     fn work(&self) {
         let mut round = 0;
         let mut looks = 0;
+        let mut woken = false;
         loop {
             if self.is_spare() {
                 self.rest_if_too_many();
             }
             looks += 1;
-            let any = self.is_spare() || round > 0 || looks % JOB_EVERY == 0;
+            // Whoever woke it may have done so for a job.
+            let any = mem::take(&mut woken) || self.is_spare() || round > 0;
+            let any = any || looks % JOB_EVERY == 0;
             if let Some(job) = self.next_job(any) {
                 self.run_job(job);
                 self.give_index_back();
@@ -359,6 +383,7 @@ impl Worker {
                         return;
                     }
                     self.restraint.lift();
+                    woken = true;
                     round = 0;
                 }
             }
@@ -383,10 +408,46 @@ impl Worker {
         if !self.is_spare() {
             return self.index;
         }
+        if self.in_handler.get() {
+            // It stands in for nobody yet, and takes an index away from nobody.
+            return self.index % self.registry.workers();
+        }
         if self.borrowed.get().is_none() {
             self.borrowed.set(self.registry.lending.borrow());
         }
         self.borrowed.get().unwrap_or(self.index)
+    }
+
+    /// Whether spare threads can borrow this worker's index.
+    pub(crate) fn lends(&self) -> bool {
+        self.registry.spares.stand_in == StandIn::ForJobs && !self.is_spare()
+    }
+
+    /// The worker is about to wait: another thread can have its index meanwhile.
+    pub(crate) fn leave_index(&self) {
+        if self.lends() {
+            self.registry.lending.leave(self.index);
+        } else if let Some(index) = self.borrowed.get() {
+            self.registry.lending.suspend(index);
+        }
+    }
+
+    /// The wait is over.
+    pub(crate) fn index_back(&self) {
+        if self.lends() {
+            self.registry.lending.back(self.index);
+        } else if let Some(index) = self.borrowed.get() {
+            self.registry.lending.resume(index);
+        }
+    }
+
+    fn handle(&self, callback: &Option<IndexHandler>) {
+        if let Some(callback) = callback {
+            self.in_handler.set(true);
+            let called = panic::catch_unwind(AssertUnwindSafe(|| callback(self.index)));
+            called.unwrap_or_else(|payload| self.registry.handle_panic(payload));
+            self.in_handler.set(false);
+        }
     }
 
     fn give_index_back(&self) {
@@ -503,23 +564,19 @@ pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
     if let Some(processor) = registry.settings.processor(index) {
         let _ = os::pin_to(processor);
     }
-    let handle = |callback: &Option<super::pool::builder::IndexHandler>| {
-        if let Some(callback) = callback {
-            let called = panic::catch_unwind(AssertUnwindSafe(|| callback(index)));
-            called.unwrap_or_else(|payload| registry.handle_panic(payload));
-        }
-    };
     // Workers that went to sleep before this thread was there want work of it as well.
     let _ = seat.stack.want();
-    handle(&registry.settings.on_start);
     // SAFETY: each index has one thread.
     unsafe {
         Worker::be(Arc::clone(&registry), index, |worker| {
             worker.owner.attach();
+            worker.handle(&registry.settings.on_start);
             worker.clock().enter(Activity::Steal);
             worker.work();
             worker.clock().enter(Activity::Frame);
+            worker.handle(&registry.settings.on_exit);
+            // What that spawned; nobody else may be left.
+            worker.run_jobs();
         });
     }
-    handle(&registry.settings.on_exit);
 }

@@ -329,6 +329,11 @@ where
             registry.handle_panic(payload);
         }
     }));
+    run_if_in_place(registry);
+}
+
+/// A job was added to a pool whose only worker may be the caller.
+pub(crate) fn run_if_in_place(registry: &Arc<Registry>) {
     if registry.settings.in_place {
         run_in_place(registry);
     }

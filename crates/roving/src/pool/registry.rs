@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::io;
+use std::iter;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,6 +28,8 @@ pub(crate) struct Registry {
     pub(crate) idle: IdleSet,
     /// Workers that are parked in a wait and would run a job, in pools without spare threads.
     pub(crate) waiting: IdleSet,
+    /// How many workers follow others, see [`crate::wait`].
+    pub(crate) following: AtomicUsize,
     pub(crate) lending: Lending,
     pub(crate) injector: Queue,
     pub(crate) spares: Spares,
@@ -72,6 +75,7 @@ impl Registry {
             seats: Seats::new(showing, workers, spares),
             idle: IdleSet::new(workers + spares),
             waiting: IdleSet::new(workers + spares),
+            following: AtomicUsize::new(0),
             lending: Lending::default(),
             injector: Queue::new(),
             spares: Spares::new(workers, settings.cores, settings.stand_in),
@@ -94,7 +98,7 @@ impl Registry {
         self.in_use.load(Ordering::Acquire)
     }
 
-    /// Gives the pool a job from outside the task stacks. False if no worker was idle.
+    /// Gives the pool a job from outside the task stacks. False if there was nobody to call for it.
     pub(crate) fn inject(self: &Arc<Registry>, job: Job) -> bool {
         self.injector.push(job);
         self.job_was_added()
@@ -107,22 +111,24 @@ impl Registry {
         seat.unpark();
     }
 
-    /// A job was added to a queue: sees to it that somebody runs it. False if no worker was idle.
+    /// A job was added to a queue: sees to it that somebody runs it. False if there was nobody to
+    /// call for it.
     pub(crate) fn job_was_added(self: &Arc<Registry>) -> bool {
-        let woken = self.wake_one();
-        if !woken {
-            self.job_waits();
-        }
-        woken
+        self.wake_one() || self.job_waits()
     }
 
-    /// A job is there, and no worker is idle: calls who stands in for those that wait.
-    pub(crate) fn job_waits(self: &Arc<Registry>) {
-        self.spares.job_waits(self);
-        if self.spares.stand_in == StandIn::Nobody
-            && let Some(index) = self.waiting.take_one()
-        {
-            self.seats[index].unpark();
+    /// A job is there, and no worker is idle: calls who stands in for those that wait. False if there
+    /// is nobody.
+    pub(crate) fn job_waits(self: &Arc<Registry>) -> bool {
+        if self.spares.stand_in != StandIn::Nobody {
+            return self.spares.job_waits(self);
+        }
+        match self.waiting.take_one() {
+            Some(index) => {
+                self.seats[index].unpark();
+                true
+            }
+            None => false,
         }
     }
 
@@ -146,6 +152,37 @@ impl Registry {
         }
     }
 
+    /// Wakes a worker for what that seat shows: one that sleeps, or else one that waits for what that
+    /// seat's worker does.
+    pub(crate) fn wake_for(&self, seat: usize) -> bool {
+        self.wake_one() || self.upwards(seat).any(|seat| self.wake_follower(seat))
+    }
+
+    /// Whether somebody waits for what that seat's worker does, as far as can be told by looking.
+    pub(crate) fn is_followed(&self, seat: usize) -> bool {
+        self.upwards(seat)
+            .any(|seat| !self.seats[seat].followers.is_empty())
+    }
+
+    /// The seat, that whose task its worker runs, and so on; nothing if there are no followers.
+    fn upwards(&self, seat: usize) -> impl Iterator<Item = usize> {
+        // Ordering: Relaxed; a hint. A follower that is overlooked sleeps on, and nothing hangs on it.
+        let any = self.following.load(Ordering::Relaxed) > 0;
+        let first = any.then_some(seat);
+        let links = iter::successors(first, |&seat| self.seats[seat].works_for());
+        links.take(UPWARDS_MAX)
+    }
+
+    pub(crate) fn wake_follower(&self, index: usize) -> bool {
+        match self.seats[index].followers.take_one() {
+            Some(follower) => {
+                self.seats[follower].unpark();
+                true
+            }
+            None => false,
+        }
+    }
+
     fn crew(&self) -> MutexGuard<'_, Crew> {
         self.crew.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -160,6 +197,13 @@ impl Registry {
     pub(crate) fn enlist(&self, index: usize) {
         let _crew = self.crew();
         self.seats[index].thread.get_or_init(thread::current);
+    }
+
+    /// Returns when each worker has its thread.
+    pub(crate) fn wait_for_threads(&self) {
+        for index in 0..self.workers() {
+            self.seats[index].thread.wait();
+        }
     }
 
     /// Tells all threads to end once nothing is left to do.
@@ -283,6 +327,9 @@ impl Registry {
     }
 }
 
+/// Most links from a thief to its victim, to that one's victim, and so on, along which a follower is
+/// looked for.
+const UPWARDS_MAX: usize = 6;
 /// Most joined tasks that a worker shows without being asked, when it pushes them fast. In a
 /// recursion that turns to its second half at the depth of its first, the number of tasks that are
 /// pushed at depth d grows like a binomial coefficient: `fib(40)` on 8 workers publishes 2.8 million

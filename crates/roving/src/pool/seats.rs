@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use std::thread::Thread;
 
 use crate::inject::Queue;
+use crate::prim::{AtomicUsize, Ordering};
+use crate::sleep::idle::IdleSet;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::Clock;
 
@@ -19,20 +21,42 @@ pub(crate) struct Seat {
     /// `spawned` that runs the oldest of these.
     pub(crate) in_order: Queue,
     pub(crate) clock: Clock,
+    /// Workers that are parked, and wait for a task which this one has or has led to.
+    pub(crate) followers: IdleSet,
+    /// Whose task it runs, if that was stolen; or [`NOBODY`].
+    works_for: AtomicUsize,
     /// Set when the thread has started.
     pub(crate) thread: OnceLock<Thread>,
 }
 
 impl Seat {
-    fn new(showing: Showing) -> Seat {
+    fn new(showing: Showing, most: usize) -> Seat {
         Seat {
             stack: TaskStack::new(showing),
             mailbox: Queue::new(),
             spawned: Queue::new(),
             in_order: Queue::new(),
             clock: Clock::new(showing.counting),
+            followers: IdleSet::new(most),
+            works_for: AtomicUsize::new(NOBODY),
             thread: OnceLock::new(),
         }
+    }
+
+    /// The seat whose task this one's worker runs, as far as can be told by looking.
+    pub(crate) fn works_for(&self) -> Option<usize> {
+        // Ordering: Relaxed; a hint.
+        let seat = self.works_for.load(Ordering::Relaxed);
+        (seat != NOBODY).then_some(seat)
+    }
+
+    /// Owner: it now runs a task of that seat. Returns what was before.
+    pub(crate) fn set_works_for(&self, seat: Option<usize>) -> Option<usize> {
+        let before = self.works_for();
+        // Ordering: Relaxed; a hint.
+        self.works_for
+            .store(seat.unwrap_or(NOBODY), Ordering::Relaxed);
+        before
     }
 
     /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps.
@@ -42,6 +66,8 @@ impl Seat {
         }
     }
 }
+
+const NOBODY: usize = usize::MAX;
 
 /// The seats of the workers, then those of the spare threads, which are made when they are first
 /// taken.
@@ -53,9 +79,10 @@ pub(crate) struct Seats {
 
 impl Seats {
     pub(super) fn new(showing: Showing, workers: usize, spares: usize) -> Seats {
+        let most = workers + spares;
         Seats {
             showing,
-            workers: (0..workers).map(|_| Seat::new(showing)).collect(),
+            workers: (0..workers).map(|_| Seat::new(showing, most)).collect(),
             spares: (0..spares).map(|_| OnceLock::new()).collect(),
         }
     }
@@ -77,7 +104,8 @@ impl Seats {
     /// Makes the seat of a spare thread, if it has not been made.
     pub(super) fn make(&self, index: usize) {
         if let Some(spare) = index.checked_sub(self.workers.len()) {
-            self.spares[spare].get_or_init(|| Box::new(Seat::new(self.showing)));
+            let seat = || Box::new(Seat::new(self.showing, self.most()));
+            self.spares[spare].get_or_init(seat);
         }
     }
 }

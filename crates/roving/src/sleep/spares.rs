@@ -75,13 +75,15 @@ impl Spares {
         self.active.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A job has been added, and no worker was idle to be woken for it.
-    pub(crate) fn job_waits(&self, registry: &Arc<Registry>) {
+    /// A job has been added, and no worker was idle to be woken for it. Whether a thread was called.
+    pub(crate) fn job_waits(&self, registry: &Arc<Registry>) -> bool {
         // Ordering: Relaxed, as in `replace_me`.
         let short = || self.active.load(Ordering::Relaxed) < self.target;
-        if self.stand_in == StandIn::ForJobs && short() {
+        let calls = self.stand_in == StandIn::ForJobs && short();
+        if calls {
             self.bring_in_one(registry);
         }
+        calls
     }
 
     /// One more thread, if there is one to be had.

@@ -125,6 +125,13 @@ impl<'s> Owner<'s> {
         self.top() == self.stack.slots.len()
     }
 
+    /// Whether there is a task that nobody has claimed. Not by the span's indices alone: with nothing
+    /// public they may be old.
+    #[cfg(not(loom))]
+    pub(crate) fn has_pending(&self) -> bool {
+        self.stack.own.split.get() < self.top() || self.stack.public() > 0
+    }
+
     /// How many tasks are public, as far as the owner knows without looking.
     fn public_seen(&self) -> usize {
         self.stack.own.split.get() - self.stack.own.oldest_seen.get()

@@ -37,6 +37,13 @@ impl TaskStack {
         Span(self.span.load(Relaxed)).public()
     }
 
+    /// Whether a claim from `base` on would get something. A hint, as above.
+    pub(crate) fn has_public_from(&self, base: usize) -> bool {
+        // Ordering: Relaxed, as above.
+        let span = Span(self.span.load(Relaxed));
+        span.public() > 0 && span.oldest() >= base
+    }
+
     /// Whether somebody has asked for more and the owner has not answered.
     pub(crate) fn is_wanted(&self) -> bool {
         // Ordering: Relaxed; a hint that saves a write.

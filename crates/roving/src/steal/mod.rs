@@ -87,7 +87,7 @@ impl Worker {
                 bump(&tally.tasks_stolen, count as u64);
                 self.clock().enter(Activity::Busy);
                 if left > 0 {
-                    self.wake_another();
+                    self.wake_for(victim);
                 }
                 let base = self.owner().top();
                 let began = self.run_claimed(victim, index..index + count, short);
