@@ -5,7 +5,18 @@ use std::process::Command;
 use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
-use crate::{Result, docs, loom, mutants, setup, tidy, tool};
+use crate::{Result, docs, loom, mutants, rayon, setup, tidy, tool};
+
+/// Lints; each warning is an error.
+pub(crate) const CLIPPY: [&str; 7] = [
+    "clippy",
+    "--workspace",
+    "--all-targets",
+    "--all-features",
+    "--",
+    "-D",
+    "warnings",
+];
 
 /// Everything that CI requires.
 pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) {
@@ -14,18 +25,7 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
         plain(workspace, step, &["fmt", "--all", "--check"])
     });
     report.step("tidy", |step| tidy::check(workspace, step));
-    report.step("clippy", |step| {
-        let words = [
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--all-features",
-            "--",
-            "-D",
-            "warnings",
-        ];
-        plain(workspace, step, &words)
-    });
+    report.step("clippy", |step| plain(workspace, step, &CLIPPY));
     report.step("test", |step| {
         let mut command = workspace.cargo(&["test", "--workspace", "--no-fail-fast"]);
         let seen = tool::watch(&mut command)?;
@@ -34,6 +34,8 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
     });
     report.step("rustdoc", |step| rustdoc(workspace, step));
     report.step("docs", |step| docs::check(workspace, step));
+    report.step("rayon-core", |step| rayon::outside(workspace, step));
+    report.step("rayon-suite", |step| rayon::suite(workspace, step, false));
     report.step("loom", |step| loom::check(workspace, step));
     report.step("mutants", |step| mutants::check(workspace, step));
     report.step("deny", |step| deny(workspace, step));
@@ -59,7 +61,7 @@ pub(crate) fn clean(workspace: &Workspace, no_install: bool) -> Result<bool> {
 }
 
 /// One cargo command that must succeed without a warning.
-fn plain(workspace: &Workspace, step: &mut Step, words: &[&str]) -> Result<()> {
+pub(crate) fn plain(workspace: &Workspace, step: &mut Step, words: &[&str]) -> Result<()> {
     judge(&tool::watch(&mut workspace.cargo(words))?, step);
     Ok(())
 }
@@ -79,7 +81,7 @@ fn judge(seen: &tool::Seen, step: &mut Step) {
 }
 
 /// The public pages without a warning; then, so that no link to a private item is stale, all pages.
-fn rustdoc(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn rustdoc(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     judge(&tool::watch(&mut command)?, step);
@@ -136,11 +138,12 @@ fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool)
         ));
         return Ok(());
     }
-    plain(
-        workspace,
-        step,
-        &["check", "--workspace", "--all-targets", "--target", triple],
-    )
+    let words = ["check", "--workspace", "--all-targets", "--target", triple];
+    plain(workspace, step, &words)?;
+    for outside in rayon::outside_workspaces(workspace)? {
+        plain(&outside, step, &words)?;
+    }
+    Ok(())
 }
 
 fn has_target(triple: &str) -> Result<bool> {
@@ -176,23 +179,20 @@ fn msrv(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> 
         ));
         return Ok(());
     }
-    let mut command = Command::new("rustup");
-    command.args([
-        "run",
-        &version,
-        "cargo",
-        "check",
-        "--workspace",
-        "--lib",
-        "--bins",
-    ]);
-    command
-        .current_dir(&workspace.root)
-        .env("CARGO_TARGET_DIR", workspace.target.join("msrv"));
-    // Its lints are old ones: only errors count.
-    let seen = tool::watch(&mut command)?;
-    if !seen.ok {
-        step.fail(format!("does not compile with Rust {version}"));
+    let outside = rayon::outside_workspaces(workspace)?;
+    for one in std::iter::once(workspace).chain(&outside) {
+        let mut command = Command::new("rustup");
+        command.args(["run", &version, "cargo", "check"]);
+        command.args(["--workspace", "--lib", "--bins"]);
+        command
+            .current_dir(&one.root)
+            .env("CARGO_TARGET_DIR", workspace.target.join("msrv"));
+        // Its lints are old ones: only errors count.
+        let seen = tool::watch(&mut command)?;
+        if !seen.ok {
+            let name = workspace.short(&one.root);
+            step.fail(format!("{name} does not compile with Rust {version}"));
+        }
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ mod docs;
 mod loom;
 mod mutants;
 mod nightly;
+mod rayon;
 mod report;
 mod setup;
 mod tidy;
@@ -17,6 +18,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::report::Report;
@@ -65,6 +67,21 @@ enum Verb {
         #[arg(default_value = "stack")]
         filter: String,
     },
+    /// Rayon's own tests, with our rayon-core
+    RayonSuite {
+        /// The rayon-core of crates.io instead: what fails with it too is no fault of ours
+        #[arg(long)]
+        stock: bool,
+    },
+    /// Programs from crates.io that use Rayon: their tests with stock Rayon, then with our rayon-core
+    Downstream {
+        /// One of them alone
+        #[arg(long, value_parser = PossibleValuesParser::new(rayon::downstream_names()))]
+        only: Option<String>,
+        /// Also count the tests that fail where no pool can be built: those run in parallel
+        #[arg(long)]
+        prove: bool,
+    },
     /// Take the figures of README.md from docs/results
     Figures,
     /// All benchmarks of the lab; writes docs/results, then the figures
@@ -100,6 +117,14 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Tsan => report.step("tsan", |step| nightly::tsan(workspace, step)),
         Verb::Miri { filter } => {
             report.step("miri", |step| nightly::miri(workspace, step, &filter));
+        }
+        Verb::RayonSuite { stock } => {
+            report.step("rayon-suite", |step| rayon::suite(workspace, step, stock));
+        }
+        Verb::Downstream { only, prove } => {
+            report.step("downstream", |step| {
+                rayon::downstream(workspace, step, only.as_deref(), prove)
+            });
         }
         Verb::Figures => report.step("figures", |_| tidy::refresh_figures(workspace)),
         Verb::Bench { words } => {

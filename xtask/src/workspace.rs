@@ -58,6 +58,20 @@ impl Workspace {
         Ok(Self::read(&value))
     }
 
+    /// The same, with the packages of other workspaces in this repository.
+    pub(crate) fn with(&self, others: &[Workspace]) -> Result<Self> {
+        let mut all = self.clone();
+        for other in others {
+            let mut command = other.cargo(&["metadata", "--no-deps", "--format-version", "1"]);
+            let text = tool::output(&mut command)?;
+            let value =
+                serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
+            all.packages.extend(Self::read(&value).packages);
+        }
+        all.packages.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+
     fn read(value: &Value) -> Self {
         let mut packages: Vec<Package> = list(&value["packages"]).iter().map(package).collect();
         packages.sort_by(|a, b| a.name.cmp(&b.name));
@@ -149,5 +163,12 @@ mod tests {
     fn this_repository_is_found() {
         let workspace = Workspace::find().unwrap();
         assert!(workspace.package("xtask").is_some() && workspace.package("roving").is_some());
+        assert!(workspace.package("rayon-core").is_none());
+        let other = Workspace {
+            root: workspace.root.join("crates/rayon-core"),
+            ..Workspace::default()
+        };
+        let all = workspace.with(&[other]).unwrap();
+        assert!(all.package("xtask").is_some() && all.package("rayon-core").is_some());
     }
 }

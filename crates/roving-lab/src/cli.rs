@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
+use crate::bench::drop_in::{self, DropInArgs};
 use crate::bench::{self, BenchArgs, probe};
 use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
@@ -28,6 +29,8 @@ enum Command {
     Compare(CompareArgs),
     /// Measure every figure that the README claims.
     Bench(BenchArgs),
+    /// Time programs for Rayon with stock rayon-core and with ours, in turn.
+    DropIn(DropInArgs),
     /// Answer a question of `bench` that needs a process of its own.
     #[command(hide = true)]
     Probe {
@@ -75,6 +78,7 @@ pub(crate) fn main() -> Result<(), Failure> {
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::DropIn(args)) => drop_in::run(&args),
         Some(Command::Probe { words }) => probe::run(&words),
         Some(Command::List) => {
             report::print_list();

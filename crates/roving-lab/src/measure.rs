@@ -26,6 +26,11 @@ impl Times {
         }
     }
 
+    /// All of them in seconds, in the order of the runs.
+    pub(crate) fn seconds(&self) -> impl Iterator<Item = f64> {
+        self.0.iter().map(Duration::as_secs_f64)
+    }
+
     /// How many runs.
     pub(crate) fn len(&self) -> usize {
         self.0.len()

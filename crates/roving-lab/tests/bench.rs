@@ -52,6 +52,25 @@ fn an_unknown_row_gets_one_line_and_status_2() {
 }
 
 #[test]
+fn wrong_words_about_the_drop_in_get_one_line_and_status_2() {
+    for (words, part) in [
+        (["drop-in", "--rounds", "0"], "rounds `0`"),
+        (["drop-in", "--rounds", "many"], "rounds `many`"),
+        (
+            ["drop-in", "--core", "no/such/folder"],
+            "core `no/such/folder`",
+        ),
+        (["drop-in", "--round", "3"], "--round"),
+    ] {
+        let output = roving(&words);
+        let line = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(line.contains(part), "{line}");
+        assert_eq!(line.matches('\n').count(), 1, "{line}");
+    }
+}
+
+#[test]
 fn probes_answer_with_one_number() {
     for (words, most) in [
         (["probe", "fib", "joins", "15"], 610.0),

@@ -2,9 +2,10 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
+use crate::inject::Job;
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, forget_lifetime, with_current_registry};
@@ -51,7 +52,7 @@ impl Pool {
     }
 }
 
-fn broadcast_to<F, R>(registry: &Arc<Registry>, f: F) -> Vec<R>
+pub(crate) fn broadcast_to<F, R>(registry: &Arc<Registry>, f: F) -> Vec<R>
 where
     F: Fn(usize) -> R + Sync,
     R: Send,
@@ -98,11 +99,9 @@ fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
             // SAFETY: as above; this is the last thing that the job does with the frame.
             unsafe { Latch::count_down(latch) };
         };
-        let seat = &registry.seats[index];
         // SAFETY: this frame does not return before the latch is down, which needs this job,
         // and a posted job always runs.
-        seat.mailbox.push(unsafe { forget_lifetime(Box::new(job)) });
-        seat.unpark();
+        registry.post(index, unsafe { forget_lifetime(Box::new(job)) });
     }
     if let Some(index) = here.filter(|&index| index < workers) {
         run(index);
@@ -110,6 +109,41 @@ fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
     Worker::with_current(|worker| match worker {
         Some(worker) => worker.park_until(|| latch.is_over()),
         None => latch.wait(),
+    });
+}
+
+/// Gives each worker the job that `job` makes for its index.
+pub(crate) fn post_to_all(registry: &Arc<Registry>, job: impl Fn(usize) -> Job) {
+    if registry.settings.in_place {
+        return Worker::be_in_place(registry, job(0));
+    }
+    // All are made before one can run: it may be the last of those made so far.
+    let jobs: Vec<Job> = (0..registry.workers()).map(job).collect();
+    for (index, job) in jobs.into_iter().enumerate() {
+        registry.post(index, job);
+    }
+}
+
+/// See [`crate::adapt::Target::spawn_broadcast`].
+pub(crate) fn spawn_broadcast_to<F>(registry: &Arc<Registry>, f: F)
+where
+    F: Fn(usize) + Send + Sync + 'static,
+{
+    let shared = Arc::new(f);
+    let for_panics = Arc::downgrade(registry);
+    post_to_all(registry, |index| {
+        let (shared, registry) = (Arc::clone(&shared), Weak::clone(&for_panics));
+        Box::new(move || {
+            let call = || {
+                shared(index);
+                drop(shared);
+            };
+            if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(call))
+                && let Some(registry) = registry.upgrade()
+            {
+                registry.handle_panic(payload);
+            }
+        })
     });
 }
 

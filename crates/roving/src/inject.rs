@@ -1,4 +1,5 @@
-//! Work that comes from outside the task stacks: the injector of a pool, the mailbox of a worker.
+//! Work that comes from outside the task stacks: the injector of a pool, the mailbox of a worker,
+//! and the detached tasks that it has spawned.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -41,12 +42,22 @@ impl Queue {
         self.length.load(Ordering::Relaxed) == 0
     }
 
+    /// The oldest job.
     pub(crate) fn pop(&self) -> Option<Job> {
+        self.pop_with(VecDeque::pop_front)
+    }
+
+    /// The newest job.
+    pub(crate) fn pop_newest(&self) -> Option<Job> {
+        self.pop_with(VecDeque::pop_back)
+    }
+
+    fn pop_with(&self, pop: impl FnOnce(&mut VecDeque<Job>) -> Option<Job>) -> Option<Job> {
         if self.is_hint_empty() {
             return None;
         }
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let job = jobs.pop_front();
+        let job = pop(&mut jobs);
         // Ordering: Relaxed; a hint, the lock decides.
         self.length.store(jobs.len(), Ordering::Relaxed);
         job

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 
 use crate::pool;
+use crate::pool::home::{Home, Roving};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Run, Slot, fits};
 use crate::unwind::drop_quietly;
@@ -47,13 +48,50 @@ where
     RA: Send,
     RB: Send,
 {
+    join_at::<Roving, _, _, _, _>(|_| a(), |_| b())
+}
+
+/// As [`join`], and tells each closure whether it has *migrated*: runs on another worker than the
+/// one that called, or was brought into the pool by this call. A loop that splits its range by
+/// halves can so split further exactly where somebody was hungry.
+///
+/// # Panics
+/// As [`join`].
+///
+/// ```
+/// let pool = roving::Pool::new(1).unwrap();
+/// let migrated = pool.install(|| roving::join_context(|a| a, |b| b));
+/// assert_eq!(migrated, (false, false), "there is nobody else");
+/// ```
+#[inline]
+pub fn join_context<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    join_at::<Roving, _, _, _, _>(a, b)
+}
+
+/// As [`join_context`], for threads whose pool is at `H` if they are no workers.
+#[inline]
+pub fn join_at<H, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    H: Home,
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
     if const { fits::<B>() && fits::<Outcome<RB>>() } {
-        join_in_slot(a, b)
+        join_in_slot::<H, false, _, _, _, _>(a, b)
     } else {
         // What does not fit stays in this frame, and references to it fit.
         let mut b = Some(b);
         let mut result = None;
-        let (ra, ()) = join_in_slot(a, || result = b.take().map(|b| b()));
+        let by_reference = |migrated| result = b.take().map(|b| b(migrated));
+        let (ra, ()) = join_in_slot::<H, false, _, _, _, _>(a, by_reference);
         (ra, result.expect("join runs both closures"))
     }
 }
@@ -63,12 +101,13 @@ type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
 /// The fast path. Nothing has to be kept or moved for the sake of the slow one: it takes what it
 /// needs and gives it back, in memory; and there is one place only where `a` is called, so that it
-/// can be inlined.
+/// can be inlined. `IN`: the call was brought into the pool, so both closures have migrated.
 #[inline(always)]
-fn join_in_slot<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+fn join_in_slot<H, const IN: bool, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
-    A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
+    H: Home,
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
     RA: Send,
     RB: Send,
 {
@@ -86,12 +125,12 @@ where
         push_slowly::<A, B, RB>(a, b, &mut pushed);
         match pushed {
             Some(Pushed::At(at, back)) => (slot, a) = (at, back),
-            Some(Pushed::Not(a, b, why)) => return join_unpushed(a, b, why),
+            Some(Pushed::Not(a, b, why)) => return join_unpushed::<H, IN, _, _, _, _>(a, b, why),
             None => unreachable!("the slow push says what it did"),
         }
     }
     // SAFETY: just pushed.
-    unsafe { join_pushed::<A, B, RA, RB>(slot, a) }
+    unsafe { join_pushed::<IN, A, B, RA, RB>(slot, a) }
 }
 
 /// The rest of a join, once `b` is in its slot.
@@ -99,28 +138,28 @@ where
 /// # Safety
 /// This thread pushed the slot last, with a `B` in it for `run_joined::<B, RB>`.
 #[inline(always)]
-unsafe fn join_pushed<A, B, RA, RB>(slot: *const Slot, a: A) -> (RA, RB)
+unsafe fn join_pushed<const IN: bool, A, B, RA, RB>(slot: *const Slot, a: A) -> (RA, RB)
 where
-    A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    let ra = match panic::catch_unwind(AssertUnwindSafe(a)) {
+    let ra = match panic::catch_unwind(AssertUnwindSafe(|| a(IN))) {
         Ok(ra) => ra,
         // SAFETY: the caller's promise is handed on.
-        Err(payload) => unsafe { end_unwinding::<B, RB>(slot, payload) },
+        Err(payload) => unsafe { end_unwinding::<IN, B, RB>(slot, payload) },
     };
     // SAFETY: as in `join_in_slot`. It may be another line than before: an alarm has its own.
     let line = unsafe { &*current_line() };
     if slot < line.pop_limit.get() {
         // SAFETY: the caller's promise is handed on.
-        return unsafe { finish_slowly::<B, RA, RB>(slot, ra) };
+        return unsafe { finish_slowly::<IN, B, RA, RB>(slot, ra) };
     }
     line.top.set(slot);
     // SAFETY: popped, with the closure still inside.
     let b = unsafe { (*slot).take::<B>() };
-    (ra, b())
+    (ra, b(IN))
 }
 
 /// What became of a push.
@@ -139,7 +178,7 @@ enum Why {
 #[inline(never)]
 fn push_slowly<A, B, RB>(a: A, b: B, pushed: &mut Option<Pushed<A, B>>)
 where
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     *pushed = Some(Worker::with_current(|worker| {
@@ -162,18 +201,21 @@ where
 /// A join without a task: one after the other, or all of it on a worker.
 #[cold]
 #[inline(never)]
-fn join_unpushed<A, B, RA, RB>(a: A, b: B, why: Why) -> (RA, RB)
+fn join_unpushed<H, const IN: bool, A, B, RA, RB>(a: A, b: B, why: Why) -> (RA, RB)
 where
-    A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
+    H: Home,
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
     RA: Send,
     RB: Send,
 {
     match why {
-        Why::NoWorker => pool::install(pool::global::get().registry(), || join_in_slot(a, b)),
+        Why::NoWorker => pool::install(H::global().registry(), || {
+            join_in_slot::<H, true, _, _, _, _>(a, b)
+        }),
         Why::Full => {
-            let ra = panic::catch_unwind(AssertUnwindSafe(a));
-            let rb = panic::catch_unwind(AssertUnwindSafe(b));
+            let ra = panic::catch_unwind(AssertUnwindSafe(|| a(IN)));
+            let rb = panic::catch_unwind(AssertUnwindSafe(|| b(IN)));
             match (ra, rb) {
                 (Ok(ra), Ok(rb)) => (ra, rb),
                 (Err(payload), rb) => {
@@ -195,16 +237,16 @@ where
 /// As `join_pushed`.
 #[cold]
 #[inline(never)]
-unsafe fn finish_slowly<B, RA, RB>(slot: *const Slot, ra: RA) -> (RA, RB)
+unsafe fn finish_slowly<const IN: bool, B, RA, RB>(slot: *const Slot, ra: RA) -> (RA, RB)
 where
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     match pop_slowly(slot) {
         Taken::Here => {
             // SAFETY: popped, with the closure still inside.
             let b = unsafe { (*slot).take::<B>() };
-            (ra, b())
+            (ra, b(IN))
         }
         // SAFETY: the thief left the outcome in the payload; nothing has been pushed since.
         Taken::Ended => match unsafe { (*slot).take::<Outcome<RB>>() } {
@@ -224,16 +266,16 @@ where
 /// As `join_pushed`.
 #[cold]
 #[inline(never)]
-unsafe fn end_unwinding<B, RB>(slot: *const Slot, payload: Box<dyn Any + Send>) -> !
+unsafe fn end_unwinding<const IN: bool, B, RB>(slot: *const Slot, payload: Box<dyn Any + Send>) -> !
 where
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     let outcome: Outcome<RB> = match pop_slowly(slot) {
         Taken::Here => {
             // SAFETY: popped, with the closure still inside.
             let b = unsafe { (*slot).take::<B>() };
-            panic::catch_unwind(AssertUnwindSafe(b))
+            panic::catch_unwind(AssertUnwindSafe(|| b(IN)))
         }
         // SAFETY: the thief left the outcome in the payload.
         Taken::Ended => unsafe { (*slot).take() },
@@ -248,12 +290,12 @@ where
 /// As [`Run`]; the payload is a `B`.
 unsafe fn run_joined<B, RB>(slot: &Slot) -> Option<Further>
 where
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     // SAFETY: the closure that `join_in_slot` put in.
     let b = unsafe { slot.take::<B>() };
-    let outcome: Outcome<RB> = panic::catch_unwind(AssertUnwindSafe(b));
+    let outcome: Outcome<RB> = panic::catch_unwind(AssertUnwindSafe(|| b(true)));
     // SAFETY: the slot stays the thief's until it says that the task is done.
     unsafe { slot.put(outcome) };
     None

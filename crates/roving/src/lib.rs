@@ -35,12 +35,17 @@
 #![deny(unsafe_code)]
 
 #[cfg(not(loom))]
+#[doc(hidden)]
+pub mod adapt;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod broadcast;
 #[cfg(doctest)]
 mod compile_fail;
 #[cfg(not(loom))]
 mod inject;
+#[cfg(not(loom))]
+mod jobs;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod join;
@@ -82,11 +87,11 @@ pub mod task;
 #[cfg(not(loom))]
 pub use {
     broadcast::broadcast,
-    join::join,
+    join::{join, join_context},
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},
-    pool::{BuildError, Pool, PoolBuilder, current_worker, current_workers, spawn},
-    scope::{Scope, scope},
+    pool::{BuildError, Pool, PoolBuilder, WorkerThread, current_worker, current_workers, spawn},
+    scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},
 };
 

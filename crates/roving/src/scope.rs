@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
+use crate::broadcast::post_to_all;
 use crate::inject::Job;
+use crate::pool::home::{Home, Roving};
 use crate::pool::registry::Registry;
-use crate::pool::{forget_lifetime, global, install};
+use crate::pool::{Pool, forget_lifetime, install, with_registry_at};
 use crate::prim::{AtomicBool, Ordering};
 use crate::stack::slot::{Further, Slot, fits};
 use crate::unwind::drop_quietly;
@@ -42,9 +43,82 @@ where
     F: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
+    scope_at::<Roving, _, _>(f)
+}
+
+/// As [`scope`], for threads whose pool is at `H` if they are no workers.
+pub fn scope_at<'scope, H, F, R>(f: F) -> R
+where
+    H: Home,
+    F: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
     Worker::with_current(|worker| match worker {
         Some(worker) => scope_here(worker, f),
-        None => install(global::get().registry(), || scope(f)),
+        None => install(H::global().registry(), || scope_at::<H, _, _>(f)),
+    })
+}
+
+/// As [`scope`], but `f` runs on the calling thread, whatever that is, and need not be `Send`. The
+/// tasks run in the current pool (the global one, for a thread that is no worker), which the
+/// calling thread only waits for unless it is one of its workers.
+///
+/// # Panics
+/// As [`scope`].
+///
+/// ```
+/// let not_send = std::rc::Rc::new(5);
+/// let mut numbers = [1, 2, 3];
+/// roving::in_place_scope(|s| {
+///     for number in &mut numbers {
+///         let factor = *not_send;
+///         s.spawn(move |_| *number *= factor);
+///     }
+/// });
+/// assert_eq!(numbers, [5, 10, 15]);
+/// ```
+pub fn in_place_scope<'scope, F, R>(f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
+    with_registry_at::<Roving, _>(|registry| in_place_scope_in(registry, f))
+}
+
+impl Pool {
+    /// As [`in_place_scope`], with tasks that run in this pool.
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// let ran_on = std::sync::Mutex::new(None);
+    /// pool.in_place_scope(|s| s.spawn(|_| *ran_on.lock().unwrap() = roving::current_worker()));
+    /// assert!(ran_on.into_inner().unwrap().is_some());
+    /// ```
+    pub fn in_place_scope<'scope, F, R>(&self, f: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R,
+    {
+        in_place_scope_in(self.registry(), f)
+    }
+}
+
+/// See [`in_place_scope`].
+pub(crate) fn in_place_scope_in<'scope, F, R>(registry: &Arc<Registry>, f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
+    Worker::with_current(|worker| match worker {
+        Some(worker) if Arc::ptr_eq(worker.registry(), registry) => scope_here(worker, f),
+        _ if registry.settings.in_place => Worker::be_in_place(registry, || {
+            Worker::with_current(|worker| scope_here(worker.expect("it is in place"), f))
+        }),
+        worker => {
+            let scope = Scope::new(registry);
+            let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
+            if let Some(remote) = scope.remote.get() {
+                remote.wait(worker);
+            }
+            scope.end(result)
+        }
     })
 }
 
@@ -52,32 +126,12 @@ fn scope_here<'scope, F, R>(worker: &Worker, f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
-    let scope = Scope {
-        registry: Arc::as_ptr(worker.registry()),
-        cancelled: AtomicBool::new(false),
-        panic: Mutex::new(None),
-        remote: OnceLock::new(),
-        marker: PhantomData,
-    };
+    let scope = Scope::new(worker.registry());
     let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(|| f(&scope))));
     if let Some(remote) = scope.remote.get() {
         remote.finish(worker);
     }
-    let first = scope
-        .panic
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    match (result, first) {
-        (Ok(result), None) => result,
-        (Ok(result), Some(payload)) => {
-            drop_quietly(result);
-            panic::resume_unwind(payload)
-        }
-        (Err(payload), other) => {
-            drop_quietly(other);
-            panic::resume_unwind(payload)
-        }
-    }
+    scope.end(result)
 }
 
 /// Where tasks are spawned that end before [`scope`] returns.
@@ -99,7 +153,8 @@ where
 /// assert_eq!(leaves.into_inner(), 32);
 /// ```
 pub struct Scope<'scope> {
-    registry: *const Registry,
+    /// Of the pool whose workers run the tasks.
+    registry: *const Arc<Registry>,
     cancelled: AtomicBool,
     /// What the first task that panicked did so with.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -109,9 +164,12 @@ pub struct Scope<'scope> {
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-// SAFETY: the registry is shared by nature and outlives the scope, whose worker holds it; all else
+// SAFETY: the registry is shared by nature and outlives the scope, whose caller holds it; all else
 // is `Send` and `Sync` itself.
 unsafe impl Sync for Scope<'_> {}
+
+// SAFETY: as for `Sync`: none of it belongs to the thread that made it.
+unsafe impl Send for Scope<'_> {}
 
 /// A spawned closure, with the scope that it belongs to.
 struct Task<'scope, F> {
@@ -156,6 +214,40 @@ where
 }
 
 impl<'scope> Scope<'scope> {
+    fn new(registry: &Arc<Registry>) -> Scope<'scope> {
+        Scope {
+            registry,
+            cancelled: AtomicBool::new(false),
+            panic: Mutex::new(None),
+            remote: OnceLock::new(),
+            marker: PhantomData,
+        }
+    }
+
+    fn registry(&self) -> &Arc<Registry> {
+        // SAFETY: who made the scope holds the registry until the scope has ended.
+        unsafe { &*self.registry }
+    }
+
+    /// All tasks have ended, and the scope's own closure with `result`.
+    fn end<R>(self, result: thread::Result<R>) -> R {
+        let first = self
+            .panic
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        match (result, first) {
+            (Ok(result), None) => result,
+            (Ok(result), Some(payload)) => {
+                drop_quietly(result);
+                panic::resume_unwind(payload)
+            }
+            (Err(payload), other) => {
+                drop_quietly(other);
+                panic::resume_unwind(payload)
+            }
+        }
+    }
+
     /// Spawns a task. It runs once, some time before the scope ends: here, or where it is stolen;
     /// at once and in place if the task stack is full. Costs a few nanoseconds; a closure of more
     /// than 32 bytes costs an allocation too. Called by a thread that is no worker of the scope's
@@ -185,7 +277,7 @@ impl<'scope> Scope<'scope> {
     {
         let task = Task { scope: self, f };
         Worker::with_current(|worker| match worker {
-            Some(worker) if ptr::eq(&**worker.registry(), self.registry) => {
+            Some(worker) if Arc::ptr_eq(worker.registry(), self.registry()) => {
                 match worker.owner().push_unjoined(run_spawned::<F>, task) {
                     Ok(wake) => worker.wake_if(wake),
                     Err((task, wake)) => {
@@ -213,8 +305,56 @@ impl<'scope> Scope<'scope> {
         };
         // SAFETY: the scope does not end before the job has.
         remote.push(unsafe { forget_lifetime(Box::new(job)) });
-        // SAFETY: the registry outlives the scope, in which this is called.
-        unsafe { (*self.registry).inject(Box::new(move || remote.run_one())) };
+        self.registry().inject(Box::new(move || remote.run_one()));
+    }
+
+    /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
+    /// worker has finished what it does, or waits: see [`crate::broadcast`]. Costs an allocation a
+    /// worker.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let pool = roving::Pool::new(3).unwrap();
+    /// let sum = AtomicUsize::new(0);
+    /// pool.in_place_scope(|s| {
+    ///     s.spawn_broadcast(|_, index| {
+    ///         sum.fetch_add(index, Ordering::Relaxed);
+    ///     });
+    /// });
+    /// assert_eq!(sum.into_inner(), 0 + 1 + 2);
+    /// ```
+    pub fn spawn_broadcast<F>(&self, f: F)
+    where
+        F: Fn(&Scope<'scope>, usize) + Send + Sync + 'scope,
+    {
+        let remote = Arc::clone(self.remote.get_or_init(Arc::default));
+        let shared = SendTask(Task { scope: self, f });
+        let shared = Arc::new(shared);
+        post_to_all(self.registry(), |index| {
+            let (remote, shared) = (Arc::clone(&remote), Arc::clone(&shared));
+            remote.with(|open| open.running += 1);
+            let job = move || {
+                // SAFETY: the scope waits until this job has ended.
+                unsafe { run_broadcast(shared, index) };
+                remote.end_one();
+            };
+            // SAFETY: the scope does not end before the job has.
+            unsafe { forget_lifetime(Box::new(job)) }
+        });
+    }
+
+    /// The calling thread's index among the workers and spare threads of the scope's pool.
+    #[doc(hidden)]
+    pub fn worker_index(&self) -> Option<usize> {
+        let mine = |worker: &&Worker| Arc::ptr_eq(worker.registry(), self.registry());
+        Worker::with_current(|worker| worker.filter(mine).map(Worker::index))
+    }
+
+    /// Number of workers of the scope's pool.
+    #[doc(hidden)]
+    pub fn workers(&self) -> usize {
+        self.registry().workers()
     }
 
     /// Asks for the scope to end early: tasks that have not started are dropped instead of run.
@@ -265,10 +405,33 @@ impl fmt::Debug for Scope<'_> {
     }
 }
 
+/// Runs one worker's share of a broadcast task, and drops it.
+///
+/// # Safety
+/// The scope has not ended.
+unsafe fn run_broadcast<'scope, F>(shared: Arc<SendTask<Task<'scope, F>>>, index: usize)
+where
+    F: Fn(&Scope<'scope>, usize) + Send + Sync + 'scope,
+{
+    // SAFETY: the caller says so.
+    let scope = unsafe { &*shared.0.scope };
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        if !scope.is_cancelled() {
+            (shared.0.f)(scope, index);
+        }
+        drop(shared);
+    }));
+    if let Err(payload) = outcome {
+        scope.panicked(payload);
+    }
+}
+
 struct SendTask<T>(T);
 
 // SAFETY: the closure is `Send`, and the scope it points to is `Sync`.
 unsafe impl<'scope, F: Send> Send for SendTask<Task<'scope, F>> {}
+// SAFETY: the closure is `Sync` where this is asked for, and the scope it points to is.
+unsafe impl<'scope, F: Sync> Sync for SendTask<Task<'scope, F>> {}
 
 /// The tasks of a scope that were spawned from outside. The injector gets a ticket for each; who
 /// draws it runs the oldest that is left, and so does the scope itself when it waits for them.
@@ -310,10 +473,29 @@ impl Remote {
                 Some(worker) => worker.framed(job),
                 None => unreachable!("tickets are drawn by workers"),
             });
-            self.with(|open| {
-                open.running -= 1;
-                open.wake();
-            });
+            self.end_one();
+        }
+    }
+
+    /// A task that was counted as running has ended.
+    fn end_one(&self) {
+        self.with(|open| {
+            open.running -= 1;
+            open.wake();
+        });
+    }
+
+    /// A thread that does not run the tasks itself: returns when none is left.
+    fn wait(&self, worker: Option<&Worker>) {
+        self.with(|open| open.waiter = Some(thread::current()));
+        let is_over = || self.with(|open| open.is_over());
+        match worker {
+            Some(worker) => worker.park_until(is_over),
+            None => {
+                while !is_over() {
+                    thread::park();
+                }
+            }
         }
     }
 

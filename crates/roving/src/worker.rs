@@ -1,21 +1,26 @@
 //! A worker: own tasks, then other workers' tasks, then sleep.
 
 use std::cell::Cell;
+use std::mem;
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::{Arc, PoisonError};
 use std::thread;
+use std::time::Instant;
 
-use crate::inject::Job;
 use crate::os;
+use crate::pool::builder::IndexHandler;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
+use crate::sleep::spares::StandIn;
+use crate::stack::TaskStack;
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::{Further, Offer, Slot};
 use crate::stats::{Activity, Clock, Tally, bump};
 use crate::steal::Search;
 use crate::steal::amount::AMOUNT_MAX;
+use crate::steal::restraint::Restraint;
 use crate::steal::victim::Victims;
 use crate::task::{self, Frame, Level};
 
@@ -25,6 +30,11 @@ pub(crate) struct Worker {
     index: usize,
     owner: Owner<'static>,
     victims: Victims,
+    restraint: Restraint,
+    /// A spare thread's index for its user, see [`crate::pool::lending`].
+    borrowed: Cell<Option<usize>>,
+    /// The pool's `on_start` or `on_exit` runs.
+    in_handler: Cell<bool>,
     /// How many calls of `install` from other pools wait for what this worker does.
     nesting: Cell<usize>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
@@ -33,6 +43,20 @@ pub(crate) struct Worker {
 
 thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+}
+
+thread_local! {
+    /// Set on a thread that was adopted.
+    static LEAVING: Cell<Option<Leaving>> = const { Cell::new(None) };
+}
+
+/// The end of an adopted thread: thieves must not reach into its thread-local memory any more.
+struct Leaving(&'static TaskStack);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.cut_wire();
+    }
 }
 
 /// What became of a task that its owner wants back.
@@ -69,6 +93,9 @@ impl Worker {
             index,
             owner,
             victims: Victims::new(index),
+            restraint: Restraint::default(),
+            borrowed: Cell::new(None),
+            in_handler: Cell::new(false),
             nesting: Cell::new(nesting),
             outer,
         };
@@ -110,6 +137,34 @@ impl Worker {
         result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
+    /// Makes the calling thread worker 0 of the pool for the rest of its life. The worker, and with
+    /// it the registry, is never freed. False if the thread is a worker already.
+    pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
+        if !CURRENT.get().is_null() {
+            return false;
+        }
+        let registry: &'static Arc<Registry> = Box::leak(Box::new(Arc::clone(registry)));
+        // SAFETY: the registry is never freed, and seat 0 of such a pool has no other thread.
+        let owner = unsafe { Owner::new(&registry.seats[0].stack) };
+        registry.enlist(0);
+        owner.attach_for_life();
+        let worker = Box::leak(Box::new(Worker {
+            registry: Arc::clone(registry),
+            index: 0,
+            owner,
+            victims: Victims::new(0),
+            restraint: Restraint::default(),
+            borrowed: Cell::new(None),
+            in_handler: Cell::new(false),
+            nesting: Cell::new(0),
+            outer: ptr::null(),
+        }));
+        worker.clock().enter(Activity::Busy);
+        CURRENT.set(worker);
+        LEAVING.set(Some(Leaving(&registry.seats[0].stack)));
+        true
+    }
+
     /// Whether the calling thread is a worker of that pool, or was one before it became another
     /// pool's for a while.
     pub(crate) fn is_or_was(registry: &Arc<Registry>) -> bool {
@@ -140,6 +195,10 @@ impl Worker {
         &self.nesting
     }
 
+    pub(crate) fn restraint(&self) -> &Restraint {
+        &self.restraint
+    }
+
     pub(crate) fn victim_choice(&self) -> &Victims {
         &self.victims
     }
@@ -158,8 +217,17 @@ impl Worker {
 
     /// Wakes one sleeping worker, if there is one.
     pub(crate) fn wake_another(&self) {
+        self.wake(|registry| registry.wake_one());
+    }
+
+    /// Wakes one worker for what stands in the stack of `seat`, if there is one.
+    pub(crate) fn wake_for(&self, seat: usize) {
+        self.wake(|registry| registry.wake_for(seat));
+    }
+
+    fn wake(&self, wakes: impl FnOnce(&Registry) -> bool) {
         let doing = self.clock().enter(Activity::Switch);
-        if self.registry.wake_one() {
+        if wakes(&self.registry) {
             bump(&self.tally().wakes, 1);
         }
         self.clock().enter(doing);
@@ -169,20 +237,21 @@ impl Worker {
     #[inline]
     pub(crate) fn wake_if(&self, wake: bool) {
         if wake {
-            self.wake_another();
+            self.wake_for(self.index);
         }
     }
 
     /// Begins and runs the first of `count` tasks that this worker has claimed, and offers the
     /// others on. Its subtasks have ended too when this returns. `short`: the claim says that the
-    /// owner is to be reminded. Async tasks' frames all move to this worker's stack instead.
+    /// owner is to be reminded. Async tasks' frames all move to this worker's stack instead. Returns
+    /// when it began.
     pub(crate) fn run_claimed(
         &self,
         victim: usize,
         claimed: Range<usize>,
         short: bool,
         level: Level,
-    ) {
+    ) -> Instant {
         let owner = &self.registry.seats[victim];
         let slot = owner.stack.slot(claimed.start);
         // At once, because the owner may be waiting to hear of it. Offers are not its subtasks.
@@ -196,7 +265,9 @@ impl Worker {
         for index in claimed.skip(1) {
             self.offer_claimed(victim, index);
         }
-        self.run_begun(owner, slot, level);
+        let began = Instant::now();
+        self.run_begun(victim, slot, level);
+        began
     }
 
     /// A task that this worker has claimed is left to who comes first.
@@ -210,13 +281,13 @@ impl Worker {
     }
 
     /// Takes the frames out of the claimed slots, the first of which has been begun, and runs them.
-    /// Other tasks among them are offered on.
-    fn run_claimed_frames(&self, victim: usize, claimed: Range<usize>, level: Level) {
-        let owner = &self.registry.seats[victim];
+    /// Other tasks among them are offered on. Returns when it began.
+    fn run_claimed_frames(&self, victim: usize, claimed: Range<usize>, level: Level) -> Instant {
+        let stack = &self.registry.seats[victim].stack;
         let mut frames = [Frame::dangling(); AMOUNT_MAX];
         let mut count = 0;
         for index in claimed.clone() {
-            let slot = owner.stack.slot(index);
+            let slot = stack.slot(index);
             if index > claimed.start {
                 if !task::holds_frame(slot) {
                     self.offer_claimed(victim, index);
@@ -229,11 +300,13 @@ impl Worker {
                 frames[count] = frame.cast();
                 count += 1;
             }
-            self.finish(owner, slot);
+            self.finish(victim, slot);
         }
         bump(&self.tally().continuations_stolen, count as u64);
+        let began = Instant::now();
         // SAFETY: out of their slots, they are this worker's, and their roots were opened for it.
         unsafe { self.run_frames(&frames[..count], level) };
+        began
     }
 
     /// Runs an offered task, unless somebody else was faster.
@@ -241,22 +314,28 @@ impl Worker {
         let owner = &self.registry.seats[offer.victim];
         let slot = owner.stack.slot(offer.index);
         if slot.begin_offered(offer.offered, self.index, self.owner.top()) {
-            self.run_begun(owner, slot, Level::Above);
+            self.run_begun(offer.victim, slot, Level::Above);
         }
     }
 
-    fn run_begun(&self, owner: &Seat, slot: &Slot, level: Level) {
+    fn run_begun(&self, victim: usize, slot: &Slot, level: Level) {
+        let before = self.seat().set_works_for(Some(victim));
+        if self.registry.is_followed(victim) {
+            // Who waits for that waits for this, and can have part of it.
+            let _ = self.owner.stack().want();
+        }
         // SAFETY: this thread has begun the task.
         let further = self.framed(|| unsafe { slot.run() });
-        self.finish(owner, slot);
+        self.seat().set_works_for(before);
+        self.finish(victim, slot);
         self.run_further(further, level);
     }
 
-    /// A task that this worker has begun has ended.
-    fn finish(&self, owner: &Seat, slot: &Slot) {
+    /// A task of that worker, which this one has begun, has ended.
+    fn finish(&self, victim: usize, slot: &Slot) {
         if slot.finish() {
             let doing = self.clock().enter(Activity::Switch);
-            owner.unpark();
+            self.registry.seats[victim].unpark();
             self.clock().enter(doing);
         }
     }
@@ -321,41 +400,34 @@ impl Worker {
         }
     }
 
-    /// Runs all jobs of the injector and the mailbox.
-    fn run_jobs(&self) {
-        while let Some(job) = self.next_job(true) {
-            self.run_job(job);
-        }
-    }
-
-    fn run_job(&self, job: Job) {
-        self.clock().enter(Activity::Busy);
-        self.framed(job);
-        self.clock().enter(Activity::Steal);
-    }
-
     /// The loop of a worker's thread, until the pool ends.
     fn work(&self) {
         let mut round = 0;
         let mut looks = 0;
+        let mut woken = false;
         loop {
             if self.is_spare() {
                 self.rest_if_too_many();
             }
             looks += 1;
-            let injector_too = self.is_spare() || round > 0 || looks % JOB_EVERY == 0;
-            if let Some(job) = self.next_job(injector_too) {
+            // Whoever woke it may have done so for a job.
+            let any = mem::take(&mut woken) || self.is_spare() || round > 0;
+            let any = any || looks % JOB_EVERY == 0;
+            if let Some(job) = self.next_job(any) {
                 self.run_job(job);
+                self.give_index_back();
                 round = 0;
                 continue;
             }
-            let found = if self.is_reserve() {
+            let found = if self.is_reserve() || self.restraint.holds() {
                 Search::Empty
             } else {
                 self.steal(round)
             };
             match found {
                 Search::Got => round = 0,
+                // Goes on to tire, and to sleep.
+                Search::GotLittle => {}
                 Search::Busy => self.pause(0),
                 Search::Empty if round < self.registry.settings.patience => {
                     self.pause(round);
@@ -365,30 +437,78 @@ impl Worker {
                     if self.sleep() == Woken::ToEnd {
                         return;
                     }
+                    self.restraint.lift();
+                    woken = true;
                     round = 0;
                 }
             }
         }
     }
 
-    /// A job from this worker's mailbox, or else from the injector, if that one's turn has come.
-    fn next_job(&self, injector_too: bool) -> Option<Job> {
-        let job = self.seat().mailbox.pop();
-        if job.is_some() || !injector_too {
-            return job;
-        }
-        let job = self.registry.injector.pop();
-        if job.is_some() && !self.registry.injector.is_hint_empty() {
-            self.wake_another();
-        }
-        job
-    }
-
-    /// Half of the spare threads run jobs only. A job may be what all the others wait for, each
-    /// with a task below it that only led to more jobs.
+    /// Has the injector, the mailboxes and the detached tasks for itself: half of the spare threads,
+    /// or all of them. A job may be what all the others wait for, each with a task below it that
+    /// only led to more jobs.
     fn is_reserve(&self) -> bool {
         let (spares, workers) = (self.registry.settings.spares, self.registry.workers());
-        self.index >= workers + spares.div_ceil(2)
+        let first = match self.registry.spares.stand_in {
+            StandIn::ForAll => workers + spares.div_ceil(2),
+            StandIn::ForJobs | StandIn::Nobody => workers,
+        };
+        self.index >= first
+    }
+
+    /// The index that the calling thread shows to the user of a pool in which a spare thread takes
+    /// that of a worker that waits, as long as there is one.
+    pub(crate) fn lent_index(&self) -> usize {
+        if !self.is_spare() {
+            return self.index;
+        }
+        if self.in_handler.get() {
+            // It stands in for nobody yet, and takes an index away from nobody.
+            return self.index % self.registry.workers();
+        }
+        if self.borrowed.get().is_none() {
+            self.borrowed.set(self.registry.lending.borrow());
+        }
+        self.borrowed.get().unwrap_or(self.index)
+    }
+
+    /// Whether spare threads can borrow this worker's index.
+    pub(crate) fn lends(&self) -> bool {
+        self.registry.spares.stand_in == StandIn::ForJobs && !self.is_spare()
+    }
+
+    /// The worker is about to wait: another thread can have its index meanwhile.
+    pub(crate) fn leave_index(&self) {
+        if self.lends() {
+            self.registry.lending.leave(self.index);
+        } else if let Some(index) = self.borrowed.get() {
+            self.registry.lending.suspend(index);
+        }
+    }
+
+    /// The wait is over.
+    pub(crate) fn index_back(&self) {
+        if self.lends() {
+            self.registry.lending.back(self.index);
+        } else if let Some(index) = self.borrowed.get() {
+            self.registry.lending.resume(index);
+        }
+    }
+
+    fn handle(&self, callback: &Option<IndexHandler>) {
+        if let Some(callback) = callback {
+            self.in_handler.set(true);
+            let called = panic::catch_unwind(AssertUnwindSafe(|| callback(self.index)));
+            called.unwrap_or_else(|payload| self.registry.handle_panic(payload));
+            self.in_handler.set(false);
+        }
+    }
+
+    fn give_index_back(&self) {
+        if let Some(index) = self.borrowed.take() {
+            self.registry.lending.give_back(index);
+        }
     }
 
     pub(crate) fn is_spare(&self) -> bool {
@@ -398,7 +518,8 @@ impl Worker {
     /// A spare thread that is not needed leaves, unless there is a job that may be waited for.
     fn rest_if_too_many(&self) {
         let registry = &self.registry;
-        if registry.spares.is_one_too_many() && registry.injector.is_hint_empty() {
+        let closing = registry.is_closing();
+        if registry.spares.is_one_too_many() && !closing && registry.injector.is_hint_empty() {
             self.clock().enter(Activity::Idle);
             registry.spares.rest(registry, self.index);
             self.clock().enter(Activity::Steal);
@@ -427,7 +548,7 @@ impl Worker {
         if self
             .victims()
             .any(|victim| amount.of(seats[victim].stack.want()) > 0)
-            || !registry.injector.is_surely_empty()
+            || registry.has_jobs()
         {
             if !registry.idle.retract(me) {
                 // Somebody meant to wake this worker for other work than what it has just seen.
@@ -466,7 +587,7 @@ enum Woken {
 /// One look in so many goes to the injector first, so that stealing without end starves no job.
 const JOB_EVERY: u32 = 61;
 /// One pause in so many gives the core to another thread, if one is waiting for it.
-const YIELD_EVERY: usize = 16;
+const YIELD_EVERY: usize = 2;
 /// Pauses get twice as long after each so many rounds.
 const ROUNDS_PER_DOUBLING: usize = 32;
 /// The longest pause is two to the power of this many hints to the processor.
@@ -509,23 +630,19 @@ pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
     if let Some(processor) = registry.settings.processor(index) {
         let _ = os::pin_to(processor);
     }
-    let handle = |callback: &Option<super::pool::builder::IndexHandler>| {
-        if let Some(callback) = callback {
-            let called = panic::catch_unwind(AssertUnwindSafe(|| callback(index)));
-            called.unwrap_or_else(|payload| registry.handle_panic(payload));
-        }
-    };
     // Workers that went to sleep before this thread was there want work of it as well.
     let _ = seat.stack.want();
-    handle(&registry.settings.on_start);
     // SAFETY: each index has one thread.
     unsafe {
         Worker::be(Arc::clone(&registry), index, |worker| {
             worker.owner.attach();
+            worker.handle(&registry.settings.on_start);
             worker.clock().enter(Activity::Steal);
             worker.work();
             worker.clock().enter(Activity::Frame);
+            worker.handle(&registry.settings.on_exit);
+            // What that spawned; nobody else may be left.
+            worker.run_jobs();
         });
     }
-    handle(&registry.settings.on_exit);
 }

@@ -21,6 +21,8 @@ const RIVALS: [&str; 10] = [
 ];
 /// The package that compares.
 const LAB: &str = "roving-lab";
+/// Programs for Rayon, which run on whichever `rayon-core` they are built with.
+const USERS: [&str; 2] = ["rayon-bench", "rayon-drop-in"];
 /// The heading in ARCHITECTURE.md below which the table of crates stands.
 const HEADING: &str = "## Crates";
 
@@ -46,6 +48,7 @@ pub(crate) fn check(workspace: &Workspace, path: &Path, page: &str) -> Vec<Findi
             .needs
             .iter()
             .filter(|need| RIVALS.contains(&need.name.as_str()))
+            .filter(|need| need.name != "rayon" || !USERS.contains(&package.name.as_str()))
         {
             let text = format!(
                 "{} needs {}: only {LAB} may name rivals",
@@ -187,6 +190,18 @@ mod tests {
             text,
             ["roving needs rayon: only roving-lab may name rivals"]
         );
+    }
+
+    #[test]
+    fn programs_for_rayon_name_rayon_only() {
+        let lab = || package("roving-lab", &[("roving", false)]);
+        let user = |needs: &[(&str, bool)]| {
+            let user = package("rayon-bench", needs);
+            let found = found(vec![package("roving", &[]), lab(), user]);
+            found.into_iter().filter(|text| text.contains("rivals"))
+        };
+        assert_eq!(user(&[("rayon", false)]).count(), 0);
+        assert_eq!(user(&[("rayon", false), ("chili", false)]).count(), 1);
     }
 
     #[test]

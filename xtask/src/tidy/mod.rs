@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
 
-use crate::Result;
 use crate::report::Step;
 use crate::workspace::{Package, Workspace};
+use crate::{Result, rayon};
 
 pub(crate) use pages::fences;
 pub(crate) use source::Source;
@@ -89,6 +89,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         println!("{rule:?} leaves out {path}: {reason}");
     }
     let mut found = Vec::new();
+    let workspace = &workspace.with(&rayon::outside_workspaces(workspace)?)?;
     let known = known(workspace)?;
     let sources = sources(&workspace.root)?;
     for source in &sources {

@@ -1,5 +1,6 @@
 //! `roving bench`: every figure that the README claims, measured and written down.
 
+pub(crate) mod drop_in;
 mod handoff;
 mod joins;
 pub(crate) mod machine;
@@ -87,6 +88,8 @@ enum Measure {
     Table(fn(&Scale) -> Result<Record, Failure>),
     /// A table and a plot.
     Plotted(fn(&Scale) -> Result<(Record, String), Failure>),
+    /// A table too long for the summary, and a page that shows it.
+    Paged(fn(&Scale) -> Result<(Record, String), Failure>),
 }
 
 const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
@@ -98,7 +101,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -159,6 +162,11 @@ const ROWS: [Row; 12] = [
         "What statistics cost",
         Measure::Table(speed::profile),
     ),
+    row(
+        "rayon",
+        "Programs for Rayon, with stock rayon-core and with ours",
+        Measure::Paged(drop_in::rayon),
+    ),
 ];
 
 /// `1 worker`, `2 workers`.
@@ -211,11 +219,15 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         let machine = machine::line();
         let quick = if args.quick { " --quick" } else { "" };
         let command = format!("cargo run --release -- bench{quick} {}", row.name);
-        let (record, plot) = match row.measure {
+        let (record, beside) = match row.measure {
             Measure::Table(measure) => (measure(&scale)?, None),
             Measure::Plotted(measure) => {
                 let (record, plot) = measure(&scale)?;
-                (record, Some(plot))
+                (record, Some(("svg", plot)))
+            }
+            Measure::Paged(measure) => {
+                let (record, page) = measure(&scale)?;
+                (record, Some(("md", page)))
             }
         };
         print!("{}", shown(row, &record));
@@ -223,8 +235,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
             &out.join(format!("{}.csv", row.name)),
             &record.csv(&command, &machine).text(),
         )?;
-        if let Some(plot) = plot {
-            write(&out.join(format!("{}.svg", row.name)), &plot)?;
+        if let Some((ending, text)) = beside {
+            write(&out.join(format!("{}.{ending}", row.name)), &text)?;
         }
         summary::write(&out)?;
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{ROWS, overview};
+use super::{Measure, ROWS, overview};
 use crate::compare::csv::Csv;
 use crate::input::Failure;
 
@@ -65,23 +65,31 @@ fn summary(files: &[(&str, &str, Csv)], plots: &[&str]) -> Result<String, String
         text.push_str(&format!("\n![{plot}]({plot})\n"));
     }
     for (name, about, csv) in files {
-        text.push_str(&section(name, about, csv)?);
+        text.push_str(&section(name, about, csv, paged(name))?);
     }
     Ok(text)
 }
 
+/// Whether a page of its own shows what was measured for this row.
+fn paged(name: &str) -> bool {
+    let row = ROWS.iter().find(|row| row.name == name);
+    row.is_some_and(|row| matches!(row.measure, Measure::Paged(_)))
+}
+
 /// Everything that was measured for one row.
-fn section(name: &str, about: &str, csv: &Csv) -> Result<String, String> {
+fn section(name: &str, about: &str, csv: &Csv, paged: bool) -> Result<String, String> {
     let mut text = format!("\n## {name}\n\n{about}. [CSV]({name}.csv)\n\n");
     if let Some(row) = csv.rows.first() {
         let [command, machine] = fields(csv, row, ["command", "machine"])?;
         text.push_str(&format!("`{command}`\\\non {machine}\n\n"));
     }
     let measured = rows(csv, "measurement")?;
-    if !measured.is_empty() {
+    if paged {
+        text.push_str(&format!("All that was measured: [{name}.md]({name}.md)\n"));
+    } else if !measured.is_empty() {
         text.push_str("| measured | median | least | unit | runs |\n|---|---|---|---|---|\n");
     }
-    for row in measured {
+    for row in measured.into_iter().filter(|_| !paged) {
         let [what, median, min, unit, runs] =
             fields(csv, row, ["what", "value", "min", "unit", "runs"])?;
         text.push_str(&format!(

@@ -5,8 +5,9 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use super::Pool;
+use super::{Pool, WorkerThread};
 use crate::os;
+use crate::sleep::spares::StandIn;
 use crate::stack::state::WORKERS_MAX;
 use crate::steal::amount::{AMOUNT_MAX, Amount};
 use crate::task::SpawnOrder;
@@ -20,6 +21,7 @@ pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 pub(crate) struct Settings {
     pub(crate) workers: usize,
     pub(crate) spares: usize,
+    pub(crate) stand_in: StandIn,
     pub(crate) cores: usize,
     pub(crate) slots: usize,
     pub(crate) patience: usize,
@@ -29,6 +31,10 @@ pub(crate) struct Settings {
     pub(crate) migrate: bool,
     pub(crate) profile: bool,
     pub(crate) in_place: bool,
+    /// The building thread is worker 0.
+    pub(crate) adopts: bool,
+    /// The threads of the workers are the user's, who also joins them.
+    pub(crate) own_threads: bool,
     pub(crate) name: String,
     pub(crate) stack_size: Option<usize>,
     pub(crate) processors: Vec<usize>,
@@ -57,7 +63,7 @@ pub(super) const SPARES_MAX: usize = 256;
 /// Fruitless rounds before a worker parks: some 20 µs, a few times what a wake-up costs.
 const PATIENCE: usize = 192;
 /// Rounds before a worker without work first gives its core to whoever else wants it.
-const QUICK_ROUNDS: usize = 64;
+const QUICK_ROUNDS: usize = 24;
 /// The same two where there are fewer cores than workers: who has nothing to do makes room at once.
 const PATIENCE_CROWDED: usize = 48;
 const QUICK_ROUNDS_CROWDED: usize = 8;
@@ -84,6 +90,8 @@ pub struct PoolBuilder {
     migrate: bool,
     profile: bool,
     in_place: bool,
+    adopts: bool,
+    stand_in: StandIn,
     pin: bool,
     name: String,
     stack_size: Option<usize>,
@@ -101,6 +109,8 @@ impl PoolBuilder {
             migrate: false,
             profile: false,
             in_place: false,
+            adopts: false,
+            stand_in: StandIn::ForAll,
             pin: false,
             name: "roving".to_owned(),
             stack_size: None,
@@ -195,6 +205,29 @@ impl PoolBuilder {
         self
     }
 
+    /// The calling thread becomes worker 0 of the pool, for the rest of its life; the others get
+    /// threads. It has no loop of its own: it runs tasks when it waits in a `join` or `scope`. The
+    /// callbacks are not called for it, and the pool's memory is never freed.
+    ///
+    /// ```
+    /// std::thread::spawn(|| {
+    ///     let pool = roving::Pool::builder().workers(2).adopt_current_thread().build().unwrap();
+    ///     assert_eq!(roving::current_worker(), Some(0));
+    ///     assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// });
+    /// ```
+    pub fn adopt_current_thread(mut self) -> PoolBuilder {
+        self.adopts = true;
+        self
+    }
+
+    /// What is done in the place of a worker that is parked in a wait.
+    #[doc(hidden)]
+    pub fn stand_in(mut self, stand_in: StandIn) -> PoolBuilder {
+        self.stand_in = stand_in;
+        self
+    }
+
     /// Starts the pool.
     ///
     /// # Errors
@@ -202,6 +235,36 @@ impl PoolBuilder {
     /// ended again.
     pub fn build(self) -> Result<Pool, BuildError> {
         Pool::start(self.settings()?)
+    }
+
+    /// As [`Self::build`], with threads that `start` provides: it is called for each worker, and has
+    /// some thread call [`WorkerThread::run`], which returns when the pool has ended. Dropping the
+    /// pool does not wait for these threads: who started them joins them. Names and stack sizes are
+    /// the caller's business too.
+    ///
+    /// # Errors
+    /// As [`Self::build`], and what `start` returns.
+    ///
+    /// ```
+    /// let mut threads = Vec::new();
+    /// let pool = roving::Pool::builder().workers(2).build_with(|worker| {
+    ///     threads.push(std::thread::Builder::new().spawn(move || worker.run())?);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// drop(pool);
+    /// threads.into_iter().for_each(|thread| thread.join().unwrap());
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn build_with<S>(self, mut start: S) -> Result<Pool, BuildError>
+    where
+        S: FnMut(WorkerThread) -> io::Result<()>,
+    {
+        let mut settings = self.settings()?;
+        settings.own_threads = true;
+        Pool::start_with(settings, |registry, index| {
+            start(WorkerThread::promised(registry, index))
+        })
     }
 
     /// Starts the pool as the global one, which [`crate::join`] and the like use outside of pools.
@@ -214,16 +277,19 @@ impl PoolBuilder {
 
     fn settings(self) -> Result<Settings, BuildError> {
         // Read before any thread is pinned, because pinning changes it.
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let processors = if self.pin {
-            os::allowed_processors()
-        } else {
-            Vec::new()
+        let allowed = os::allowed_processors();
+        // To ask the system for the quota too takes a dozen calls: only if it is to decide.
+        let cores = match (self.workers, allowed.len()) {
+            (None, _) | (_, 0) => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            (Some(_), allowed) => allowed,
         };
-        let workers = if self.in_place {
-            1
-        } else {
-            self.workers.unwrap_or(cores)
+        let processors = match self.pin {
+            true => allowed,
+            false => Vec::new(),
+        };
+        let workers = match self.in_place {
+            true => 1,
+            false => self.workers.unwrap_or(cores),
         };
         if workers == 0 || workers > WORKERS_LIMIT {
             return Err(BuildError(Reason::Workers(workers)));
@@ -238,6 +304,7 @@ impl PoolBuilder {
         Ok(Settings {
             workers,
             spares: SPARES_MAX,
+            stand_in: self.stand_in,
             cores,
             slots: SLOTS,
             patience,
@@ -247,6 +314,8 @@ impl PoolBuilder {
             migrate: self.migrate,
             profile: self.profile,
             in_place: self.in_place,
+            adopts: self.adopts,
+            own_threads: false,
             name: self.name,
             stack_size: self.stack_size,
             processors,
@@ -257,7 +326,8 @@ impl PoolBuilder {
     }
 }
 
-const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
+/// Most workers of a pool.
+pub(crate) const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
 
 impl fmt::Debug for PoolBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -284,6 +354,7 @@ pub(super) enum Reason {
     WorkersVariable(String),
     Amount(Amount),
     Thread { index: usize, error: Arc<io::Error> },
+    IsWorker,
     GlobalExists,
 }
 
@@ -317,6 +388,10 @@ impl fmt::Display for BuildError {
                 f,
                 "the thread of worker {index} could not be started ({error}): ask for fewer \
                  workers, a smaller stack_size, or a higher limit on threads"
+            ),
+            Reason::IsWorker => f.write_str(
+                "the calling thread is a worker already and cannot be adopted: build the pool on \
+                 another thread, or without adopt_current_thread",
             ),
             Reason::GlobalExists => f.write_str(
                 "the global pool has been started already: call build_global before the first \

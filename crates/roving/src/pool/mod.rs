@@ -2,16 +2,21 @@
 
 pub(crate) mod builder;
 pub(crate) mod global;
+pub(crate) mod home;
+mod lending;
 pub(crate) mod registry;
 pub(crate) mod seats;
+mod threads;
 
 use std::fmt;
+use std::io;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread;
 
 pub use builder::{BuildError, PoolBuilder};
+pub use threads::WorkerThread;
 
 use crate::inject::Job;
 use crate::latch::Latch;
@@ -19,6 +24,7 @@ use crate::stats::Profile;
 use crate::unwind::with_frame_lent;
 use crate::worker::Worker;
 use builder::{Reason, SPARES_MAX, Settings};
+use home::Home;
 use registry::Registry;
 
 /// A set of workers. Dropping it runs what it still holds and joins its threads.
@@ -62,22 +68,33 @@ impl Pool {
     }
 
     fn start(settings: Settings) -> Result<Pool, BuildError> {
-        let threads = if settings.in_place {
-            0
-        } else {
-            settings.workers
+        Pool::start_with(settings, |registry, index| {
+            registry.start_thread(index).map(drop)
+        })
+    }
+
+    /// Has `start` see to a thread for each worker that needs one.
+    fn start_with(
+        settings: Settings,
+        mut start: impl FnMut(&Arc<Registry>, usize) -> io::Result<()>,
+    ) -> Result<Pool, BuildError> {
+        let threads = match (settings.in_place, settings.adopts) {
+            (true, _) => 0..0,
+            (false, adopts) => usize::from(adopts)..settings.workers,
         };
         let pool = Pool {
             registry: Arc::new(Registry::new(settings)),
         };
-        for index in 0..threads {
+        let registry = &pool.registry;
+        if registry.settings.adopts && !Worker::adopt(registry) {
+            return Err(Reason::IsWorker.into());
+        }
+        for index in threads {
             // An error drops the pool, which ends the threads that were started.
-            pool.registry
-                .start_thread(index)
-                .map_err(|error| Reason::Thread {
-                    index,
-                    error: Arc::new(error),
-                })?;
+            start(registry, index).map_err(|error| Reason::Thread {
+                index,
+                error: Arc::new(error),
+            })?;
         }
         Ok(pool)
     }
@@ -160,6 +177,9 @@ impl Drop for Pool {
             return run_in_place(registry);
         }
         registry.close();
+        if registry.settings.own_threads {
+            return;
+        }
         if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
             // A task drops its own pool, which ends by itself when the task has.
             return;
@@ -202,9 +222,14 @@ impl fmt::Debug for Pool {
 
 /// Calls `f` with the registry of the pool that the calling thread works for, or of the global one.
 pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
+    with_registry_at::<home::Roving, R>(f)
+}
+
+/// The same, where a thread that is no worker has its pool at `H`.
+pub(crate) fn with_registry_at<H: Home, R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     Worker::with_current(|worker| match worker {
         Some(worker) => f(worker.registry()),
-        None => f(global::get().registry()),
+        None => f(H::global().registry()),
     })
 }
 
@@ -304,6 +329,11 @@ where
             registry.handle_panic(payload);
         }
     }));
+    run_if_in_place(registry);
+}
+
+/// A job was added to a pool whose only worker may be the caller.
+pub(crate) fn run_if_in_place(registry: &Arc<Registry>) {
     if registry.settings.in_place {
         run_in_place(registry);
     }

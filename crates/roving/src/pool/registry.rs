@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::io;
+use std::iter;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +10,12 @@ use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Instant;
 
 use super::builder::Settings;
+use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
 use crate::inject::{Job, Queue};
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
-use crate::sleep::spares::Spares;
+use crate::sleep::spares::{Spares, StandIn};
 use crate::stack::Showing;
 use crate::stats::{Profile, WorkerProfile};
 use crate::unwind::drop_quietly;
@@ -24,6 +26,11 @@ pub(crate) struct Registry {
     pub(crate) seats: Seats,
     pub(crate) settings: Settings,
     pub(crate) idle: IdleSet,
+    /// Workers that are parked in a wait and would run a job, in pools without spare threads.
+    pub(crate) waiting: IdleSet,
+    /// How many workers follow others, see [`crate::wait`].
+    pub(crate) following: AtomicUsize,
+    pub(crate) lending: Lending,
     pub(crate) injector: Queue,
     pub(crate) spares: Spares,
     /// How many seats have had a thread: the workers, and the spare threads started so far.
@@ -52,17 +59,21 @@ struct Crew {
 impl Registry {
     pub(crate) fn new(settings: Settings) -> Registry {
         let workers = settings.workers;
-        let spares = if settings.in_place {
-            0
-        } else {
-            settings.spares
+        let spares = match settings.in_place || settings.stand_in == StandIn::Nobody {
+            true => 0,
+            false => settings.spares,
+        };
+        // Fewer than a thief takes at once are shown to nobody.
+        let least = settings.amount.least();
+        let shown = |count: usize| match workers {
+            1 => 0,
+            _ => count.max(least.min(SHOWN_MAX)),
         };
         let showing = Showing {
             slots: settings.slots,
-            unasked: match workers {
-                1 => 0,
-                _ => (workers - 1).max(settings.amount.least()).min(UNASKED_MAX),
-            },
+            unasked: shown((workers - 1).min(UNASKED_MAX)),
+            thieves: shown((workers - 1).min(SHOWN_MAX)),
+            wide: shown(SHOWN_MAX),
             least: settings.amount.least(),
             everything: settings.amount != crate::Amount::One,
             counting: settings.profile,
@@ -74,8 +85,11 @@ impl Registry {
         Registry {
             seats: Seats::new(showing, tasks, workers, spares),
             idle: IdleSet::new(workers + spares),
+            waiting: IdleSet::new(workers + spares),
+            following: AtomicUsize::new(0),
+            lending: Lending::default(),
             injector: Queue::new(),
-            spares: Spares::new(workers, settings.cores),
+            spares: Spares::new(workers, settings.cores, settings.stand_in),
             in_use: AtomicUsize::new(workers),
             crew: Mutex::new(Crew::default()),
             closing: AtomicBool::new(false),
@@ -95,10 +109,47 @@ impl Registry {
         self.in_use.load(Ordering::Acquire)
     }
 
-    /// Gives the pool a job from outside the task stacks.
-    pub(crate) fn inject(&self, job: Job) -> bool {
+    /// Gives the pool a job from outside the task stacks. False if there was nobody to call for it.
+    pub(crate) fn inject(self: &Arc<Registry>, job: Job) -> bool {
         self.injector.push(job);
-        self.wake_one()
+        self.job_was_added()
+    }
+
+    /// Gives a job to one worker.
+    pub(crate) fn post(&self, index: usize, job: Job) {
+        let seat = &self.seats[index];
+        seat.mailbox.push(job);
+        seat.unpark();
+    }
+
+    /// A job was added to a queue: sees to it that somebody runs it. False if there was nobody to
+    /// call for it.
+    pub(crate) fn job_was_added(self: &Arc<Registry>) -> bool {
+        self.wake_one() || self.job_waits()
+    }
+
+    /// A job is there, and no worker is idle: calls who stands in for those that wait. False if there
+    /// is nobody.
+    pub(crate) fn job_waits(self: &Arc<Registry>) -> bool {
+        if self.spares.stand_in != StandIn::Nobody {
+            return self.spares.job_waits(self);
+        }
+        match self.waiting.take_one() {
+            Some(index) => {
+                self.seats[index].unpark();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether a job waits for a worker, of those that any worker may run. Looks under the locks.
+    pub(crate) fn has_jobs(&self) -> bool {
+        let seats = 0..self.seats_in_use();
+        !self.injector.is_surely_empty()
+            || seats
+                .into_iter()
+                .any(|seat| !self.seats[seat].spawned.is_surely_empty())
     }
 
     /// Wakes one sleeping worker, if there is one.
@@ -106,6 +157,37 @@ impl Registry {
         match self.idle.take_one() {
             Some(index) => {
                 self.seats[index].unpark();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Wakes a worker for what that seat shows: one that sleeps, or else one that waits for what that
+    /// seat's worker does.
+    pub(crate) fn wake_for(&self, seat: usize) -> bool {
+        self.wake_one() || self.upwards(seat).any(|seat| self.wake_follower(seat))
+    }
+
+    /// Whether somebody waits for what that seat's worker does, as far as can be told by looking.
+    pub(crate) fn is_followed(&self, seat: usize) -> bool {
+        self.upwards(seat)
+            .any(|seat| !self.seats[seat].followers.is_empty())
+    }
+
+    /// The seat, that whose task its worker runs, and so on; nothing if there are no followers.
+    fn upwards(&self, seat: usize) -> impl Iterator<Item = usize> {
+        // Ordering: Relaxed; a hint. A follower that is overlooked sleeps on, and nothing hangs on it.
+        let any = self.following.load(Ordering::Relaxed) > 0;
+        let first = any.then_some(seat);
+        let links = iter::successors(first, |&seat| self.seats[seat].works_for());
+        links.take(UPWARDS_MAX)
+    }
+
+    pub(crate) fn wake_follower(&self, index: usize) -> bool {
+        match self.seats[index].followers.take_one() {
+            Some(follower) => {
+                self.seats[follower].unpark();
                 true
             }
             None => false,
@@ -126,6 +208,13 @@ impl Registry {
     pub(crate) fn enlist(&self, index: usize) {
         let _crew = self.crew();
         self.seats[index].thread.get_or_init(thread::current);
+    }
+
+    /// Returns when each worker has its thread.
+    pub(crate) fn wait_for_threads(&self) {
+        for index in 0..self.workers() {
+            self.seats[index].thread.wait();
+        }
     }
 
     /// Tells all threads to end once nothing is left to do.
@@ -213,6 +302,22 @@ impl Registry {
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
+    /// The user will provide the thread of a worker.
+    pub(super) fn expect_thread(&self) {
+        self.crew().started += 1;
+    }
+
+    /// The thread of a worker that was expected will not come.
+    pub(super) fn expect_no_thread(&self) {
+        let mut crew = self.crew();
+        crew.started -= 1;
+        crew.ended = self.is_closing() && crew.quiet == crew.started;
+        if crew.ended {
+            drop(crew);
+            self.unpark_all();
+        }
+    }
+
     /// Starts the thread of a seat. False when the pool has ended: then none is needed.
     pub(crate) fn start_thread(self: &Arc<Registry>, index: usize) -> io::Result<bool> {
         let mut crew = self.crew();
@@ -234,8 +339,13 @@ impl Registry {
     }
 }
 
-/// Most tasks that a worker shows without being asked. In a recursion that turns to its second half
-/// at the depth of its first, the number of tasks that are pushed at depth d grows like a binomial
-/// coefficient: `fib(40)` on 8 workers publishes 2.8 million times with 7 shown (30 thousand with
-/// 3), a quarter of its time on two cores. Fewer would hide spawned tasks from idle workers.
-const UNASKED_MAX: usize = 16;
+/// Most links from a thief to its victim, to that one's victim, and so on, along which a follower is
+/// looked for.
+const UPWARDS_MAX: usize = 6;
+/// Most joined tasks that a worker shows without being asked, when it pushes them fast. In a
+/// recursion that turns to its second half at the depth of its first, the number of tasks that are
+/// pushed at depth d grows like a binomial coefficient: `fib(40)` on 8 workers publishes 2.8 million
+/// times with 7 shown (30 thousand with 3), a quarter of its time on two cores.
+const UNASKED_MAX: usize = 3;
+/// Most tasks that a worker shows without being asked.
+const SHOWN_MAX: usize = 16;

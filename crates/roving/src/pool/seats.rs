@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use std::thread::Thread;
 
 use crate::inject::Queue;
+use crate::prim::{AtomicUsize, Ordering};
+use crate::sleep::idle::IdleSet;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::Clock;
 use crate::task::{Local, SpawnOrder};
@@ -13,22 +15,52 @@ use crate::task::{Local, SpawnOrder};
 pub(crate) struct Seat {
     pub(crate) stack: TaskStack,
     pub(crate) mailbox: Queue,
+    /// Detached tasks that the worker has spawned for itself: it takes the newest, thieves the
+    /// oldest.
+    pub(crate) spawned: Queue,
+    /// Detached tasks that are to run in the order of their spawning. For each there is a job in
+    /// `spawned` that runs the oldest of these.
+    pub(crate) in_order: Queue,
     pub(crate) clock: Clock,
     /// What async tasks keep for each worker.
     pub(crate) tasks: Local,
+    /// Workers that are parked, and wait for a task which this one has or has led to.
+    pub(crate) followers: IdleSet,
+    /// Whose task it runs, if that was stolen; or [`NOBODY`].
+    works_for: AtomicUsize,
     /// Set when the thread has started.
     pub(crate) thread: OnceLock<Thread>,
 }
 
 impl Seat {
-    fn new(showing: Showing, tasks: Local) -> Seat {
+    fn new(showing: Showing, tasks: Local, most: usize) -> Seat {
         Seat {
             stack: TaskStack::new(showing),
             mailbox: Queue::new(),
+            spawned: Queue::new(),
+            in_order: Queue::new(),
             clock: Clock::new(showing.counting),
             tasks,
+            followers: IdleSet::new(most),
+            works_for: AtomicUsize::new(NOBODY),
             thread: OnceLock::new(),
         }
+    }
+
+    /// The seat whose task this one's worker runs, as far as can be told by looking.
+    pub(crate) fn works_for(&self) -> Option<usize> {
+        // Ordering: Relaxed; a hint.
+        let seat = self.works_for.load(Ordering::Relaxed);
+        (seat != NOBODY).then_some(seat)
+    }
+
+    /// Owner: it now runs a task of that seat. Returns what was before.
+    pub(crate) fn set_works_for(&self, seat: Option<usize>) -> Option<usize> {
+        let before = self.works_for();
+        // Ordering: Relaxed; a hint.
+        self.works_for
+            .store(seat.unwrap_or(NOBODY), Ordering::Relaxed);
+        before
     }
 
     /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps.
@@ -52,6 +84,8 @@ impl TaskSettings {
     }
 }
 
+const NOBODY: usize = usize::MAX;
+
 /// The seats of the workers, then those of the spare threads, which are made when they are first
 /// taken.
 pub(crate) struct Seats {
@@ -68,7 +102,8 @@ impl Seats {
         workers: usize,
         spares: usize,
     ) -> Seats {
-        let seat = |index| Seat::new(showing, tasks.local(index));
+        let most = workers + spares;
+        let seat = |index| Seat::new(showing, tasks.local(index), most);
         Seats {
             showing,
             tasks,
@@ -94,8 +129,14 @@ impl Seats {
     /// Makes the seat of a spare thread, if it has not been made.
     pub(super) fn make(&self, index: usize) {
         if let Some(spare) = index.checked_sub(self.workers.len()) {
-            let seat = || Seat::new(self.showing, self.tasks.local(index));
-            self.spares[spare].get_or_init(|| Box::new(seat()));
+            let seat = || {
+                Box::new(Seat::new(
+                    self.showing,
+                    self.tasks.local(index),
+                    self.most(),
+                ))
+            };
+            self.spares[spare].get_or_init(seat);
         }
     }
 }

@@ -43,6 +43,14 @@ impl IdleSet {
         word.load(Ordering::Relaxed) & bit != 0
     }
 
+    /// Whether there seems to be nobody in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        // Ordering: Relaxed; a hint.
+        self.words
+            .iter()
+            .all(|word| word.load(Ordering::Relaxed) == 0)
+    }
+
     /// Takes one idle worker out, for the caller to wake. Lower indices first, so that spare
     /// threads come last.
     #[must_use]

@@ -6,6 +6,20 @@ use std::thread;
 use crate::pool::registry::Registry;
 use crate::prim::{AtomicUsize, Ordering};
 
+/// What is done in the place of a worker that is parked in a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandIn {
+    /// A spare thread takes its core, for tasks and jobs alike; half of the spare threads, for
+    /// jobs alone.
+    ForAll,
+    /// A spare thread is brought in when a job waits for a worker, and runs jobs only. So tasks
+    /// run on the pool's own workers alone.
+    ForJobs,
+    /// The worker itself runs a job that waits, on top of its frame. For pools whose threads are
+    /// the user's own, which start no other. Gives up contract 4 as far as jobs are concerned.
+    Nobody,
+}
+
 /// Keeps as many threads at work as the pool has workers, or the machine has cores, whichever is
 /// less, while workers are parked in waits.
 pub(crate) struct Spares {
@@ -13,6 +27,7 @@ pub(crate) struct Spares {
     active: AtomicUsize,
     /// How many of those there should be.
     target: usize,
+    pub(crate) stand_in: StandIn,
     bench: Mutex<Bench>,
 }
 
@@ -23,10 +38,15 @@ struct Bench {
 }
 
 impl Spares {
-    pub(crate) fn new(workers: usize, cores: usize) -> Spares {
+    pub(crate) fn new(workers: usize, cores: usize, stand_in: StandIn) -> Spares {
         Spares {
             active: AtomicUsize::new(workers),
-            target: workers.min(cores),
+            target: match stand_in {
+                StandIn::ForAll => workers.min(cores),
+                // Not for speed: a job may be what all others wait for.
+                StandIn::ForJobs | StandIn::Nobody => workers,
+            },
+            stand_in,
             bench: Mutex::new(Bench {
                 started: 0,
                 resting: Vec::new(),
@@ -36,9 +56,15 @@ impl Spares {
 
     /// The calling worker is about to park in a wait: another thread takes its core.
     pub(crate) fn replace_me(&self, registry: &Arc<Registry>) {
-        // Ordering: Relaxed; a count that steers, nothing hangs on it.
+        // Ordering: Relaxed; a count that steers. Where jobs hang on it, their queues' locks order
+        // it: who adds a job reads the count after, who leaves looks for jobs after.
         let active = self.active.fetch_sub(1, Ordering::Relaxed) - 1;
-        if active < self.target {
+        let needed = match self.stand_in {
+            StandIn::ForAll => true,
+            StandIn::ForJobs => registry.has_jobs(),
+            StandIn::Nobody => false,
+        };
+        if active < self.target && needed {
             self.bring_in_one(registry);
         }
     }
@@ -47,6 +73,17 @@ impl Spares {
     pub(crate) fn back_again(&self) {
         // Ordering: Relaxed; a count that steers, nothing hangs on it.
         self.active.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A job has been added, and no worker was idle to be woken for it. Whether a thread was called.
+    pub(crate) fn job_waits(&self, registry: &Arc<Registry>) -> bool {
+        // Ordering: Relaxed, as in `replace_me`.
+        let short = || self.active.load(Ordering::Relaxed) < self.target;
+        let calls = self.stand_in == StandIn::ForJobs && short();
+        if calls {
+            self.bring_in_one(registry);
+        }
+        calls
     }
 
     /// One more thread, if there is one to be had.
@@ -74,22 +111,11 @@ impl Spares {
         }
     }
 
-    /// Whether one thread more is at work than there should be. A hint.
-    pub(crate) fn is_one_too_many(&self) -> bool {
-        // Ordering: Relaxed; a hint.
-        self.active.load(Ordering::Relaxed) > self.target
-    }
-
-    /// The calling spare thread rests until it is brought in again, or the pool closes, unless it
-    /// turns out to be needed.
+    /// The calling spare thread, which has nothing to do, rests until it is brought in again, or
+    /// the pool closes, unless it turns out to be needed.
     pub(crate) fn rest(&self, registry: &Registry, index: usize) {
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
-        let one_less = |active| (active > self.target).then(|| active - 1);
-        // Ordering: Relaxed; one change of the count decides who may rest.
-        let rests = self
-            .active
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
-        if rests.is_err() {
+        if !self.may_rest(registry) {
             return;
         }
         bench.resting.push(index);
@@ -99,5 +125,31 @@ impl Spares {
             bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         }
         bench.resting.retain(|&resting| resting != index);
+    }
+
+    /// Takes the calling thread out of the count, if it can be spared.
+    fn may_rest(&self, registry: &Registry) -> bool {
+        if self.stand_in == StandIn::ForAll {
+            let one_less = |active| (active > self.target).then(|| active - 1);
+            // Ordering: Relaxed; one change of the count decides who may rest.
+            let rests = self
+                .active
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+            return rests.is_ok();
+        }
+        // Ordering: Relaxed, as in `replace_me`. Who adds a job either sees the count and waits for
+        // the bench, or the job is seen here.
+        self.active.fetch_sub(1, Ordering::Relaxed);
+        let needed = registry.has_jobs();
+        if needed {
+            self.back_again();
+        }
+        !needed
+    }
+
+    /// Whether a spare thread should look if it can rest. A hint.
+    pub(crate) fn is_one_too_many(&self) -> bool {
+        // Ordering: Relaxed; a hint.
+        self.stand_in != StandIn::ForAll || self.active.load(Ordering::Relaxed) > self.target
     }
 }

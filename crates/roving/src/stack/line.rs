@@ -41,7 +41,7 @@ impl Line {
 }
 
 #[cfg(not(loom))]
-pub(crate) use thread::{current_line, set_current_line, wire_of_this_thread};
+pub(crate) use thread::{LentWire, current_line, set_current_line, wire_of_this_thread};
 
 #[cfg(not(loom))]
 mod thread {
@@ -67,6 +67,12 @@ mod thread {
         // Ordering: Relaxed; the owner's next change of the span orders it ([publish]).
         LINE.with(|at| at.store(line.cast_mut(), Ordering::Relaxed));
     }
+
+    /// The wire of a thread that may end before the thieves do. Used under a lock.
+    pub(crate) struct LentWire(pub(crate) *const AtomicPtr<Line>);
+
+    // SAFETY: what it leads to is an atomic, alive until the thread takes it back.
+    unsafe impl Send for LentWire {}
 
     /// Where a thief trips the wire of the worker that this thread is.
     pub(crate) fn wire_of_this_thread() -> *const AtomicPtr<Line> {

@@ -21,6 +21,8 @@ fn stack(slots: usize, unasked: usize) -> Arc<TaskStack> {
     Arc::new(TaskStack::new(Showing {
         slots,
         unasked,
+        thieves: unasked,
+        wide: unasked,
         least: 1,
         everything: false,
         counting: false,

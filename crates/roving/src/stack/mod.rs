@@ -21,9 +21,10 @@
 //!
 //! # What is not promised
 //!
-//! An owner that pushes and pops nothing for long shows what it showed before. `join`s alone show
-//! [`Showing::unasked`] tasks, `spawn`s at least half of what is there; the rest waits for the
-//! owner's next push or pop, at which it answers whoever asked meanwhile.
+//! An owner that pushes and pops nothing for long shows what it showed before: the
+//! [`Showing::wide`] oldest tasks if it pushed them at leisure, [`Showing::unasked`] of them if they
+//! are of the kind that comes by the million, and of spawned ones at least half of what is there. The
+//! rest waits for the owner's next push or pop, at which it answers whoever asked meanwhile.
 
 pub(crate) mod line;
 pub(crate) mod owner;
@@ -41,6 +42,9 @@ mod model_tests;
 
 use std::cell::Cell;
 use std::ptr;
+#[cfg(not(loom))]
+use std::sync::Mutex;
+use std::time::Instant;
 
 use crate::prim::{AtomicPtr, AtomicU64, Padded};
 use crate::stats::Tally;
@@ -52,8 +56,13 @@ use slot::Slot;
 pub(crate) struct Showing {
     /// Number of slots.
     pub(crate) slots: usize,
-    /// How many tasks are public before anybody asks: as many as there are workers to take them.
+    /// How many tasks are public before anybody asks, at least.
     pub(crate) unasked: usize,
+    /// The same while the stack holds spawned tasks, which stay there while their spawner does
+    /// something else: as many as there are workers to take them.
+    pub(crate) thieves: usize,
+    /// The same as long as publications are rare, see [`owner`].
+    pub(crate) wide: usize,
     /// A demand is not answered with fewer public tasks than these: nobody would take them.
     pub(crate) least: usize,
     /// What a demand makes public: everything, or half of what is private.
@@ -71,6 +80,9 @@ pub(crate) struct TaskStack {
     showing: Showing,
     /// The owner thread's line pointer, null until it has started.
     wire: AtomicPtr<AtomicPtr<Line>>,
+    /// The same for an owner that may end before the thieves do; then `wire` stays null.
+    #[cfg(not(loom))]
+    lent_wire: Mutex<Option<line::LentWire>>,
     #[cfg(not(loom))]
     slots: slots::Slots,
     #[cfg(loom)]
@@ -92,6 +104,10 @@ struct Own {
     barrier: Cell<*const Slot>,
     /// An alarm was raised, and the span not yet changed since.
     owes_answer: Cell<bool>,
+    /// How many publications may follow before it is [`Showing::unasked`] that counts, not `wide`.
+    credit: Cell<u32>,
+    /// When the credit was last topped up.
+    credited: Cell<Option<Instant>>,
     tally: Tally,
 }
 
@@ -116,6 +132,8 @@ impl TaskStack {
             barrier: Cell::new(ptr::null()),
             // A thief may want work before the owner has started: the first push looks.
             owes_answer: Cell::new(true),
+            credit: Cell::new(0),
+            credited: Cell::new(None),
             tally: Tally::default(),
         };
         let stack = TaskStack {
@@ -124,6 +142,8 @@ impl TaskStack {
             span: Padded(AtomicU64::new(0)),
             showing,
             wire: AtomicPtr::new(ptr::null_mut()),
+            #[cfg(not(loom))]
+            lent_wire: Mutex::new(None),
             slots,
             #[cfg(loom)]
             loom_line: AtomicPtr::new(ptr::null_mut()),

@@ -53,18 +53,24 @@ fn showing() -> impl Strategy<Value = Showing> {
     let values = (
         1..20_usize,
         0..5_usize,
+        0..4_usize,
+        0..4_usize,
         1..4_usize,
         any::<bool>(),
         any::<bool>(),
     );
-    values.prop_map(|(slots, unasked, least, everything, counting)| Showing {
-        slots,
-        unasked,
-        least,
-        // Who answers only with several shows all it has.
-        everything: everything || least > 1,
-        counting,
-    })
+    values.prop_map(
+        |(slots, unasked, more, most, least, everything, counting)| Showing {
+            slots,
+            unasked,
+            thieves: unasked + more,
+            wide: unasked + more + most,
+            least,
+            // Who answers only with several shows all it has.
+            everything: everything || least > 1,
+            counting,
+        },
+    )
 }
 
 /// Who has a task.
@@ -475,6 +481,8 @@ fn an_old_claim_of_a_slot_used_again_is_stale() {
     let showing = Showing {
         slots: 4,
         unasked: 1,
+        thieves: 1,
+        wide: 2,
         least: 1,
         everything: false,
         counting: false,

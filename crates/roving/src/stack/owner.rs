@@ -7,19 +7,36 @@
 //! finds something above its own slot. That must not cost a comparison in each `join`: each spawn
 //! raises the *barrier*, below which no pop is fast, to the slot above its own, and keeps the old
 //! barrier in its slot's link, to be put back when it is popped.
+//!
+//! # How much is shown unasked
+//!
+//! Of a few large tasks each should be public, because their owner may next turn to a leaf in which
+//! it looks at nothing. Of many small ones a few must do, because each publication costs as much as
+//! several private tasks. Which it is shows in the rate: a publication uses up one of the owner's
+//! *credit*, which grows by one every [`CREDIT_TIME`]. With credit left, the [`Showing::wide`] oldest
+//! tasks are shown, otherwise [`Showing::unasked`]. So what is published needlessly costs at most
+//! that rate.
 
 use std::marker::PhantomData;
 use std::ptr;
+#[cfg(not(loom))]
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use super::TaskStack;
 use super::line::{ALARM, Line};
 #[cfg(not(loom))]
-use super::line::{current_line, set_current_line, wire_of_this_thread};
+use super::line::{LentWire, current_line, set_current_line, wire_of_this_thread};
 use super::slot::{Run, Slot};
 use super::span::Span;
 use crate::prim::{Ordering, ord};
 use crate::stats::bump;
+
+/// Publications that come slower than one in this time show all that there is, up to a bound.
+const CREDIT_TIME: Duration = Duration::from_micros(2);
+/// Most publications that can be made in a row before the rate counts.
+const CREDIT_MAX: u32 = 64;
 
 /// The owner's access to its stack: one for each stack, kept on the owner's thread.
 pub(crate) struct Owner<'s> {
@@ -66,6 +83,20 @@ impl<'s> Owner<'s> {
         self.enter();
     }
 
+    /// The same for a thread that may end before the thieves do; it calls [`TaskStack::cut_wire`]
+    /// before it ends.
+    #[cfg(not(loom))]
+    pub(crate) fn attach_for_life(&self) {
+        let mut wire = self
+            .stack
+            .lent_wire
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *wire = Some(LentWire(wire_of_this_thread()));
+        drop(wire);
+        self.enter();
+    }
+
     /// Makes pushes and pops of this thread use the stack (again). An alarm may have been lost
     /// while they did not, so one is taken to have been raised.
     #[cfg(not(loom))]
@@ -94,6 +125,13 @@ impl<'s> Owner<'s> {
         self.top() == self.stack.slots.len()
     }
 
+    /// Whether there is a task that nobody has claimed. Not by the span's indices alone: with nothing
+    /// public they may be old.
+    #[cfg(not(loom))]
+    pub(crate) fn has_pending(&self) -> bool {
+        self.stack.own.split.get() < self.top() || self.stack.public() > 0
+    }
+
     /// How many tasks are public, as far as the owner knows without looking.
     fn public_seen(&self) -> usize {
         self.stack.own.split.get() - self.stack.own.oldest_seen.get()
@@ -105,7 +143,36 @@ impl<'s> Owner<'s> {
     pub(crate) fn is_asked(&self) -> bool {
         self.answer_alarm();
         !self.is_full()
-            && (self.stack.own.owes_answer.get() || self.public_seen() < self.stack.showing.unasked)
+            && (self.stack.own.owes_answer.get() || self.public_seen() < self.stack.showing.thieves)
+    }
+
+    /// How many tasks are to be public before anybody asks.
+    fn unasked(&self) -> usize {
+        let (showing, own) = (&self.stack.showing, &self.stack.own);
+        if own.credit.get() > 0 {
+            showing.wide
+        } else if own.barrier.get().is_null() {
+            showing.unasked
+        } else {
+            showing.thieves
+        }
+    }
+
+    /// Something has to be published in any case, and no credit is left: looks at the clock.
+    fn top_up(&self) {
+        let own = &self.stack.own;
+        if own.credit.get() > 0 || self.stack.showing.wide <= self.stack.showing.unasked {
+            return;
+        }
+        let now = Instant::now();
+        let credit = own.credited.get().map_or(CREDIT_MAX, |then| {
+            let times = now.duration_since(then).as_nanos() / CREDIT_TIME.as_nanos();
+            times.min(CREDIT_MAX.into()) as u32
+        });
+        if credit > 0 {
+            own.credit.set(credit);
+            own.credited.set(Some(now));
+        }
     }
 
     /// The slow push, of a task that its pusher joins. `Err` gives the payload back: the stack is
@@ -204,7 +271,10 @@ impl<'s> Owner<'s> {
         }
         self.line().top.set(self.stack.at(top + 1));
         let answers = self.can_answer();
-        let short = self.public_seen() < self.stack.showing.unasked;
+        if self.public_seen() < self.stack.showing.unasked || answers {
+            self.top_up();
+        }
+        let short = self.public_seen() < self.unasked();
         let wake = (short || answers) && self.publish();
         self.settle();
         wake
@@ -262,7 +332,7 @@ impl<'s> Owner<'s> {
             } else {
                 (oldest + index) / 2
             };
-            let split = index.min(half.max(oldest + stack.showing.unasked));
+            let split = index.min(half.max(oldest + self.unasked()));
             let after = Span::new(oldest, split, before.wanted());
             // Ordering: Relaxed; takes back what was never anybody else's. That thieves still see
             // the slots below is kept up by the release sequence of [publish].
@@ -328,7 +398,7 @@ impl<'s> Owner<'s> {
             } else {
                 before.oldest()
             };
-            let shown = oldest + stack.showing.unasked;
+            let shown = oldest + self.unasked();
             let asked = match before.wanted() {
                 true if stack.showing.everything => top,
                 true => split + (top - split).div_ceil(2),
@@ -349,6 +419,10 @@ impl<'s> Owner<'s> {
                     stack.own.oldest_seen.set(oldest);
                     // What is not enough for who asked stays owed.
                     stack.own.owes_answer.set(after.wanted());
+                    stack
+                        .own
+                        .credit
+                        .set(stack.own.credit.get().saturating_sub(1));
                     bump(&stack.tally().publications, 1);
                     return before.wanted() && enough;
                 }
@@ -362,7 +436,7 @@ impl<'s> Owner<'s> {
         let stack = self.stack;
         let slow = stack.own.owes_answer.get()
             || stack.showing.counting
-            || self.public_seen() < stack.showing.unasked;
+            || self.public_seen() < self.unasked();
         let end = stack.at(stack.slots.len());
         stack
             .line

@@ -1,9 +1,13 @@
 //! The thief's side of a task stack: look, claim, want.
 
+#[cfg(not(loom))]
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::TaskStack;
 use super::line::ALARM;
+#[cfg(not(loom))]
+use super::line::LentWire;
 use super::span::{Span, WANT};
 use crate::prim::{Ordering, ord, prefetch};
 
@@ -31,6 +35,13 @@ impl TaskStack {
     pub(crate) fn public(&self) -> usize {
         // Ordering: Relaxed; a hint, which `claim` checks.
         Span(self.span.load(Relaxed)).public()
+    }
+
+    /// Whether a claim from `base` on would get something. A hint, as above.
+    pub(crate) fn has_public_from(&self, base: usize) -> bool {
+        // Ordering: Relaxed, as above.
+        let span = Span(self.span.load(Relaxed));
+        span.public() > 0 && span.oldest() >= base
     }
 
     /// Whether somebody has asked for more and the owner has not answered.
@@ -100,6 +111,33 @@ impl TaskStack {
         if let Some(wire) = unsafe { wire.as_ref() } {
             // Ordering: Relaxed; the owner looks into the span for what it means.
             wire.store((&raw const ALARM).cast_mut(), Relaxed);
+        } else {
+            #[cfg(not(loom))]
+            self.raise_lent_alarm();
         }
+    }
+
+    /// The same where the owner's thread may end while this one still steals.
+    #[cfg(not(loom))]
+    fn raise_lent_alarm(&self) {
+        let wire = self
+            .lent_wire
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(LentWire(wire)) = &*wire {
+            // SAFETY: the thread takes the pointer back, under the lock, before it ends.
+            let wire = unsafe { &**wire };
+            // Ordering: Relaxed; the owner looks into the span for what it means.
+            wire.store((&raw const ALARM).cast_mut(), Relaxed);
+        }
+    }
+
+    /// The owner's thread is about to end.
+    #[cfg(not(loom))]
+    pub(crate) fn cut_wire(&self) {
+        *self
+            .lent_wire
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

@@ -1,7 +1,10 @@
 //! The search for work in other workers' stacks. No unsafe code here.
 
 pub(crate) mod amount;
+pub(crate) mod restraint;
 pub(crate) mod victim;
+
+use std::time::Instant;
 
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
@@ -14,10 +17,18 @@ use crate::worker::Worker;
 pub(crate) enum Search {
     /// A task was taken and has been run.
     Got,
+    /// The same, and it was too short to be worth the theft.
+    GotLittle,
     /// There was nothing.
     Empty,
     /// There was something, but somebody else was faster: look again.
     Busy,
+}
+
+impl Search {
+    pub(crate) fn is_got(self) -> bool {
+        matches!(self, Search::Got | Search::GotLittle)
+    }
 }
 
 /// Fruitless rounds after which a thief asks owners to make more public. What they show unasked is
@@ -30,9 +41,9 @@ impl Worker {
         let mut outcome = Search::Empty;
         for victim in self.victims() {
             match self.steal_from(victim, round) {
-                Search::Got => {
+                got @ (Search::Got | Search::GotLittle) => {
                     self.remember_victim(victim);
-                    return Search::Got;
+                    return got;
                 }
                 Search::Busy => outcome = Search::Busy,
                 Search::Empty => {}
@@ -41,11 +52,15 @@ impl Worker {
         outcome
     }
 
-    fn steal_from(&self, victim: usize, round: usize) -> Search {
+    pub(crate) fn steal_from(&self, victim: usize, round: usize) -> Search {
         let tally = self.tally();
         let stack = &self.registry().seats[victim].stack;
         bump(&tally.steals_tried, 1);
         if stack.public() == 0 {
+            if let Some(job) = self.registry().seats[victim].spawned.pop() {
+                self.run_stolen_job(job);
+                return Search::Got;
+            }
             bump(&tally.steals_empty, 1);
             if round >= ROUNDS_BEFORE_WANT && !stack.is_wanted() {
                 let _ = stack.want();
@@ -53,6 +68,7 @@ impl Worker {
             return Search::Empty;
         }
         let amount = self.registry().settings.amount;
+        let looked = Instant::now();
         match stack.claim(0, |public| amount.of(public)) {
             Claim::Empty => {
                 bump(&tally.steals_empty, 1);
@@ -72,13 +88,18 @@ impl Worker {
                 bump(&tally.tasks_stolen, count as u64);
                 self.clock().enter(Activity::Busy);
                 if left > 0 {
-                    self.wake_another();
+                    self.wake_for(victim);
                 }
-                self.run_claimed(victim, index..index + count, short, Level::Ground);
+                let base = self.owner().top();
+                let claimed = index..index + count;
+                let began = self.run_claimed(victim, claimed, short, Level::Ground);
                 // What the theft and the task left on this worker's own stack.
-                self.drain(0);
+                self.drain(base);
                 self.clock().enter(Activity::Steal);
-                Search::Got
+                match self.restraint().judge(looked, began) {
+                    true => Search::Got,
+                    false => Search::GotLittle,
+                }
             }
         }
     }

@@ -390,6 +390,8 @@ fn loom_steal_of_the_parent_beside_the_end_of_its_child() {
         let stack = Arc::new(TaskStack::new(Showing {
             slots: 2,
             unasked: 1,
+            thieves: 1,
+            wide: 1,
             least: 1,
             everything: false,
             counting: false,

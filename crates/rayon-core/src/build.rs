@@ -1,0 +1,381 @@
+//! How a pool is to be, and who starts its threads.
+
+mod error;
+mod threads;
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::process;
+use std::thread;
+
+use roving::Pool;
+use roving::adapt::{self, StandIn, Target};
+
+use crate::global::default_num_threads;
+use crate::{ThreadPool, current_thread_index, max_num_threads};
+use error::Reason;
+
+pub use error::ThreadPoolBuildError;
+pub use threads::ThreadBuilder;
+use threads::{CustomSpawn, DefaultSpawn, ThreadSpawn};
+
+type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
+type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
+
+/// Configures and builds a [`ThreadPool`], or the global pool.
+///
+/// ```
+/// let pool = rayon_core::ThreadPoolBuilder::new()
+///     .num_threads(2)
+///     .thread_name(|index| format!("search-{index}"))
+///     .build()?;
+/// assert_eq!(pool.current_num_threads(), 2);
+/// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+/// ```
+pub struct ThreadPoolBuilder<S = DefaultSpawn> {
+    num_threads: usize,
+    use_current_thread: bool,
+    breadth_first: bool,
+    thread_name: Option<Box<dyn FnMut(usize) -> String>>,
+    stack_size: Option<usize>,
+    panic_handler: Option<PanicHandler>,
+    start_handler: Option<IndexHandler>,
+    exit_handler: Option<IndexHandler>,
+    spawn_handler: S,
+}
+
+impl Default for ThreadPoolBuilder {
+    fn default() -> ThreadPoolBuilder {
+        ThreadPoolBuilder {
+            num_threads: 0,
+            use_current_thread: false,
+            breadth_first: false,
+            thread_name: None,
+            stack_size: None,
+            panic_handler: None,
+            start_handler: None,
+            exit_handler: None,
+            spawn_handler: DefaultSpawn,
+        }
+    }
+}
+
+impl ThreadPoolBuilder {
+    /// A builder with the defaults.
+    ///
+    /// ```
+    /// assert!(rayon_core::ThreadPoolBuilder::new().build().is_ok());
+    /// ```
+    pub fn new() -> ThreadPoolBuilder {
+        ThreadPoolBuilder::default()
+    }
+
+    /// Builds a pool for the duration of `with_pool`, with threads that call `wrapper` each, which
+    /// calls [`ThreadBuilder::run`]. Threads and closures may borrow from the caller; all threads
+    /// have ended when this returns.
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    ///
+    /// ```
+    /// let name = String::from("scoped");
+    /// let length = rayon_core::ThreadPoolBuilder::new().num_threads(2).build_scoped(
+    ///     |thread| {
+    ///         assert_eq!(name, "scoped");
+    ///         thread.run();
+    ///     },
+    ///     |pool| pool.install(|| name.len()),
+    /// )?;
+    /// assert_eq!(length, 6);
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, ThreadPoolBuildError>
+    where
+        W: Fn(ThreadBuilder) + Sync,
+        F: FnOnce(&ThreadPool) -> R,
+    {
+        thread::scope(|scope| {
+            let wrapper = &wrapper;
+            let pool = self
+                .spawn_handler(|thread| {
+                    let os_thread = thread.os_thread();
+                    os_thread.spawn_scoped(scope, move || wrapper(thread))?;
+                    Ok(())
+                })
+                .build()?;
+            Ok(with_pool(&pool))
+        })
+    }
+}
+
+// The bound is Rayon's: nobody else can name the trait, or implement it.
+#[allow(private_bounds)]
+impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
+    /// Starts the pool.
+    ///
+    /// # Errors
+    /// A thread cannot be started (then those already started end again), or the calling thread is
+    /// to be used and belongs to a pool already.
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    /// assert_eq!(pool.current_num_threads(), 2);
+    /// ```
+    pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
+        self.build_pool().map(|pool| ThreadPool { pool })
+    }
+
+    /// Starts the pool as the global one, and waits until its threads are up.
+    ///
+    /// # Errors
+    /// As [`Self::build`], and when the global pool has been started already: by this, by first use,
+    /// or by [`roving`].
+    ///
+    /// ```
+    /// rayon_core::ThreadPoolBuilder::new().num_threads(2).build_global().unwrap();
+    /// assert_eq!(rayon_core::current_num_threads(), 2);
+    /// assert!(rayon_core::ThreadPoolBuilder::new().build_global().is_err());
+    /// ```
+    pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
+        let exists = || ThreadPoolBuildError::from(Reason::GlobalPoolExists);
+        let pool = adapt::set_global(|| self.build_pool(), exists)?;
+        Target::of(pool).wait_for_threads();
+        Ok(())
+    }
+
+    pub(crate) fn build_pool(mut self) -> Result<Pool, ThreadPoolBuildError> {
+        if self.use_current_thread && current_thread_index().is_some() {
+            return Err(Reason::CurrentThreadInPool.into());
+        }
+        let threads = match self.num_threads {
+            0 => default_num_threads(),
+            number => number,
+        };
+        let threads = threads.clamp(1, max_num_threads());
+        let mut builder = Pool::builder()
+            .workers(threads)
+            .name("rayon")
+            .stand_in(S::STAND_IN)
+            .panic_handler(handle_panic(self.panic_handler.take()));
+        if let Some(size) = self.stack_size {
+            builder = builder.stack_size(size);
+        }
+        if let Some(handler) = self.start_handler.take() {
+            builder = builder.on_start(move |index| handler(seat_of(index, threads)));
+        }
+        if let Some(handler) = self.exit_handler.take() {
+            builder = builder.on_exit(move |index| handler(seat_of(index, threads)));
+        }
+        if self.use_current_thread {
+            builder = builder.adopt_current_thread();
+        }
+        let built = builder.build_with(|worker| {
+            let name = self.thread_name.as_mut().map(|name| name(worker.index()));
+            self.spawn_handler
+                .spawn(ThreadBuilder::new(worker, name, self.stack_size))
+        });
+        built.map_err(ThreadPoolBuildError::from)
+    }
+}
+
+/// A spare thread has an index beyond the workers', and is there for one of them.
+fn seat_of(index: usize, threads: usize) -> usize {
+    index % threads
+}
+
+/// The pool's handler, or the end of the process; that is also what a handler that panics comes to.
+fn handle_panic(handler: Option<PanicHandler>) -> impl Fn(Box<dyn Any + Send>) + Send + Sync {
+    struct Abort;
+    impl Drop for Abort {
+        fn drop(&mut self) {
+            eprintln!("Rayon: detected unexpected panic; aborting");
+            process::abort();
+        }
+    }
+    move |payload| {
+        let abort = Abort;
+        if let Some(handler) = &handler {
+            handler(payload);
+            std::mem::forget(abort);
+        }
+    }
+}
+
+impl<S> ThreadPoolBuilder<S> {
+    /// Has `spawn` start the threads: it is called for each, and has some thread call
+    /// [`ThreadBuilder::run`].
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new()
+    ///     .num_threads(2)
+    ///     .spawn_handler(|thread| {
+    ///         std::thread::Builder::new().spawn(|| thread.run())?;
+    ///         Ok(())
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(pool.install(|| 5), 5);
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    pub fn spawn_handler<F>(self, spawn: F) -> ThreadPoolBuilder<CustomSpawn<F>>
+    where
+        F: FnMut(ThreadBuilder) -> io::Result<()>,
+    {
+        ThreadPoolBuilder {
+            num_threads: self.num_threads,
+            use_current_thread: self.use_current_thread,
+            breadth_first: self.breadth_first,
+            thread_name: self.thread_name,
+            stack_size: self.stack_size,
+            panic_handler: self.panic_handler,
+            start_handler: self.start_handler,
+            exit_handler: self.exit_handler,
+            spawn_handler: CustomSpawn::new(spawn),
+        }
+    }
+
+    /// The name of each thread; unnamed by default. What it panics with, `build` panics with.
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new()
+    ///     .num_threads(1)
+    ///     .thread_name(|index| format!("worker {index}"))
+    ///     .build()
+    ///     .unwrap();
+    /// let name = pool.install(|| std::thread::current().name().map(str::to_owned));
+    /// assert_eq!(name.as_deref(), Some("worker 0"));
+    /// ```
+    pub fn thread_name<F>(mut self, closure: F) -> Self
+    where
+        F: FnMut(usize) -> String + 'static,
+    {
+        self.thread_name = Some(Box::new(closure));
+        self
+    }
+
+    /// The number of threads, at most [`max_num_threads`]. With 0, the default: `RAYON_NUM_THREADS`
+    /// if that is set to a positive number, or else as many as the process may use processors.
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    /// assert_eq!(pool.current_num_threads(), 4);
+    /// ```
+    pub fn num_threads(mut self, num_threads: usize) -> Self {
+        self.num_threads = num_threads;
+        self
+    }
+
+    /// The calling thread becomes thread 0 of the pool for the rest of its life. It runs tasks when
+    /// it waits in a `join`, `scope` or the like, or yields. The handlers are not called for it.
+    ///
+    /// ```
+    /// std::thread::spawn(|| {
+    ///     let builder = rayon_core::ThreadPoolBuilder::new().num_threads(2);
+    ///     let pool = builder.use_current_thread().build().unwrap();
+    ///     assert_eq!(rayon_core::current_thread_index(), Some(0));
+    ///     assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// });
+    /// ```
+    pub fn use_current_thread(mut self) -> Self {
+        self.use_current_thread = true;
+        self
+    }
+
+    /// Called with what a detached task or one of the handlers panicked with. Without it, and if it
+    /// panics itself, the process is aborted.
+    ///
+    /// ```
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let builder = rayon_core::ThreadPoolBuilder::new().num_threads(1);
+    /// let pool = builder.panic_handler(move |payload| sender.send(payload).unwrap()).build().unwrap();
+    /// pool.spawn(|| panic!("for the handler"));
+    /// assert_eq!(receiver.recv().unwrap().downcast_ref(), Some(&"for the handler"));
+    /// ```
+    pub fn panic_handler<H>(mut self, panic_handler: H) -> Self
+    where
+        H: Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
+    {
+        self.panic_handler = Some(Box::new(panic_handler));
+        self
+    }
+
+    /// The stack of each thread in bytes; by default what the standard library gives.
+    ///
+    /// ```
+    /// let builder = rayon_core::ThreadPoolBuilder::new().num_threads(1);
+    /// assert!(builder.stack_size(1 << 20).build().is_ok());
+    /// ```
+    pub fn stack_size(mut self, stack_size: usize) -> Self {
+        self.stack_size = Some(stack_size);
+        self
+    }
+
+    /// Does nothing.
+    ///
+    /// ```
+    /// # #![allow(deprecated)]
+    /// assert!(rayon_core::ThreadPoolBuilder::new().breadth_first().build().is_ok());
+    /// ```
+    #[deprecated(note = "use `scope_fifo` and `spawn_fifo` for similar effect")]
+    pub fn breadth_first(mut self) -> Self {
+        self.breadth_first = true;
+        self
+    }
+
+    /// Called on each thread with its index, before it works.
+    ///
+    /// ```
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let builder = rayon_core::ThreadPoolBuilder::new().num_threads(1);
+    /// let _pool = builder.start_handler(move |index| sender.send(index).unwrap()).build().unwrap();
+    /// assert_eq!(receiver.recv(), Ok(0));
+    /// ```
+    pub fn start_handler<H>(mut self, start_handler: H) -> Self
+    where
+        H: Fn(usize) + Send + Sync + 'static,
+    {
+        self.start_handler = Some(Box::new(start_handler));
+        self
+    }
+
+    /// Called on each thread with its index, after its last task.
+    ///
+    /// ```
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let builder = rayon_core::ThreadPoolBuilder::new().num_threads(1);
+    /// drop(builder.exit_handler(move |index| sender.send(index).unwrap()).build().unwrap());
+    /// assert_eq!(receiver.recv(), Ok(0));
+    /// ```
+    pub fn exit_handler<H>(mut self, exit_handler: H) -> Self
+    where
+        H: Fn(usize) + Send + Sync + 'static,
+    {
+        self.exit_handler = Some(Box::new(exit_handler));
+        self
+    }
+}
+
+impl<S> fmt::Debug for ThreadPoolBuilder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPoolBuilder")
+            .field("num_threads", &self.num_threads)
+            .field("use_current_thread", &self.use_current_thread)
+            .field("stack_size", &self.stack_size)
+            .field("breadth_first", &self.breadth_first)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which spare threads a pool has, by who starts its threads.
+trait StandInOf {
+    const STAND_IN: StandIn;
+}
+
+impl StandInOf for DefaultSpawn {
+    const STAND_IN: StandIn = StandIn::ForJobs;
+}
+
+impl<F> StandInOf for CustomSpawn<F> {
+    // What the user's threads are set up with, others would lack.
+    const STAND_IN: StandIn = StandIn::Nobody;
+}

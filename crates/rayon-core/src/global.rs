@@ -1,0 +1,92 @@
+//! The global pool, and what the calling thread is.
+
+use std::env;
+
+use roving::Pool;
+use roving::adapt::{self, Home, Target};
+
+use crate::ThreadPoolBuilder;
+
+/// Where the calls of threads that are no workers go.
+pub(crate) struct Global;
+
+impl Home for Global {
+    fn global() -> &'static Pool {
+        adapt::global_or(|| {
+            let pool = match ThreadPoolBuilder::new().build_pool() {
+                Err(error) if error.is_unsupported() && current_thread_index().is_none() => {
+                    let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+                    alone.build_pool()
+                }
+                other => other,
+            };
+            pool.unwrap_or_else(|error| panic!("the global thread pool cannot be started: {error}"))
+        })
+    }
+}
+
+/// The pool that the calling thread works for, or the global one.
+pub(crate) fn with_current<R>(f: impl FnOnce(Target<'_>) -> R) -> R {
+    Target::with_current::<Global, R>(f)
+}
+
+/// How many threads a pool has that does not say: `RAYON_NUM_THREADS`, or the older
+/// `RAYON_RS_NUM_CPUS`, or as many as the process may use processors (affinity mask and cgroup quota
+/// count).
+pub(crate) fn default_num_threads() -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, |number| number.get());
+    let variable = |name| env::var(name).ok()?.parse::<usize>().ok();
+    match variable("RAYON_NUM_THREADS") {
+        Some(0) => processors(),
+        Some(number) => number,
+        None => match variable("RAYON_RS_NUM_CPUS") {
+            None | Some(0) => processors(),
+            Some(number) => number,
+        },
+    }
+}
+
+/// The most threads that one pool can have. Who asks for more gets as many.
+///
+/// ```
+/// assert!(rayon_core::max_num_threads() >= 256);
+/// ```
+pub fn max_num_threads() -> usize {
+    adapt::WORKERS_LIMIT
+}
+
+/// The number of threads of the current pool: the one that the calling thread works for, or the
+/// global one, which is started if need be. Spare threads do not count.
+///
+/// ```
+/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+/// assert_eq!(pool.install(rayon_core::current_num_threads), 3);
+/// ```
+pub fn current_num_threads() -> usize {
+    with_current(|pool| pool.workers())
+}
+
+/// The index of the calling thread in its pool; `None` for a thread of no pool. No two threads of a
+/// pool have the same index at a time. For spare threads see [the crate's page](crate#what-differs).
+///
+/// ```
+/// assert_eq!(rayon_core::current_thread_index(), None);
+/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+/// assert_eq!(pool.install(rayon_core::current_thread_index), Some(0));
+/// ```
+pub fn current_thread_index() -> Option<usize> {
+    adapt::lent_index()
+}
+
+/// Whether the calling thread has tasks of its own that nobody has begun; `None` for a thread of no
+/// pool.
+///
+/// ```
+/// assert_eq!(rayon_core::current_thread_has_pending_tasks(), None);
+/// rayon_core::scope(|_| {
+///     assert_eq!(rayon_core::current_thread_has_pending_tasks(), Some(false));
+/// });
+/// ```
+pub fn current_thread_has_pending_tasks() -> Option<bool> {
+    adapt::has_pending()
+}

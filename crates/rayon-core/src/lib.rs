@@ -1,0 +1,57 @@
+//! A drop-in for `rayon-core`: the same interface, on [`roving`]'s workers.
+//!
+//! Rayon's iterators ask `rayon-core` for everything that has to do with threads. A program that
+//! uses Rayon moves to Roving by two lines in its `Cargo.toml`:
+//!
+//! ```toml
+//! [patch.crates-io]
+//! rayon-core = { path = "…/crates/rayon-core" }
+//! ```
+//!
+//! # What differs
+//!
+//! * A worker that waits in a `join`, `scope`, `install` or `broadcast` runs nothing unrelated: only
+//!   what belongs to the awaited task. So a lock that is held across such a call cannot deadlock
+//!   because of what the waiting thread picked up, and nothing nests on its stack. Broadcasts are
+//!   the exception: they are addressed to this very thread.
+//! * Where a detached task, or a call from another pool, waits for a worker while workers wait, a
+//!   *spare thread* runs it. It has the index of a worker that waits, if it is asked for one; that
+//!   worker goes on when the task has ended. If no index is free, it has one of
+//!   [`current_num_threads`] or more, as Rayon reserves for pools that grow.
+//! * Pools with a [`ThreadPoolBuilder::spawn_handler`] have only the threads of that handler. There
+//!   a waiting worker does run such a task itself, as Rayon does.
+//! * [`yield_now`] and [`yield_local`] run some task on top of the calling frame, as their name
+//!   promises; who calls them with a lock held answers for it.
+//! * [`max_num_threads`] is smaller than Rayon's.
+//! * The global pool is that of [`roving`]: a program that uses both has one set of threads.
+//!
+//! # What may be unsafe, and why
+//!
+//! | module | reason |
+//! |---|---|
+//! | `scope` | passes a scope of `roving` off as one of this crate; lets tasks find the scope whose order they keep |
+#![deny(unsafe_code)]
+
+mod broadcast;
+mod build;
+mod deprecated;
+mod global;
+mod join;
+mod pool;
+#[allow(unsafe_code)]
+mod scope;
+mod spawn;
+mod yielding;
+
+pub use broadcast::{BroadcastContext, broadcast, spawn_broadcast};
+pub use build::{ThreadBuilder, ThreadPoolBuildError, ThreadPoolBuilder};
+#[allow(deprecated)]
+pub use deprecated::{Configuration, initialize};
+pub use global::{
+    current_num_threads, current_thread_has_pending_tasks, current_thread_index, max_num_threads,
+};
+pub use join::{FnContext, join, join_context};
+pub use pool::ThreadPool;
+pub use scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
+pub use spawn::{spawn, spawn_fifo};
+pub use yielding::{Yield, yield_local, yield_now};

@@ -1,0 +1,72 @@
+//! What the environment says about the number of threads. Each case is a process of its own.
+
+mod common;
+
+use std::env;
+use std::process::Command;
+use std::thread::available_parallelism;
+
+use common::watched;
+use rayon_core::ThreadPoolBuilder;
+
+/// Set in a process that is to say how many threads its pools have.
+const CHILD: &str = "RAYON_CORE_TEST_CHILD";
+
+/// Number of threads of the global pool, of one that does not say, and of one that does.
+fn threads_with(variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args([
+        "--exact",
+        "the_environment_decides_where_the_program_does_not",
+        "--nocapture",
+    ]);
+    for name in ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"] {
+        command.env_remove(name);
+    }
+    command.env(CHILD, "1").envs(variables.iter().copied());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (_, after) = text.split_once("threads: ").expect("the child says it");
+    after.lines().next().unwrap_or_default().to_owned()
+}
+
+fn say() {
+    let global = rayon_core::current_num_threads();
+    let unsaid = ThreadPoolBuilder::new()
+        .build()
+        .unwrap()
+        .current_num_threads();
+    let said = ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    println!(
+        "\nthreads: {global} {unsaid} {}",
+        said.current_num_threads()
+    );
+}
+
+#[test]
+fn the_environment_decides_where_the_program_does_not() {
+    if env::var_os(CHILD).is_some() {
+        return say();
+    }
+    watched(|| {
+        let processors = available_parallelism().map_or(1, usize::from).to_string();
+        let check = |variables: &[(&str, &str)], expected: &str| {
+            let expected = format!("{expected} {expected} 3");
+            assert_eq!(threads_with(variables), expected, "{variables:?}");
+        };
+        const NEW: &str = "RAYON_NUM_THREADS";
+        const OLD: &str = "RAYON_RS_NUM_CPUS";
+        check(&[], &processors);
+        check(&[(NEW, "5")], "5");
+        check(&[(NEW, "5"), (OLD, "6")], "5");
+        check(&[(OLD, "6")], "6");
+        // Zero is the default, and not what the older variable says.
+        check(&[(NEW, "0"), (OLD, "6")], &processors);
+        check(&[(OLD, "0")], &processors);
+        // What is no number counts as not set.
+        check(&[(NEW, " 5"), (OLD, "6")], "6");
+        check(&[(NEW, "many"), (OLD, "-1")], &processors);
+        check(&[(NEW, "")], &processors);
+    });
+}

@@ -1,0 +1,123 @@
+//! What is called on the threads of a pool when they start and end, and with what panics.
+
+mod common;
+
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
+
+use common::watched;
+use rayon_core::{ThreadPoolBuilder, current_num_threads, current_thread_index, join};
+
+type Seen = (&'static str, usize, Option<usize>, usize, (u32, u32));
+
+/// A handler that says what it sees.
+fn note(what: &'static str, to: &Sender<Seen>) -> impl Fn(usize) + Send + Sync + 'static {
+    let to = Mutex::new(to.clone());
+    move |index| {
+        let joined = join(|| 1, || 2);
+        let seen = (
+            what,
+            index,
+            current_thread_index(),
+            current_num_threads(),
+            joined,
+        );
+        to.lock().unwrap().send(seen).unwrap();
+    }
+}
+
+#[test]
+fn start_and_exit_handlers_run_in_their_pool() {
+    watched(|| {
+        let (to, seen) = mpsc::channel();
+        let builder = ThreadPoolBuilder::new().num_threads(3);
+        let builder = builder.start_handler(note("start", &to));
+        drop(builder.exit_handler(note("exit", &to)).build().unwrap());
+        drop(to);
+        let mut seen: Vec<Seen> = seen.into_iter().collect();
+        seen.sort_unstable();
+        let each = |what| (0..3).map(move |index| (what, index, Some(index), 3, (1, 2)));
+        assert!(seen.into_iter().eq(each("exit").chain(each("start"))));
+    });
+}
+
+#[test]
+fn a_single_thread_can_join_in_its_handlers() {
+    watched(|| {
+        let (to, seen) = mpsc::channel();
+        let builder = ThreadPoolBuilder::new().num_threads(1);
+        let pool = builder.start_handler(note("start", &to)).build().unwrap();
+        drop(to);
+        assert_eq!(seen.recv(), Ok(("start", 0, Some(0), 1, (1, 2))));
+        assert_eq!(pool.install(|| 5), 5);
+    });
+}
+
+/// A start handler that asks a spare thread for its index must not keep it.
+#[test]
+fn a_start_handler_takes_no_index_away() {
+    watched(|| {
+        let builder = ThreadPoolBuilder::new().num_threads(1);
+        let pool = builder
+            .start_handler(|_| _ = current_thread_index())
+            .build()
+            .unwrap();
+        let other = common::pool(1);
+        for _ in 0..3 {
+            // Its only thread waits, so a spare thread starts for the call from inside.
+            let index = pool.install(|| other.install(|| pool.install(current_thread_index)));
+            assert_eq!(index, Some(0));
+        }
+    });
+}
+
+#[test]
+fn what_an_exit_handler_spawns_runs() {
+    watched(|| {
+        let (to, ran) = mpsc::channel();
+        let to = Mutex::new(to);
+        let builder = ThreadPoolBuilder::new()
+            .num_threads(2)
+            .exit_handler(move |index| {
+                let to = to.lock().unwrap().clone();
+                rayon_core::spawn(move || to.send(index).unwrap());
+            });
+        drop(builder.build().unwrap());
+        let mut ran: Vec<usize> = ran.into_iter().collect();
+        ran.sort_unstable();
+        assert_eq!(ran, [0, 1]);
+    });
+}
+
+#[test]
+fn panics_of_detached_work_reach_the_handler_once_each() {
+    watched(|| {
+        let payloads = Arc::new(Mutex::new(Vec::new()));
+        let (to, given) = mpsc::channel::<()>();
+        let (kept, to) = (Arc::clone(&payloads), Mutex::new(to));
+        let handler = move |payload: Box<dyn std::any::Any + Send>| {
+            let _open = to.lock().unwrap();
+            kept.lock()
+                .unwrap()
+                .push(*payload.downcast::<String>().unwrap());
+        };
+        let builder = ThreadPoolBuilder::new()
+            .num_threads(2)
+            .panic_handler(handler);
+        let builder =
+            builder.start_handler(|index| std::panic::panic_any(format!("start {index}")));
+        let builder = builder.exit_handler(|index| std::panic::panic_any(format!("exit {index}")));
+        let pool = builder.build().unwrap();
+        pool.spawn(|| std::panic::panic_any("spawn".to_owned()));
+        pool.spawn_fifo(|| std::panic::panic_any("spawn_fifo".to_owned()));
+        pool.install(|| rayon_core::spawn_fifo(|| std::panic::panic_any("inside".to_owned())));
+        pool.spawn_broadcast(|all| std::panic::panic_any(format!("broadcast {}", all.index())));
+        drop(pool);
+        // Closed when the last thread has let go of the handler.
+        assert!(given.recv().is_err());
+        let mut payloads = std::mem::take(&mut *payloads.lock().unwrap());
+        payloads.sort_unstable();
+        let all = "broadcast 0,broadcast 1,exit 0,exit 1,inside,spawn,spawn_fifo,start 0,start 1";
+        assert_eq!(payloads.join(","), all);
+    });
+}

@@ -1,0 +1,126 @@
+//! What a thread does while it waits for a task that another one has.
+
+mod common;
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+use common::{own_threads, pool, wait_until, watched};
+use rayon_core::{ThreadPool, join};
+
+/// Runs `f` on another thread of the pool than the calling one, which waits for it.
+fn on_another(f: impl FnOnce() + Send) {
+    let has_begun = AtomicBool::new(false);
+    let begin = || {
+        has_begun.store(true, SeqCst);
+        f();
+    };
+    join(|| wait_until(|| has_begun.load(SeqCst)), begin);
+}
+
+/// Long enough for who waits to have given up looking.
+fn be_busy() {
+    thread::sleep(Duration::from_millis(50));
+}
+
+/// What was awaited begins with a part that is serial, as in a quicksort.
+fn two_meet(pool: &ThreadPool) {
+    watched(|| {
+        let gate = Barrier::new(2);
+        for _ in 0..3 {
+            pool.install(|| {
+                on_another(|| {
+                    be_busy();
+                    join(|| gate.wait(), || gate.wait());
+                });
+            });
+        }
+    });
+}
+
+#[test]
+fn a_thread_that_has_waited_long_helps_when_there_is_something() {
+    two_meet(&pool(2));
+    two_meet(&pool(3));
+}
+
+#[test]
+fn and_so_does_one_of_the_users_own() {
+    two_meet(&own_threads(2));
+}
+
+#[test]
+fn so_do_all_that_wait_for_each_other_in_a_row() {
+    watched(|| {
+        let gate = Barrier::new(4);
+        let meet = || {
+            gate.wait();
+        };
+        pool(4).install(|| {
+            on_another(|| {
+                be_busy();
+                on_another(|| {
+                    be_busy();
+                    on_another(|| {
+                        be_busy();
+                        let two = || {
+                            join(meet, meet);
+                        };
+                        join(two, two);
+                    });
+                });
+            });
+        });
+    });
+}
+
+#[test]
+fn a_scope_of_tasks_is_shared_by_all_that_wait() {
+    watched(|| {
+        let gate = Barrier::new(3);
+        pool(3).install(|| {
+            on_another(|| {
+                on_another(|| {
+                    be_busy();
+                    rayon_core::scope(|s| {
+                        for _ in 0..3 {
+                            s.spawn(|_| {
+                                gate.wait();
+                            });
+                        }
+                    });
+                });
+            });
+        });
+    });
+}
+
+/// Much waiting, and much waking: the sums show that nothing is run twice or not at all.
+#[test]
+fn sums_are_right_where_serial_parts_and_parallel_ones_take_turns() {
+    fn sum(from: u64, to: u64, depth: u32) -> u64 {
+        if depth == 0 {
+            return (from..to).sum();
+        }
+        thread::sleep(Duration::from_micros(if depth.is_multiple_of(3) {
+            100
+        } else {
+            0
+        }));
+        let middle = from.midpoint(to);
+        let (a, b) = join(
+            || sum(from, middle, depth - 1),
+            || sum(middle, to, depth - 1),
+        );
+        a + b
+    }
+    watched(|| {
+        for pool in [pool(2), pool(3), own_threads(3), pool(8)] {
+            for _ in 0..5 {
+                assert_eq!(pool.install(|| sum(0, 4096, 10)), 4095 * 2048);
+            }
+        }
+    });
+}

@@ -1,0 +1,318 @@
+//! The drop-in beside stock Rayon: one program (`crates/rayon-core/bench`), built with one `rayon-core`
+//! and the other, timed in turn. The row `rayon` of `roving bench`, and `roving drop-in`.
+
+mod alone;
+mod build;
+mod page;
+mod ratio;
+mod server;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use self::build::{Built, Core, build};
+use self::ratio::{Ratio, geometric_mean};
+use self::server::{Server, THREADS};
+use super::Scale;
+use super::record::{Bound::AtMost, Measurement, Record};
+use crate::compare::lanes::{Lane, interleave};
+use crate::input::{BadInput, Failure, number_in};
+
+/// The program that is built twice, and its name.
+const BENCH: &str = "crates/rayon-core/bench";
+const PROGRAM: &str = "rayon-bench";
+
+/// Rounds of most workloads, and of those that take longer than [`LONG`].
+const ROUNDS: usize = 15;
+const ROUNDS_LONG: usize = 5;
+const LONG: Duration = Duration::from_millis(500);
+/// Times a program is asked for at once, and for those that take longer than [`SHORT`].
+const REPETITIONS: usize = 3;
+const SHORT: Duration = Duration::from_millis(40);
+
+/// What must be reached, and what would be better still: our time over that of stock.
+struct Must {
+    workload: &'static str,
+    /// What it is, for a table.
+    about: &'static str,
+    must: f64,
+    stretch: f64,
+}
+
+const fn must(workload: &'static str, about: &'static str, must: f64, stretch: f64) -> Must {
+    Must {
+        workload,
+        about,
+        must,
+        stretch,
+    }
+}
+
+const MUSTS: [Must; 12] = [
+    must("sum-1e3", "par_iter().map().sum(), 1e3 items", 0.7, 0.4),
+    must("sum-1e4", "par_iter().map().sum(), 1e4 items", 0.8, 0.6),
+    must("sum-1e6", "par_iter().map().sum(), 1e6 items", 1.0, 0.95),
+    must("sum-1e8", "par_iter().map().sum(), 1e8 items", 1.0, 1.0),
+    must("sort-1e4", "par_sort_unstable, 1e4 u64", 0.9, 0.7),
+    must("sort-1e6", "par_sort_unstable, 1e6 u64", 1.0, 0.95),
+    must("sort-1e8", "par_sort_unstable, 1e8 u64", 1.0, 0.98),
+    must(
+        "nested",
+        "nested par_iter, 1000 × 1000, tiny body",
+        0.7,
+        0.4,
+    ),
+    must("bridge", "par_bridge, uneven items", 1.0, 0.9),
+    must("chunks", "par_chunks, uneven items", 1.0, 0.9),
+    must("collect", "collect, uneven items", 1.0, 0.9),
+    must("fold", "fold/reduce, uneven items", 1.0, 0.9),
+];
+/// The same for the geometric mean over the demonstration programs.
+const DEMOS: (f64, f64) = (0.95, 0.8);
+
+/// `roving drop-in`.
+#[derive(Args, Debug)]
+pub(crate) struct DropInArgs {
+    /// Workloads; all when none is named.
+    #[arg(value_name = "WORKLOAD")]
+    workloads: Vec<String>,
+    /// How many rounds; in each, both programs run once [default: 15].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    rounds: Option<String>,
+    /// Call from a thread of the pool, not from the main thread.
+    #[arg(long)]
+    inside: bool,
+    /// Small inputs and two rounds: shows that everything works, and measures badly.
+    #[arg(long)]
+    quick: bool,
+    /// The rayon-core to compare with stock [default: crates/rayon-core].
+    #[arg(long, value_name = "DIR")]
+    core: Option<PathBuf>,
+}
+
+/// Both programs, running.
+struct Pair {
+    stock: Server,
+    ours: Server,
+    /// What was built, of stock and of ours.
+    built: [Built; 2],
+    /// Names and groups of the workloads.
+    workloads: Vec<(String, String)>,
+}
+
+impl Pair {
+    fn start(core: &Core, flags: &[&str]) -> Result<Pair, String> {
+        let built = [build(BENCH, &Core::Stock)?, build(BENCH, core)?];
+        let program = |side: usize| built[side].program(PROGRAM);
+        Ok(Pair {
+            stock: Server::start(program(0)?, flags)?,
+            ours: Server::start(program(1)?, flags)?,
+            workloads: list(&alone::said(program(0)?, &["list"])?),
+            built,
+        })
+    }
+
+    /// Times one workload in both.
+    fn measure(&mut self, workload: &str, rounds: Option<usize>) -> Result<Ratio, String> {
+        // The inputs of the last workload may be large: both are made before anything is timed.
+        let first = self.stock.ask(workload, 1)?;
+        self.ours.ask(workload, 1)?;
+        let repetitions = if first < SHORT { REPETITIONS } else { 1 };
+        let usual = if first < LONG { ROUNDS } else { ROUNDS_LONG };
+        let (stock, ours) = (&mut self.stock, &mut self.ours);
+        let mut lanes = [
+            Lane::new("stock", THREADS, || stock.ask(workload, repetitions)),
+            Lane::new("drop-in", THREADS, || ours.ask(workload, repetitions)),
+        ];
+        let series = interleave(&mut lanes, rounds.unwrap_or(usual))?;
+        let [stock, ours] = &series[..] else {
+            return Err("two lanes gave other than two series".into());
+        };
+        Ok(Ratio::of_times(workload, &stock.times, &ours.times))
+    }
+}
+
+/// `NAME GROUP`, one a line.
+fn list(text: &str) -> Vec<(String, String)> {
+    let lines = text.lines().flat_map(|line| line.split_once(' '));
+    let owned = lines.map(|(name, group)| (name.to_owned(), group.to_owned()));
+    owned.collect()
+}
+
+/// The row `rayon`, and its page.
+pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
+    let mut record = Record::default();
+    let flags: &[&str] = if scale.quick { &["--quick"] } else { &[] };
+    let started = Core::ours().and_then(|core| Ok((Pair::start(&core, flags)?, core)));
+    let (mut pair, core) = match started {
+        Ok(started) => started,
+        Err(why) => {
+            record.absent.push(why);
+            let page = page::page(&record, &[], &["none", "none"]);
+            return Ok((record, page));
+        }
+    };
+    let mut ratios = Vec::new();
+    for (workload, group) in pair.workloads.clone() {
+        let ratio = pair.measure(&workload, scale.quick.then_some(2));
+        let ratio = ratio.map_err(Failure::Run)?;
+        note(&mut record, &ratio, "µs", 1e6);
+        ratios.push((ratio, group));
+    }
+    claims(&mut record, &ratios, scale.quick)?;
+    alone::all(&mut record, &pair.built, scale).map_err(Failure::Run)?;
+    alone::locks(&mut record, &core, scale).map_err(Failure::Run)?;
+    let versions = pair.built.each_ref().map(|built| built.version.as_str());
+    let page = page::page(&record, &ratios, &versions);
+    Ok((record, page))
+}
+
+/// Both medians, and the spread of their ratio.
+fn note(record: &mut Record, ratio: &Ratio, unit: &'static str, factor: f64) {
+    let sides = [
+        ("stock", ratio.stock, ratio.stock_min),
+        ("drop-in", ratio.ours, ratio.ours_min),
+    ];
+    for (side, median, min) in sides {
+        record.measurements.push(Measurement {
+            what: format!("{}, {side}, {THREADS} workers", ratio.name),
+            unit,
+            median: median * factor,
+            min: min * factor,
+            runs: ratio.rounds(),
+        });
+    }
+    let (low, high) = ratio.quartiles();
+    record.measurements.push(Measurement {
+        what: format!(
+            "{}, drop-in / stock, half of the rounds from {low:.3} to {high:.3}",
+            ratio.name
+        ),
+        unit: "×",
+        median: ratio.value(),
+        min: ratio.least(),
+        runs: ratio.rounds(),
+    });
+}
+
+/// The rows of the table, and the mean over the demonstration programs.
+fn claims(record: &mut Record, ratios: &[(Ratio, String)], is_quick: bool) -> Result<(), Failure> {
+    let small = if is_quick { ", but small" } else { "" };
+    for must in &MUSTS {
+        let found = ratios.iter().find(|(ratio, _)| ratio.name == must.workload);
+        let missing = || Failure::Run(format!("{} was not measured", must.workload));
+        let value = found.ok_or_else(missing)?.0.value();
+        let what = format!("{}{small}: drop-in / stock Rayon", must.about);
+        record.claim(what, "×", value, AtMost(must.must), AtMost(must.stretch));
+    }
+    let demos = ratios.iter().filter(|(_, group)| group == "demo");
+    let demos: Vec<&Ratio> = demos.map(|(ratio, _)| ratio).collect();
+    let what = format!(
+        "geometric mean over {} of Rayon's demo benchmarks{small}: drop-in / stock Rayon",
+        demos.len()
+    );
+    let (must, stretch) = DEMOS;
+    record.claim(
+        what,
+        "×",
+        geometric_mean(&demos),
+        AtMost(must),
+        AtMost(stretch),
+    );
+    Ok(())
+}
+
+/// `roving drop-in`: a table of the workloads.
+pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
+    let rounds = args.rounds.as_deref();
+    let rounds = rounds.map(|text| number_in("rounds", text, 1..=1000, "leave it out for 15"));
+    let rounds = rounds.transpose()?.map(|rounds| rounds as usize);
+    let rounds = rounds.or(args.quick.then_some(2));
+    let core = match &args.core {
+        None => Core::ours().map_err(Failure::Run)?,
+        Some(folder) => Core::in_folder(folder).map_err(|why| {
+            let (shown, allowed) = (folder.display(), "a folder with a package rayon-core");
+            BadInput::new("core", shown, allowed, why)
+        })?,
+    };
+    let flags: Vec<&str> = [(args.quick, "--quick"), (args.inside, "--inside")]
+        .into_iter()
+        .filter_map(|(is_set, flag)| is_set.then_some(flag))
+        .collect();
+    let mut pair = Pair::start(&core, &flags).map_err(Failure::Run)?;
+    let names = chosen(&args.workloads, &pair.workloads)?;
+    let [stock, ours] = pair.built.each_ref().map(|built| &built.version);
+    println!("rayon-core: stock {stock}, drop-in {ours}; {THREADS} threads");
+    println!("{}", page::HEAD_LINE);
+    let mut demos = Vec::new();
+    for (name, group) in names {
+        let ratio = pair.measure(&name, rounds).map_err(Failure::Run)?;
+        let must = MUSTS.iter().find(|must| must.workload == name);
+        println!("{}", page::line(&ratio, must));
+        demos.extend((group == "demo").then_some(ratio));
+    }
+    if !demos.is_empty() {
+        let mean = geometric_mean(&demos.iter().collect::<Vec<_>>());
+        let (count, (must, _)) = (demos.len(), DEMOS);
+        println!("geometric mean over {count} demo benchmarks: {mean:.3} (want at most {must})");
+    }
+    Ok(())
+}
+
+/// The workloads that the user named, or all.
+fn chosen(names: &[String], known: &[(String, String)]) -> Result<Vec<(String, String)>, BadInput> {
+    let find = |name: &String| {
+        let found = known.iter().find(|(known, _)| known == name);
+        found.cloned().ok_or_else(|| {
+            let all: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+            let allowed = format!("some of {}", all.join(", "));
+            BadInput::new("workload", name, allowed, "leave it out for all")
+        })
+    };
+    if names.is_empty() {
+        return Ok(known.to_vec());
+    }
+    names.iter().map(find).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Vec<(String, String)> {
+        list("sum-1e3 row\nnbody demo\n")
+    }
+
+    #[test]
+    fn workloads_are_chosen_by_name() {
+        assert_eq!(chosen(&[], &known()).unwrap(), known());
+        let one = chosen(&["nbody".into()], &known()).unwrap();
+        assert_eq!(one, [("nbody".into(), "demo".into())]);
+        let error = chosen(&["body".into()], &known()).unwrap_err().to_string();
+        assert!(
+            error.contains("`body`") && error.contains("sum-1e3, nbody"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn claims_need_their_workloads_and_count_the_demos() {
+        let one = |name: &str| Ratio::new(name, &[2.0], &[1.0]);
+        let mut ratios: Vec<(Ratio, String)> = MUSTS
+            .iter()
+            .map(|must| (one(must.workload), "row".to_owned()))
+            .collect();
+        ratios.push((one("nbody"), "demo".into()));
+        let mut record = Record::default();
+        claims(&mut record, &ratios, true).unwrap();
+        assert!(record.claims[0].what.contains("1e3 items, but small"));
+        assert_eq!(record.claims.len(), MUSTS.len() + 1);
+        let last = record.claims.last().unwrap();
+        assert!(last.what.contains("over 1 of") && last.verdict() == "stretch");
+        ratios.remove(0);
+        let error = claims(&mut Record::default(), &ratios, false).unwrap_err();
+        assert_eq!(error.to_string(), "sum-1e3 was not measured");
+    }
+}

@@ -1,0 +1,70 @@
+//! Threads that the user of a pool provides.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::registry::Registry;
+use crate::worker::run_thread;
+
+/// A worker that wants a thread; see [`crate::PoolBuilder::build_with`]. Dropped without having
+/// run, it leaves the pool with a worker less.
+pub struct WorkerThread {
+    registry: Option<Arc<Registry>>,
+    index: usize,
+}
+
+impl WorkerThread {
+    pub(super) fn promised(registry: &Arc<Registry>, index: usize) -> WorkerThread {
+        registry.expect_thread();
+        WorkerThread {
+            registry: Some(Arc::clone(registry)),
+            index,
+        }
+    }
+
+    /// The worker's index in its pool.
+    ///
+    /// ```
+    /// let mut indices = Vec::new();
+    /// roving::Pool::builder().workers(2).build_with(|worker| {
+    ///     indices.push(worker.index());
+    ///     std::thread::spawn(|| worker.run());
+    ///     Ok(())
+    /// }).unwrap();
+    /// assert_eq!(indices, [0, 1]);
+    /// ```
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Works until the pool has ended. Blocks that long.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).build_with(|worker| {
+    ///     std::thread::spawn(|| worker.run());
+    ///     Ok(())
+    /// }).unwrap();
+    /// assert_eq!(pool.install(roving::current_worker), Some(0));
+    /// ```
+    pub fn run(mut self) {
+        if let Some(registry) = self.registry.take() {
+            run_thread(registry, self.index);
+        }
+    }
+}
+
+impl Drop for WorkerThread {
+    fn drop(&mut self) {
+        if let Some(registry) = self.registry.take() {
+            registry.expect_no_thread();
+        }
+    }
+}
+
+impl fmt::Debug for WorkerThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerThread")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}

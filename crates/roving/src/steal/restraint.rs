@@ -1,0 +1,117 @@
+//! When not to steal although there is something.
+//!
+//! To take a task from another worker costs both a few hundred nanoseconds: the slot, the span and
+//! the result travel from one core to the other, and how long that takes depends on where the two
+//! are. Who takes tasks that are shorter than that slows down the one it means to help. It does not
+//! know before it has run one; so a thief whose last task was that short looks away for a while,
+//! twice as long after each more of the kind, and forgets it all at the first that was worth the way.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// A task was worth stealing if it took so many times as long as to get hold of it. Its closure, what
+/// that borrows, and its result travel too, and what the victim had at hand before has to come back.
+const WORTH: u32 = 8;
+/// Or if it took this long, in case the thief lost its core on the way.
+const WORTH_ANYHOW: Duration = Duration::from_micros(3);
+/// How long a thief looks away after the first theft that was not worth it.
+const PAUSE_MIN: Duration = Duration::from_nanos(300);
+/// As often as this that time is doubled, to some ten microseconds: what is short is not always
+/// without value, such as the part of a search that has the needle.
+const DOUBLINGS_MAX: u32 = 5;
+
+/// A thief's memory of what it got lately.
+#[derive(Default)]
+pub(crate) struct Restraint {
+    /// Thefts in a row that were not worth it.
+    streak: Cell<u32>,
+    /// Until when it looks away.
+    until: Cell<Option<Instant>>,
+}
+
+impl Restraint {
+    /// Whether the thief looks away.
+    pub(crate) fn holds(&self) -> bool {
+        match self.until.get() {
+            None => false,
+            Some(until) => {
+                let holds = Instant::now() < until;
+                if !holds {
+                    self.lift();
+                }
+                holds
+            }
+        }
+    }
+
+    /// A thief `looked`, got hold of a task, `began` to run it, and has ended it now. Whether it was
+    /// worth it.
+    pub(crate) fn judge(&self, looked: Instant, began: Instant) -> bool {
+        let now = Instant::now();
+        let (way, run) = (began.duration_since(looked), now.duration_since(began));
+        let worth = run >= WORTH_ANYHOW.min(way * WORTH);
+        if worth {
+            self.streak.set(0);
+            self.lift();
+        } else {
+            let streak = self.streak.get();
+            self.until.set(Some(now + PAUSE_MIN * (1 << streak)));
+            self.streak.set((streak + 1).min(DOUBLINGS_MAX));
+        }
+        worth
+    }
+
+    /// Whether the last theft was not worth it.
+    pub(crate) fn is_on(&self) -> bool {
+        self.streak.get() > 0
+    }
+
+    /// The thief looks again, whatever was before.
+    pub(crate) fn lift(&self) {
+        self.until.set(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{DOUBLINGS_MAX, PAUSE_MIN, Restraint, WORTH_ANYHOW};
+
+    /// How long the restraint now holds, from a moment before it was put on.
+    fn judge_short(restraint: &Restraint) -> Duration {
+        // An instant in the future has not elapsed, however slow a test runs.
+        let began = Instant::now() + Duration::from_secs(3600);
+        let before = Instant::now();
+        assert!(!restraint.judge(began - WORTH_ANYHOW, began));
+        restraint.until.get().unwrap() - before
+    }
+
+    #[test]
+    fn short_tasks_are_left_alone_longer_and_longer() {
+        let restraint = Restraint::default();
+        assert!(!restraint.holds() && !restraint.is_on());
+        for doublings in 0..8 {
+            let held = judge_short(&restraint);
+            assert!(held >= PAUSE_MIN * (1 << doublings.min(DOUBLINGS_MAX)));
+            assert!(restraint.is_on());
+        }
+        let now = Instant::now();
+        assert!(restraint.judge(now - 2 * WORTH_ANYHOW, now - WORTH_ANYHOW));
+        assert!(!restraint.holds() && !restraint.is_on(), "forgotten");
+    }
+
+    #[test]
+    fn a_restraint_ends_by_itself_or_is_lifted() {
+        let restraint = Restraint::default();
+        judge_short(&restraint);
+        while restraint.holds() {}
+        assert_eq!(restraint.until.get(), None);
+        restraint
+            .until
+            .set(Some(Instant::now() + Duration::from_secs(3600)));
+        assert!(restraint.holds());
+        restraint.lift();
+        assert!(!restraint.holds());
+    }
+}

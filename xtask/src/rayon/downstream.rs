@@ -1,0 +1,421 @@
+//! `cargo xtask downstream`: programs and libraries from crates.io that use Rayon, tested first with stock
+//! Rayon, then with our rayon-core.
+//!
+//! Everything happens under `target/downstream`, a folder for each package; what was built is removed again.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::programs::{self, Outcome};
+use super::registry::{self, CORE, Lack};
+use super::suite::CORE_VERSION;
+use crate::report::{Counts, Step};
+use crate::workspace::Workspace;
+use crate::{Result, tool};
+
+/// A package whose tests run code of Rayon's.
+struct Package {
+    name: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    /// For `cargo test`.
+    words: &'static [&'static str],
+    /// For each test program.
+    choice: &'static [&'static str],
+    /// Of the compiler. More than none costs more time than it saves, but for tests that compute much.
+    opt_level: &'static str,
+}
+
+/// Each ships its tests and their data. With `--prove` each shows how many of its tests need a pool.
+const PACKAGES: [Package; 8] = [
+    Package {
+        name: "jwalk",
+        version: "0.8.1",
+        kind: "search: walks folders",
+        words: &["--lib", "--tests"],
+        choice: &[],
+        opt_level: "0",
+    },
+    Package {
+        name: "nucleo",
+        version: "0.5.0",
+        kind: "search: fuzzy matching for editors",
+        words: &["--lib", "--tests"],
+        choice: &[],
+        opt_level: "0",
+    },
+    Package {
+        name: "tokei",
+        version: "15.0.0",
+        kind: "tool: counts lines of code",
+        words: &[],
+        choice: &[],
+        opt_level: "0",
+    },
+    Package {
+        name: "indexmap",
+        version: "2.14.0",
+        kind: "iterators: ordered hash tables",
+        words: &["--lib", "--tests", "--features", "rayon"],
+        choice: &[],
+        opt_level: "0",
+    },
+    Package {
+        name: "shipyard",
+        version: "0.11.5",
+        kind: "games: systems of entities in parallel",
+        words: &["--lib", "--tests"],
+        choice: &[],
+        opt_level: "0",
+    },
+    Package {
+        name: "mtpng",
+        version: "0.4.1",
+        kind: "compression: PNG",
+        words: &["--lib", "--tests"],
+        choice: &[],
+        opt_level: "0",
+    },
+    Package {
+        name: "cargo-machete",
+        version: "0.9.2",
+        kind: "linter: unused dependencies",
+        words: &[],
+        choice: &[],
+        opt_level: "0",
+    },
+    Package {
+        name: "rdst",
+        version: "0.20.14",
+        kind: "sorting: radix sort",
+        words: &["--lib", "--tests"],
+        // A test takes up to a minute; these types stand for the others.
+        choice: &[
+            "--skip", "16", "--skip", "i32", "--skip", "64", "--skip", "128", "--skip", "size",
+            "--skip", "low_mem",
+        ],
+        opt_level: "1",
+    },
+];
+
+/// The names that `--only` takes.
+pub(crate) fn names() -> Vec<&'static str> {
+    PACKAGES.iter().map(|package| package.name).collect()
+}
+
+/// Where a package's tests run.
+struct Place<'a> {
+    workspace: &'a Workspace,
+    package: &'a Package,
+    /// The copy of its sources.
+    source: PathBuf,
+    target: PathBuf,
+}
+
+/// A package with both of its outcomes.
+struct Row {
+    package: &'static Package,
+    stock: Outcome,
+    ours: Outcome,
+    /// Tests that fail where no pool can be built.
+    parallel: Option<u64>,
+}
+
+pub(crate) fn check(
+    workspace: &Workspace,
+    step: &mut Step,
+    only: Option<&str>,
+    prove: bool,
+) -> Result<()> {
+    let core = super::core_folder(workspace)?;
+    let mut rows = Vec::new();
+    for package in &PACKAGES {
+        if only.is_some_and(|name| name != package.name) {
+            continue;
+        }
+        println!(
+            "\n== {} {} ({})",
+            package.name, package.version, package.kind
+        );
+        match both(workspace, package, &core, prove) {
+            Ok(row) => {
+                judge(&row, step);
+                rows.push(row);
+            }
+            Err(Lack::Offline(reason)) => step.skip(format!("{}: {reason}", package.name)),
+            Err(Lack::Broken(reason)) => step.fail(format!("{}: {reason}", package.name)),
+        }
+    }
+    println!();
+    for line in table(&rows) {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// Tests one package with stock Rayon, and with ours.
+fn both(
+    workspace: &Workspace,
+    package: &'static Package,
+    core: &Path,
+    prove: bool,
+) -> std::result::Result<Row, Lack> {
+    let folder = workspace.target.join("downstream").join(package.name);
+    let wanted = [(package.name, package.version)];
+    let found = registry::fetch(workspace, &folder.join("fetch"), &wanted)?;
+    let place = Place {
+        workspace,
+        package,
+        source: folder.join("source"),
+        target: folder.join("target"),
+    };
+    place.copy(&found[0])?;
+    registry::online_or_cached(workspace, &place.source)?;
+    place.update()?;
+    let stock = place.run("stock", None)?;
+    let ours = place.run("ours", Some(core))?;
+    let parallel = match prove {
+        true => Some(place.prove(&folder)?),
+        false => None,
+    };
+    let gone = std::fs::remove_dir_all(&place.target);
+    gone.map_err(|error| format!("{}: {error}", place.target.display()))?;
+    Ok(Row {
+        package,
+        stock,
+        ours,
+        parallel,
+    })
+}
+
+impl Place<'_> {
+    fn copy(&self, from: &Path) -> Result<()> {
+        registry::copy(from, &self.source)?;
+        let path = self.source.join("Cargo.toml");
+        let mut manifest = registry::read(&path)?;
+        // It lies below our workspace, and is none of it.
+        if !manifest.lines().any(|line| line.starts_with("[workspace")) {
+            manifest.push_str("\n[workspace]\n");
+        }
+        registry::write(&path, &manifest)
+    }
+
+    /// The lock file that the package came with is kept, but for the version that we stand in for.
+    fn update(&self) -> Result<()> {
+        let mut words = vec!["update", "-p", CORE, "--precise", CORE_VERSION];
+        let mut seen = tool::quiet(&mut self.cargo(&words))?;
+        if !seen.ok {
+            words.push("--offline");
+            seen = tool::quiet(&mut self.cargo(&words))?;
+        }
+        match seen.lines.iter().find(|line| line.starts_with("error")) {
+            Some(error) if !seen.ok => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Builds and runs the tests with one rayon-core, and says what came of it.
+    fn run(&self, with: &str, core: Option<&Path>) -> Result<Outcome> {
+        let (outcome, failures) = self.outcome(core)?;
+        for failure in failures {
+            println!("{with}: {failure}");
+        }
+        println!("{with:6}{}", programs::told(&outcome));
+        Ok(outcome)
+    }
+
+    /// The outcome of all test programs, and a line for each test that did not pass.
+    fn outcome(&self, core: Option<&Path>) -> Result<(Outcome, Vec<String>)> {
+        let mut command = self.cargo(&["test"]);
+        command.args(self.package.words);
+        if let Some(core) = core {
+            registry::require_patch(self.workspace, &self.source, core)?;
+            command.args(registry::patch(core));
+        }
+        let mut outcome = Outcome::default();
+        let mut failures = Vec::new();
+        for program in &programs::build(&mut command)? {
+            let one = programs::run(program, self.package.choice, false)?;
+            for failure in &one.failures {
+                failures.push(format!(
+                    "{}: {} {}",
+                    program.name, failure.test, failure.why
+                ));
+            }
+            outcome.add(one);
+        }
+        Ok((outcome, failures))
+    }
+
+    /// The number of tests that fail with a rayon-core that cannot build a pool.
+    fn prove(&self, folder: &Path) -> Result<u64> {
+        let wanted = [(CORE, CORE_VERSION)];
+        let found = registry::fetch(self.workspace, &folder.join("fetch-core"), &wanted);
+        let found = found.map_err(|lack| match lack {
+            Lack::Offline(reason) | Lack::Broken(reason) => reason,
+        })?;
+        let core = folder.join("no-pool");
+        registry::copy(&found[0], &core)?;
+        let path = core.join("src/registry.rs");
+        registry::write(&path, &poolless(&registry::read(&path)?)?)?;
+        Ok(self.outcome(Some(&core))?.0.counts.failed)
+    }
+
+    fn cargo(&self, words: &[&str]) -> Command {
+        let mut command = self.workspace.cargo(words);
+        command
+            .current_dir(&self.source)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("CARGO_INCREMENTAL", "0");
+        // Little to write; assertions stay.
+        for profile in ["DEV", "TEST"] {
+            command
+                .env(format!("CARGO_PROFILE_{profile}_DEBUG"), "none")
+                .env(
+                    format!("CARGO_PROFILE_{profile}_OPT_LEVEL"),
+                    self.package.opt_level,
+                );
+        }
+        command
+    }
+}
+
+/// rayon-core's source of pools, so changed that none can be built.
+fn poolless(text: &str) -> Result<String> {
+    let head = text.find("pub(super) fn new<S>(");
+    let body = head.and_then(|head| Some(head + text[head..].find("\n    {\n")?));
+    let body = body.ok_or("this command no longer finds where rayon-core builds its pools")?;
+    let (before, after) = text.split_at(body);
+    let after = &after["\n    {\n".len()..];
+    Ok(format!(
+        "{before}\n    {{\n        if true {{\n            panic!(\"no pool can be built\");\n        }}\n{after}"
+    ))
+}
+
+/// What fails with ours and not with stock Rayon counts.
+fn judge(row: &Row, step: &mut Step) {
+    let name = row.package.name;
+    let total = |outcome: &Outcome| {
+        let counts = outcome.counts;
+        counts.passed + counts.failed + counts.skipped
+    };
+    let mut counts = Counts {
+        failed: 0,
+        ..row.ours.counts
+    };
+    for failure in &row.ours.failures {
+        if row
+            .stock
+            .failures
+            .iter()
+            .any(|other| other.test == failure.test)
+        {
+            println!(
+                "{name}: {} {}, with stock Rayon too",
+                failure.test, failure.why
+            );
+            counts.skipped += 1;
+        } else {
+            step.fail(format!("{name}: {} {}", failure.test, failure.why));
+            counts.failed += 1;
+        }
+    }
+    step.counts.add(counts);
+    if row.ours.counts.passed == 0 {
+        step.fail(format!("{name}: no test passed"));
+    }
+    if total(&row.ours) != total(&row.stock) {
+        let (ours, stock) = (total(&row.ours), total(&row.stock));
+        step.fail(format!(
+            "{name}: {ours} tests with ours, {stock} with stock Rayon"
+        ));
+    }
+    if row.parallel == Some(0) {
+        step.fail(format!("{name}: no test needs a pool: it proves nothing"));
+    }
+}
+
+fn table(rows: &[Row]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for row in rows {
+        let package = format!("{} {}", row.package.name, row.package.version);
+        let need = row.parallel.map(|tests| format!(", {tests} need a pool"));
+        let kind = row.package.kind;
+        lines.push(format!("{package:18}{kind}{}", need.unwrap_or_default()));
+        lines.push(format!("{:12}stock {}", "", programs::told(&row.stock)));
+        lines.push(format!("{:12}ours  {}", "", programs::told(&row.ours)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::programs::Failure;
+    use super::*;
+
+    fn outcome(passed: u64, failed: &[&str]) -> Outcome {
+        let failures = failed.iter().map(|test| Failure {
+            test: (*test).to_owned(),
+            why: "failed",
+        });
+        Outcome {
+            counts: Counts {
+                passed,
+                failed: failed.len() as u64,
+                skipped: 0,
+            },
+            failures: failures.collect(),
+            ..Outcome::default()
+        }
+    }
+
+    fn judged(stock: Outcome, ours: Outcome, parallel: Option<u64>) -> Step {
+        let mut step = Step::default();
+        let row = Row {
+            package: &PACKAGES[0],
+            stock,
+            ours,
+            parallel,
+        };
+        judge(&row, &mut step);
+        step
+    }
+
+    #[test]
+    fn what_fails_with_stock_too_is_not_ours() {
+        let step = judged(outcome(3, &["a"]), outcome(3, &["a"]), Some(2));
+        assert!(step.complaints().is_empty());
+        assert_eq!((step.counts.passed, step.counts.skipped), (3, 1));
+        let step = judged(outcome(3, &["a"]), outcome(3, &["b"]), None);
+        assert_eq!(step.complaints(), ["jwalk: b failed"]);
+        assert_eq!(step.counts.failed, 1);
+    }
+
+    #[test]
+    fn tests_that_vanish_or_prove_nothing_are_found() {
+        let step = judged(outcome(4, &[]), outcome(3, &[]), None);
+        assert!(step.complaints()[0].contains("3 tests with ours, 4"));
+        let step = judged(outcome(0, &[]), outcome(0, &[]), None);
+        assert_eq!(step.complaints(), ["jwalk: no test passed"]);
+        let step = judged(outcome(1, &[]), outcome(1, &[]), Some(0));
+        assert!(step.complaints()[0].contains("proves nothing"));
+    }
+
+    #[test]
+    fn pools_are_taken_away_in_one_place() {
+        let text = "impl R {\n    pub(super) fn new<S>(\n        b: B,\n    ) -> R\n    where\n        S: T,\n    {\n        start()\n    }\n}\n";
+        let changed = poolless(text).unwrap();
+        assert!(changed.contains("    {\n        if true {\n            panic!"));
+        assert!(changed.contains("        }\n        start()\n"));
+        assert!(poolless("fn other() {}").is_err());
+    }
+
+    #[test]
+    fn each_package_stands_once_in_the_table() {
+        let mut names = names();
+        let length = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert!(names.len() == length && length >= 6);
+    }
+}

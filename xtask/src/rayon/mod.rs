@@ -1,0 +1,28 @@
+//! The drop-in against the world: Rayon's own tests, and the tests of programs that use Rayon.
+
+mod downstream;
+mod outside;
+mod programs;
+mod registry;
+mod rewrite;
+mod suite;
+mod watchdog;
+
+use std::path::PathBuf;
+
+use crate::Result;
+use crate::workspace::Workspace;
+
+pub(crate) use downstream::{check as downstream, names as downstream_names};
+pub(crate) use outside::{check as outside, workspaces as outside_workspaces};
+pub(crate) use suite::check as suite;
+
+/// The folder of our rayon-core, which is a workspace of its own.
+pub(crate) fn core_folder(workspace: &Workspace) -> Result<PathBuf> {
+    let folder = workspace.root.join("crates/rayon-core");
+    if folder.join("Cargo.toml").is_file() {
+        Ok(folder)
+    } else {
+        Err(format!("{} is not here", workspace.short(&folder)))
+    }
+}
