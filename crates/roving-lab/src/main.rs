@@ -8,6 +8,7 @@
 //! | module | reason |
 //! |---|---|
 //! | `workloads/uts/sha_ni.rs` | calls a function with target features from one without |
+//! | `workloads/simd.rs` | calls a function with target features from one without |
 //! | `rivals` | casts and keeps references as the rivals' own types demand |
 #![deny(unsafe_code)]
 

@@ -1,0 +1,183 @@
+//! Leaf code for square tiles that are factored, and for the systems that their factors solve.
+//! Tiles are stored by rows.
+
+use super::simd::{self, Kernel, add_product};
+
+/// `to -= times · from`, as far as both reach.
+#[inline(always)]
+fn subtract_scaled<const FUSED: bool>(to: &mut [f64], times: f64, from: &[f64]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = add_product::<FUSED>(-times, *from, *to);
+    }
+}
+
+/// Rows `one` and `other`, which is below it.
+#[inline(always)]
+fn two_rows(tile: &mut [f64], side: usize, one: usize, other: usize) -> (&[f64], &mut [f64]) {
+    let (above, below) = tile.split_at_mut(other * side);
+    (&above[one * side..][..side], &mut below[..side])
+}
+
+struct Lu<'a> {
+    side: usize,
+    tile: &'a mut [f64],
+}
+
+/// Factors `tile` into L · U without exchanging rows. L has ones on its diagonal, which are not
+/// stored; both take the place of the tile.
+pub(super) fn lu(side: usize, tile: &mut [f64]) {
+    simd::run(Lu { side, tile });
+}
+
+impl Kernel for Lu<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let Lu { side, tile } = self;
+        for step in 0..side {
+            for row in step + 1..side {
+                let (pivot, row) = two_rows(tile, side, step, row);
+                row[step] /= pivot[step];
+                let times = row[step];
+                subtract_scaled::<FUSED>(&mut row[step + 1..], times, &pivot[step + 1..]);
+            }
+        }
+    }
+}
+
+struct SolveLower<'a> {
+    side: usize,
+    factors: &'a [f64],
+    tile: &'a mut [f64],
+}
+
+/// Puts the X with L · X = `tile` in its place, where `factors` come from [`lu`].
+pub(super) fn solve_lower(side: usize, factors: &[f64], tile: &mut [f64]) {
+    simd::run(SolveLower {
+        side,
+        factors,
+        tile,
+    });
+}
+
+impl Kernel for SolveLower<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let side = self.side;
+        for row in 1..side {
+            for step in 0..row {
+                let (known, row_there) = two_rows(self.tile, side, step, row);
+                subtract_scaled::<FUSED>(row_there, self.factors[row * side + step], known);
+            }
+        }
+    }
+}
+
+struct SolveUpper<'a> {
+    side: usize,
+    factors: &'a [f64],
+    tile: &'a mut [f64],
+}
+
+/// Puts the X with X · U = `tile` in its place, where `factors` come from [`lu`].
+pub(super) fn solve_upper(side: usize, factors: &[f64], tile: &mut [f64]) {
+    simd::run(SolveUpper {
+        side,
+        factors,
+        tile,
+    });
+}
+
+impl Kernel for SolveUpper<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let side = self.side;
+        for row in self.tile.chunks_exact_mut(side) {
+            for (step, factors) in self.factors.chunks_exact(side).enumerate() {
+                row[step] /= factors[step];
+                let times = row[step];
+                subtract_scaled::<FUSED>(&mut row[step + 1..], times, &factors[step + 1..]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::numbers::Noise;
+    use super::*;
+
+    /// Numbers without a pattern, with a heavy diagonal.
+    fn tile(side: usize, seed: u64) -> Vec<f64> {
+        let mut tile = Noise::new(seed).units(side * side);
+        for place in 0..side {
+            tile[place * (side + 1)] += side as f64;
+        }
+        tile
+    }
+
+    /// The plain product, where `keep` says which numbers of the factors count.
+    fn product(
+        side: usize,
+        a: impl Fn(usize, usize) -> f64,
+        b: impl Fn(usize, usize) -> f64,
+    ) -> Vec<f64> {
+        let cell = |place| {
+            let (row, column) = (place / side, place % side);
+            (0..side)
+                .map(|inner| a(row, inner) * b(inner, column))
+                .sum()
+        };
+        (0..side * side).map(cell).collect()
+    }
+
+    fn assert_near(found: &[f64], wanted: &[f64]) {
+        for (found, wanted) in found.iter().zip(wanted) {
+            assert!((found - wanted).abs() < 1e-11, "{found} {wanted}");
+        }
+    }
+
+    fn lower(factors: &[f64], side: usize) -> impl Fn(usize, usize) -> f64 {
+        move |row, column| match row.cmp(&column) {
+            std::cmp::Ordering::Less => 0.0,
+            std::cmp::Ordering::Equal => 1.0,
+            std::cmp::Ordering::Greater => factors[row * side + column],
+        }
+    }
+
+    fn upper(factors: &[f64], side: usize) -> impl Fn(usize, usize) -> f64 {
+        move |row, column| {
+            if row <= column {
+                factors[row * side + column]
+            } else {
+                0.0
+            }
+        }
+    }
+
+    #[test]
+    fn factors_multiply_to_the_tile_and_solve_its_systems() {
+        for side in [1, 2, 5, 16, 33] {
+            let (before, right) = (tile(side, 1), tile(side, 2));
+            let mut factors = before.clone();
+            lu(side, &mut factors);
+            assert_near(
+                &product(side, lower(&factors, side), upper(&factors, side)),
+                &before,
+            );
+            let mut x = right.clone();
+            solve_lower(side, &factors, &mut x);
+            let at = |row: usize, column: usize| x[row * side + column];
+            assert_near(&product(side, lower(&factors, side), at), &right);
+            let mut x = right.clone();
+            solve_upper(side, &factors, &mut x);
+            let at = |row: usize, column: usize| x[row * side + column];
+            assert_near(&product(side, at, upper(&factors, side)), &right);
+        }
+    }
+}
