@@ -417,6 +417,11 @@ mod tests {
             ("flat", "1000"),
             ("matmul", "64"),
             ("sort", "5000"),
+            ("strassen", "128"),
+            ("sparselu", "6x10"),
+            ("fft", "4096"),
+            ("cholesky", "100"),
+            ("substring", "10"),
         ] {
             let mut runtimes = vec![Runtime::Roving];
             runtimes.extend(Runtime::RIVALS);
@@ -436,7 +441,7 @@ mod tests {
                     "{why}"
                 );
             }
-            let plain = !matches!(workload, "matmul" | "sort");
+            let plain = ["fib", "uts", "nqueens", "stress", "flat"].contains(&workload);
             assert!(
                 plain != absent.contains(&Runtime::Tokio),
                 "{workload}: {absent:?}"

@@ -28,7 +28,7 @@ impl Workload for Flat {
     const NAME: &'static str = "flat";
     const ABOUT: &'static str = "empty tasks spawned by one task, then awaited";
     const INPUTS: &'static [(&'static str, &'static str)] = &[
-        ("1e6", "1,000,000 tasks"),
+        ("1e6", "1,000,000 tasks, as fork-join in WORMS' paper"),
         ("1e5", "100,000 tasks"),
         ("1e7", "10,000,000 tasks"),
     ];

@@ -7,6 +7,7 @@
 use super::{Answer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
+use crate::memory;
 
 /// The side of a tile.
 const TILE: usize = 32;
@@ -111,6 +112,7 @@ impl Workload for Matmul {
             BadInput::new("matmul input", input, allowed, "take matmul 1024")
         })? as usize;
         let count = side * side;
+        memory::require(Self::NAME, input, count as u64 * 12, "take matmul 1024")?;
         Ok(Matmul {
             side,
             a: noise(count, 1),

@@ -1,7 +1,9 @@
 //! The programs that are run: each is written once, generic over [`ForkJoin`], and checks its
 //! own answer.
 
+mod cholesky;
 mod dense;
+mod fft;
 mod fib;
 mod flat;
 mod matmul;
@@ -12,6 +14,7 @@ mod sort;
 mod sparselu;
 mod strassen;
 pub(crate) mod stress;
+mod substring;
 mod triangular;
 pub(crate) mod uts;
 
@@ -238,6 +241,9 @@ jobs! {
     Sort(sort::Sort),
     Strassen(strassen::Strassen),
     SparseLu(sparselu::SparseLu),
+    Fft(fft::Fft),
+    Cholesky(cholesky::Cholesky),
+    Substring(substring::Substring),
 }
 
 impl Job {

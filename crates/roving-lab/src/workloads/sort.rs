@@ -4,6 +4,7 @@
 use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
+use crate::memory;
 
 /// Fewer keys than this are sorted by the standard library's unstable sort.
 const SORT_MIN: usize = 2048;
@@ -112,6 +113,8 @@ impl Workload for Sort {
 
     fn parse(input: &str) -> Result<Self, BadInput> {
         let count = number_in("sort input", input, 1..=1_000_000_000, "take sort 4e6")? as usize;
+        // Shuffled keys, sorted ones, and scratch.
+        memory::require(Self::NAME, input, count as u64 * 12, "take sort 4e6")?;
         let shuffled = shuffled(count);
         let keys = shuffled.clone();
         Ok(Sort {

@@ -107,6 +107,65 @@ impl Kernel for SolveUpper<'_> {
     }
 }
 
+/// The side of the tiles of [`cholesky`] and [`solve_transposed`], and how many numbers they have.
+const SMALL: usize = 16;
+const SMALL_SIZE: usize = SMALL * SMALL;
+
+struct Factor<'a>(&'a mut [f64; SMALL_SIZE]);
+
+/// The L with L · Lᵀ = `tile` takes the place of its lower triangle. Above the diagonal stands Lᵀ.
+pub(super) fn cholesky(tile: &mut [f64; SMALL_SIZE]) {
+    simd::run(Factor(tile));
+}
+
+impl Kernel for Factor<'_> {
+    type Output = ();
+
+    /// By rows of Lᵀ, so that the inner loop is along a row.
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let tile = self.0;
+        for step in 0..SMALL {
+            let root = tile[step * SMALL + step].sqrt();
+            let row = &mut tile[step * SMALL..][..SMALL];
+            row[step] = root;
+            row[step + 1..]
+                .iter_mut()
+                .for_each(|number| *number /= root);
+            for below in step + 1..SMALL {
+                let (known, row) = two_rows(&mut tile[..], SMALL, step, below);
+                subtract_scaled::<FUSED>(&mut row[below..], known[below], &known[below..]);
+                row[step] = known[below];
+            }
+        }
+    }
+}
+
+struct SolveTransposed<'a> {
+    factor: &'a [f64; SMALL_SIZE],
+    tile: &'a mut [f64; SMALL_SIZE],
+}
+
+/// Puts the X with X · Lᵀ = `tile` in its place, where `factor` comes from [`cholesky`].
+pub(super) fn solve_transposed(factor: &[f64; SMALL_SIZE], tile: &mut [f64; SMALL_SIZE]) {
+    simd::run(SolveTransposed { factor, tile });
+}
+
+impl Kernel for SolveTransposed<'_> {
+    type Output = ();
+
+    /// Lᵀ is an upper triangle like U, and stands above the diagonal.
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let upper = SolveUpper {
+            side: SMALL,
+            factors: self.factor,
+            tile: self.tile,
+        };
+        upper.run::<FUSED>();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::numbers::Noise;
@@ -158,6 +217,38 @@ mod tests {
                 0.0
             }
         }
+    }
+
+    #[test]
+    fn a_symmetric_tile_has_a_root_that_solves_its_systems() {
+        let mut before = tile(SMALL, 3);
+        for row in 0..SMALL {
+            for column in 0..row {
+                before[column * SMALL + row] = before[row * SMALL + column];
+            }
+        }
+        let mut factor: [f64; SMALL_SIZE] = before[..].try_into().unwrap();
+        cholesky(&mut factor);
+        let upper = |row, column| {
+            if row <= column {
+                factor[row * SMALL + column]
+            } else {
+                0.0
+            }
+        };
+        let lower = |row, column| {
+            if row >= column {
+                factor[row * SMALL + column]
+            } else {
+                0.0
+            }
+        };
+        assert_near(&product(SMALL, lower, upper), &before);
+        let right = tile(SMALL, 4);
+        let mut x: [f64; SMALL_SIZE] = right[..].try_into().unwrap();
+        solve_transposed(&factor, &mut x);
+        let at = |row: usize, column: usize| x[row * SMALL + column];
+        assert_near(&product(SMALL, at, upper), &right);
     }
 
     #[test]

@@ -44,7 +44,8 @@ const fn sample(
     }
 }
 
-/// The sample trees of UTS, and two of BOTS (`B`, `BM`; `A` of BOTS is T3).
+/// The sample trees of UTS, and those that StackThreads/MP's paper calls `A` and `B`, of which the
+/// first is T3; the second and `BM` are of BOTS.
 const SAMPLES: &[Sample] = &[
     sample("T1", "-t1 -a3 -d10 -b4 -r19", 4_130_071, 10, 3_305_118),
     sample("T2", "-t1 -a2 -d16 -b6 -r502", 4_117_769, 81, 2_342_762),
@@ -120,6 +121,13 @@ const SAMPLES: &[Sample] = &[
         157_063_495_159,
         758_577,
         78_531_748_579,
+    ),
+    sample(
+        "A",
+        "-t0 -b2000 -q0.124875 -m8 -r42",
+        4_112_897,
+        1572,
+        3_599_034,
     ),
     sample(
         "B",
@@ -211,7 +219,14 @@ impl Workload for Uts {
         ("T1WL", "geometric, fixed, 270,751,679,750 nodes, depth 18"),
         ("T2WL", "binomial, 295,393,891,003 nodes, depth 1,021,239"),
         ("T3WL", "binomial, 157,063,495,159 nodes, depth 758,577"),
-        ("B", "binomial, BOTS tiny, 30,399,117 nodes, depth 6,974"),
+        (
+            "A",
+            "T3, as in StackThreads/MP's paper: 4,112,897 nodes, depth 1,572",
+        ),
+        (
+            "B",
+            "binomial, as in the paper, and BOTS' tiny input: 30,399,117 nodes, depth 6,974",
+        ),
         (
             "BM",
             "binomial, BOTS medium, 1,606,963,542 nodes, depth 79,868",
