@@ -8,6 +8,11 @@
 //! below 2^53, so no operation rounds, and the bound on the difference between this product and
 //! the plain one is 0.
 
+mod buffers;
+
+use std::ops::Deref;
+
+use self::buffers::{Buffer, Buffers};
 use super::numbers::{Digest, Judged, Noise, within};
 use super::{Answer, Workload, dense};
 use crate::fork_join::{ForkJoin, Serial};
@@ -70,6 +75,7 @@ pub(crate) struct Strassen {
     a: Vec<f64>,
     b: Vec<f64>,
     c: Vec<f64>,
+    buffers: Buffers,
     judged: Judged,
 }
 
@@ -110,32 +116,54 @@ fn sum_into(out: &mut [f64], terms: Terms, parts: &[&[f64]]) {
     }
 }
 
-/// The sum that `terms` say; a single quadrant is not copied.
-fn factor<'a>(terms: Terms, parts: &[&'a [f64]; 4]) -> std::borrow::Cow<'a, [f64]> {
-    if let [(place, _)] = terms {
-        return parts[*place].into();
+/// A factor of one of the seven products.
+enum Factor<'a, 'b> {
+    /// A quadrant.
+    Quadrant(&'a [f64]),
+    /// A sum of quadrants.
+    Sum(Buffer<'b>),
+}
+
+impl Deref for Factor<'_, '_> {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        match self {
+            Factor::Quadrant(quadrant) => quadrant,
+            Factor::Sum(sum) => sum,
+        }
     }
-    let mut out = vec![0.0; parts[0].len()];
-    sum_into(&mut out, terms, parts);
-    out.into()
+}
+
+impl<'a, 'b> Factor<'a, 'b> {
+    /// The factor that `terms` say.
+    fn new(buffers: &'b Buffers, terms: Terms, quadrants: &[&'a [f64]; 4]) -> Self {
+        if let [(place, _)] = terms {
+            return Factor::Quadrant(quadrants[*place]);
+        }
+        let mut sum = buffers.take(quadrants[0].len());
+        sum_into(&mut sum, terms, quadrants);
+        Factor::Sum(sum)
+    }
 }
 
 /// The product of two tiles.
-fn tile_product(a: &[f64], b: &[f64]) -> Vec<f64> {
-    let mut c = vec![0.0; TILE * TILE];
+fn tile_product<'b>(buffers: &'b Buffers, a: &[f64], b: &[f64]) -> Buffer<'b> {
+    let mut c = buffers.take(TILE * TILE);
     dense::replace(TILE, &mut c, a, b);
     c
 }
 
 /// a · b. Each of the seven tasks makes its factors from the quadrants by itself.
-fn product<C: ForkJoin>(cx: &mut C, a: &[f64], b: &[f64]) -> Vec<f64> {
+fn product<'b, C: ForkJoin>(cx: &mut C, buffers: &'b Buffers, a: &[f64], b: &[f64]) -> Buffer<'b> {
     if a.len() <= TILE * TILE {
-        return tile_product(a, b);
+        return tile_product(buffers, a, b);
     }
     let (a, b) = (&quadrants(a), &quadrants(b));
     let one = |cx: &mut C, which: usize| {
-        let (left, right) = (factor(LEFT[which], a), factor(RIGHT[which], b));
-        product(cx, &left, &right)
+        let left = Factor::new(buffers, LEFT[which], a);
+        let right = Factor::new(buffers, RIGHT[which], b);
+        product(cx, buffers, &left, &right)
     };
     let (((p0, p1), (p2, p3)), ((p4, p5), p6)) = cx.join(
         |cx| {
@@ -151,13 +179,15 @@ fn product<C: ForkJoin>(cx: &mut C, a: &[f64], b: &[f64]) -> Vec<f64> {
             )
         },
     );
-    put_together(cx, &[&p0, &p1, &p2, &p3, &p4, &p5, &p6])
+    let products = [p0, p1, p2, p3, p4, p5, p6];
+    let mut c = buffers.take(4 * products[0].len());
+    put_together(cx, &mut c, &products.each_ref().map(|product| &product[..]));
+    c
 }
 
 /// The result, from the seven products.
-fn put_together<C: ForkJoin>(cx: &mut C, products: &[&[f64]; 7]) -> Vec<f64> {
+fn put_together<C: ForkJoin>(cx: &mut C, c: &mut [f64], products: &[&[f64]; 7]) {
     let quarter = products[0].len();
-    let mut c = vec![0.0; 4 * quarter];
     let (above, below) = c.split_at_mut(2 * quarter);
     let (c11, c12) = above.split_at_mut(quarter);
     let (c21, c22) = below.split_at_mut(quarter);
@@ -165,7 +195,7 @@ fn put_together<C: ForkJoin>(cx: &mut C, products: &[&[f64]; 7]) -> Vec<f64> {
         for (out, terms) in [c11, c12, c21, c22].into_iter().zip(RESULT) {
             sum_into(out, terms, products);
         }
-        return c;
+        return;
     }
     cx.join(
         |cx| {
@@ -181,7 +211,6 @@ fn put_together<C: ForkJoin>(cx: &mut C, products: &[&[f64]; 7]) -> Vec<f64> {
             )
         },
     );
-    c
 }
 
 /// `out += matrix · vector`, by the quadrants of the matrix.
@@ -264,6 +293,7 @@ impl Workload for Strassen {
             a: whole(1),
             b: whole(2),
             c: Vec::new(),
+            buffers: Buffers::default(),
             judged: Judged::default(),
         })
     }
@@ -273,11 +303,11 @@ impl Workload for Strassen {
     }
 
     fn prepare(&mut self) {
-        self.c = Vec::new();
+        self.buffers.give(std::mem::take(&mut self.c));
     }
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
-        self.c = product(cx, &self.a, &self.b);
+        self.c = product(cx, &self.buffers, &self.a, &self.b).into_numbers();
     }
 
     fn run_serial(&mut self) {
