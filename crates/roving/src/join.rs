@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use crate::pool;
 use crate::stack::line::current_line;
-use crate::stack::slot::{Offer, Run, Slot, fits};
+use crate::stack::slot::{Further, Run, Slot, fits};
 use crate::unwind::drop_quietly;
 use crate::worker::{Taken, Worker};
 
@@ -246,7 +246,7 @@ where
 ///
 /// # Safety
 /// As [`Run`]; the payload is a `B`.
-unsafe fn run_joined<B, RB>(slot: &Slot) -> Option<Offer>
+unsafe fn run_joined<B, RB>(slot: &Slot) -> Option<Further>
 where
     B: FnOnce() -> RB + Send,
     RB: Send,

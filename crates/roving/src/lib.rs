@@ -2,6 +2,7 @@
 //!
 //! * [`join`] runs two closures, [`scope`] any number of tasks that may borrow, [`spawn`] a
 //!   detached one.
+//! * [`task`] runs async tasks, whose continuations can be stolen.
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool.
 //! * [`Profile`] says what the workers did.
@@ -27,6 +28,7 @@
 //! | `join`, `scope` | put closures into slots, and take results out |
 //! | `worker` | runs slots; knows which thread is which worker |
 //! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
+//! | `task` | moves futures into frames, and frames between workers |
 //! | `latch` | is dropped by its waiter while its setter may still be inside |
 //! | `local` | hands each worker its own cell |
 //! | `os`, `prim` | system calls, and one processor instruction |
@@ -73,6 +75,9 @@ mod wait;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod worker;
+
+#[allow(unsafe_code)]
+pub mod task;
 
 #[cfg(not(loom))]
 pub use {

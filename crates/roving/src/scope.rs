@@ -13,7 +13,7 @@ use crate::inject::Job;
 use crate::pool::registry::Registry;
 use crate::pool::{forget_lifetime, global, install};
 use crate::prim::{AtomicBool, Ordering};
-use crate::stack::slot::{Offer, Slot, fits};
+use crate::stack::slot::{Further, Slot, fits};
 use crate::unwind::drop_quietly;
 use crate::worker::Worker;
 
@@ -146,7 +146,7 @@ where
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the payload is a `Task<F>`.
-unsafe fn run_spawned<'scope, F>(slot: &Slot) -> Option<Offer>
+unsafe fn run_spawned<'scope, F>(slot: &Slot) -> Option<Further>
 where
     F: FnOnce(&Scope<'scope>) + Send + 'scope,
 {

@@ -12,6 +12,7 @@ use crate::stack::slot::{Offer, Slot};
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
+use crate::task::Level;
 use crate::worker::{Taken, Worker};
 
 /// Most links from the awaited task to the one that is run.
@@ -167,7 +168,7 @@ impl Worker {
         if chain.holds() {
             bump(&self.tally().leapfrogs, 1);
             self.clock().enter(Activity::Busy);
-            self.run_claimed(victim, index..index + 1, short);
+            self.run_claimed(victim, index..index + 1, short, Level::Above);
             self.clock().enter(Activity::Steal);
         } else {
             let stack = &self.registry().seats[victim].stack;

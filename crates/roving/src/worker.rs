@@ -12,10 +12,12 @@ use crate::os;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
 use crate::stack::owner::{Owner, Popped};
-use crate::stack::slot::{Offer, Slot};
+use crate::stack::slot::{Further, Offer, Slot};
 use crate::stats::{Activity, Clock, Tally, bump};
 use crate::steal::Search;
+use crate::steal::amount::AMOUNT_MAX;
 use crate::steal::victim::Victims;
+use crate::task::{self, Frame, Level};
 
 /// The calling thread's view of itself as a worker. Lives on the thread's native stack.
 pub(crate) struct Worker {
@@ -71,6 +73,7 @@ impl Worker {
             outer,
         };
         CURRENT.set(&worker);
+        task::set_current_local(&worker.seat().tasks);
         worker.owner.enter();
         let back = Back(&worker);
         let result = f(&worker);
@@ -172,8 +175,14 @@ impl Worker {
 
     /// Begins and runs the first of `count` tasks that this worker has claimed, and offers the
     /// others on. Its subtasks have ended too when this returns. `short`: the claim says that the
-    /// owner is to be reminded.
-    pub(crate) fn run_claimed(&self, victim: usize, claimed: Range<usize>, short: bool) {
+    /// owner is to be reminded. Async tasks' frames all move to this worker's stack instead.
+    pub(crate) fn run_claimed(
+        &self,
+        victim: usize,
+        claimed: Range<usize>,
+        short: bool,
+        level: Level,
+    ) {
         let owner = &self.registry.seats[victim];
         let slot = owner.stack.slot(claimed.start);
         // At once, because the owner may be waiting to hear of it. Offers are not its subtasks.
@@ -181,14 +190,50 @@ impl Worker {
         if short {
             owner.stack.raise_alarm();
         }
-        for index in claimed.skip(1) {
-            self.offer_on(Offer {
-                victim,
-                index,
-                offered: owner.stack.slot(index).offer(),
-            });
+        if task::holds_frame(slot) {
+            return self.run_claimed_frames(victim, claimed, level);
         }
-        self.run_begun(owner, slot);
+        for index in claimed.skip(1) {
+            self.offer_claimed(victim, index);
+        }
+        self.run_begun(owner, slot, level);
+    }
+
+    /// A task that this worker has claimed is left to who comes first.
+    fn offer_claimed(&self, victim: usize, index: usize) {
+        let offered = self.registry.seats[victim].stack.slot(index).offer();
+        self.offer_on(Offer {
+            victim,
+            index,
+            offered,
+        });
+    }
+
+    /// Takes the frames out of the claimed slots, the first of which has been begun, and runs them.
+    /// Other tasks among them are offered on.
+    fn run_claimed_frames(&self, victim: usize, claimed: Range<usize>, level: Level) {
+        let owner = &self.registry.seats[victim];
+        let mut frames = [Frame::dangling(); AMOUNT_MAX];
+        let mut count = 0;
+        for index in claimed.clone() {
+            let slot = owner.stack.slot(index);
+            if index > claimed.start {
+                if !task::holds_frame(slot) {
+                    self.offer_claimed(victim, index);
+                    continue;
+                }
+                slot.begin(self.index, self.owner.top());
+            }
+            // SAFETY: this thread has begun the task.
+            if let Some(Further::Frame(frame)) = unsafe { slot.run() } {
+                frames[count] = frame.cast();
+                count += 1;
+            }
+            self.finish(owner, slot);
+        }
+        bump(&self.tally().continuations_stolen, count as u64);
+        // SAFETY: out of their slots, they are this worker's, and their roots were opened for it.
+        unsafe { self.run_frames(&frames[..count], level) };
     }
 
     /// Runs an offered task, unless somebody else was faster.
@@ -196,25 +241,33 @@ impl Worker {
         let owner = &self.registry.seats[offer.victim];
         let slot = owner.stack.slot(offer.index);
         if slot.begin_offered(offer.offered, self.index, self.owner.top()) {
-            self.run_begun(owner, slot);
+            self.run_begun(owner, slot, Level::Above);
         }
     }
 
-    fn run_begun(&self, owner: &Seat, slot: &Slot) {
+    fn run_begun(&self, owner: &Seat, slot: &Slot, level: Level) {
         // SAFETY: this thread has begun the task.
         let further = self.framed(|| unsafe { slot.run() });
+        self.finish(owner, slot);
+        self.run_further(further, level);
+    }
+
+    /// A task that this worker has begun has ended.
+    fn finish(&self, owner: &Seat, slot: &Slot) {
         if slot.finish() {
             let doing = self.clock().enter(Activity::Switch);
             owner.unpark();
             self.clock().enter(doing);
         }
-        self.run_further(further);
     }
 
-    /// What stood in a slot was an offer of what stands in another.
-    fn run_further(&self, further: Option<Offer>) {
-        if let Some(offer) = further {
-            self.run_offered(offer);
+    /// What stood in a slot was an offer of what stands in another, or a frame.
+    fn run_further(&self, further: Option<Further>, level: Level) {
+        match further {
+            None => {}
+            Some(Further::Offer(offer)) => self.run_offered(offer),
+            // SAFETY: out of its slot, it is this worker's, and its root was opened for it.
+            Some(Further::Frame(frame)) => unsafe { self.run_frame(frame.cast(), level) },
         }
     }
 
@@ -245,7 +298,7 @@ impl Worker {
             if self.take(index) == Taken::Here {
                 // SAFETY: taken off the stack, and run once.
                 let further = unsafe { self.owner.stack().slot(index).run() };
-                self.run_further(further);
+                self.run_further(further, Level::Above);
             }
         }
     }
@@ -259,7 +312,7 @@ impl Worker {
     }
 
     /// Takes the task at the top, which is `index`, off the stack; waits for it if a thief has it.
-    fn take(&self, index: usize) -> Taken {
+    pub(crate) fn take(&self, index: usize) -> Taken {
         let (popped, wake) = self.owner.pop(index);
         self.wake_if(wake);
         match popped {
@@ -424,8 +477,14 @@ impl Drop for Back<'_> {
         CURRENT.set(self.0.outer);
         // SAFETY: the outer worker is further down this thread's native stack.
         match unsafe { self.0.outer.as_ref() } {
-            Some(outer) => outer.owner.enter(),
-            None => crate::stack::line::set_current_line(&raw const crate::stack::line::ALARM),
+            Some(outer) => {
+                task::set_current_local(&outer.seat().tasks);
+                outer.owner.enter();
+            }
+            None => {
+                task::set_current_local(ptr::null());
+                crate::stack::line::set_current_line(&raw const crate::stack::line::ALARM);
+            }
         }
     }
 }
@@ -435,9 +494,9 @@ impl Drop for Back<'_> {
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the payload is an [`Offer`].
-unsafe fn run_offer(slot: &Slot) -> Option<Offer> {
+unsafe fn run_offer(slot: &Slot) -> Option<Further> {
     // SAFETY: the payload that `offer_on` wrote.
-    Some(unsafe { slot.take::<Offer>() })
+    Some(Further::Offer(unsafe { slot.take::<Offer>() }))
 }
 
 /// A thread of a pool, from start to end.

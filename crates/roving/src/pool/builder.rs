@@ -9,6 +9,7 @@ use super::Pool;
 use crate::os;
 use crate::stack::state::WORKERS_MAX;
 use crate::steal::amount::{AMOUNT_MAX, Amount};
+use crate::task::SpawnOrder;
 
 /// Called with the index of a worker.
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
@@ -24,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) patience: usize,
     pub(crate) quick_rounds: usize,
     pub(crate) amount: Amount,
+    pub(crate) spawn_order: SpawnOrder,
+    pub(crate) migrate: bool,
     pub(crate) profile: bool,
     pub(crate) in_place: bool,
     pub(crate) name: String,
@@ -77,6 +80,8 @@ const QUICK_ROUNDS_CROWDED: usize = 8;
 pub struct PoolBuilder {
     workers: Option<usize>,
     amount: Amount,
+    spawn_order: SpawnOrder,
+    migrate: bool,
     profile: bool,
     in_place: bool,
     pin: bool,
@@ -92,6 +97,8 @@ impl PoolBuilder {
         PoolBuilder {
             workers: None,
             amount: Amount::One,
+            spawn_order: SpawnOrder::default(),
+            migrate: false,
             profile: false,
             in_place: false,
             pin: false,
@@ -113,6 +120,20 @@ impl PoolBuilder {
     /// How many tasks one theft takes; [`Amount::One`] by default.
     pub fn steal(mut self, amount: Amount) -> PoolBuilder {
         self.amount = amount;
+        self
+    }
+
+    /// How [`crate::task::branch`] goes on; [`SpawnOrder::Adaptive`] by default.
+    pub fn spawn_order(mut self, order: SpawnOrder) -> PoolBuilder {
+        self.spawn_order = order;
+        self
+    }
+
+    /// Hands the parent to another worker at each fork of an async task. For tests: it makes rare
+    /// orders of events frequent, and everything slow.
+    #[doc(hidden)]
+    pub fn migrate_at_each_fork(mut self) -> PoolBuilder {
+        self.migrate = true;
         self
     }
 
@@ -222,6 +243,8 @@ impl PoolBuilder {
             patience,
             quick_rounds,
             amount: self.amount,
+            spawn_order: self.spawn_order,
+            migrate: self.migrate,
             profile: self.profile,
             in_place: self.in_place,
             name: self.name,

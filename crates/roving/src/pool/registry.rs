@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Instant;
 
 use super::builder::Settings;
-use super::seats::{Seat, Seats};
+use super::seats::{Seat, Seats, TaskSettings};
 use crate::inject::{Job, Queue};
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
@@ -63,8 +63,12 @@ impl Registry {
             everything: settings.amount == crate::Amount::Half,
             counting: settings.profile,
         };
+        let tasks = TaskSettings {
+            order: settings.spawn_order,
+            migrate: settings.migrate,
+        };
         Registry {
-            seats: Seats::new(showing, workers, spares),
+            seats: Seats::new(showing, tasks, workers, spares),
             idle: IdleSet::new(workers + spares),
             injector: Queue::new(),
             spares: Spares::new(workers, settings.cores),
@@ -187,6 +191,7 @@ impl Registry {
             let mut worker = WorkerProfile::default();
             seat.clock.read(&mut worker);
             worker.counters = seat.stack.tally().read();
+            worker.counters.frames_kept = seat.tasks.frames_kept();
             worker
         };
         let workers = self.seats.iter().map(profile).collect();

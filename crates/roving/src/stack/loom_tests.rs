@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::owner::{Owner, Popped};
-use super::slot::{Offer, Slot};
+use super::slot::{Further, Slot};
 use super::state::Phase;
 use super::thief::Claim;
 use super::{Showing, TaskStack};
@@ -35,7 +35,7 @@ fn owner(stack: &TaskStack) -> Owner<'_> {
 }
 
 /// The tests call no task through its slot: they take the payload out themselves.
-unsafe fn not_run(_: &Slot) -> Option<Offer> {
+unsafe fn not_run(_: &Slot) -> Option<Further> {
     unreachable!("tests take payloads out themselves");
 }
 

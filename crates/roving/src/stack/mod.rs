@@ -150,7 +150,7 @@ impl TaskStack {
     }
 
     /// The slot at `index`, or one past the last.
-    fn at(&self, index: usize) -> *const Slot {
+    pub(crate) fn at(&self, index: usize) -> *const Slot {
         debug_assert!(index <= self.slots.len());
         // SAFETY: within the slice, or one past its end.
         unsafe { self.slots.as_ptr().add(index) }

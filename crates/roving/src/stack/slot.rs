@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::mem::{MaybeUninit, align_of, size_of};
+use std::ptr::NonNull;
 
 use super::state::{Phase, State};
 use crate::prim::{AtomicU64, DataCell, Ordering, ord};
@@ -9,7 +10,17 @@ use crate::prim::{AtomicU64, DataCell, Ordering, ord};
 /// Runs the task in a slot: moves the closure out of the payload, calls it, catches its panic and
 /// leaves what the owner will look for in the payload. Never unwinds. Returns what is to be run
 /// when the slot has been left.
-pub(crate) type Run = unsafe fn(&Slot) -> Option<Offer>;
+pub(crate) type Run = unsafe fn(&Slot) -> Option<Further>;
+
+/// What a slot held that is to be run when the slot has been left.
+#[derive(Clone, Copy)]
+pub(crate) enum Further {
+    /// A task that stands in another slot.
+    Offer(Offer),
+    /// An async task's frame, whose root has been opened for who runs it.
+    #[cfg_attr(loom, expect(dead_code, reason = "frames are not built for loom"))]
+    Frame(NonNull<()>),
+}
 
 /// A claimed task that its thief offers on: whose stack and which slot it stands in, and the word
 /// that the slot had. A task of its own in the thief's stack; to run it is to read it, and then to
@@ -96,11 +107,20 @@ impl Slot {
     /// # Safety
     /// The caller popped the task as its owner, or started it as its thief, and does this once.
     #[must_use]
-    pub(crate) unsafe fn run(&self) -> Option<Offer> {
+    pub(crate) unsafe fn run(&self) -> Option<Further> {
         // SAFETY: a task was put in, and the caller has the slot to itself.
         let run = self.run.with(|at| unsafe { (*at).assume_init() });
         // SAFETY: the caller's promise is handed on.
         unsafe { run(self) }
+    }
+
+    /// Whether that is what would run the task in the slot, which the caller has claimed. Functions
+    /// can have several addresses, so false is not certain.
+    #[cfg(not(loom))]
+    pub(crate) fn will_run(&self, run: Run) -> bool {
+        // SAFETY: a task was put in, and the caller has the slot to itself.
+        let own = self.run.with(|at| unsafe { (*at).assume_init() });
+        std::ptr::fn_addr_eq(own, run)
     }
 
     pub(crate) fn link(&self) -> *const Slot {

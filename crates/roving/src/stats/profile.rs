@@ -90,6 +90,18 @@ pub struct Counters {
     pub wakes: u64,
     /// Greatest number of tasks on the stack at once. Kept with `profile(true)` only.
     pub max_depth: u64,
+    /// Async tasks that were taken from another worker's stack: continuations of forks, mostly.
+    /// They count among `tasks_stolen`, too.
+    pub continuations_stolen: u64,
+    /// Polls of async tasks after which the task waited to be woken.
+    pub suspensions: u64,
+    /// Frames of async tasks that were taken from the allocator, having none for reuse.
+    pub frames_allocated: u64,
+    /// Frames that went back to the allocator.
+    pub frames_freed: u64,
+    /// Frames that lie ready for reuse now. Those allocated less those freed less these are in use,
+    /// summed over all workers.
+    pub frames_kept: u64,
 }
 
 impl Counters {
@@ -106,5 +118,10 @@ impl Counters {
         self.parks += other.parks;
         self.wakes += other.wakes;
         self.max_depth = self.max_depth.max(other.max_depth);
+        self.continuations_stolen += other.continuations_stolen;
+        self.suspensions += other.suspensions;
+        self.frames_allocated += other.frames_allocated;
+        self.frames_freed += other.frames_freed;
+        self.frames_kept += other.frames_kept;
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod victim;
 
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
+use crate::task::Level;
 use crate::worker::Worker;
 
 /// What a look into one stack, or a search through all, came to.
@@ -73,7 +74,7 @@ impl Worker {
                 if left > 0 {
                     self.wake_another();
                 }
-                self.run_claimed(victim, index..index + count, short);
+                self.run_claimed(victim, index..index + count, short, Level::Ground);
                 // What the theft and the task left on this worker's own stack.
                 self.drain(0);
                 self.clock().enter(Activity::Steal);

@@ -1,0 +1,551 @@
+//! How a worker runs frames: one after the other, each from its own loop, so that the native stack
+//! is as deep below ten thousand nested forks as below one.
+//!
+//! Between two polls, the part of the worker's stack above the loop's base holds frames only:
+//! continuations that forks left there, and children that were spawned. What a poll itself pushes
+//! there (`join`, `scope`, a nested root) it has popped when it returns, or left unjoined as a
+//! spawned child.
+
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::{self, NonNull};
+
+use super::end::Ending;
+use super::frame::{self, Frame, Header, Link};
+use super::life::Suspension;
+use super::local::{Local, Next};
+use super::root::Root;
+use super::waker;
+use crate::stack::line::current_line;
+use crate::stack::owner::Popped;
+use crate::stack::slot::{Further, Run, Slot};
+use crate::stats::{Activity, bump};
+use crate::unwind::drop_quietly;
+use crate::worker::{Taken, Worker};
+
+/// On top of what a worker runs frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    /// The bare worker, or a blocking call that waits for just this root.
+    Ground,
+    /// A waiting frame: nothing runs there but what was there before, or descends from it.
+    Above,
+}
+
+/// What stands in a slot for a frame. The number is that of the push, or odd where the end of no
+/// child looks for it.
+#[derive(Clone, Copy)]
+struct Pushed {
+    frame: Frame,
+    number: u64,
+}
+
+const NO_CHILD: u64 = 1;
+
+/// How a slot's frame is taken out, by a thief or when a stack is drained. The slot is free again
+/// before the frame is polled. The root is opened once more for who takes it.
+///
+/// # Safety
+/// As [`Run`]; the payload is a [`Pushed`].
+unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
+    // SAFETY: what `push` and the like put in. Whoever pushed it keeps its root open until it
+    // has heard that the slot is free.
+    let pushed = unsafe { slot.take::<Pushed>() };
+    // SAFETY: as above.
+    unsafe { (*pushed.frame.as_ref().root.get()).open() };
+    Some(Further::Frame(pushed.frame.cast()))
+}
+
+/// Whether the slot, which the caller has claimed, holds a frame. False is no harm: then it is run
+/// as any other task.
+pub(crate) fn holds_frame(slot: &Slot) -> bool {
+    slot.will_run(run_pushed as Run)
+}
+
+impl Worker {
+    /// Runs a frame, and what comes of it here.
+    ///
+    /// # Safety
+    /// The frame is the caller's to run, and its root was opened for this.
+    pub(crate) unsafe fn run_frame(&self, frame: Frame, level: Level) {
+        // SAFETY: the caller's promise.
+        unsafe { self.run_frames(&[frame], level) };
+    }
+
+    /// Runs several, oldest first in the list, as if they had been on this worker's stack: the
+    /// newest first, and the others can be stolen meanwhile.
+    ///
+    /// # Safety
+    /// As [`Self::run_frame`], for each of them.
+    pub(crate) unsafe fn run_frames(&self, frames: &[Frame], level: Level) {
+        let Some((&newest, older)) = frames.split_last() else {
+            return;
+        };
+        // SAFETY: the frame is the caller's.
+        let root = unsafe { newest.as_ref() }.root.get();
+        let local = &self.seat().tasks;
+        let resumes = match level {
+            Level::Ground => root,
+            Level::Above => ptr::null(),
+        };
+        let (base, outer_floor) = self.owner().open_frame();
+        let outer = local.begin(resumes);
+        let mut opened = 1;
+        for &frame in older {
+            // SAFETY: the frames are the caller's, and their roots were opened.
+            unsafe {
+                if ptr::eq(frame.as_ref().root.get(), root) && self.push_frame(frame) {
+                    opened += 1;
+                } else {
+                    (*frame.as_ref().root.get()).make_ready(frame);
+                }
+            }
+        }
+        // SAFETY: as above.
+        unsafe {
+            resume(newest);
+            self.drive(local, newest, base);
+        }
+        local.end(outer);
+        self.owner().close_frame(outer_floor);
+        // SAFETY: counted by the caller.
+        unsafe { Root::close(root, opened) };
+    }
+
+    /// Puts a child on the stack, for thieves, or for this worker when it has nothing newer.
+    ///
+    /// # Safety
+    /// It is new, and its root is that of the task that is being polled here.
+    pub(super) unsafe fn spawn_frame(&self, child: Frame) {
+        let pushed = Pushed {
+            frame: child,
+            number: NO_CHILD,
+        };
+        match self.owner().push_unjoined(run_pushed, pushed) {
+            Ok(wake) => self.wake_if(wake),
+            Err((_, wake)) => {
+                self.wake_if(wake);
+                // SAFETY: the root is open while one of its tasks is polled.
+                unsafe {
+                    (*child.as_ref().root.get()).open();
+                    self.run_frame(child, Level::Above);
+                }
+            }
+        }
+    }
+
+    /// Puts a frame on the stack between two polls. False when there is no room.
+    ///
+    /// # Safety
+    /// The frame is the caller's, and this worker keeps its root open.
+    unsafe fn push_frame(&self, frame: Frame) -> bool {
+        let pushed = Pushed {
+            frame,
+            number: NO_CHILD,
+        };
+        let (done, wake) = match self.owner().push(run_pushed, pushed) {
+            Ok((_, wake)) => (true, wake),
+            Err((_, wake)) => (false, wake),
+        };
+        self.wake_if(wake);
+        done
+    }
+
+    /// Runs the frame, and everything above `base`.
+    ///
+    /// # Safety
+    /// The frame is the caller's, the root is open for this worker, and above `base` are frames of
+    /// that root only.
+    unsafe fn drive(&self, local: &Local, frame: Frame, base: usize) {
+        let base_slot: *const Slot = self.owner().stack().at(base);
+        let mut next = Some(frame);
+        while let Some(frame) = next {
+            // SAFETY: the caller's promise, or `after_end`.
+            let running = AssertUnwindSafe(|| unsafe { self.run(local, frame, base_slot) });
+            next = match panic::catch_unwind(running) {
+                Ok(()) => None,
+                // SAFETY: nothing unwinds out of `run` but a poll.
+                Err(payload) => unsafe { self.after_panic(local, payload, base_slot) },
+            };
+        }
+        local.current.set(ptr::null());
+    }
+
+    /// The loop. Unwinds when a poll does; that frame is still the current one then.
+    ///
+    /// # Safety
+    /// As [`Self::drive`].
+    unsafe fn run(&self, local: &Local, first: Frame, base: *const Slot) {
+        let mut frame = first;
+        loop {
+            local.current.set(frame.as_ptr());
+            // SAFETY: the frame is this worker's, and holds its future: it has not ended.
+            let (header, ended) = unsafe { (frame.as_ref(), frame.as_ref().poll(frame)) };
+            let next = local.take_next();
+            // SAFETY: the frame stays this worker's until it is passed on by one of these.
+            let then = unsafe {
+                match next {
+                    None if ended => self.after_end(local, frame, base),
+                    Some(Next::Forked(child)) if !ended => {
+                        let child = child_of(child);
+                        fork(self, local, frame, header, child);
+                        Some(child)
+                    }
+                    Some(Next::Called(child)) if !ended => {
+                        let child = child_of(child);
+                        call(self, frame, header, child);
+                        Some(child)
+                    }
+                    None => {
+                        self.suspend(frame);
+                        self.pop_frame(base)
+                    }
+                    Some(Next::Forked(child) | Next::Called(child)) => {
+                        self.leave_to_itself(child_of(child));
+                        self.after_end(local, frame, base)
+                    }
+                }
+            };
+            match then {
+                Some(then) => frame = then,
+                None => return,
+            }
+        }
+    }
+
+    /// A child whose parent ended, or panicked, in the poll in which it asked for it.
+    ///
+    /// # Safety
+    /// It is new, and this worker keeps its root open.
+    #[cold]
+    unsafe fn leave_to_itself(&self, child: Frame) {
+        // SAFETY: the caller's promise; a frame in the queue is counted.
+        unsafe {
+            if !self.push_frame(child) {
+                let root = child.as_ref().root.get();
+                (*root).open();
+                (*root).make_ready(child);
+            }
+        }
+    }
+
+    /// The current frame's poll has unwound.
+    ///
+    /// # Safety
+    /// So it has, in [`Self::run`] with that base.
+    #[cold]
+    unsafe fn after_panic(
+        &self,
+        local: &Local,
+        payload: Box<dyn Any + Send>,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        // SAFETY: a frame is current while it is polled.
+        unsafe {
+            let frame = child_of(local.current.get());
+            if let Some(Next::Forked(child) | Next::Called(child)) = local.take_next() {
+                self.leave_to_itself(child_of(child));
+            }
+            frame::fail(frame, payload);
+            self.after_end(local, frame, base)
+        }
+    }
+
+    /// The frame's outcome is in it. Tells whoever waits, and says what to run next.
+    ///
+    /// # Safety
+    /// As [`Self::drive`]; the frame is not used afterwards.
+    #[inline(always)]
+    unsafe fn after_end(&self, local: &Local, frame: Frame, base: *const Slot) -> Option<Frame> {
+        // SAFETY: the frame is this worker's.
+        let header = unsafe { frame.as_ref() };
+        let link = header.link.get();
+        if let Some(caller) = link.get_caller() {
+            if header.is_alone() {
+                header.end.end_alone();
+            } else {
+                // SAFETY: the frame is this worker's.
+                unsafe { self.tell_end(local, frame) };
+            }
+            // It waits for nothing else, and has no waker.
+            return Some(caller);
+        }
+        // SAFETY: the line of this worker, or the alarm, which lets nobody through.
+        let line = unsafe { &*current_line() };
+        let newest = line.top.get().wrapping_sub(1);
+        if newest >= line.pop_limit.get() && newest >= base && header.is_alone() {
+            // SAFETY: private, and above the base, so it holds a frame; it is read again when it
+            // is not taken now.
+            let pushed = unsafe { (*newest).take::<Pushed>() };
+            if link.is_push(pushed.number) {
+                // The parent is here, so nobody looks at the child's handle but after this worker
+                // has resumed it.
+                header.end.end_alone();
+                line.top.set(newest);
+                // SAFETY: popped.
+                unsafe { resume(pushed.frame) };
+                return Some(pushed.frame);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.after_end_slowly(local, frame, base) }
+    }
+
+    /// The same where the top of the stack is public or is not the parent.
+    ///
+    /// # Safety
+    /// As [`Self::after_end`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn after_end_slowly(
+        &self,
+        local: &Local,
+        frame: Frame,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        let owner = self.owner();
+        // SAFETY: the frame is this worker's until it is finished; what is above the base is a
+        // frame; what was popped is this worker's.
+        unsafe {
+            let header = frame.as_ref();
+            owner.answer_alarm();
+            if owner.stack().at(owner.top()) > base {
+                let index = owner.top() - 1;
+                let (popped, wake) = owner.pop(index);
+                self.wake_if(wake);
+                if popped == Popped::Here {
+                    let pushed = owner.stack().slot(index).take::<Pushed>();
+                    if header.link.get().is_push(pushed.number) && header.is_alone() {
+                        header.end.end_alone();
+                    } else {
+                        self.tell_end(local, frame);
+                    }
+                    resume(pushed.frame);
+                    return Some(pushed.frame);
+                }
+            }
+            self.tell_end(local, frame);
+            self.pop_frame(base)
+        }
+    }
+
+    /// Tells whoever waits for the frame that it has ended, wherever that is.
+    ///
+    /// # Safety
+    /// Its outcome is in it, and it is this worker's; not any more afterwards.
+    unsafe fn tell_end(&self, local: &Local, frame: Frame) {
+        // SAFETY: the frame is this worker's until its end is told.
+        let header = unsafe { frame.as_ref() };
+        let root = header.root.get();
+        if header.life.is_shared() {
+            header.life.over();
+        }
+        let mut awaiter = None;
+        loop {
+            match header.end.end() {
+                // SAFETY: `end` says so.
+                Ending::TakeAwaiter => awaiter = Some(unsafe { header.take_awaiter() }),
+                Ending::HandedOver => break,
+                Ending::Abandoned => {
+                    // SAFETY: `end` says so.
+                    let disposed = AssertUnwindSafe(|| unsafe { frame::dispose(frame) });
+                    if let Err(payload) = panic::catch_unwind(disposed) {
+                        // SAFETY: this worker keeps the root open.
+                        unsafe { &*root }.panicked(payload);
+                    }
+                    break;
+                }
+            }
+        }
+        let Some(awaiter) = awaiter else { return };
+        match waker::frame_of(&awaiter) {
+            Some(frame) => {
+                // SAFETY: the waker keeps the frame.
+                let header = unsafe { frame.as_ref() };
+                if header.life.wake() {
+                    // SAFETY: it was suspended, and counted at its root, so it is to be passed on.
+                    unsafe { self.resume_later(local, frame) };
+                }
+                drop(awaiter);
+            }
+            None => {
+                let woken = panic::catch_unwind(AssertUnwindSafe(|| awaiter.wake()));
+                drop_quietly(woken);
+            }
+        }
+    }
+
+    /// A frame that waited for the end of another goes on: next, if it may run here.
+    ///
+    /// # Safety
+    /// The frame is this worker's, and counted at its root.
+    unsafe fn resume_later(&self, local: &Local, frame: Frame) {
+        // SAFETY: the frame is this worker's, and its root is open.
+        unsafe {
+            let root = frame.as_ref().root.get();
+            if ptr::eq(root, local.resumes.get()) && self.push_frame(frame) {
+                // This worker keeps the root open by itself.
+                Root::close(root, 1);
+            } else {
+                (*root).make_ready(frame);
+            }
+        }
+    }
+
+    /// The frame's poll came to nothing: from now on it belongs to whoever wakes it.
+    ///
+    /// # Safety
+    /// It is this worker's; not any more afterwards.
+    #[cold]
+    #[inline(never)]
+    unsafe fn suspend(&self, frame: Frame) {
+        let doing = self.clock().enter(Activity::Switch);
+        bump(&self.tally().suspensions, 1);
+        // SAFETY: the frame is this worker's until it is suspended. After that its root is kept
+        // open by this worker.
+        unsafe {
+            let header = frame.as_ref();
+            let root = &*header.root.get();
+            root.open();
+            // One that has no waker is never woken: its root waits for ever, as it asked to.
+            if header.life.is_shared() && header.life.suspend() == Suspension::Again {
+                root.make_ready(frame);
+            }
+        }
+        self.clock().enter(doing);
+    }
+
+    /// Takes the newest frame above the base off the stack; what thieves have taken is gone.
+    ///
+    /// # Safety
+    /// Above the base are frames only.
+    #[inline(never)]
+    unsafe fn pop_frame(&self, base: *const Slot) -> Option<Frame> {
+        let owner = self.owner();
+        while owner.stack().at(owner.top()) > base {
+            owner.answer_alarm();
+            let index = owner.top() - 1;
+            if self.take(index) == Taken::Here {
+                // SAFETY: popped; it is a frame.
+                let frame = unsafe { owner.stack().slot(index).take::<Pushed>() }.frame;
+                // SAFETY: this worker's now.
+                unsafe { resume(frame) };
+                return Some(frame);
+            }
+        }
+        None
+    }
+}
+
+/// # Safety
+/// The pointer came from a frame.
+#[inline(always)]
+unsafe fn child_of(child: *const Header) -> Frame {
+    // SAFETY: frames are not null.
+    unsafe { NonNull::new_unchecked(child.cast_mut()) }
+}
+
+/// A frame that was scheduled is about to be polled.
+///
+/// # Safety
+/// It is the caller's.
+#[inline(always)]
+unsafe fn resume(frame: Frame) {
+    // SAFETY: the frame is the caller's.
+    let header = unsafe { frame.as_ref() };
+    if header.life.is_shared() {
+        header.life.resume();
+    }
+}
+
+/// The frame becomes a continuation on the stack, below its child.
+///
+/// # Safety
+/// Both are the worker's.
+#[inline(always)]
+unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, header: &Header, child: Frame) {
+    let number = local.number_push();
+    let pushed = Pushed { frame, number };
+    // SAFETY: the child is the worker's.
+    unsafe { child.as_ref() }.link.set(Link::push(number));
+    // SAFETY: the line of this worker, or the alarm, which lets nobody through.
+    let line = unsafe { &*current_line() };
+    let top = line.top.get();
+    if top < line.push_limit.get() && !header.life.is_shared() && !local.migrate {
+        // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
+        unsafe { (*top).fill(run_pushed as Run, pushed) };
+        line.top.set(top.wrapping_add(1));
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { fork_slowly(worker, local, pushed, child) };
+    }
+}
+
+/// # Safety
+/// As [`fork`].
+#[cold]
+#[inline(never)]
+unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Frame) {
+    let frame = pushed.frame;
+    // SAFETY: both frames are the worker's until they are passed on.
+    let (header, child) = unsafe { (frame.as_ref(), child.as_ref()) };
+    let shared = header.life.is_shared();
+    if shared {
+        header.life.schedule();
+    }
+    if !local.migrate {
+        let (full, wake) = match worker.owner().push(run_pushed, pushed) {
+            Ok((_, wake)) => (false, wake),
+            Err((_, wake)) => (true, wake),
+        };
+        worker.wake_if(wake);
+        if !full {
+            return;
+        }
+        if !shared {
+            child.link.set(Link::caller(frame));
+            return;
+        }
+    }
+    child.link.set(Link::NONE);
+    // SAFETY: this worker keeps the root open.
+    let root = unsafe { &*header.root.get() };
+    root.open();
+    root.make_ready(frame);
+}
+
+/// The frame waits for its child.
+///
+/// # Safety
+/// Both are the worker's.
+#[inline(always)]
+unsafe fn call(worker: &Worker, frame: Frame, header: &Header, child: Frame) {
+    if header.life.is_shared() {
+        // SAFETY: the caller's promise.
+        unsafe { call_slowly(worker, frame, child) };
+    } else {
+        // SAFETY: the child is the worker's.
+        unsafe { child.as_ref() }.link.set(Link::caller(frame));
+    }
+}
+
+/// A frame that others may wake waits for its child as for any other future.
+///
+/// # Safety
+/// As [`fork`].
+#[cold]
+#[inline(never)]
+unsafe fn call_slowly(worker: &Worker, frame: Frame, child: Frame) {
+    // SAFETY: both frames are the worker's; the child has not been started, so nobody looks at it
+    // but the handle in the frame.
+    unsafe {
+        let child = child.as_ref();
+        child.link.set(Link::NONE);
+        if child.end.is_untouched() {
+            child.put_awaiter(waker::new(frame));
+            let awaiting = child.end.leave_awaiter();
+            debug_assert_eq!(awaiting, super::end::Awaiting::Left);
+        }
+        worker.suspend(frame);
+    }
+}

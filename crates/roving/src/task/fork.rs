@@ -1,0 +1,502 @@
+//! `fork`, `spawn`, `call`, `branch`: how a task makes children.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{self, Location};
+use std::pin::Pin;
+use std::ptr;
+use std::task::{Context, Poll};
+
+use super::frame::{self, Frame, Header};
+use super::handle::Forked;
+use super::local::{Local, Next};
+use super::order::{SpawnOrder, site_of};
+use super::root::Root;
+use super::waker;
+use crate::worker::Worker;
+
+/// Runs a child now, and leaves the rest of this task, its continuation, to thieves (work-first).
+/// Awaiting the returned future starts the child, and gives a handle with which to await its
+/// result; when nobody has stolen the continuation, the child has ended by then.
+///
+/// A child that nobody steals from costs no allocation and no atomic read-modify-write. Forking
+/// n children in a loop holds only as many frames as tasks are nested.
+///
+/// For a child that borrows, see [`crate::task::Scope::fork`]. A future that is never awaited drops the child
+/// unstarted. Under a combinator that polls it with a waker of its own (`FuturesUnordered`, say) it
+/// does as [`spawn`].
+///
+/// # Panics
+/// When it is awaited outside of a task; and when it is moved to another task halfway.
+///
+/// ```
+/// use roving::task::{block_on, fork};
+///
+/// let word = block_on(async {
+///     let child = fork(async { "child" }).await;
+///     child.await
+/// });
+/// assert_eq!(word, "child");
+/// ```
+#[inline(always)]
+pub fn fork<F>(child: F) -> Fork<'static, F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Fork::new(frame::new(child, ptr::null()), SpawnOrder::WorkFirst)
+}
+
+/// Leaves a child to thieves and goes on (help-first). What nobody steals runs here when this task
+/// waits or ends, newest first; at once and in place if the task stack is full.
+///
+/// # Panics
+/// When it is called outside of a task. A closure of a `join` that another worker runs is outside.
+///
+/// ```
+/// use roving::task::{block_on, spawn};
+///
+/// let sum = block_on(async {
+///     let children: Vec<_> = (0..10).map(|n| spawn(async move { n })).collect();
+///     let mut sum = 0;
+///     for child in children {
+///         sum += child.await;
+///     }
+///     sum
+/// });
+/// assert_eq!(sum, 45);
+/// ```
+#[inline]
+pub fn spawn<F>(child: F) -> Forked<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Forked::spawn(child, ptr::null())
+}
+
+/// Runs a child to its end before this task goes on, and gives its result. Nothing is offered to
+/// thieves. It is what a recursive call is in a plain function: an `async` function cannot await
+/// itself directly, because its frame would contain itself.
+///
+/// # Panics
+/// With what the child panics with; and as [`fork`].
+///
+/// ```
+/// use roving::task::{Task, block_on, call};
+///
+/// fn factorial(n: u64) -> impl Task<u64> {
+///     async move {
+///         match n {
+///             0 => 1,
+///             _ => n * call(factorial(n - 1)).await,
+///         }
+///     }
+/// }
+/// assert_eq!(block_on(factorial(10)), 3_628_800);
+/// ```
+#[inline(always)]
+pub fn call<F>(child: F) -> Call<'static, F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Call::new(frame::new(child, ptr::null()))
+}
+
+/// As [`fork`] or as [`spawn`], whichever the pool's [`SpawnOrder`] says.
+///
+/// ```
+/// use roving::task::{Task, block_on, branch, call};
+///
+/// fn leaves(depth: u32) -> impl Task<u64> {
+///     async move {
+///         if depth == 0 {
+///             return 1;
+///         }
+///         let left = branch(leaves(depth - 1)).await;
+///         call(leaves(depth - 1)).await + left.await
+///     }
+/// }
+/// assert_eq!(block_on(leaves(10)), 1024);
+/// ```
+#[inline]
+#[track_caller]
+pub fn branch<F>(child: F) -> Fork<'static, F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Fork::branched(frame::new(child, ptr::null()))
+}
+
+/// The future that [`fork`] and [`branch`] return: to await it starts the child, and gives its
+/// handle.
+///
+/// ```
+/// use roving::task::{Fork, block_on, fork};
+///
+/// let doubled = block_on(async {
+///     let start: Fork<'_, u32> = fork(async { 21 });
+///     start.await.await * 2
+/// });
+/// assert_eq!(doubled, 42);
+/// ```
+#[must_use = "the child starts when this is awaited"]
+pub struct Fork<'scope, T> {
+    start: Start,
+    order: SpawnOrder,
+    marker: PhantomData<(&'scope (), fn() -> T)>,
+}
+
+/// The future that [`call`] returns: to await it runs the child, and gives its result.
+///
+/// ```
+/// use roving::task::{Call, block_on, call};
+///
+/// let doubled = block_on(async {
+///     let run: Call<'_, u32> = call(async { 21 });
+///     run.await * 2
+/// });
+/// assert_eq!(doubled, 42);
+/// ```
+#[must_use = "the child runs when this is awaited"]
+pub struct Call<'scope, T> {
+    start: Start,
+    marker: PhantomData<(&'scope (), fn() -> T)>,
+}
+
+/// A child on its way from being made to being somebody's.
+///
+/// Once a task has asked for the child to be run next, its worker may end the child without a
+/// read-modify-write, because it knows where the task is that could look at the child meanwhile.
+/// So nobody else may: not a task to which a pinned box with this future was moved.
+struct Start {
+    stage: Stage,
+}
+
+#[derive(Clone, Copy)]
+enum Stage {
+    Made(Frame),
+    /// The task to the right is the one that asked for it.
+    Asked(Frame, *const Header),
+    /// It was spawned: ask it as one asks any handle.
+    Spawned(Frame),
+    /// Somebody else has it.
+    Gone,
+}
+
+// SAFETY: the child's future and its output are `Send`: `fork` and the like ask for it. What is
+// done with a frame that was asked for is checked against the task that does it.
+unsafe impl<T: Send> Send for Fork<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Call<'_, T> {}
+
+const OUTSIDE: &str = "not inside a task: fork, spawn and call want a future that task::block_on, \
+                       task::scope or Pool::run runs";
+const MOVED: &str = "a fork or call was moved to another task halfway: await it where it was first \
+                     polled";
+const OTHER_ROOT: &str =
+    "a child was made for another root: use the Scope that this task was given";
+
+/// Calls `f` with what belongs to this worker, and the task that is polled.
+#[inline(always)]
+fn with_task<R>(f: impl FnOnce(&Local, &Header) -> R) -> R {
+    Local::with(|local| {
+        let Some(local) = local else { not_a_task() };
+        // SAFETY: a frame that is being polled is alive.
+        let Some(current) = (unsafe { local.current.get().as_ref() }) else {
+            not_a_task()
+        };
+        f(local, current)
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn not_a_task() -> ! {
+    panic!("{OUTSIDE}")
+}
+
+#[cold]
+#[inline(never)]
+fn of_another_root() -> ! {
+    panic!("{OTHER_ROOT}")
+}
+
+/// The child belongs to this task's root from now on.
+#[inline(always)]
+fn bind(child: Frame, parent: &Header) {
+    // SAFETY: a child that was not started is its maker's.
+    let child = unsafe { child.as_ref() };
+    let (root, of_child) = (parent.root.get(), child.root.get());
+    if of_child != root {
+        if !of_child.is_null() {
+            of_another_root();
+        }
+        child.root.set(root);
+    }
+}
+
+/// The root of the task that is polled; a child of another one is refused. Null is none.
+pub(super) fn with_root(root: *const Root) -> *const Root {
+    with_task(|_, current| {
+        if !root.is_null() && root != current.root.get() {
+            of_another_root();
+        }
+        current.root.get()
+    })
+}
+
+/// Puts a new child on this worker's stack, for thieves to take.
+///
+/// # Safety
+/// The child is new, and bound to the root of the task that is polled.
+unsafe fn put_on_stack(child: Frame) {
+    Worker::with_current(|worker| {
+        let worker = worker.expect("tasks are polled by workers");
+        // SAFETY: the caller's promise; the root is open while one of its tasks is polled.
+        unsafe { worker.spawn_frame(child) };
+    });
+}
+
+impl Start {
+    /// The first poll: asks for the child to be run next, or spawns it where that cannot be.
+    #[inline(always)]
+    fn begin(
+        &mut self,
+        child: Frame,
+        next: fn(*const Header) -> Next,
+        context: &Context<'_>,
+    ) -> bool {
+        with_task(|local, current| {
+            bind(child, current);
+            let lent = waker::frame_of(context.waker());
+            let is_own = lent.is_some_and(|of| ptr::eq(of.as_ptr(), current));
+            if is_own && !local.has_next() {
+                local.set_next(next(child.as_ptr()));
+                self.stage = Stage::Asked(child, current);
+                return true;
+            }
+            // SAFETY: just bound.
+            unsafe { put_on_stack(child) };
+            self.stage = Stage::Spawned(child);
+            false
+        })
+    }
+}
+
+/// Whether that task is being polled, or dropped, by this worker right now.
+#[inline(always)]
+fn is_current(task: *const Header) -> bool {
+    Local::with(|local| local.is_some_and(|local| ptr::eq(local.current.get(), task)))
+}
+
+/// Whether that child is still to be started when this poll returns.
+#[inline(always)]
+fn is_next(child: Frame) -> bool {
+    Local::with(|local| local.is_some_and(|local| local.is_next(child.as_ptr())))
+}
+
+/// Polled twice in one poll of the task. Its worker will poll the task again, but knows of no other
+/// waker.
+#[cold]
+#[inline(never)]
+fn not_yet<T>(context: &Context<'_>, task: *const Header) -> Poll<T> {
+    if waker::frame_of(context.waker()).is_none_or(|of| !ptr::eq(of.as_ptr(), task)) {
+        context.waker().wake_by_ref();
+    }
+    Poll::Pending
+}
+
+impl Drop for Start {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !matches!(self.stage, Stage::Gone) {
+            give_up(self.stage);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn give_up(stage: Stage) {
+    match stage {
+        // SAFETY: nobody else knows of a child that was not started.
+        Stage::Made(child) => unsafe { frame::dispose(child) },
+        // SAFETY: the handle is given up, by the task that asked for the child.
+        Stage::Asked(child, by) if is_current(by) => unsafe { Forked::<()>::give_up(child) },
+        Stage::Asked(child, _) => {
+            // SAFETY: the handle keeps the frame.
+            if unsafe { child.as_ref() }.end.is_ended() {
+                // SAFETY: it has ended, so it is the handle's.
+                unsafe { frame::dispose(child) };
+            }
+            // Otherwise its worker may be ending it right now, and would not notice: the frame is
+            // leaked, which is safe.
+        }
+        // SAFETY: the handle is given up.
+        Stage::Spawned(child) => unsafe { Forked::<()>::give_up(child) },
+        Stage::Gone => {}
+    }
+}
+
+impl<T> Fork<'_, T> {
+    #[inline(always)]
+    pub(super) fn new<'scope>(child: Frame, order: SpawnOrder) -> Fork<'scope, T> {
+        Fork {
+            start: Start {
+                stage: Stage::Made(child),
+            },
+            order,
+            marker: PhantomData,
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(super) fn branched<'scope>(child: Frame) -> Fork<'scope, T> {
+        // SAFETY: a child that was not started is its maker's.
+        unsafe { child.as_ref() }
+            .site
+            .set(site_of(Location::caller()));
+        Fork::new(child, SpawnOrder::Adaptive)
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, child: Frame, context: &Context<'_>) -> Poll<Forked<T>> {
+        let help_first = self.order != SpawnOrder::WorkFirst && is_help_first(child);
+        if help_first {
+            with_task(|_, current| bind(child, current));
+            // SAFETY: just bound.
+            unsafe { put_on_stack(child) };
+        } else if self
+            .start
+            .begin(child, |child| Next::Forked(child), context)
+        {
+            return Poll::Pending;
+        }
+        self.start.stage = Stage::Gone;
+        // SAFETY: it was spawned just now, and its output is a `T`.
+        Poll::Ready(unsafe { Forked::open(child) })
+    }
+}
+
+/// What the pool's order says of a child that was branched off.
+fn is_help_first(child: Frame) -> bool {
+    // SAFETY: a child that was not started is its maker's.
+    let site = unsafe { child.as_ref() }.site.get();
+    with_task(|local, current| {
+        local.sites.is_recursive_from_now_on(current.site.get());
+        match local.order {
+            SpawnOrder::WorkFirst => false,
+            SpawnOrder::HelpFirst => true,
+            SpawnOrder::Adaptive => !local.sites.is_recursive(site) && is_asked(),
+        }
+    })
+}
+
+/// Whether other workers would take more than this one shows them.
+fn is_asked() -> bool {
+    Worker::with_current(|worker| worker.is_some_and(|worker| worker.owner().is_asked()))
+}
+
+impl<T> Unpin for Fork<'_, T> {}
+
+impl<T> Future for Fork<'_, T> {
+    type Output = Forked<T>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Forked<T>> {
+        match self.start.stage {
+            Stage::Asked(child, by) if is_current(by) => {
+                if is_next(child) {
+                    return not_yet(context, by);
+                }
+                self.start.stage = Stage::Gone;
+                // SAFETY: the output is a `T`, and this was its handle.
+                Poll::Ready(unsafe { Forked::started(child) })
+            }
+            Stage::Made(child) => self.begin(child, context),
+            Stage::Asked(..) => panic!("{MOVED}"),
+            Stage::Spawned(_) | Stage::Gone => panic!("polled after it was ready"),
+        }
+    }
+}
+
+impl<T> Call<'_, T> {
+    #[inline(always)]
+    pub(super) fn new<'scope>(child: Frame) -> Call<'scope, T> {
+        Call {
+            start: Start {
+                stage: Stage::Made(child),
+            },
+            marker: PhantomData,
+        }
+    }
+
+    /// Asks the child as its handle does.
+    fn ask(&mut self, child: Frame, context: &mut Context<'_>) -> Poll<T> {
+        let stage = std::mem::replace(&mut self.start.stage, Stage::Gone);
+        // SAFETY: the output is a `T`, and this was its handle.
+        let mut handle = unsafe { Forked::<T>::open(child) };
+        let polled = Pin::new(&mut handle).poll(context);
+        if polled.is_pending() {
+            self.start.stage = stage;
+            std::mem::forget(handle);
+        }
+        polled
+    }
+}
+
+impl<T> Unpin for Call<'_, T> {}
+
+impl<T> Future for Call<'_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match self.start.stage {
+            Stage::Asked(child, by) if is_current(by) => {
+                if is_next(child) {
+                    return not_yet(context, by);
+                }
+                // SAFETY: the handle keeps the frame.
+                if unsafe { child.as_ref() }.end.is_ended() {
+                    self.start.stage = Stage::Gone;
+                    // SAFETY: it has ended, its output is a `T`, and this was its handle.
+                    return match unsafe { frame::take_outcome(child) } {
+                        Ok(value) => Poll::Ready(value),
+                        Err(failure) => panic::resume_unwind(failure.payload),
+                    };
+                }
+                // This task was woken by something else meanwhile.
+                self.ask(child, context)
+            }
+            Stage::Made(child) => {
+                if self
+                    .start
+                    .begin(child, |child| Next::Called(child), context)
+                {
+                    return Poll::Pending;
+                }
+                self.ask(child, context)
+            }
+            Stage::Spawned(child) => self.ask(child, context),
+            Stage::Asked(..) => panic!("{MOVED}"),
+            Stage::Gone => panic!("polled after it was ready"),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Fork<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fork").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Call<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,332 @@
+//! A frame: one task's future, later its outcome, with what the scheduler knows of it.
+
+use std::alloc::Layout;
+use std::any::Any;
+use std::cell::{Cell, UnsafeCell};
+use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
+use std::panic::{self, AssertUnwindSafe};
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::end::End;
+use super::life::Life;
+use super::root::Root;
+use super::{store, waker};
+use crate::unwind::drop_quietly;
+
+/// A frame, whatever its future is.
+pub(crate) type Frame = NonNull<Header>;
+
+/// What precedes the future in a frame. One cache line of 64 bytes.
+///
+/// | field | who may touch it, and when |
+/// |---|---|
+/// | `life`, `end` | anybody who holds the frame, a waker or the handle |
+/// | `awaiter` | as `end` says |
+/// | `root` | written before the frame is first polled, then only read |
+/// | `link`, `stage`, `site`, the body | the worker that polls the frame; from `ENDED` on who holds the handle |
+#[repr(C)]
+pub(crate) struct Header {
+    pub(super) life: Life,
+    pub(super) end: End,
+    vtable: &'static VTable,
+    /// Null while a child that may run anywhere has not been started.
+    pub(super) root: Cell<*const Root>,
+    pub(super) link: Cell<Link>,
+    awaiter: UnsafeCell<MaybeUninit<Waker>>,
+    stage: Cell<Stage>,
+    /// Where it was branched off; see `order`.
+    pub(super) site: Cell<u16>,
+}
+
+/// What a frame's end resumes.
+///
+/// With the lowest bit set it is the frame that called this one, and waits for nothing else.
+/// Otherwise it is the number of the push that put the parent on the stack when this child was
+/// forked, or 0. Each push of a pool has a number of its own, so an equal number on the top of
+/// the stack proves that it is the parent and that nobody has taken it since. The number has 53
+/// bits for each worker: years of pushing. Where pointers are too narrow for it nothing is proved,
+/// and every end takes the slower way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Link(*const Header);
+
+impl Link {
+    pub(super) const NONE: Link = Link(ptr::null());
+
+    /// An even number.
+    #[inline(always)]
+    pub(super) fn push(number: u64) -> Link {
+        Link(ptr::without_provenance(number as usize))
+    }
+
+    #[inline(always)]
+    pub(super) fn caller(frame: Frame) -> Link {
+        Link(frame.as_ptr().map_addr(|at| at | 1))
+    }
+
+    #[inline(always)]
+    pub(super) fn is_push(self, number: u64) -> bool {
+        cfg!(target_pointer_width = "64") && self.0.addr() == number as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn get_caller(self) -> Option<Frame> {
+        match self.0.addr() & 1 {
+            0 => None,
+            _ => NonNull::new(self.0.map_addr(|at| at & !1).cast_mut()),
+        }
+    }
+}
+
+/// What is in the body of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Future,
+    Value,
+    Failure,
+    Empty,
+}
+
+/// What a task panicked with, and whose root is to hear of it if nobody awaits the task.
+pub(super) struct Failure {
+    pub(super) payload: Box<dyn Any + Send>,
+    pub(super) root: Arc<Root>,
+}
+
+/// What the scheduler needs to know of a future's type.
+struct VTable {
+    poll: unsafe fn(Frame) -> bool,
+    drop_future: unsafe fn(Frame),
+    drop_value: unsafe fn(Frame),
+    layout: Layout,
+    body: usize,
+}
+
+#[repr(C)]
+struct Memory<F: Future> {
+    header: Header,
+    body: Body<F>,
+}
+
+union Body<F: Future> {
+    future: ManuallyDrop<F>,
+    value: ManuallyDrop<F::Output>,
+    /// Reached by the offset of the body, whatever `F` is.
+    _failure: ManuallyDrop<Failure>,
+}
+
+impl<F: Future> Memory<F> {
+    const VTABLE: &'static VTable = &VTable {
+        poll: poll::<F>,
+        drop_future: drop_future::<F>,
+        drop_value: drop_value::<F>,
+        layout: Layout::new::<Memory<F>>(),
+        body: offset_of!(Memory<F>, body),
+    };
+}
+
+/// Moves a future into a new frame.
+#[inline(always)]
+pub(super) fn new<F: Future>(future: F, root: *const Root) -> Frame {
+    let at = store::take(const { Layout::new::<Memory<F>>() }).cast::<Memory<F>>();
+    let header = Header {
+        life: Life::new(),
+        end: End::new(),
+        vtable: Memory::<F>::VTABLE,
+        root: Cell::new(root),
+        link: Cell::new(Link::NONE),
+        awaiter: UnsafeCell::new(MaybeUninit::uninit()),
+        stage: Cell::new(Stage::Future),
+        site: Cell::new(0),
+    };
+    // SAFETY: fresh memory of that layout.
+    unsafe {
+        (&raw mut (*at.as_ptr()).header).write(header);
+        (&raw mut (*at.as_ptr()).body.future).write(ManuallyDrop::new(future));
+    }
+    at.cast()
+}
+
+/// # Safety
+/// The frame holds an `F`, which nobody else polls or drops now.
+unsafe fn poll<F: Future>(frame: Frame) -> bool {
+    let memory = frame.cast::<Memory<F>>().as_ptr();
+    let lent = waker::lend(frame);
+    let mut context = Context::from_waker(&lent);
+    // SAFETY: the caller has the future to itself, and it stays where it is until it is dropped.
+    let future = unsafe { Pin::new_unchecked(&mut *(*memory).body.future) };
+    match future.poll(&mut context) {
+        Poll::Pending => false,
+        Poll::Ready(value) => {
+            // SAFETY: as above. If the drop unwinds, the body counts as empty.
+            unsafe {
+                (*memory).header.stage.set(Stage::Empty);
+                ManuallyDrop::drop(&mut (*memory).body.future);
+                (&raw mut (*memory).body.value).write(ManuallyDrop::new(value));
+                (*memory).header.stage.set(Stage::Value);
+            }
+            true
+        }
+    }
+}
+
+/// # Safety
+/// As [`poll`], and the future is not used again.
+unsafe fn drop_future<F: Future>(frame: Frame) {
+    // SAFETY: the caller's promise.
+    unsafe { ManuallyDrop::drop(&mut (*frame.cast::<Memory<F>>().as_ptr()).body.future) };
+}
+
+/// # Safety
+/// The frame holds the output of an `F`, which is not used again.
+unsafe fn drop_value<F: Future>(frame: Frame) {
+    // SAFETY: the caller's promise.
+    unsafe { ManuallyDrop::drop(&mut (*frame.cast::<Memory<F>>().as_ptr()).body.value) };
+}
+
+impl Header {
+    /// Polls the future of `frame`, whose header this is; true when it has ended.
+    ///
+    /// # Safety
+    /// It holds a future, and is the caller's to poll.
+    #[inline(always)]
+    pub(super) unsafe fn poll(&self, frame: Frame) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (self.vtable.poll)(frame) }
+    }
+
+    /// Whether neither a waker nor the handle has ever said anything.
+    #[inline(always)]
+    pub(super) fn is_alone(&self) -> bool {
+        self.end.is_untouched() & !self.life.is_shared()
+    }
+
+    /// # Safety
+    /// No waker is in the frame, and it is the caller's turn to put one in; see `end`.
+    pub(super) unsafe fn put_awaiter(&self, waker: Waker) {
+        // SAFETY: the caller has the cell to itself.
+        unsafe { (*self.awaiter.get()).write(waker) };
+    }
+
+    /// # Safety
+    /// A waker is in the frame, and it is the caller's to take out; see `end`.
+    pub(super) unsafe fn take_awaiter(&self) -> Waker {
+        // SAFETY: the caller has the cell to itself.
+        unsafe { (*self.awaiter.get()).assume_init_read() }
+    }
+}
+
+/// The future has panicked with that: it is dropped, and the failure is its outcome.
+///
+/// # Safety
+/// The frame is the caller's to poll, and its poll has just unwound.
+pub(super) unsafe fn fail(frame: Frame, payload: Box<dyn Any + Send>) {
+    // SAFETY: the frame is the caller's.
+    let header = unsafe { frame.as_ref() };
+    if header.stage.replace(Stage::Empty) == Stage::Future {
+        // SAFETY: it holds its future, which is not used again.
+        let dropped = AssertUnwindSafe(|| unsafe { (header.vtable.drop_future)(frame) });
+        drop_quietly(panic::catch_unwind(dropped));
+    }
+    // SAFETY: a frame runs only while its root waits for it.
+    let root = unsafe { &*header.root.get() }.to_arc();
+    // SAFETY: the body is empty, and large enough for a failure.
+    unsafe { body::<Failure>(frame).write(Failure { payload, root }) };
+    header.stage.set(Stage::Failure);
+}
+
+/// # Safety
+/// `T` is what the body holds or is to hold.
+#[inline(always)]
+unsafe fn body<T>(frame: Frame) -> *mut T {
+    // SAFETY: the frame is alive, and its body within its memory.
+    unsafe {
+        frame
+            .as_ptr()
+            .byte_add((*frame.as_ptr()).vtable.body)
+            .cast()
+    }
+}
+
+/// Whether the frame ended by a panic.
+///
+/// # Safety
+/// It has ended, and is the caller's.
+#[inline(always)]
+pub(super) unsafe fn has_failed(frame: Frame) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { frame.as_ref() }.stage.get() == Stage::Failure
+}
+
+/// Takes the outcome out and gives the frame up.
+///
+/// # Safety
+/// The frame has ended, is the caller's, and its future's output is a `T`.
+#[inline(always)]
+pub(super) unsafe fn take_outcome<T>(frame: Frame) -> Result<T, Failure> {
+    // SAFETY: the caller's promise; the body is not read again.
+    unsafe {
+        let outcome = if has_failed(frame) {
+            Err(body::<Failure>(frame).read())
+        } else {
+            debug_assert_eq!(frame.as_ref().stage.get(), Stage::Value);
+            Ok(body::<T>(frame).read())
+        };
+        release(frame);
+        outcome
+    }
+}
+
+/// Drops what the frame holds and gives it up. A failure goes to the root. Panics with what the
+/// drop of a value or a future does.
+///
+/// # Safety
+/// The frame has not been started or has ended, and is the caller's.
+#[cold]
+pub(super) unsafe fn dispose(frame: Frame) {
+    struct Release(Frame);
+    impl Drop for Release {
+        fn drop(&mut self) {
+            // SAFETY: the caller of `dispose` gives the frame up.
+            unsafe { release(self.0) };
+        }
+    }
+    // SAFETY: the frame is the caller's.
+    let header = unsafe { frame.as_ref() };
+    let _release = Release(frame);
+    match header.stage.replace(Stage::Empty) {
+        // SAFETY: the body holds the future, which is not used again.
+        Stage::Future => unsafe { (header.vtable.drop_future)(frame) },
+        // SAFETY: the body holds the value, which is not used again.
+        Stage::Value => unsafe { (header.vtable.drop_value)(frame) },
+        Stage::Failure => {
+            // SAFETY: the body holds the failure, which is not read again.
+            let failure = unsafe { body::<Failure>(frame).read() };
+            failure.root.panicked(failure.payload);
+        }
+        Stage::Empty => {}
+    }
+}
+
+/// The body is empty, and nobody but wakers knows of the frame any more.
+///
+/// # Safety
+/// So it is.
+#[inline(always)]
+pub(super) unsafe fn release(frame: Frame) {
+    // SAFETY: the frame is alive until the last reference is given up.
+    if unsafe { frame.as_ref() }.life.release() {
+        // SAFETY: it was the last.
+        unsafe { free(frame) };
+    }
+}
+
+/// # Safety
+/// Nobody else knows of the frame any more, and its body is empty.
+#[inline(always)]
+pub(super) unsafe fn free(frame: Frame) {
+    // SAFETY: it was made by `new` with that layout; a header has nothing to drop.
+    unsafe { store::give(frame.cast(), frame.as_ref().vtable.layout) };
+}

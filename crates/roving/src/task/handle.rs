@@ -1,0 +1,205 @@
+//! The handle of a child that has been started.
+
+use std::fmt;
+use std::mem;
+use std::panic;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::end::{Awaiting, Retracted};
+use super::fork::with_root;
+use super::frame::{self, Failure, Frame};
+use super::root::Root;
+use crate::worker::Worker;
+
+/// A child that has been forked or spawned. Await it for its result; a panic of the child goes on
+/// in who awaits it.
+///
+/// When it is dropped, the result is dropped too, and a panic goes to the root. The child runs on,
+/// and ends before the root does. A handle may leave the root, and be awaited by anybody.
+///
+/// ```
+/// use roving::task::{Forked, block_on, spawn};
+///
+/// let sum = block_on(async {
+///     let child: Forked<u32> = spawn(async { 1 + 1 });
+///     child.await + 1
+/// });
+/// assert_eq!(sum, 3);
+/// ```
+pub struct Forked<T> {
+    state: State<T>,
+}
+
+enum State<T> {
+    /// The child had ended when its parent went on.
+    Ended(T),
+    Open(Frame),
+    Taken,
+}
+
+// SAFETY: the value is a `T`, and so is what the frame will hold; its words are made for several
+// threads.
+unsafe impl<T: Send> Send for Forked<T> {}
+// SAFETY: a shared handle gives no access to the value.
+unsafe impl<T: Send> Sync for Forked<T> {}
+
+impl<T> Unpin for Forked<T> {}
+
+impl<T> Forked<T> {
+    /// A child that may still be run by anybody.
+    ///
+    /// # Safety
+    /// The caller has its handle, and its output is a `T`.
+    #[inline]
+    pub(super) unsafe fn open(child: Frame) -> Forked<T> {
+        Forked {
+            state: State::Open(child),
+        }
+    }
+
+    /// A child that was forked, by the parent that goes on. If it has ended, which is the rule, its
+    /// frame is given up at once: a loop that forks holds no frames.
+    ///
+    /// # Safety
+    /// As [`Forked::open`].
+    #[inline(always)]
+    pub(super) unsafe fn started(child: Frame) -> Forked<T> {
+        // SAFETY: the handle keeps the frame; once it has ended it is the handle's.
+        unsafe {
+            if !child.as_ref().end.is_ended() || frame::has_failed(child) {
+                return Forked::open(child);
+            }
+            match frame::take_outcome(child) {
+                Ok(value) => Forked {
+                    state: State::Ended(value),
+                },
+                Err(_) => unreachable!("it has not failed"),
+            }
+        }
+    }
+
+    /// See [`crate::task::spawn`]; `root` is the one of the token, or null.
+    pub(super) fn spawn<F>(child: F, root: *const Root) -> Forked<T>
+    where
+        F: Future<Output = T>,
+    {
+        let root = with_root(root);
+        let child = frame::new(child, root);
+        Worker::with_current(|worker| {
+            let worker = worker.expect("tasks are polled by workers");
+            // SAFETY: a new frame of the root of the task that is polled.
+            unsafe { worker.spawn_frame(child) };
+        });
+        // SAFETY: its handle, of that output.
+        unsafe { Forked::open(child) }
+    }
+
+    /// # Safety
+    /// The caller has the handle, and gives it up.
+    pub(super) unsafe fn give_up(child: Frame) {
+        // SAFETY: the handle keeps the frame.
+        if unsafe { child.as_ref() }.end.detach() {
+            // SAFETY: it has ended, and there is no handle.
+            unsafe { frame::dispose(child) };
+        }
+    }
+
+    /// Whether the child has ended. A look, not a wait.
+    ///
+    /// ```
+    /// use roving::task::{block_on, fork};
+    ///
+    /// block_on(async {
+    ///     let child = fork(async {}).await;
+    ///     while !child.is_ended() {
+    ///         std::thread::yield_now();
+    ///     }
+    /// });
+    /// ```
+    pub fn is_ended(&self) -> bool {
+        match &self.state {
+            // SAFETY: the handle keeps the frame.
+            State::Open(child) => unsafe { child.as_ref() }.end.is_ended(),
+            State::Ended(_) | State::Taken => true,
+        }
+    }
+}
+
+/// # Safety
+/// The caller has the handle of `child`, whose output is a `T`. When this is ready, it has none any
+/// more.
+unsafe fn ask<T>(child: Frame, context: &Context<'_>) -> Poll<Result<T, Failure>> {
+    // SAFETY: the handle keeps the frame.
+    let header = unsafe { child.as_ref() };
+    let mut left = None;
+    loop {
+        if header.end.is_ended() {
+            // SAFETY: it has ended, and this was its handle.
+            return Poll::Ready(unsafe { frame::take_outcome(child) });
+        }
+        match header.end.retract_awaiter() {
+            Retracted::None => {}
+            // SAFETY: left there before, and taken back just now.
+            Retracted::Back => left = Some(unsafe { header.take_awaiter() }),
+            Retracted::Ended => continue,
+            Retracted::BeingWoken => {
+                // Whoever left a waker is woken; this call may come from somebody else.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        let waker = match left.take() {
+            Some(waker) if waker.will_wake(context.waker()) => waker,
+            _ => context.waker().clone(),
+        };
+        // SAFETY: there is none, and the word says that nobody looks.
+        unsafe { header.put_awaiter(waker) };
+        match header.end.leave_awaiter() {
+            Awaiting::Left => return Poll::Pending,
+            // SAFETY: put there just now, and still this call's.
+            Awaiting::Ended => drop(unsafe { header.take_awaiter() }),
+        }
+    }
+}
+
+impl<T> Future for Forked<T> {
+    type Output = T;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match mem::replace(&mut self.state, State::Taken) {
+            State::Ended(value) => Poll::Ready(value),
+            State::Open(child) => {
+                // SAFETY: this is its handle.
+                match unsafe { ask(child, context) } {
+                    Poll::Ready(Ok(value)) => Poll::Ready(value),
+                    Poll::Ready(Err(failure)) => panic::resume_unwind(failure.payload),
+                    Poll::Pending => {
+                        self.state = State::Open(child);
+                        Poll::Pending
+                    }
+                }
+            }
+            State::Taken => panic!("polled after it was ready"),
+        }
+    }
+}
+
+impl<T> Drop for Forked<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if let State::Open(child) = self.state {
+            // SAFETY: this was its handle.
+            unsafe { Forked::<T>::give_up(child) };
+        }
+    }
+}
+
+impl<T> fmt::Debug for Forked<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Forked")
+            .field("ended", &self.is_ended())
+            .finish_non_exhaustive()
+    }
+}

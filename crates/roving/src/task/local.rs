@@ -1,0 +1,144 @@
+//! What a worker knows of the tasks that it runs.
+
+use std::cell::Cell;
+use std::ptr;
+
+use super::frame::Header;
+use super::order::{Sites, SpawnOrder};
+use super::root::Root;
+use super::store::Store;
+use crate::stack::state::WORKERS_MAX;
+
+/// The part of a worker's seat that belongs to tasks: the worker's alone, but for figures.
+pub(crate) struct Local {
+    /// The frame that is being polled.
+    pub(super) current: Cell<*const Header>,
+    /// What the frame that is being polled wants to run next.
+    next: Cell<*const Header>,
+    /// The root whose frames may be put on the worker's stack when they are resumed by the end of
+    /// another: null where the worker runs frames on top of something that waits for them.
+    pub(super) resumes: Cell<*const Root>,
+    /// The number of the last push.
+    pushes: Cell<u64>,
+    pub(super) store: Store,
+    pub(super) sites: Sites,
+    pub(super) order: SpawnOrder,
+    /// Hand every forked parent to another worker: for tests.
+    pub(super) migrate: bool,
+}
+
+// SAFETY: everything but the figures in `store` is used by the seat's thread alone (`with`), and
+// in an in-place pool by who holds the pool's lock.
+unsafe impl Sync for Local {}
+// SAFETY: what the free lists point to is memory that nobody else knows of; the other pointers
+// are null while no thread is the worker.
+unsafe impl Send for Local {}
+
+thread_local! {
+    static LOCAL: Cell<*const Local> = const { Cell::new(ptr::null()) };
+}
+
+/// Says which worker's tasks the calling thread runs from now on: null for none.
+pub(crate) fn set_current_local(local: *const Local) {
+    LOCAL.set(local);
+}
+
+/// A frame that is to be run next, and how.
+#[derive(Clone, Copy)]
+pub(super) enum Next {
+    /// Its parent goes on meanwhile, if somebody takes it.
+    Forked(*const Header),
+    /// Its parent waits for it.
+    Called(*const Header),
+}
+
+/// What a worker was doing when it began to run frames on top of it.
+pub(super) struct Outer {
+    current: *const Header,
+    next: *const Header,
+    resumes: *const Root,
+}
+
+impl Local {
+    pub(crate) fn new(index: usize, order: SpawnOrder, migrate: bool) -> Local {
+        debug_assert!(index < WORKERS_MAX);
+        Local {
+            current: Cell::new(ptr::null()),
+            next: Cell::new(ptr::null()),
+            resumes: Cell::new(ptr::null()),
+            pushes: Cell::new((index as u64) << 53),
+            store: Store::new(),
+            sites: Sites::new(),
+            order,
+            migrate,
+        }
+    }
+
+    /// Calls `f` with what belongs to the worker that the calling thread is.
+    #[inline(always)]
+    pub(super) fn with<R>(f: impl FnOnce(Option<&Local>) -> R) -> R {
+        // SAFETY: set by the worker that this thread is, for as long as it is.
+        f(unsafe { LOCAL.get().as_ref() })
+    }
+
+    /// Frames that lie here for later use. By anybody.
+    pub(crate) fn frames_kept(&self) -> u64 {
+        self.store.kept()
+    }
+
+    /// An even number that no other push of the pool has.
+    #[inline(always)]
+    pub(super) fn number_push(&self) -> u64 {
+        let number = self.pushes.get() + 2;
+        self.pushes.set(number);
+        number
+    }
+
+    #[inline(always)]
+    pub(super) fn has_next(&self) -> bool {
+        !self.next.get().is_null()
+    }
+
+    #[inline(always)]
+    pub(super) fn is_next(&self, frame: *const Header) -> bool {
+        let next = self.next.get();
+        ptr::eq(next.map_addr(|at| at & !1), frame)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_next(&self, next: Next) {
+        self.next.set(match next {
+            Next::Forked(frame) => frame,
+            Next::Called(frame) => frame.map_addr(|at| at | 1),
+        });
+    }
+
+    #[inline(always)]
+    pub(super) fn take_next(&self) -> Option<Next> {
+        let next = self.next.get();
+        if next.is_null() {
+            return None;
+        }
+        self.next.set(ptr::null());
+        match next.addr() & 1 {
+            0 => Some(Next::Forked(next)),
+            _ => Some(Next::Called(next.map_addr(|at| at & !1))),
+        }
+    }
+
+    /// The worker begins to run frames of a root.
+    pub(super) fn begin(&self, resumes: *const Root) -> Outer {
+        Outer {
+            current: self.current.replace(ptr::null()),
+            next: self.next.replace(ptr::null()),
+            resumes: self.resumes.replace(resumes),
+        }
+    }
+
+    /// It has run them.
+    pub(super) fn end(&self, outer: Outer) {
+        self.current.set(outer.current);
+        self.next.set(outer.next);
+        self.resumes.set(outer.resumes);
+    }
+}

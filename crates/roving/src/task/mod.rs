@@ -1,0 +1,97 @@
+//! Async tasks whose continuations can be stolen: `fork`, `spawn`, `call`.
+//!
+//! The body of an async task is checked `Send` by the compiler, so what is left of it at an
+//! `.await` may move to another worker. That is what [`fork`] is built on: the child runs at once,
+//! and the rest of the parent, its *continuation*, is what thieves take (work-first). [`spawn`] is
+//! the other way round (help-first), [`call`] runs a child here without offering anything. All
+//! three can be mixed in one task, in any order.
+//!
+//! ```
+//! use roving::task::{Task, call, fork};
+//!
+//! fn fib(n: u32) -> impl Task<u64> {
+//!     async move {
+//!         if n < 2 {
+//!             return n.into();
+//!         }
+//!         let a = fork(fib(n - 1)).await;
+//!         let b = call(fib(n - 2)).await;
+//!         a.await + b
+//!     }
+//! }
+//! assert_eq!(roving::task::block_on(fib(20)), 6765);
+//! ```
+//!
+//! A recursive task is a plain `fn` that returns `impl Task<T>` around an `async` block, because
+//! the compiler cannot prove an `async fn` to be `Send` inside its own body.
+//!
+//! # Roots
+//!
+//! Tasks run below a *root*: [`block_on`], [`scope`] or [`crate::Pool::run`]. It blocks until its
+//! own future and every task below it have ended, so with the token of a [`Scope`] tasks may
+//! borrow what outlives that call, whatever becomes of their handles. They may not borrow from the
+//! task that forks them: its frame may go first.
+//!
+//! # Frames and wakers
+//!
+//! A forked future is moved into a *frame* from a free list of the worker. Nothing is allocated in
+//! steady state, and a child that ends before anybody stole its parent costs no atomic
+//! read-modify-write. Tasks are ordinary futures with ordinary wakers, so they can await any other
+//! future; a waker of its own is made only when one asks for it.
+
+mod end;
+mod life;
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+#[cfg(not(loom))]
+mod drive;
+#[cfg(not(loom))]
+mod fork;
+#[cfg(not(loom))]
+mod frame;
+#[cfg(not(loom))]
+mod handle;
+#[cfg(not(loom))]
+mod local;
+#[cfg(not(loom))]
+mod order;
+#[cfg(not(loom))]
+mod root;
+#[cfg(not(loom))]
+mod scope;
+#[cfg(not(loom))]
+mod store;
+#[cfg(not(loom))]
+mod waker;
+
+#[cfg(not(loom))]
+pub(crate) use {
+    drive::{Level, holds_frame},
+    frame::Frame,
+    local::{Local, set_current_local},
+};
+#[cfg(not(loom))]
+pub use {
+    fork::{Call, Fork, branch, call, fork, spawn},
+    handle::Forked,
+    order::{ParseSpawnOrderError, SpawnOrder},
+    scope::{Scope, block_on, scope},
+};
+
+/// A future that can be a task: another name for `Future<Output = T> + Send`, short enough to be
+/// the type that a recursive task returns.
+///
+/// ```
+/// use roving::task::Task;
+///
+/// fn answer() -> impl Task<u32> {
+///     async { 42 }
+/// }
+/// assert_eq!(roving::task::block_on(answer()), 42);
+/// ```
+#[cfg(not(loom))]
+pub trait Task<T>: Future<Output = T> + Send {}
+
+#[cfg(not(loom))]
+impl<T, F: Future<Output = T> + Send> Task<T> for F {}

@@ -1,0 +1,230 @@
+//! A root: what a blocking call waits for.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, Thread};
+
+use super::drive::Level;
+use super::frame::{self, Failure, Frame};
+use crate::pool::registry::Registry;
+use crate::prim::{AtomicUsize, Ordering};
+use crate::unwind::{drop_quietly, with_frame_lent};
+use crate::worker::Worker;
+
+/// What the frames below one blocking call have in common.
+///
+/// `open` counts what can still bring frames to life: each worker that runs frames of this root,
+/// from before it took its first until its stack is empty of them; and each frame that nobody has,
+/// because it waits to be woken or lies in the queue. A frame on a stack needs no count: its
+/// worker has one. A frame whose callee has not ended needs none: the callee has. So when `open`
+/// comes to 0, every frame has ended.
+pub(crate) struct Root {
+    pub(super) registry: Arc<Registry>,
+    open: AtomicUsize,
+    ready: Mutex<Ready>,
+    /// What the first task panicked with that nobody awaited.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Set before the first frame runs.
+    waiter: OnceLock<Waiter>,
+}
+
+/// The thread that waits for the root to be over.
+struct Waiter {
+    thread: Thread,
+    /// It is a worker, and runs frames that have become ready.
+    helps: bool,
+}
+
+/// Frames that were woken, first in, first out.
+struct Ready {
+    frames: VecDeque<Frame>,
+    /// A job is in the injector that will look here.
+    ticket: bool,
+}
+
+// SAFETY: a frame in the queue belongs to who takes it out; its future is `Send`.
+unsafe impl Send for Ready {}
+
+impl Root {
+    pub(super) fn new(registry: &Arc<Registry>) -> Arc<Root> {
+        Arc::new(Root {
+            registry: Arc::clone(registry),
+            open: AtomicUsize::new(1),
+            ready: Mutex::new(Ready {
+                frames: VecDeque::new(),
+                ticket: false,
+            }),
+            panic: Mutex::new(None),
+            waiter: OnceLock::new(),
+        })
+    }
+
+    fn set_waiter(&self, helps: bool) {
+        self.waiter.get_or_init(|| Waiter {
+            thread: thread::current(),
+            helps,
+        });
+    }
+
+    /// Whom to wake when the root is over; a handle of its own, because then the root may go.
+    fn waiting_thread(&self) -> Option<Thread> {
+        self.waiter.get().map(|waiter| waiter.thread.clone())
+    }
+
+    /// A root is always in an `Arc`; this is another one of it.
+    pub(super) fn to_arc(&self) -> Arc<Root> {
+        // SAFETY: `new` put it into an `Arc`, which is alive while it is borrowed.
+        let arc = ManuallyDrop::new(unsafe { Arc::from_raw(self) });
+        Arc::clone(&arc)
+    }
+
+    /// Something more can bring frames to life. The caller knows that the root is not over.
+    pub(super) fn open(&self) {
+        // Ordering: Relaxed; what is counted already keeps the root until the caller has ended it.
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// `count` things less. The root may be gone afterwards.
+    ///
+    /// # Safety
+    /// They were counted.
+    pub(super) unsafe fn close(this: *const Root, count: usize) {
+        // SAFETY: it is not over before the change below.
+        let waiter = unsafe { (*this).waiting_thread() };
+        // Ordering: Edge [close]: Release hands what the frames did to the waiter; that all earlier
+        // ones come along is the release sequence. Acquire, because the last one stands for all.
+        // SAFETY: as above.
+        if unsafe { (*this).open.fetch_sub(count, Ordering::AcqRel) } == count
+            && let Some(waiter) = waiter
+        {
+            waiter.unpark();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        // Ordering: Acquire pairs with [close]: all frames have ended.
+        self.open.load(Ordering::Acquire) == 0
+    }
+
+    fn ready(&self) -> MutexGuard<'_, Ready> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The frame, which is the caller's and counted, is to be polled by whoever has time.
+    pub(super) fn make_ready(&self, frame: Frame) {
+        // The frame may run as soon as it is in the queue, and the root be over.
+        let root = self.to_arc();
+        let ticket = {
+            let mut ready = self.ready();
+            ready.frames.push_back(frame);
+            !std::mem::replace(&mut ready.ticket, true)
+        };
+        if ticket {
+            root.issue_ticket();
+        }
+        if let Some(waiter) = root.waiter.get()
+            && waiter.helps
+        {
+            waiter.thread.unpark();
+        }
+    }
+
+    fn issue_ticket(self: &Arc<Root>) {
+        let root = Arc::clone(self);
+        self.registry.inject(Box::new(move || root.serve_ticket()));
+    }
+
+    /// What a ticket is for: runs the oldest frame that is ready, if there still is one, and sees to
+    /// it that the next one finds a worker.
+    fn serve_ticket(self: Arc<Root>) {
+        let (frame, more) = {
+            let mut ready = self.ready();
+            let frame = ready.frames.pop_front();
+            ready.ticket = !ready.frames.is_empty();
+            (frame, ready.ticket)
+        };
+        if more {
+            self.issue_ticket();
+        }
+        if let Some(frame) = frame {
+            Worker::with_current(|worker| match worker {
+                // SAFETY: it was in the queue, and counted.
+                Some(worker) => unsafe { worker.run_frame(frame, Level::Ground) },
+                None => unreachable!("jobs are run by workers"),
+            });
+        }
+    }
+
+    /// Keeps the first payload. The others are dropped, as is one that comes too late.
+    pub(super) fn panicked(&self, payload: Box<dyn Any + Send>) {
+        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_none() && !self.is_over() {
+            *first = Some(payload);
+        } else {
+            drop(first);
+            drop_quietly(payload);
+        }
+    }
+
+    /// All frames have ended: what the root's own came to, or the first panic that nobody awaited.
+    ///
+    /// # Safety
+    /// `frame` is the root's own, of output `T`, and the caller has its handle.
+    pub(super) unsafe fn outcome<T>(&self, frame: Frame) -> Result<T, Box<dyn Any + Send>> {
+        // SAFETY: it has ended, and the caller says the rest.
+        let outcome = unsafe { frame::take_outcome::<T>(frame) };
+        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        match (outcome, first.take()) {
+            (Ok(value), None) => Ok(value),
+            (Ok(value), Some(payload)) => {
+                drop_quietly(value);
+                Err(payload)
+            }
+            (Err(Failure { payload, .. }), other) => {
+                drop_quietly(other);
+                Err(payload)
+            }
+        }
+    }
+}
+
+impl Root {
+    /// Runs the root's own frame and all that comes of it, on the calling thread, which is that
+    /// worker, and on others.
+    ///
+    /// # Safety
+    /// The frame is new and of this root.
+    pub(super) unsafe fn run_here(&self, worker: &Worker, frame: Frame) {
+        self.set_waiter(true);
+        with_frame_lent(|| {
+            // SAFETY: a new frame, whose root counts this worker.
+            unsafe { worker.run_frame(frame, Level::Ground) };
+            while !self.is_over() {
+                let ready = self.ready().frames.pop_front();
+                match ready {
+                    // SAFETY: it was in the queue, and counted.
+                    Some(frame) => unsafe { worker.run_frame(frame, Level::Ground) },
+                    None => {
+                        worker.park_until(|| self.is_over() || !self.ready().frames.is_empty());
+                    }
+                }
+            }
+        });
+    }
+
+    /// The same for a thread that is no worker: it only waits, and no worker is blocked meanwhile.
+    ///
+    /// # Safety
+    /// The frame is new and of this root.
+    pub(super) unsafe fn run_there(self: &Arc<Root>, frame: Frame) {
+        self.set_waiter(false);
+        with_frame_lent(|| {
+            self.make_ready(frame);
+            while !self.is_over() {
+                thread::park();
+            }
+        });
+    }
+}

@@ -1,0 +1,273 @@
+//! The blocking calls under which tasks run, and the token with which these may borrow.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic;
+use std::sync::Arc;
+
+use super::fork::{Call, Fork};
+use super::frame;
+use super::handle::Forked;
+use super::order::SpawnOrder;
+use super::root::Root;
+use crate::pool::registry::Registry;
+use crate::pool::{Pool, SendPtr, install, with_current_registry};
+use crate::worker::Worker;
+
+/// Runs a future, and every task that it forks or spawns, and returns when all have ended.
+///
+/// On a worker it runs right here, on top of the calling frame, and while it waits for stolen parts
+/// or to be woken, the worker runs nothing that does not belong to it. On a thread that is no
+/// worker, the global pool runs it, and the thread sleeps.
+///
+/// # Panics
+/// If the future panics, or a task whose outcome nobody awaited; when all have ended.
+///
+/// ```
+/// use roving::task::{block_on, fork};
+///
+/// let sum = block_on(async {
+///     let a = fork(async { 1 }).await;
+///     let b = fork(async { 2 }).await;
+///     a.await + b.await
+/// });
+/// assert_eq!(sum, 3);
+/// ```
+pub fn block_on<F>(future: F) -> F::Output
+where
+    F: Future + Send,
+    F::Output: Send,
+{
+    with_current_registry(|registry| run(registry, |_| future))
+}
+
+/// The same with a token, by which the tasks may borrow what outlives the call.
+///
+/// ```
+/// use roving::task::{Scope, Task, scope};
+///
+/// fn sort<'scope>(s: Scope<'scope>, numbers: &'scope mut [u32]) -> impl Task<()> {
+///     async move {
+///         if numbers.len() < 2 {
+///             return;
+///         }
+///         let pivot = numbers[numbers.len() - 1];
+///         let mut smaller = 0;
+///         for at in 0..numbers.len() {
+///             if numbers[at] <= pivot {
+///                 numbers.swap(at, smaller);
+///                 smaller += 1;
+///             }
+///         }
+///         let (left, right) = numbers.split_at_mut(smaller - 1);
+///         let left = s.fork(sort(s, left)).await;
+///         s.call(sort(s, &mut right[1..])).await;
+///         left.await;
+///     }
+/// }
+/// let mut numbers = [3, 1, 4, 1, 5, 9, 2, 6];
+/// scope(|s| sort(s, &mut numbers));
+/// assert_eq!(numbers, [1, 1, 2, 3, 4, 5, 6, 9]);
+/// ```
+///
+/// # Panics
+/// As [`block_on`].
+pub fn scope<'scope, F, Fut, T>(f: F) -> T
+where
+    F: FnOnce(Scope<'scope>) -> Fut,
+    Fut: Future<Output = T> + Send + 'scope,
+    T: Send + 'scope,
+{
+    with_current_registry(|registry| run(registry, f))
+}
+
+impl Pool {
+    /// Runs a future on this pool, with every task that it forks or spawns, and returns when all
+    /// have ended: [`crate::task::scope`], on this pool. A thread that is no worker sleeps meanwhile, and no
+    /// worker is blocked.
+    ///
+    /// # Panics
+    /// As [`crate::task::block_on`].
+    ///
+    /// ```
+    /// use roving::task::fork;
+    ///
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// let text = String::from("borrowed");
+    /// let length = pool.run(|s| {
+    ///     let text = &text;
+    ///     async move { s.fork(async move { text.len() }).await.await }
+    /// });
+    /// assert_eq!(length, 8);
+    /// ```
+    pub fn run<'scope, F, Fut, T>(&self, f: F) -> T
+    where
+        F: FnOnce(Scope<'scope>) -> Fut,
+        Fut: Future<Output = T> + Send + 'scope,
+        T: Send + 'scope,
+    {
+        run(self.registry(), f)
+    }
+}
+
+/// Runs what `f` makes on that pool, whichever thread this is.
+fn run<'scope, F, Fut, T>(registry: &Arc<Registry>, f: F) -> T
+where
+    F: FnOnce(Scope<'scope>) -> Fut,
+    Fut: Future<Output = T> + Send,
+    T: Send,
+{
+    let root = Root::new(registry);
+    let future = f(Scope {
+        root: &*root,
+        marker: PhantomData,
+    });
+    let frame = frame::new(future, &*root);
+    let outside = Worker::with_current(|worker| worker.is_none());
+    if outside && !registry.settings.in_place {
+        // SAFETY: just made.
+        unsafe { root.run_there(frame) };
+    } else {
+        let frame = SendPtr(frame);
+        let root = &*root;
+        install(registry, move || {
+            let SendPtr(frame) = { frame };
+            Worker::with_current(|worker| match worker {
+                // SAFETY: just made.
+                Some(worker) => unsafe { root.run_here(worker, frame) },
+                None => unreachable!("installed"),
+            });
+        });
+    }
+    // SAFETY: the frame's future was a `Fut`, and nobody else has its handle.
+    unsafe { root.outcome::<T>(frame) }.unwrap_or_else(|payload| panic::resume_unwind(payload))
+}
+
+/// The right to fork tasks that borrow, below one root. A copy of it is handed down to each task
+/// that forks others.
+///
+/// What a task borrows must outlive the call of [`scope`] or [`Pool::run`]: the data of the caller,
+/// not that of another task. The methods are those of [`crate::task`] by the same name.
+///
+/// ```
+/// use roving::task::{Scope, Task, scope};
+///
+/// fn sum<'scope>(s: Scope<'scope>, numbers: &'scope [u64]) -> impl Task<u64> {
+///     async move {
+///         if numbers.len() < 4 {
+///             return numbers.iter().sum();
+///         }
+///         let (left, right) = numbers.split_at(numbers.len() / 2);
+///         let left = s.fork(sum(s, left)).await;
+///         s.call(sum(s, right)).await + left.await
+///     }
+/// }
+/// let numbers: Vec<u64> = (1..=100).collect();
+/// assert_eq!(scope(|s| sum(s, &numbers)), 5050);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Scope<'scope> {
+    /// For comparison only: a token may outlive its root.
+    root: *const Root,
+    /// Invariant in `'scope`, as `std::thread::Scope` is.
+    marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
+}
+
+// SAFETY: the pointer is only compared.
+unsafe impl Send for Scope<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Scope<'_> {}
+
+// Why a token of a lifetime that is too short cannot be used below another root. A root is given
+// its token's lifetime by its caller, who may choose any that contains the call, and the token can
+// leave the call. Where a task of root R uses a token of `'t`, it either captured it: then the
+// future of R is only well formed if `'t` contains the lifetime of R, and all is well. Or it got
+// it from a call of its own, while R was open: then the two roots were there at the same time,
+// have different addresses, and each use compares these.
+impl<'scope> Scope<'scope> {
+    /// Work-first: see [`crate::task::fork`].
+    ///
+    /// ```
+    /// let word = String::from("text");
+    /// let length = roving::task::scope(|s| {
+    ///     let word = &word;
+    ///     async move { s.fork(async move { word.len() }).await.await }
+    /// });
+    /// assert_eq!(length, 4);
+    /// ```
+    #[inline(always)]
+    pub fn fork<F>(self, child: F) -> Fork<'scope, F::Output>
+    where
+        F: Future + Send + 'scope,
+        F::Output: Send + 'scope,
+    {
+        Fork::new(frame::new(child, self.root), SpawnOrder::WorkFirst)
+    }
+
+    /// Help-first: see [`crate::task::spawn`].
+    ///
+    /// # Panics
+    /// Outside of this token's root.
+    ///
+    /// ```
+    /// let word = String::from("text");
+    /// let length = roving::task::scope(|s| {
+    ///     let word = &word;
+    ///     async move { s.spawn(async move { word.len() }).await }
+    /// });
+    /// assert_eq!(length, 4);
+    /// ```
+    #[inline]
+    pub fn spawn<F>(self, child: F) -> Forked<F::Output>
+    where
+        F: Future + Send + 'scope,
+        F::Output: Send + 'scope,
+    {
+        Forked::spawn(child, self.root)
+    }
+
+    /// No parallelism: see [`crate::task::call`].
+    ///
+    /// ```
+    /// let word = String::from("text");
+    /// let length = roving::task::scope(|s| {
+    ///     let word = &word;
+    ///     async move { s.call(async move { word.len() }).await }
+    /// });
+    /// assert_eq!(length, 4);
+    /// ```
+    #[inline(always)]
+    pub fn call<F>(self, child: F) -> Call<'scope, F::Output>
+    where
+        F: Future + Send + 'scope,
+        F::Output: Send + 'scope,
+    {
+        Call::new(frame::new(child, self.root))
+    }
+
+    /// In the pool's [`crate::task::SpawnOrder`]: see [`crate::task::branch`].
+    ///
+    /// ```
+    /// let word = String::from("text");
+    /// let length = roving::task::scope(|s| {
+    ///     let word = &word;
+    ///     async move { s.branch(async move { word.len() }).await.await }
+    /// });
+    /// assert_eq!(length, 4);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn branch<F>(self, child: F) -> Fork<'scope, F::Output>
+    where
+        F: Future + Send + 'scope,
+        F::Output: Send + 'scope,
+    {
+        Fork::branched(frame::new(child, self.root))
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}
