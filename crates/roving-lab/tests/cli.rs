@@ -50,11 +50,16 @@ fn every_workload_is_listed_and_runs_and_is_verified() {
         ("substring", "12", "definition"),
     ] {
         assert!(list.contains(&format!("{workload}: ")), "{list}");
-        let result = json(&["run", workload, "--input", input, "--repeat", "2"]);
-        assert_eq!(result["workload"], workload);
-        assert_eq!(result["input"], input);
-        assert_eq!(result["verified"], evidence);
-        assert!(result["spawns"].as_u64() > Some(0), "{result}");
+        for form in ["join", "fork", "spawn", "branch"] {
+            let result = json(&[
+                "run", workload, "--input", input, "--repeat", "2", "--form", form,
+            ]);
+            assert_eq!(result["workload"], workload);
+            assert_eq!(result["input"], input);
+            assert_eq!(result["form"], form);
+            assert_eq!(result["verified"], evidence);
+            assert!(result["spawns"].as_u64() > Some(0), "{result}");
+        }
     }
 }
 
@@ -80,6 +85,7 @@ fn json_has_the_named_fields_and_no_others() {
         "workload",
         "input",
         "workers",
+        "form",
         "policy",
         "verified",
         "seconds",
@@ -218,6 +224,10 @@ fn what_cannot_be_done_is_said_in_one_line() {
             &["--steal `fixed:0`", "fixed:D", "half"],
         ),
         (&["run", "fib", "--steal", "all"], &["--steal `all`", "one"]),
+        (
+            &["run", "fib", "--form", "await"],
+            &["--form `await`", "join, fork, spawn, branch"],
+        ),
         (
             &["run", "fib", "--json", "/no/such/folder/x.json"],
             &["/no/such/folder/x.json"],

@@ -9,6 +9,7 @@ use super::lanes::Lane;
 use crate::input::Failure;
 use crate::measure;
 use crate::rivals::{Absent, Contender, Runtime};
+use crate::tasks::Form;
 use crate::workloads::{Answer, Job};
 
 /// The name of the serial lane.
@@ -102,7 +103,7 @@ impl Field {
     /// Roving on a pool of the caller's making.
     pub(crate) fn pool(&self, name: &str, pool: Pool) -> Lane<'_> {
         Lane::new(name, pool.workers(), move || {
-            let (time, found) = measure::parallel(&mut self.job.borrow_mut(), &pool);
+            let (time, found) = measure::parallel(&mut self.job.borrow_mut(), &pool, Form::Join);
             self.check(found).map(|()| time)
         })
     }

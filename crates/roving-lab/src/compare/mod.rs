@@ -30,7 +30,8 @@ pub(crate) struct CompareArgs {
     /// A named input, or parameters.
     #[arg(long, value_name = "NAME|PARAMS", allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
-    /// Rivals with commas between them: rayon, chili, forte, tokio, tbb, openmp [default: all].
+    /// Rivals with commas between them: rayon, chili, forte, tokio, tbb, openmp [default: all];
+    /// and our async tasks: roving-fork, roving-spawn, roving-branch.
     #[arg(long, value_name = "RIVALS", allow_hyphen_values = true)]
     pub(crate) against: Option<String>,
     /// Numbers of workers with commas between them [default: 1 and one a core].
@@ -183,11 +184,16 @@ pub(crate) fn against_best(series: &[Series]) -> Vec<(usize, &Series, &Series)> 
             let rivals = series
                 .iter()
                 .filter(|other| other.workers == one.workers)
-                .filter(|other| other.name != ours && other.name != SERIAL);
+                .filter(|other| !is_ours(&other.name) && other.name != SERIAL);
             let best = rivals.min_by(|a, b| a.times.median().total_cmp(&b.times.median()))?;
             Some((one.workers, one, best))
         });
     rows.collect()
+}
+
+/// Whether a series is Roving's, in any form.
+fn is_ours(name: &str) -> bool {
+    Runtime::OURS.into_iter().any(|ours| ours.name() == name)
 }
 
 /// The CSV of a comparison.
@@ -207,7 +213,7 @@ fn csv(comparison: &Comparison, workload: &str, input: &str, command: &str) -> C
     ]);
     let machine = machine::line();
     for one in &comparison.series {
-        let runtime = Runtime::RIVALS.into_iter().chain([Runtime::Roving]);
+        let runtime = Runtime::RIVALS.into_iter().chain(Runtime::OURS);
         let version = runtime
             .filter(|who| who.name() == one.name)
             .map(Runtime::version)
@@ -423,7 +429,7 @@ mod tests {
             ("cholesky", "100"),
             ("substring", "10"),
         ] {
-            let mut runtimes = vec![Runtime::Roving];
+            let mut runtimes = Runtime::OURS.to_vec();
             runtimes.extend(Runtime::RIVALS);
             let job = Job::parse(workload, Some(input)).unwrap();
             let compared = compare(&Field::new(job).unwrap(), &runtimes, &[1, 2], 1);

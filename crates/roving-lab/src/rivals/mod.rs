@@ -18,6 +18,7 @@ use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
 use crate::measure;
 use crate::run::Settings;
+use crate::tasks::Form;
 use crate::workloads::{Answer, Job};
 
 /// The native stack that threads get whose runtime has no setting for it.
@@ -34,8 +35,14 @@ pub(crate) fn deepen_stacks() {
 /// A runtime that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Runtime {
-    /// Ours.
+    /// Ours, by closures.
     Roving,
+    /// Ours, by async tasks, work-first.
+    RovingFork,
+    /// Ours, by async tasks, help-first.
+    RovingSpawn,
+    /// Ours, by async tasks, adaptive.
+    RovingBranch,
     /// Child stealing from Chase-Lev deques.
     Rayon,
     /// A heartbeat scheduler, after Spice.
@@ -88,10 +95,21 @@ impl Runtime {
         Runtime::OpenMp,
     ];
 
+    /// All that are ours.
+    pub(crate) const OURS: [Runtime; 4] = [
+        Runtime::Roving,
+        Runtime::RovingFork,
+        Runtime::RovingSpawn,
+        Runtime::RovingBranch,
+    ];
+
     /// The word on the command line and in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Runtime::Roving => "roving",
+            Runtime::RovingFork => "roving-fork",
+            Runtime::RovingSpawn => "roving-spawn",
+            Runtime::RovingBranch => "roving-branch",
             Runtime::Rayon => "rayon",
             Runtime::Chili => "chili",
             Runtime::Forte => "forte",
@@ -104,7 +122,10 @@ impl Runtime {
     /// Which version this binary was built with.
     pub(crate) fn version(self) -> &'static str {
         match self {
-            Runtime::Roving => env!("CARGO_PKG_VERSION"),
+            Runtime::Roving
+            | Runtime::RovingFork
+            | Runtime::RovingSpawn
+            | Runtime::RovingBranch => env!("CARGO_PKG_VERSION"),
             Runtime::Rayon => env!("ROVING_RAYON_VERSION"),
             Runtime::Chili => env!("ROVING_CHILI_VERSION"),
             Runtime::Forte => env!("ROVING_FORTE_VERSION"),
@@ -121,11 +142,12 @@ impl Runtime {
         }
         let mut chosen = Vec::new();
         for name in text.split(',').map(str::trim) {
-            let names = Runtime::RIVALS.map(Runtime::name).join(", ");
-            let found = Runtime::RIVALS
-                .into_iter()
-                .find(|rival| rival.name() == name);
-            let Some(rival) = found else {
+            // Our closures are there without being named.
+            let tasks = Runtime::OURS.into_iter().skip(1);
+            let known = Runtime::RIVALS.into_iter().chain(tasks);
+            let Some(rival) = known.clone().find(|rival| rival.name() == name) else {
+                let names: Vec<_> = known.map(Runtime::name).collect();
+                let names = names.join(", ");
                 let allowed = format!("all, or some of {names} with commas between them");
                 return Err(BadInput::new(
                     "--against",
@@ -163,7 +185,10 @@ impl Runtime {
         workers: usize,
     ) -> Result<Box<dyn Contender>, Absent> {
         match self {
-            Runtime::Roving => Roving::start(job, workers),
+            Runtime::Roving => Roving::start(job, workers, Form::Join),
+            Runtime::RovingFork => Roving::start(job, workers, Form::Fork),
+            Runtime::RovingSpawn => Roving::start(job, workers, Form::Spawn),
+            Runtime::RovingBranch => Roving::start(job, workers, Form::Branch),
             Runtime::Rayon => rayon::Pool::start(job, workers),
             Runtime::Chili => chili::Pool::start(workers),
             Runtime::Forte => forte::Pool::start(workers),
@@ -182,16 +207,20 @@ fn timed<C: ForkJoin>(job: &mut Job, cx: &mut C) -> Duration {
 }
 
 /// Ours, in the same frame as the others.
-struct Roving(::roving::Pool);
+struct Roving {
+    pool: ::roving::Pool,
+    form: Form,
+}
 
 impl Roving {
-    fn start(job: &Job, workers: usize) -> Result<Box<dyn Contender>, Absent> {
+    fn start(job: &Job, workers: usize, form: Form) -> Result<Box<dyn Contender>, Absent> {
         let settings = Settings {
             workers,
+            form,
             ..Settings::default()
         };
         match settings.pool(job, false) {
-            Ok(pool) => Ok(Box::new(Roving(pool))),
+            Ok(pool) => Ok(Box::new(Roving { pool, form })),
             Err(failure) => Err(Absent(failure.to_string())),
         }
     }
@@ -199,7 +228,7 @@ impl Roving {
 
 impl Contender for Roving {
     fn run(&mut self, job: &mut Job) -> Result<Run, String> {
-        let (time, answer) = measure::parallel(job, &self.0);
+        let (time, answer) = measure::parallel(job, &self.pool, self.form);
         Ok(Run { time, answer })
     }
 }
@@ -212,8 +241,8 @@ mod tests {
     fn rivals_are_chosen_by_name() {
         assert_eq!(Runtime::parse_list("all").unwrap(), Runtime::RIVALS);
         assert_eq!(
-            Runtime::parse_list("tbb, rayon").unwrap(),
-            [Runtime::Tbb, Runtime::Rayon]
+            Runtime::parse_list("tbb, rayon, roving-spawn").unwrap(),
+            [Runtime::Tbb, Runtime::Rayon, Runtime::RovingSpawn]
         );
         for (bad, named) in [
             ("", "``"),

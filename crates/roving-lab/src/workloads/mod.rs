@@ -9,6 +9,7 @@ mod flat;
 mod matmul;
 pub(crate) mod nqueens;
 mod numbers;
+mod part;
 mod simd;
 mod sort;
 mod sparselu;
@@ -18,8 +19,13 @@ mod substring;
 mod triangular;
 pub(crate) mod uts;
 
+use std::pin::Pin;
+
+use roving::task::{Scope, Task};
+
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
+use crate::tasks::Order;
 
 /// The native stack of a thread that runs a workload which says nothing else.
 pub(crate) const PLAIN_STACK_BYTES: usize = 16 << 20;
@@ -95,6 +101,8 @@ pub(crate) trait Workload: Send + Sized {
     }
     /// The run.
     fn run<C: ForkJoin>(&mut self, cx: &mut C);
+    /// The run as one async task, which makes others in the order `O`.
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope;
     /// The run that all speed-ups divide by.
     fn run_serial(&mut self);
     /// What the last run found.
@@ -166,6 +174,14 @@ macro_rules! jobs {
             /// See [`Workload::run`].
             pub(crate) fn run<C: ForkJoin>(&mut self, cx: &mut C) {
                 match self { $(Job::$variant(work) => work.run(cx),)+ }
+            }
+
+            /// See [`Workload::task`].
+            pub(crate) fn task<'scope, O: Order>(
+                &'scope mut self,
+                scope: Scope<'scope>,
+            ) -> Pin<Box<dyn Task<()> + 'scope>> {
+                match self { $(Job::$variant(work) => Box::pin(work.task::<O>(scope)),)+ }
             }
 
             /// See [`Workload::run_serial`].

@@ -5,11 +5,14 @@
 //! Each step factors one block of the diagonal, then solves for the blocks beside and below it,
 //! then updates what lies beside and below those. All blocks of a step are independent.
 
+use roving::task::{Forked, Scope, Task};
+
 use super::numbers::{Digest, Judged, Noise, ROUNDING, within};
 use super::{Answer, Workload, dense, triangular};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
 use crate::memory;
+use crate::tasks::Order;
 
 /// The most blocks in a row, and the greatest side of a block.
 const BLOCKS_MAX: u64 = 400;
@@ -194,6 +197,78 @@ fn factor<C: ForkJoin>(cx: &mut C, side: usize, steps: &[Step], matrix: &mut [Ve
     }
 }
 
+/// Blocks that are still written, each of which goes to one task after the other.
+type Open<'scope> = Vec<Vec<Option<&'scope mut [f64]>>>;
+
+/// Takes a block, for a task.
+fn take<'scope>(open: &mut Open<'scope>, row: usize, column: usize) -> &'scope mut [f64] {
+    let block = open[row][column].take();
+    block.expect("the plan names present blocks, and a task gives its block back")
+}
+
+/// All steps as async tasks: those of a step are made one after the other, as in BOTS. A block
+/// that is done is only read from then on.
+fn factor_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    side: usize,
+    steps: &'scope [Step],
+    matrix: &'scope mut [Vec<Block>],
+) -> impl Task<()> + 'scope {
+    async move {
+        let rows = matrix.iter_mut();
+        let mut open: Open<'scope> = rows
+            .map(|row| row.iter_mut().map(Option::as_deref_mut).collect())
+            .collect();
+        for (place, step) in steps.iter().enumerate() {
+            let diagonal = take(&mut open, place, place);
+            triangular::lu(side, diagonal);
+            let diagonal = &*diagonal;
+            let (mut beside, mut below) = (Vec::new(), Vec::new());
+            for column in &step.beside {
+                let block = take(&mut open, place, *column);
+                let solve = async move {
+                    triangular::solve_lower(side, diagonal, block);
+                    &*block
+                };
+                beside.push((*column, O::branch(scope, solve).await));
+            }
+            for row in &step.below {
+                let block = take(&mut open, *row, place);
+                let solve = async move {
+                    triangular::solve_upper(side, diagonal, block);
+                    &*block
+                };
+                below.push((*row, O::branch(scope, solve).await));
+            }
+            let (beside, below) = (all(beside).await, all(below).await);
+            let mut updates = Vec::with_capacity(beside.len() * below.len());
+            for (row, left) in &below {
+                for (column, right) in &beside {
+                    let (left, right) = (*left, *right);
+                    let block = take(&mut open, *row, *column);
+                    let update = async move {
+                        dense::subtract(side, block, left, right);
+                        block
+                    };
+                    updates.push(((*row, *column), O::branch(scope, update).await));
+                }
+            }
+            for ((row, column), block) in all(updates).await {
+                open[row][column] = Some(block);
+            }
+        }
+    }
+}
+
+/// What tasks give, each with what it is known by.
+async fn all<K, T>(tasks: Vec<(K, Forked<T>)>) -> Vec<(K, T)> {
+    let mut given = Vec::with_capacity(tasks.len());
+    for (key, task) in tasks {
+        given.push((key, task.await));
+    }
+    given
+}
+
 /// Which numbers of the factors a product with a vector takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -342,6 +417,10 @@ impl Workload for SparseLu {
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
         factor(cx, self.side, &self.steps, &mut self.matrix);
+    }
+
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        factor_task::<O>(scope, self.side, &self.steps, &mut self.matrix)
     }
 
     fn run_serial(&mut self) {

@@ -2,10 +2,13 @@
 //! somewhere else, and where, by comparing each place with each other. The string is the
 //! Fibonacci word, each part of which comes again, so the comparisons are long and uneven.
 
+use roving::task::{Scope, Task};
+
 use super::numbers::{Digest, Judged};
 use super::{Answer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
+use crate::tasks::Order;
 
 /// The greatest number of a word. It has 832,040 letters.
 const ORDER_MAX: u64 = 30;
@@ -101,6 +104,28 @@ fn find<C: ForkJoin>(cx: &mut C, text: &[u8], first: usize, matches: &mut [Match
         |cx| find(cx, text, first, low),
         |cx| find(cx, text, first + middle, high),
     );
+}
+
+/// The same as async tasks.
+fn find_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    text: &'scope [u8],
+    first: usize,
+    matches: &'scope mut [Match],
+) -> impl Task<()> + 'scope {
+    async move {
+        if let [one] = matches {
+            *one = longest(text, first);
+            return;
+        }
+        let middle = matches.len() / 2;
+        let (low, high) = matches.split_at_mut(middle);
+        let low = O::branch(scope, find_task::<O>(scope, text, first, low)).await;
+        scope
+            .call(find_task::<O>(scope, text, first + middle, high))
+            .await;
+        low.await;
+    }
 }
 
 /// The lengths of all matches, by another way: a suffix is most like one of its neighbours in the
@@ -209,6 +234,10 @@ impl Workload for Substring {
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
         find(cx, &self.text, 0, &mut self.matches);
+    }
+
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        find_task::<O>(scope, &self.text, 0, &mut self.matches)
     }
 
     fn run_serial(&mut self) {

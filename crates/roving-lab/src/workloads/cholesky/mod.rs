@@ -3,13 +3,18 @@
 //! tiles there are no tasks, so the tree of tasks is as uneven as the matrix.
 
 mod quadtree;
+mod task;
+
+use roving::task::{Scope, Task};
 
 use self::quadtree::{Entry, Places, SIDE, Shape, Tile, random_matrix, tiles};
 use super::numbers::{Digest, Judged, Noise, ROUNDING, within};
+use super::part::Part as Rejoinable;
 use super::{Answer, Workload, dense, parse_params, triangular};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
 use crate::memory;
+use crate::tasks::Order;
 
 /// The greatest number of rows.
 const ORDER_MAX: u64 = 16_384;
@@ -369,6 +374,13 @@ impl Workload for Cholesky {
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
         let (shape, tiles) = (&self.shape, &mut self.tiles[..]);
         factor(cx, PartMut { shape, tiles });
+    }
+
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move {
+            let (shape, tiles) = (&self.shape, Rejoinable::new(&mut self.tiles));
+            task::factor::<O>(scope, task::Open { shape, tiles }).await;
+        }
     }
 
     fn run_serial(&mut self) {

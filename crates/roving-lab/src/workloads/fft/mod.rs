@@ -7,14 +7,19 @@
 
 mod lanes;
 mod plan;
+mod task;
+
+use roving::task::{Scope, Task};
 
 use self::lanes::{Coefficients, LANES, Lanes, Quarters, QuartersMut, combine, deal, small};
 use self::plan::{LENGTH_MIN, Level, Plan, Shape, root};
 use super::numbers::{Digest, Judged, Noise, ROUNDING};
+use super::part::Part;
 use super::{Answer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
 use crate::memory;
+use crate::tasks::Order;
 
 /// The greatest length.
 const LENGTH_MAX: u64 = 1 << 30;
@@ -265,6 +270,13 @@ impl Workload for Fft {
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
         transform(cx, self.plan.level(), &mut self.data, &mut self.scratch);
+    }
+
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move {
+            let (data, scratch) = (Part::new(&mut self.data), Part::new(&mut self.scratch));
+            task::transform::<O>(scope, self.plan.level(), data, scratch).await;
+        }
     }
 
     fn run_serial(&mut self) {

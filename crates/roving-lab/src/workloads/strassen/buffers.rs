@@ -10,7 +10,7 @@ const POWERS: usize = 32;
 /// Buffers that nobody uses now, by the binary logarithm of their length.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    free: [Mutex<Vec<Vec<f64>>>; POWERS],
+    free: Box<[Mutex<Vec<Vec<f64>>>; POWERS]>,
 }
 
 /// A buffer in use. Dropped, it goes back.

@@ -9,15 +9,20 @@
 //! the plain one is 0.
 
 mod buffers;
+mod task;
 
 use std::ops::Deref;
 
+use roving::task::{Scope, Task};
+
 use self::buffers::{Buffer, Buffers};
+use self::task::Source;
 use super::numbers::{Digest, Judged, Noise, within};
 use super::{Answer, Workload, dense};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
 use crate::memory;
+use crate::tasks::Order;
 
 /// The side of a tile.
 const TILE: usize = 64;
@@ -308,6 +313,14 @@ impl Workload for Strassen {
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
         self.c = product(cx, &self.buffers, &self.a, &self.b).into_numbers();
+    }
+
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move {
+            let (a, b) = (Source::lent(&self.a), Source::lent(&self.b));
+            let c = task::product::<O>(scope, &self.buffers, a, b).await;
+            self.c = c.into_numbers();
+        }
     }
 
     fn run_serial(&mut self) {

@@ -4,14 +4,18 @@
 mod sha;
 #[cfg(target_arch = "x86_64")]
 mod sha_ni;
+mod task;
 mod tree;
 mod visit;
 
 use std::hint::black_box;
 
+use roving::task::{Scope, Task};
+
 use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::BadInput;
+use crate::tasks::Order;
 pub(crate) use sha::{Hash, Portable};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sha_ni::ShaNi;
@@ -273,6 +277,10 @@ impl Workload for Uts {
         self.found = self.search(cx);
     }
 
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move { self.found = search_task::<O>(scope, &self.tree, self.portable).await }
+    }
+
     fn run_serial(&mut self) {
         self.run(&mut Serial);
     }
@@ -288,6 +296,25 @@ impl Workload for Uts {
 
     fn items(&self, answer: &Answer) -> u64 {
         answer.0[0]
+    }
+}
+
+/// The search as async tasks, with the hash that the search by closures takes. Tasks keep their
+/// own frames, so it may be as deep as the tree.
+fn search_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    tree: &'scope Tree,
+    portable: bool,
+) -> impl Task<Found> + 'scope {
+    async move {
+        let tree = black_box(tree);
+        #[cfg(target_arch = "x86_64")]
+        if let (false, Some(hash)) = (portable, ShaNi::detect()) {
+            let search = Search::new(tree, hash, u32::MAX);
+            return task::search::<O, ShaNi>(scope, search).await;
+        }
+        let _ = portable; // elsewhere there is no choice
+        task::search::<O, Portable>(scope, Search::new(tree, Portable, u32::MAX)).await
     }
 }
 
