@@ -1,9 +1,10 @@
 //! The factorisation as async tasks. A part that is still written goes to one task after the
 //! other and comes back from each; one that is done is only read from then on.
 
-use roving::task::{Scope, Task};
+use roving::task::{Forked, Scope, Task};
 
 use super::quadtree::{Shape, Tile};
+use super::{Part as Done, Quadrant};
 use crate::tasks::Order;
 use crate::workloads::part::{Final, Part};
 use crate::workloads::{dense, triangular};
@@ -12,22 +13,14 @@ use crate::workloads::{dense, triangular};
 type Tiles<'scope> = Part<'scope, Tile>;
 /// Tiles that are done.
 type DoneTiles<'scope> = Final<'scope, Tile>;
+/// The factors of a product, unless one is all zero.
+type Factors<'scope> = Option<(Done<'scope>, Done<'scope>)>;
 
 /// A part of the matrix that is still written.
 pub(super) struct Open<'scope> {
     pub(super) shape: &'scope Shape,
     pub(super) tiles: Tiles<'scope>,
 }
-
-/// A part of the matrix that is done.
-#[derive(Clone, Copy)]
-pub(super) struct Done<'scope> {
-    shape: &'scope Shape,
-    tiles: DoneTiles<'scope>,
-}
-
-/// Two parts that are done, of which either may be all zero.
-type Two<'scope> = (Option<Done<'scope>>, Option<Done<'scope>>);
 
 impl<'scope> Open<'scope> {
     fn quadrants(self) -> [Option<Open<'scope>>; 4] {
@@ -40,94 +33,81 @@ impl<'scope> Open<'scope> {
             Some(Open { shape, tiles })
         })
     }
-
-    fn finish(self) -> Done<'scope> {
-        Done {
-            shape: self.shape,
-            tiles: self.tiles.finish(),
-        }
-    }
 }
 
-impl<'scope> Done<'scope> {
-    fn quadrants(self) -> [Option<Done<'scope>>; 4] {
-        let counts = self.shape.counts();
-        let mut rest = self.tiles;
-        std::array::from_fn(|place| {
-            let (tiles, after) = rest.split_at(counts[place]);
-            rest = after;
-            let shape = self.shape.quadrant(place)?;
-            Some(Done { shape, tiles })
-        })
-    }
-}
-
-/// The quadrants that tasks gave back, in the order of their tiles, as the part that they were.
-fn rejoin<'scope, const N: usize>(
-    shape: &'scope Shape,
-    quadrants: [Option<Open<'scope>>; N],
-) -> Open<'scope> {
-    let tiles = quadrants
-        .into_iter()
-        .flatten()
-        .map(|quadrant| quadrant.tiles);
-    let tiles = tiles.reduce(Part::rejoin).expect("a part has tiles");
-    Open { shape, tiles }
-}
-
-/// The same for quadrants that are done.
-fn rejoin_done<'scope, const N: usize>(
-    shape: &'scope Shape,
-    quadrants: [Option<Done<'scope>>; N],
-) -> Done<'scope> {
-    let tiles = quadrants
-        .into_iter()
-        .flatten()
-        .map(|quadrant| quadrant.tiles);
-    let tiles = tiles.reduce(Final::rejoin).expect("a part has tiles");
+/// To be read.
+fn done<'scope>(shape: &'scope Shape, tiles: DoneTiles<'scope>) -> Done<'scope> {
+    let tiles = tiles.slice();
     Done { shape, tiles }
 }
 
-/// What is awaited, if there is anything.
-async fn awaited<F: Future>(future: Option<F>) -> Option<F::Output> {
-    match future {
-        Some(future) => Some(future.await),
-        None => None,
+/// What two neighbours make together, of which either may have no tiles.
+fn rejoin<'scope>(
+    one: Option<DoneTiles<'scope>>,
+    other: Option<DoneTiles<'scope>>,
+) -> Option<DoneTiles<'scope>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.rejoin(other)),
+        (one, other) => one.or(other),
     }
+}
+
+/// The parts that tasks give back, in the order of their tiles, and a last one, as one.
+async fn all<'scope, const N: usize>(
+    tasks: &mut [Option<Forked<Tiles<'scope>>>; N],
+    last: Option<Tiles<'scope>>,
+) -> Tiles<'scope> {
+    let mut whole: Option<Tiles<'scope>> = None;
+    for task in tasks {
+        if let Some(task) = task.take() {
+            let tiles = task.await;
+            whole = Some(match whole.take() {
+                Some(whole) => whole.rejoin(tiles),
+                None => tiles,
+            });
+        }
+    }
+    let whole = whole.into_iter().chain(last).reduce(Part::rejoin);
+    whole.expect("a part has tiles")
 }
 
 /// The factor takes the place of a part of the diagonal.
 pub(super) fn factor<'scope, O: Order>(
     scope: Scope<'scope>,
     mut part: Open<'scope>,
-) -> impl Task<Done<'scope>> + 'scope {
+) -> impl Task<DoneTiles<'scope>> + 'scope {
     async move {
         if let Shape::Tile = part.shape {
             triangular::cholesky(&mut part.tiles[0]);
-            return part.finish();
+            return part.tiles.finish();
         }
-        let shape = part.shape;
-        let [above, _, corner, below] = part.quadrants();
+        let [Some(above), _, corner, below] = part.quadrants() else {
+            unreachable!("the diagonal has all its tiles");
+        };
         let Some(corner) = corner else {
+            let above = factor::<O>(scope, above);
             // Nothing joins the two parts of the diagonal.
-            let above = above.map(|above| factor::<O>(scope, above));
-            let above = awaited(above.map(|child| O::branch(scope, child))).await;
-            let below = awaited(below.map(|below| scope.call(factor::<O>(scope, below)))).await;
-            return rejoin_done(shape, [awaited(above).await, below]);
+            return match below {
+                Some(below) => {
+                    let above = O::branch(scope, above).await;
+                    let below = scope.call(factor::<O>(scope, below)).await;
+                    above.await.rejoin(below)
+                }
+                None => scope.call(above).await,
+            };
         };
-        let above = awaited(above.map(|above| scope.call(factor::<O>(scope, above)))).await;
-        let corner = match above {
-            Some(above) => scope.call(solve::<O>(scope, corner, above)).await,
-            None => corner.finish(),
+        let shapes = (above.shape, corner.shape);
+        let above = scope.call(factor::<O>(scope, above)).await;
+        let corner = solve::<O>(scope, corner, done(shapes.0, above));
+        let corner = scope.call(corner).await;
+        let Some(below) = below else {
+            return above.rejoin(corner);
         };
-        let below = match below {
-            Some(below) => {
-                let below = scope.call(update_diagonal::<O>(scope, below, corner)).await;
-                Some(scope.call(factor::<O>(scope, below)).await)
-            }
-            None => None,
-        };
-        rejoin_done(shape, [above, Some(corner), below])
+        let shape = below.shape;
+        let tiles = update_diagonal::<O>(scope, below, done(shapes.1, corner));
+        let tiles = scope.call(tiles).await;
+        let below = scope.call(factor::<O>(scope, Open { shape, tiles })).await;
+        above.rejoin(corner).rejoin(below)
     }
 }
 
@@ -136,78 +116,76 @@ fn solve<'scope, O: Order>(
     scope: Scope<'scope>,
     mut part: Open<'scope>,
     factor: Done<'scope>,
-) -> impl Task<Done<'scope>> + 'scope {
+) -> impl Task<DoneTiles<'scope>> + 'scope {
     async move {
         if let Shape::Tile = part.shape {
             triangular::solve_transposed(&factor.tiles[0], &mut part.tiles[0]);
-            return part.finish();
+            return part.tiles.finish();
         }
-        let shape = part.shape;
         let [p00, p01, p10, p11] = part.quadrants();
-        let above = O::branch(scope, solve_row::<O>(scope, (p00, p01), factor)).await;
-        let below = scope.call(solve_row::<O>(scope, (p10, p11), factor)).await;
-        let above = above.await;
-        rejoin_done(shape, [above.0, above.1, below.0, below.1])
+        let above = O::branch(scope, solve_row::<O>(scope, p00, p01, factor)).await;
+        let below = scope.call(solve_row::<O>(scope, p10, p11, factor)).await;
+        rejoin(above.await, below).expect("a part has tiles")
     }
 }
 
 /// [`solve`] for the two quadrants of a row.
 fn solve_row<'scope, O: Order>(
     scope: Scope<'scope>,
-    (left, right): (Option<Open<'scope>>, Option<Open<'scope>>),
+    left: Option<Open<'scope>>,
+    right: Option<Open<'scope>>,
     factor: Done<'scope>,
-) -> impl Task<Two<'scope>> + 'scope {
+) -> impl Task<Option<DoneTiles<'scope>>> + 'scope {
     async move {
-        let [above, _, corner, below] = factor.quadrants();
-        let left = match (left, above) {
-            (Some(left), Some(above)) => Some(scope.call(solve::<O>(scope, left, above)).await),
-            (left, _) => left.map(Open::finish),
+        let [Some(above), _, corner, below] = factor.quadrants() else {
+            unreachable!("the diagonal has all its tiles");
         };
-        let right = match (right, below) {
-            (Some(right), Some(below)) => {
-                let right = update_all::<O, 1>(scope, right, [(left, corner)]);
-                let right = scope.call(right).await;
-                Some(scope.call(solve::<O>(scope, right, below)).await)
-            }
-            (right, _) => right.map(Open::finish),
+        let (mut left_tiles, mut left_done) = (None, None);
+        if let Some(left) = left {
+            let shape = left.shape;
+            let tiles = scope.call(solve::<O>(scope, left, above)).await;
+            (left_tiles, left_done) = (Some(tiles), Some(done(shape, tiles)));
+        }
+        let (Some(right), Some(below)) = (right, below) else {
+            return left_tiles;
         };
-        (left, right)
+        let shape = right.shape;
+        let tiles = update_all::<O, 1>(scope, right, [left_done.zip(corner)]);
+        let tiles = scope.call(tiles).await;
+        let right = solve::<O>(scope, Open { shape, tiles }, below);
+        rejoin(left_tiles, Some(scope.call(right).await))
     }
 }
 
-/// `part -= a · bᵀ`. Where `part` has no tiles, the product is zero: the tree was made so.
+/// The factors of both products that `a · bᵀ` has in a quadrant.
+fn factors<'scope>(a: Done<'scope>, b: Done<'scope>, quadrant: usize) -> [Factors<'scope>; 2] {
+    let (row, column) = (quadrant / 2, quadrant % 2);
+    let [a, b] = [a.quadrants(), b.quadrants()];
+    [0, 1].map(|inner| a[2 * row + inner].zip(b[2 * column + inner]))
+}
+
+/// `part -= a · bᵀ`. Where `part` has no tiles, the product is zero: the tree was made so. No part
+/// of the diagonal, and no tile.
 fn update<'scope, O: Order>(
     scope: Scope<'scope>,
-    mut part: Open<'scope>,
-    a: Done<'scope>,
-    b: Done<'scope>,
-) -> impl Task<Open<'scope>> + 'scope {
+    part: Open<'scope>,
+    (a, b): (Done<'scope>, Done<'scope>),
+) -> impl Task<Tiles<'scope>> + 'scope {
     async move {
-        if let Shape::Tile = part.shape {
-            dense::subtract_transposed(&mut part.tiles[0], &a.tiles[0], &b.tiles[0]);
-            return part;
+        let mut quadrants = part.quadrants();
+        let mut tasks = [const { None }; 3];
+        for place in 0..3 {
+            if let Some(quadrant) = quadrants[place].take() {
+                let task = update_all::<O, 2>(scope, quadrant, factors(a, b, place));
+                tasks[place] = Some(O::branch(scope, task).await);
+            }
         }
-        let shape = part.shape;
-        let [p00, p01, p10, p11] = part.quadrants();
-        let [a00, a01, a10, a11] = a.quadrants();
-        let [b00, b01, b10, b11] = b.quadrants();
-        let child = |part: Option<Open<'scope>>, products: [Two<'scope>; 2]| {
-            part.map(|part| update_all::<O, 2>(scope, part, products))
-        };
-        let p00 =
-            awaited(child(p00, [(a00, b00), (a01, b01)]).map(|child| O::branch(scope, child)))
-                .await;
-        let p01 =
-            awaited(child(p01, [(a00, b10), (a01, b11)]).map(|child| O::branch(scope, child)))
-                .await;
-        let p10 =
-            awaited(child(p10, [(a10, b00), (a11, b01)]).map(|child| O::branch(scope, child)))
-                .await;
-        let p11 =
-            awaited(child(p11, [(a10, b10), (a11, b11)]).map(|child| scope.call(child))).await;
-        let p00 = awaited(p00).await;
-        let p01 = awaited(p01).await;
-        rejoin(shape, [p00, p01, awaited(p10).await, p11])
+        let mut last = None;
+        if let Some(quadrant) = quadrants[3].take() {
+            let task = update_all::<O, 2>(scope, quadrant, factors(a, b, 3));
+            last = Some(scope.call(task).await);
+        }
+        all(&mut tasks, last).await
     }
 }
 
@@ -215,55 +193,67 @@ fn update<'scope, O: Order>(
 fn update_all<'scope, O: Order, const N: usize>(
     scope: Scope<'scope>,
     mut part: Open<'scope>,
-    products: [Two<'scope>; N],
-) -> impl Task<Open<'scope>> + 'scope {
+    products: [Factors<'scope>; N],
+) -> impl Task<Tiles<'scope>> + 'scope {
     async move {
-        for (a, b) in products {
-            if let (Some(a), Some(b)) = (a, b) {
-                part = scope.call(update::<O>(scope, part, a, b)).await;
+        let shape = part.shape;
+        for (a, b) in products.into_iter().flatten() {
+            if let Shape::Tile = shape {
+                dense::subtract_transposed(&mut part.tiles[0], &a.tiles[0], &b.tiles[0]);
+            } else {
+                let tiles = scope.call(update::<O>(scope, part, (a, b))).await;
+                part = Open { shape, tiles };
             }
         }
-        part
+        part.tiles
     }
 }
 
-/// `part -= a · aᵀ` for a part of the diagonal, of which only the lower triangle counts.
+/// `part -= a · aᵀ` for a part of the diagonal, of which only the lower triangle counts, for each
+/// of `products`, one after the other.
+fn update_diagonal_all<'scope, O: Order>(
+    scope: Scope<'scope>,
+    mut part: Open<'scope>,
+    products: [Quadrant<'scope>; 2],
+) -> impl Task<Tiles<'scope>> + 'scope {
+    async move {
+        let shape = part.shape;
+        for a in products.into_iter().flatten() {
+            let tiles = scope.call(update_diagonal::<O>(scope, part, a)).await;
+            part = Open { shape, tiles };
+        }
+        part.tiles
+    }
+}
+
+/// `part -= a · aᵀ` for a part of the diagonal.
 fn update_diagonal<'scope, O: Order>(
     scope: Scope<'scope>,
     mut part: Open<'scope>,
     a: Done<'scope>,
-) -> impl Task<Open<'scope>> + 'scope {
+) -> impl Task<Tiles<'scope>> + 'scope {
     async move {
         if let Shape::Tile = part.shape {
             dense::subtract_transposed(&mut part.tiles[0], &a.tiles[0], &a.tiles[0]);
-            return part;
+            return part.tiles;
         }
-        let shape = part.shape;
-        let [above, _, corner, below] = part.quadrants();
-        let [a00, a01, a10, a11] = a.quadrants();
-        let child = |part: Option<Open<'scope>>, products| {
-            part.map(|part| update_diagonal_all::<O>(scope, part, products))
-        };
-        let above = awaited(child(above, [a00, a01]).map(|child| O::branch(scope, child))).await;
-        let below = awaited(child(below, [a10, a11]).map(|child| O::branch(scope, child))).await;
-        let products = [(a10, a00), (a11, a01)];
-        let corner = corner.map(|corner| update_all::<O, 2>(scope, corner, products));
-        let corner = awaited(corner.map(|child| scope.call(child))).await;
-        let above = awaited(above).await;
-        rejoin(shape, [above, corner, awaited(below).await])
-    }
-}
-
-/// Products of the diagonal that are subtracted one after the other.
-fn update_diagonal_all<'scope, O: Order>(
-    scope: Scope<'scope>,
-    mut part: Open<'scope>,
-    products: [Option<Done<'scope>>; 2],
-) -> impl Task<Open<'scope>> + 'scope {
-    async move {
-        for a in products.into_iter().flatten() {
-            part = scope.call(update_diagonal::<O>(scope, part, a)).await;
+        let mut quadrants = part.quadrants();
+        let mut tasks = [const { None }; 2];
+        if let Some(above) = quadrants[0].take() {
+            let [a00, a01, ..] = a.quadrants();
+            let task = update_diagonal_all::<O>(scope, above, [a00, a01]);
+            tasks[0] = Some(O::branch(scope, task).await);
         }
-        part
+        if let Some(corner) = quadrants[2].take() {
+            let task = update_all::<O, 2>(scope, corner, factors(a, a, 2));
+            tasks[1] = Some(O::branch(scope, task).await);
+        }
+        let mut last = None;
+        if let Some(below) = quadrants[3].take() {
+            let [.., a10, a11] = a.quadrants();
+            let task = update_diagonal_all::<O>(scope, below, [a10, a11]);
+            last = Some(scope.call(task).await);
+        }
+        all(&mut tasks, last).await
     }
 }
