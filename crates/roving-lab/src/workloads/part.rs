@@ -117,14 +117,6 @@ impl<'scope, T> Part<'scope, T> {
 }
 
 impl<'scope, T> Final<'scope, T> {
-    /// What is before `at`, and the rest.
-    pub(super) fn split_at(self, at: usize) -> (Self, Self) {
-        let (start, end) = self.range;
-        assert!(at <= end - start, "a part is split within itself");
-        let part = |range| Final { range, ..self };
-        (part((start, start + at)), part((start + at, end)))
-    }
-
     /// This part and `next`, which begins where this one ends.
     pub(super) fn rejoin(self, next: Self) -> Self {
         assert!(
@@ -215,10 +207,10 @@ mod tests {
         assert_eq!((left[3], right.len()), (5, 1));
         let quarters = left.split_at(8).0.quarters();
         assert!(quarters.iter().all(|quarter| quarter.len() == 2));
-        let whole = Part::rejoin_all(quarters).finish();
-        let (one, other) = whole.split_at(3);
+        let (one, other) = Part::rejoin_all(quarters).split_at(3);
+        let (one, other) = (one.finish(), other.finish());
         assert_eq!(
-            (&one[..], &other[..]),
+            (one.slice(), other.slice()),
             (&[1, 1, 1][..], &[5, 2, 2, 2, 2][..])
         );
         assert_eq!(one.rejoin(other).slice(), [1, 1, 1, 5, 2, 2, 2, 2]);
