@@ -76,7 +76,7 @@ mod wait;
 #[allow(unsafe_code)]
 mod worker;
 
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "listed above")]
 pub mod task;
 
 #[cfg(not(loom))]

@@ -423,7 +423,10 @@ impl Worker {
         let (registry, me) = (&self.registry, self.index);
         let seats = &registry.seats;
         registry.idle.announce(me);
-        if self.victims().any(|victim| seats[victim].stack.want() > 0)
+        let amount = registry.settings.amount;
+        if self
+            .victims()
+            .any(|victim| amount.of(seats[victim].stack.want()) > 0)
             || !registry.injector.is_surely_empty()
         {
             if !registry.idle.retract(me) {

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{AMOUNTS, BEYOND_THE_STACK, pool, pool_that_steals, wait_until, watched};
-use roving::{Pool, current_worker, join, scope};
+use roving::{Amount, Pool, current_worker, join, scope};
 
 /// Timing on a shared machine: whether a try succeeds, out of so many. Each promise holds always;
 /// that a try fails is the machine's doing unless all do.
@@ -166,13 +166,16 @@ fn long_leaf(pool: &Pool, leaf: impl Fn() + Send + Sync) -> Vec<Duration> {
     starts.into_iter().map(|at| at - released).collect()
 }
 
+/// Amounts by which a thief takes a single task, too. `Fixed(d)` leaves fewer than `d` alone.
+const ANY_NUMBER: [Amount; 3] = [Amount::One, Amount::Fixed(1), Amount::Half];
+
 #[test]
 fn a_long_leaf_hides_no_work_from_idle_workers() {
     let in_time = Duration::from_millis(if cfg!(roving_tsan) { 100 } else { 1 });
     let sleeps = || thread::sleep(Duration::from_millis(100));
     let computes = || spin(Duration::from_millis(100));
     watched(|| {
-        for amount in AMOUNTS {
+        for amount in ANY_NUMBER {
             let pool = pool_that_steals(4, amount);
             for leaf in [&sleeps as &(dyn Fn() + Sync), &computes] {
                 succeeds_once(20, || {
@@ -224,6 +227,35 @@ fn a_long_leaf_in_scopes_hides_no_work_from_idle_workers() {
     });
 }
 
+/// `Fixed(d)` takes `d` tasks at once, or none where the victim has fewer.
+#[test]
+fn fixed_takes_all_of_its_number_or_nothing() {
+    watched(|| {
+        for (siblings, is_taken) in [(2, false), (3, true)] {
+            let pool = pool_that_steals(2, Amount::Fixed(3));
+            let ran = AtomicUsize::new(0);
+            let early = pool.install(|| {
+                scope(|s| {
+                    for _ in 0..siblings {
+                        s.spawn(|_| {
+                            ran.fetch_add(1, SeqCst);
+                        });
+                    }
+                    match is_taken {
+                        true => wait_until(|| ran.load(SeqCst) == siblings),
+                        false => thread::sleep(Duration::from_millis(20)),
+                    }
+                    ran.load(SeqCst)
+                })
+            });
+            assert_eq!(early, if is_taken { siblings } else { 0 });
+            assert_eq!(ran.load(SeqCst), siblings);
+            let stolen = pool.profile().total().counters;
+            assert_eq!(stolen.tasks_stolen, stolen.steals_won * 3);
+        }
+    });
+}
+
 /// More tasks than the stack holds, so that the owner runs most of them in place: what is on the
 /// stack must be shown all the same, and what has ended make room, or the second worker starves.
 #[test]
@@ -265,7 +297,7 @@ fn a_full_stack_keeps_all_workers_busy() {
 #[test]
 fn a_parked_worker_hides_no_work_from_idle_workers() {
     watched(|| {
-        for amount in AMOUNTS {
+        for amount in ANY_NUMBER {
             let (one, other) = (pool_that_steals(2, amount), pool(1));
             let ran = AtomicUsize::new(0);
             let sibling = || {

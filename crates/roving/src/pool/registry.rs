@@ -59,8 +59,12 @@ impl Registry {
         };
         let showing = Showing {
             slots: settings.slots,
-            unasked: (workers - 1).min(UNASKED_MAX),
-            everything: settings.amount == crate::Amount::Half,
+            unasked: match workers {
+                1 => 0,
+                _ => (workers - 1).max(settings.amount.least()).min(UNASKED_MAX),
+            },
+            least: settings.amount.least(),
+            everything: settings.amount != crate::Amount::One,
             counting: settings.profile,
         };
         let tasks = TaskSettings {

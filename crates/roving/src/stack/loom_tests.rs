@@ -21,6 +21,7 @@ fn stack(slots: usize, unasked: usize) -> Arc<TaskStack> {
     Arc::new(TaskStack::new(Showing {
         slots,
         unasked,
+        least: 1,
         everything: false,
         counting: false,
     }))

@@ -54,6 +54,8 @@ pub(crate) struct Showing {
     pub(crate) slots: usize,
     /// How many tasks are public before anybody asks: as many as there are workers to take them.
     pub(crate) unasked: usize,
+    /// A demand is not answered with fewer public tasks than these: nobody would take them.
+    pub(crate) least: usize,
     /// What a demand makes public: everything, or half of what is private.
     pub(crate) everything: bool,
     /// Every push takes the slow path, where it is counted.

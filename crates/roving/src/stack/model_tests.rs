@@ -50,11 +50,19 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn showing() -> impl Strategy<Value = Showing> {
-    let values = (1..20_usize, 0..5_usize, any::<bool>(), any::<bool>());
-    values.prop_map(|(slots, unasked, everything, counting)| Showing {
+    let values = (
+        1..20_usize,
+        0..5_usize,
+        1..4_usize,
+        any::<bool>(),
+        any::<bool>(),
+    );
+    values.prop_map(|(slots, unasked, least, everything, counting)| Showing {
         slots,
         unasked,
-        everything,
+        least,
+        // Who answers only with several shows all it has.
+        everything: everything || least > 1,
         counting,
     })
 }
@@ -101,7 +109,7 @@ struct Pair<'s> {
 ///
 /// # Safety
 /// None.
-unsafe fn run_nothing(_: &Slot) -> Option<slot::Offer> {
+unsafe fn run_nothing(_: &Slot) -> Option<slot::Further> {
     None
 }
 
@@ -129,6 +137,11 @@ impl<'s> Pair<'s> {
         self.check();
     }
 
+    /// Whether there is enough for a thief to take any.
+    fn has_enough(&self) -> bool {
+        self.unclaimed() >= self.showing.least
+    }
+
     fn push(&mut self, unjoined: bool) {
         let id = self.ids;
         let wanted = self.stack().is_wanted();
@@ -148,7 +161,7 @@ impl<'s> Pair<'s> {
             Err((payload, wake)) => {
                 assert!(full, "a push failed though there was room");
                 assert_eq!(payload, id, "the payload comes back");
-                let answers = wanted && self.unclaimed() > 0;
+                let answers = wanted && self.has_enough();
                 assert!(
                     !answers || self.stack().public() > 0,
                     "a push answers the want flag"
@@ -162,14 +175,19 @@ impl<'s> Pair<'s> {
         self.ids += 1;
         self.runs.push(0);
         self.pushed_at_once_max = self.pushed_at_once_max.max(self.tasks.len());
-        assert_eq!(wake, wanted, "a push wakes when somebody wanted work");
-        assert!(!self.stack().is_wanted(), "a push answers the want flag");
+        let answers = wanted && self.has_enough();
+        assert_eq!(wake, answers, "a push wakes when somebody wanted work");
+        assert_eq!(
+            self.stack().is_wanted(),
+            wanted && !answers,
+            "a push answers the want flag"
+        );
         let shown = self.stack().public();
         assert!(
             shown >= self.showing.unasked.min(self.unclaimed()),
             "too few are public"
         );
-        if wanted && self.showing.everything {
+        if answers && self.showing.everything {
             assert_eq!(shown, self.unclaimed(), "asked, everything is made public");
         }
     }
@@ -237,7 +255,7 @@ impl<'s> Pair<'s> {
             }
         }
         self.tasks.pop();
-        if popped == Popped::Here && wanted && self.unclaimed() > 0 {
+        if popped == Popped::Here && wanted && self.has_enough() {
             assert!(self.stack().public() > 0, "a pop answers the want flag");
         }
     }
@@ -267,7 +285,7 @@ impl<'s> Pair<'s> {
     fn claim(&mut self, amount: Amount) {
         let public = self.stack().public();
         match self.stack().claim(0, |public| amount.of(public)) {
-            Claim::Empty => assert_eq!(public, 0, "something was public"),
+            Claim::Empty => assert_eq!(amount.of(public), 0, "enough was public"),
             Claim::Busy => panic!("nobody was in the way"),
             Claim::Won {
                 index,
@@ -457,6 +475,7 @@ fn an_old_claim_of_a_slot_used_again_is_stale() {
     let showing = Showing {
         slots: 4,
         unasked: 1,
+        least: 1,
         everything: false,
         counting: false,
     };

@@ -149,9 +149,19 @@ impl<'s> Owner<'s> {
     /// Answers a demand, if there is one and anything private to show.
     fn show_if_asked(&self) -> bool {
         let has_private = self.stack.own.split.get() < self.top();
-        let wake = has_private && self.stack.own.owes_answer.get() && self.publish();
+        let wake = has_private && self.can_answer() && self.publish();
         self.settle();
         wake
+    }
+
+    /// Whether there is a demand, and enough here to be taken by who asks.
+    fn can_answer(&self) -> bool {
+        let own = &self.stack.own;
+        if !own.owes_answer.get() {
+            return false;
+        }
+        self.look_at_oldest();
+        self.top() - own.oldest_seen.get() >= self.stack.showing.least
     }
 
     /// Makes everything public: the owner will not look for a while.
@@ -193,8 +203,9 @@ impl<'s> Owner<'s> {
             self.count_push(top + 1);
         }
         self.line().top.set(self.stack.at(top + 1));
+        let answers = self.can_answer();
         let short = self.public_seen() < self.stack.showing.unasked;
-        let wake = (short || self.stack.own.owes_answer.get()) && self.publish();
+        let wake = (short || answers) && self.publish();
         self.settle();
         wake
     }
@@ -317,7 +328,8 @@ impl<'s> Owner<'s> {
                 false => split,
             };
             let new_split = shown.max(asked).max(least).clamp(split, top);
-            let after = Span::new(oldest, new_split, false);
+            let enough = new_split - oldest >= stack.showing.least;
+            let after = Span::new(oldest, new_split, before.wanted() && !enough);
             // Ordering: Edge [publish]: Release, for the thieves that claim what stands in the
             // slots; Acquire, to see who was idle when it raised the flag ([want]).
             let order = ord("publish", Ordering::AcqRel);
@@ -328,9 +340,10 @@ impl<'s> Owner<'s> {
                 Ok(_) => {
                     stack.own.split.set(new_split);
                     stack.own.oldest_seen.set(oldest);
-                    stack.own.owes_answer.set(false);
+                    // What is not enough for who asked stays owed.
+                    stack.own.owes_answer.set(after.wanted());
                     bump(&stack.tally().publications, 1);
-                    return before.wanted();
+                    return before.wanted() && enough;
                 }
                 Err(now) => before = Span(now),
             }
@@ -370,6 +383,18 @@ impl<'s> Owner<'s> {
             self.stack.own.owes_answer.set(true);
             self.line().push_limit.set(ptr::null());
         }
+    }
+
+    /// Thieves may have claimed tasks since the owner last looked.
+    fn look_at_oldest(&self) {
+        // Ordering: Relaxed; how much is shown is a matter of speed, the next change of the span
+        // looks again.
+        let span = Span(self.stack.span.load(Relaxed));
+        let own = &self.stack.own;
+        own.oldest_seen.set(match span.public() {
+            0 => own.split.get(),
+            _ => span.oldest(),
+        });
     }
 
     /// Under loom a thread's line pointer stands in its stack.

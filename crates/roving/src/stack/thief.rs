@@ -39,8 +39,8 @@ impl TaskStack {
         Span(self.span.load(Relaxed)).wanted()
     }
 
-    /// Claims the oldest public tasks, as many as `amount` says of those that are public (at least
-    /// one), if the oldest of them is not below `base`.
+    /// Claims the oldest public tasks, as many as `amount` says of those that are public, if the
+    /// oldest of them is not below `base`.
     pub(crate) fn claim(&self, base: usize, amount: impl FnOnce(usize) -> usize) -> Claim {
         // Ordering: Relaxed; the compare-and-swap decides.
         let before = Span(self.span.load(Relaxed));
@@ -48,9 +48,12 @@ impl TaskStack {
         if public == 0 || index < base {
             return Claim::Empty;
         }
+        let count = amount(public).min(public);
+        if count == 0 {
+            return Claim::Empty;
+        }
         // The slot travels while the span does.
         prefetch(&self.slots[index]);
-        let count = amount(public).clamp(1, public);
         let left = public - count;
         let short = left < self.showing.unasked;
         let after = before.claimed(count, short);

@@ -7,8 +7,9 @@ use std::str::FromStr;
 ///
 /// What it took beyond the task that it runs first, it offers on to other thieves. The three
 /// amounts are those of Adnan and Sato, *Dynamic Multiple Work Stealing Strategy for Flexible Load
-/// Balancing* (2012), section 3.2, here for tasks rather than continuations; `n` counts the tasks
-/// that are pending and the one that the victim runs.
+/// Balancing* (2012), section 3.2, for closures as for continuations ([`crate::task`]); `n` counts
+/// the tasks that the victim shows and the one that it runs. A thief for which there is not enough
+/// takes nothing.
 ///
 /// ```
 /// use roving::Amount;
@@ -23,9 +24,10 @@ pub enum Amount {
     /// The oldest task. Best for balanced trees, where the oldest task is the largest.
     #[default]
     One,
-    /// The oldest `d` tasks, or as many as are public if they are fewer. `d` is 1 to 64.
+    /// The oldest `d` tasks, or none when `n - 1 < d`. `d` is 1 to 64. A `d` that is too large for
+    /// the program leaves workers idle.
     Fixed(usize),
-    /// Half of the tasks, `floor(n / 2)`, and at most 64. Best for irregular trees, where no
+    /// Half of the tasks, `floor(n / 2)`, none when that is below 1, and at most 64. Best for irregular trees, where no
     /// task's size is known.
     Half,
 }
@@ -34,14 +36,26 @@ pub enum Amount {
 pub(crate) const AMOUNT_MAX: usize = 64;
 
 impl Amount {
-    /// How many of `public` tasks (at least one) a thief takes.
+    /// How many of `public` tasks a thief takes, perhaps none.
     pub(crate) fn of(self, public: usize) -> usize {
+        let n = public + 1;
         let count = match self {
             Amount::One => 1,
             Amount::Fixed(d) => d,
-            Amount::Half => public.div_ceil(2),
+            Amount::Half => n / 2,
         };
-        count.min(public).min(AMOUNT_MAX)
+        if count > public {
+            return 0;
+        }
+        count.min(AMOUNT_MAX)
+    }
+
+    /// The fewest public tasks that a thief takes any of.
+    pub(crate) fn least(self) -> usize {
+        match self {
+            Amount::One | Amount::Half => 1,
+            Amount::Fixed(d) => d,
+        }
     }
 
     /// Whether the value is one that a pool can use.
@@ -96,5 +110,41 @@ impl FromStr for Amount {
         amount
             .filter(|amount| amount.is_valid())
             .ok_or_else(|| ParseAmountError(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AMOUNT_MAX, Amount};
+
+    /// Section 3.2 of the paper, with `n` tasks of which one runs.
+    #[test]
+    fn amounts_are_those_of_the_paper() {
+        for n in 1..200 {
+            let pending = n - 1;
+            assert_eq!(Amount::One.of(pending), pending.min(1));
+            assert_eq!(
+                Amount::Half.of(pending),
+                (n / 2).min(pending).min(AMOUNT_MAX)
+            );
+            for d in 1..=AMOUNT_MAX {
+                let expected = if n - 1 < d { 0 } else { d };
+                assert_eq!(Amount::Fixed(d).of(pending), expected, "n={n} d={d}");
+            }
+        }
+        assert_eq!(Amount::Half.of(0), 0, "floor(1 / 2) is below 1");
+    }
+
+    #[test]
+    fn the_least_is_the_fewest_of_which_some_are_taken() {
+        for amount in [
+            Amount::One,
+            Amount::Fixed(1),
+            Amount::Fixed(7),
+            Amount::Half,
+        ] {
+            assert_eq!(amount.of(amount.least() - 1), 0);
+            assert!(amount.of(amount.least()) > 0);
+        }
     }
 }

@@ -81,9 +81,9 @@ impl End {
     /// be resumed by the caller: no read-modify-write.
     #[inline(always)]
     pub(super) fn end_alone(&self) {
-        // Ordering: Edge [end_alone]: Release; the holder may hand the handle on to another thread,
-        // which looks with [`End::is_ended`].
-        self.0.store(ENDED, ord("end_alone", Ordering::Release));
+        // Ordering: Relaxed; the holder goes on on this thread. Who gets the handle from it later
+        // gets the outcome along with it.
+        self.0.store(ENDED, Ordering::Relaxed);
     }
 
     /// The outcome is in the frame.

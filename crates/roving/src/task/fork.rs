@@ -146,7 +146,7 @@ where
 pub struct Fork<'scope, T> {
     start: Start,
     order: SpawnOrder,
-    marker: PhantomData<(&'scope (), fn() -> T)>,
+    marker: Holds<'scope, T>,
 }
 
 /// The future that [`call`] returns: to await it runs the child, and gives its result.
@@ -163,8 +163,11 @@ pub struct Fork<'scope, T> {
 #[must_use = "the child runs when this is awaited"]
 pub struct Call<'scope, T> {
     start: Start,
-    marker: PhantomData<(&'scope (), fn() -> T)>,
+    marker: Holds<'scope, T>,
 }
+
+/// A future that may borrow for `'scope`, and a `T` that it has come to.
+type Holds<'scope, T> = PhantomData<(&'scope (), T)>;
 
 /// A child on its way from being made to being somebody's.
 ///
@@ -309,12 +312,28 @@ fn not_yet<T>(context: &Context<'_>, task: *const Header) -> Poll<T> {
     Poll::Pending
 }
 
-impl Drop for Start {
+impl Start {
     #[inline(always)]
     fn drop(&mut self) {
         if !matches!(self.stage, Stage::Gone) {
             give_up(self.stage);
         }
+    }
+}
+
+// On the types that know of `'scope` and `T`: what is dropped with an unstarted child may use what
+// it borrows, so the compiler has to see that these may.
+impl<T> Drop for Fork<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.start.drop();
+    }
+}
+
+impl<T> Drop for Call<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.start.drop();
     }
 }
 
@@ -370,10 +389,7 @@ impl<T> Fork<'_, T> {
             with_task(|_, current| bind(child, current));
             // SAFETY: just bound.
             unsafe { put_on_stack(child) };
-        } else if self
-            .start
-            .begin(child, |child| Next::Forked(child), context)
-        {
+        } else if self.start.begin(child, Next::Forked, context) {
             return Poll::Pending;
         }
         self.start.stage = Stage::Gone;
@@ -474,10 +490,7 @@ impl<T> Future for Call<'_, T> {
                 self.ask(child, context)
             }
             Stage::Made(child) => {
-                if self
-                    .start
-                    .begin(child, |child| Next::Called(child), context)
-                {
+                if self.start.begin(child, Next::Called, context) {
                     return Poll::Pending;
                 }
                 self.ask(child, context)

@@ -286,8 +286,8 @@ pub(super) unsafe fn take_outcome<T>(frame: Frame) -> Result<T, Failure> {
 /// The frame has not been started or has ended, and is the caller's.
 #[cold]
 pub(super) unsafe fn dispose(frame: Frame) {
-    struct Release(Frame);
-    impl Drop for Release {
+    struct GiveUp(Frame);
+    impl Drop for GiveUp {
         fn drop(&mut self) {
             // SAFETY: the caller of `dispose` gives the frame up.
             unsafe { release(self.0) };
@@ -295,7 +295,7 @@ pub(super) unsafe fn dispose(frame: Frame) {
     }
     // SAFETY: the frame is the caller's.
     let header = unsafe { frame.as_ref() };
-    let _release = Release(frame);
+    let _given_up = GiveUp(frame);
     match header.stage.replace(Stage::Empty) {
         // SAFETY: the body holds the future, which is not used again.
         Stage::Future => unsafe { (header.vtable.drop_future)(frame) },
@@ -327,6 +327,7 @@ pub(super) unsafe fn release(frame: Frame) {
 /// Nobody else knows of the frame any more, and its body is empty.
 #[inline(always)]
 pub(super) unsafe fn free(frame: Frame) {
+    // Ordering: Pairs with [drop_reference]: whatever others did with the frame came before.
     // SAFETY: it was made by `new` with that layout; a header has nothing to drop.
     unsafe { store::give(frame.cast(), frame.as_ref().vtable.layout) };
 }

@@ -54,7 +54,7 @@ impl Life {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
             let next = match word {
-                0 => 2 * REFERENCE | RUNNING,
+                0 => (2 * REFERENCE) | RUNNING,
                 _ => word + REFERENCE,
             };
             // Ordering: Relaxed, as above.
@@ -149,8 +149,8 @@ impl Life {
     /// memory.
     #[must_use]
     pub(super) fn drop_reference(&self) -> bool {
-        // Ordering: Edge [drop_reference]: Release, and Acquire by the last one, so that the memory
-        // is freed after everybody has left it.
+        // Ordering: Edge [drop_reference]: Release, so that the memory is freed after its use here;
+        // Acquire, for who frees it.
         let order = ord("drop_reference", Ordering::AcqRel);
         self.0.fetch_sub(REFERENCE, order) / REFERENCE == 1
     }

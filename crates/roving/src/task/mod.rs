@@ -39,10 +39,13 @@
 //! read-modify-write. Tasks are ordinary futures with ordinary wakers, so they can await any other
 //! future; a waker of its own is made only when one asks for it.
 
+#[cfg(doctest)]
+mod compile_fail;
 mod end;
 mod life;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod open;
 
 #[cfg(not(loom))]
 mod drive;

@@ -8,8 +8,8 @@ use std::thread::{self, Thread};
 
 use super::drive::Level;
 use super::frame::{self, Failure, Frame};
+use super::open::Open;
 use crate::pool::registry::Registry;
-use crate::prim::{AtomicUsize, Ordering};
 use crate::unwind::{drop_quietly, with_frame_lent};
 use crate::worker::Worker;
 
@@ -22,7 +22,7 @@ use crate::worker::Worker;
 /// comes to 0, every frame has ended.
 pub(crate) struct Root {
     pub(super) registry: Arc<Registry>,
-    open: AtomicUsize,
+    open: Open,
     ready: Mutex<Ready>,
     /// What the first task panicked with that nobody awaited.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -51,7 +51,7 @@ impl Root {
     pub(super) fn new(registry: &Arc<Registry>) -> Arc<Root> {
         Arc::new(Root {
             registry: Arc::clone(registry),
-            open: AtomicUsize::new(1),
+            open: Open::new(),
             ready: Mutex::new(Ready {
                 frames: VecDeque::new(),
                 ticket: false,
@@ -82,8 +82,7 @@ impl Root {
 
     /// Something more can bring frames to life. The caller knows that the root is not over.
     pub(super) fn open(&self) {
-        // Ordering: Relaxed; what is counted already keeps the root until the caller has ended it.
-        self.open.fetch_add(1, Ordering::Relaxed);
+        self.open.add();
     }
 
     /// `count` things less. The root may be gone afterwards.
@@ -93,10 +92,8 @@ impl Root {
     pub(super) unsafe fn close(this: *const Root, count: usize) {
         // SAFETY: it is not over before the change below.
         let waiter = unsafe { (*this).waiting_thread() };
-        // Ordering: Edge [close]: Release hands what the frames did to the waiter; that all earlier
-        // ones come along is the release sequence. Acquire, because the last one stands for all.
         // SAFETY: as above.
-        if unsafe { (*this).open.fetch_sub(count, Ordering::AcqRel) } == count
+        if unsafe { (*this).open.sub(count) }
             && let Some(waiter) = waiter
         {
             waiter.unpark();
@@ -104,8 +101,7 @@ impl Root {
     }
 
     fn is_over(&self) -> bool {
-        // Ordering: Acquire pairs with [close]: all frames have ended.
-        self.open.load(Ordering::Acquire) == 0
+        self.open.is_over()
     }
 
     fn ready(&self) -> MutexGuard<'_, Ready> {

@@ -46,15 +46,15 @@ where
 /// ```
 /// use roving::task::{Scope, Task, scope};
 ///
-/// fn sort<'scope>(s: Scope<'scope>, numbers: &'scope mut [u32]) -> impl Task<()> {
+/// fn sort<'scope, N: Ord + Send>(s: Scope<'scope>, numbers: &'scope mut [N]) -> impl Task<()> {
 ///     async move {
 ///         if numbers.len() < 2 {
 ///             return;
 ///         }
-///         let pivot = numbers[numbers.len() - 1];
+///         let pivot = numbers.len() - 1;
 ///         let mut smaller = 0;
-///         for at in 0..numbers.len() {
-///             if numbers[at] <= pivot {
+///         for at in 0..=pivot {
+///             if numbers[at] <= numbers[pivot] {
 ///                 numbers.swap(at, smaller);
 ///                 smaller += 1;
 ///             }
@@ -152,18 +152,18 @@ where
 /// ```
 /// use roving::task::{Scope, Task, scope};
 ///
-/// fn sum<'scope>(s: Scope<'scope>, numbers: &'scope [u64]) -> impl Task<u64> {
+/// fn length<'scope>(s: Scope<'scope>, words: &'scope [String]) -> impl Task<usize> {
 ///     async move {
-///         if numbers.len() < 4 {
-///             return numbers.iter().sum();
+///         if words.len() < 4 {
+///             return words.iter().map(String::len).sum();
 ///         }
-///         let (left, right) = numbers.split_at(numbers.len() / 2);
-///         let left = s.fork(sum(s, left)).await;
-///         s.call(sum(s, right)).await + left.await
+///         let (left, right) = words.split_at(words.len() / 2);
+///         let left = s.fork(length(s, left)).await;
+///         s.call(length(s, right)).await + left.await
 ///     }
 /// }
-/// let numbers: Vec<u64> = (1..=100).collect();
-/// assert_eq!(scope(|s| sum(s, &numbers)), 5050);
+/// let words = vec![String::from("word"); 100];
+/// assert_eq!(scope(|s| length(s, &words)), 400);
 /// ```
 #[derive(Clone, Copy)]
 pub struct Scope<'scope> {
