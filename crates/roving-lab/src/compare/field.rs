@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use roving::Pool;
+use roving::{Amount, Pool};
 
 use super::lanes::Lane;
 use crate::input::Failure;
 use crate::measure;
-use crate::rivals::{Absent, Contender, Runtime};
+use crate::rivals::{Absent, Contender, Runtime, start_ours};
 use crate::tasks::Form;
 use crate::workloads::{Answer, Job};
 
@@ -79,6 +79,27 @@ impl Field {
         let started = runtime.start(&self.job.borrow(), workers);
         match started {
             Ok(contender) => self.contender(runtime.name(), workers, contender).map(Ok),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// One of ours with thieves that take this much: the amount stands behind its name, unless it
+    /// is the usual one.
+    pub(crate) fn ours(
+        &self,
+        runtime: Runtime,
+        form: Form,
+        workers: usize,
+        steal: Amount,
+    ) -> Result<Result<Lane<'_>, Absent>, Failure> {
+        let name = if steal == Amount::default() {
+            runtime.name().to_owned()
+        } else {
+            format!("{} {steal}", runtime.name())
+        };
+        let started = start_ours(&self.job.borrow(), workers, form, steal);
+        match started {
+            Ok(contender) => self.contender(&name, workers, contender).map(Ok),
             Err(why) => Ok(Err(why)),
         }
     }

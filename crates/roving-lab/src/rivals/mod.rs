@@ -14,6 +14,8 @@ mod tokio;
 
 use std::time::{Duration, Instant};
 
+use ::roving::Amount;
+
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
 use crate::measure;
@@ -119,6 +121,17 @@ impl Runtime {
         }
     }
 
+    /// In which form it runs a workload, if it is ours.
+    pub(crate) fn form(self) -> Option<Form> {
+        match self {
+            Runtime::Roving => Some(Form::Join),
+            Runtime::RovingFork => Some(Form::Fork),
+            Runtime::RovingSpawn => Some(Form::Spawn),
+            Runtime::RovingBranch => Some(Form::Branch),
+            _ => None,
+        }
+    }
+
     /// Which version this binary was built with.
     pub(crate) fn version(self) -> &'static str {
         match self {
@@ -185,10 +198,13 @@ impl Runtime {
         workers: usize,
     ) -> Result<Box<dyn Contender>, Absent> {
         match self {
-            Runtime::Roving => Roving::start(job, workers, Form::Join),
-            Runtime::RovingFork => Roving::start(job, workers, Form::Fork),
-            Runtime::RovingSpawn => Roving::start(job, workers, Form::Spawn),
-            Runtime::RovingBranch => Roving::start(job, workers, Form::Branch),
+            Runtime::Roving
+            | Runtime::RovingFork
+            | Runtime::RovingSpawn
+            | Runtime::RovingBranch => {
+                let form = self.form().unwrap_or_default();
+                start_ours(job, workers, form, Amount::default())
+            }
             Runtime::Rayon => rayon::Pool::start(job, workers),
             Runtime::Chili => chili::Pool::start(workers),
             Runtime::Forte => forte::Pool::start(workers),
@@ -212,17 +228,22 @@ struct Roving {
     form: Form,
 }
 
-impl Roving {
-    fn start(job: &Job, workers: usize, form: Form) -> Result<Box<dyn Contender>, Absent> {
-        let settings = Settings {
-            workers,
-            form,
-            ..Settings::default()
-        };
-        match settings.pool(job, false) {
-            Ok(pool) => Ok(Box::new(Roving { pool, form })),
-            Err(failure) => Err(Absent(failure.to_string())),
-        }
+/// Roving, ready to run `job` in this form, with thieves that take this much.
+pub(crate) fn start_ours(
+    job: &Job,
+    workers: usize,
+    form: Form,
+    steal: Amount,
+) -> Result<Box<dyn Contender>, Absent> {
+    let settings = Settings {
+        workers,
+        form,
+        steal,
+        ..Settings::default()
+    };
+    match settings.pool(job, false) {
+        Ok(pool) => Ok(Box::new(Roving { pool, form })),
+        Err(failure) => Err(Absent(failure.to_string())),
     }
 }
 
