@@ -2,7 +2,8 @@
 //! sees fit. Leaf code and checks are those of the closures.
 
 use std::fmt;
-use std::future::{Ready, ready};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use roving::task::{Fork, Forked, Scope};
 
@@ -10,14 +11,33 @@ use crate::input::BadInput;
 
 /// In which order a task and its child go on.
 pub(crate) trait Order: Copy + fmt::Debug + Send + Sync + 'static {
-    /// Gives the handle of the child.
-    type Branch<'scope, T: Send + 'scope>: Future<Output = Forked<T>> + Send;
-
-    /// Makes `child` a task of its own.
-    fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Self::Branch<'scope, F::Output>
+    /// Makes `child` a task of its own. Awaited, it gives the handle of the child.
+    fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Branch<'scope, F::Output>
     where
         F: Future + Send + 'scope,
         F::Output: Send + 'scope;
+}
+
+/// A child that is being made. One type for all orders: with a type for each, named by the trait,
+/// compilers before Rust 1.90 do not see that tasks which borrow are `Send`.
+#[derive(Debug)]
+pub(crate) enum Branch<'scope, T> {
+    /// It runs when this is awaited.
+    Forking(Fork<'scope, T>),
+    /// It is there for thieves.
+    Spawned(Option<Forked<T>>),
+}
+
+impl<T> Future for Branch<'_, T> {
+    type Output = Forked<T>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Forked<T>> {
+        match self.get_mut() {
+            Branch::Forking(fork) => Pin::new(fork).poll(context),
+            Branch::Spawned(child) => Poll::Ready(child.take().expect("it is awaited once")),
+        }
+    }
 }
 
 /// The child runs at once, and thieves take its parent.
@@ -25,15 +45,13 @@ pub(crate) trait Order: Copy + fmt::Debug + Send + Sync + 'static {
 pub(crate) struct WorkFirst;
 
 impl Order for WorkFirst {
-    type Branch<'scope, T: Send + 'scope> = Fork<'scope, T>;
-
     #[inline(always)]
-    fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Fork<'scope, F::Output>
+    fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Branch<'scope, F::Output>
     where
         F: Future + Send + 'scope,
         F::Output: Send + 'scope,
     {
-        scope.fork(child)
+        Branch::Forking(scope.fork(child))
     }
 }
 
@@ -42,15 +60,13 @@ impl Order for WorkFirst {
 pub(crate) struct HelpFirst;
 
 impl Order for HelpFirst {
-    type Branch<'scope, T: Send + 'scope> = Ready<Forked<T>>;
-
     #[inline(always)]
-    fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Ready<Forked<F::Output>>
+    fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Branch<'scope, F::Output>
     where
         F: Future + Send + 'scope,
         F::Output: Send + 'scope,
     {
-        ready(scope.spawn(child))
+        Branch::Spawned(Some(scope.spawn(child)))
     }
 }
 
@@ -59,16 +75,14 @@ impl Order for HelpFirst {
 pub(crate) struct Adaptive;
 
 impl Order for Adaptive {
-    type Branch<'scope, T: Send + 'scope> = Fork<'scope, T>;
-
     #[inline(always)]
     #[track_caller]
-    fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Fork<'scope, F::Output>
+    fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Branch<'scope, F::Output>
     where
         F: Future + Send + 'scope,
         F::Output: Send + 'scope,
     {
-        scope.branch(child)
+        Branch::Forking(scope.branch(child))
     }
 }
 

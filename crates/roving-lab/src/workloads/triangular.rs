@@ -3,6 +3,11 @@
 
 use super::simd::{self, Kernel, add_product};
 
+/// Known rows that are subtracted from another one together.
+const TOGETHER: usize = 4;
+/// Rows that are solved together.
+const ROWS: usize = 8;
+
 /// `to -= times · from`, as far as both reach.
 #[inline(always)]
 fn subtract_scaled<const FUSED: bool>(to: &mut [f64], times: f64, from: &[f64]) {
@@ -68,11 +73,38 @@ impl Kernel for SolveLower<'_> {
     fn run<const FUSED: bool>(self) {
         let side = self.side;
         for row in 1..side {
-            for step in 0..row {
-                let (known, row_there) = two_rows(self.tile, side, step, row);
-                subtract_scaled::<FUSED>(row_there, self.factors[row * side + step], known);
+            let (known, rest) = self.tile.split_at_mut(row * side);
+            let row_there = &mut rest[..side];
+            let factors = &self.factors[row * side..][..row];
+            // Four known rows at once, so that the row is loaded and stored a quarter as often.
+            let (fours, others) = factors.as_chunks::<TOGETHER>();
+            let mut known_fours = known.chunks_exact(TOGETHER * side);
+            for (times, known) in fours.iter().zip(&mut known_fours) {
+                let known = std::array::from_fn(|place| &known[place * side..][..side]);
+                subtract_four::<FUSED>(row_there, times, known);
+            }
+            let rest = known_fours.remainder().chunks_exact(side);
+            for (times, known) in others.iter().zip(rest) {
+                subtract_scaled::<FUSED>(row_there, *times, known);
             }
         }
+    }
+}
+
+/// `to -= times · from` for four rows of `from`.
+#[inline(always)]
+fn subtract_four<const FUSED: bool>(
+    to: &mut [f64],
+    times: &[f64; TOGETHER],
+    [a, b, c, d]: [&[f64]; TOGETHER],
+) {
+    let rows = a.iter().zip(b).zip(c.iter().zip(d));
+    for (to, ((a, b), (c, d))) in to.iter_mut().zip(rows) {
+        let mut sum = *to;
+        for (times, from) in times.iter().zip([a, b, c, d]) {
+            sum = add_product::<FUSED>(-times, *from, sum);
+        }
+        *to = sum;
     }
 }
 
@@ -94,16 +126,41 @@ pub(super) fn solve_upper(side: usize, factors: &[f64], tile: &mut [f64]) {
 impl Kernel for SolveUpper<'_> {
     type Output = ();
 
+    /// Rows are independent: some together, so that the divisions of one wait for nobody. Four
+    /// numbers of each are solved for before the rest of the row is touched.
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let side = self.side;
-        for row in self.tile.chunks_exact_mut(side) {
-            for (step, factors) in self.factors.chunks_exact(side).enumerate() {
-                row[step] /= factors[step];
-                let times = row[step];
-                subtract_scaled::<FUSED>(&mut row[step + 1..], times, &factors[step + 1..]);
+        let (side, factors) = (self.side, self.factors);
+        let fours = side / TOGETHER * TOGETHER;
+        for rows in self.tile.chunks_mut(ROWS * side) {
+            for first in (0..fours).step_by(TOGETHER) {
+                let next = first + TOGETHER;
+                for row in rows.chunks_exact_mut(side) {
+                    solve_row::<FUSED>(&mut row[..next], first, factors, side);
+                    let (times, rest) = row[first..].split_at_mut(TOGETHER);
+                    let times = std::array::from_fn(|place| times[place]);
+                    let known = std::array::from_fn(|place| {
+                        &factors[(first + place) * side + next..][..side - next]
+                    });
+                    subtract_four::<FUSED>(rest, &times, known);
+                }
+            }
+            for row in rows.chunks_exact_mut(side) {
+                solve_row::<FUSED>(row, fours, factors, side);
             }
         }
+    }
+}
+
+/// Solves for the numbers of `row` from place `first` on, which earlier ones have been subtracted
+/// from.
+#[inline(always)]
+fn solve_row<const FUSED: bool>(row: &mut [f64], first: usize, factors: &[f64], side: usize) {
+    for step in first..row.len() {
+        let known = &factors[step * side..][..row.len()];
+        row[step] /= known[step];
+        let times = row[step];
+        subtract_scaled::<FUSED>(&mut row[step + 1..], times, &known[step + 1..]);
     }
 }
 
