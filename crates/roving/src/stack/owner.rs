@@ -219,6 +219,13 @@ impl<'s> Owner<'s> {
         }
     }
 
+    /// The index of the newest task, if it is private.
+    pub(crate) fn newest_private(&self) -> Option<usize> {
+        self.answer_alarm();
+        let index = self.top().checked_sub(1)?;
+        (index >= self.stack.own.split.get()).then_some(index)
+    }
+
     /// Takes the newest task, which stands at `index`, off the stack, or says that it is stolen;
     /// then its slot is still in use.
     pub(crate) fn pop(&self, index: usize) -> (Popped, bool) {

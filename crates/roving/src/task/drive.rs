@@ -10,17 +10,14 @@ use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 
-use super::end::Ending;
-use super::frame::{self, Frame, Header, Link};
+use super::frame::{self, Frame, Header, Link, Resume};
 use super::life::Suspension;
 use super::local::{Local, Next};
 use super::root::Root;
-use super::waker;
 use crate::stack::line::current_line;
 use crate::stack::owner::Popped;
 use crate::stack::slot::{Further, Run, Slot};
 use crate::stats::{Activity, bump};
-use crate::unwind::drop_quietly;
 use crate::worker::{Taken, Worker};
 
 /// On top of what a worker runs frames.
@@ -35,9 +32,9 @@ pub(crate) enum Level {
 /// What stands in a slot for a frame. The number is that of the push, or odd where the end of no
 /// child looks for it.
 #[derive(Clone, Copy)]
-struct Pushed {
-    frame: Frame,
-    number: u64,
+pub(super) struct Pushed {
+    pub(super) frame: Frame,
+    pub(super) number: u64,
 }
 
 const NO_CHILD: u64 = 1;
@@ -83,11 +80,25 @@ impl Worker {
         };
         // SAFETY: the frame is the caller's.
         let root = unsafe { newest.as_ref() }.root.get();
-        let local = &self.seat().tasks;
         let resumes = match level {
             Level::Ground => root,
             Level::Above => ptr::null(),
         };
+        // SAFETY: the caller's promise, for all frames.
+        unsafe {
+            let opened = self.run_uncounted(older, newest, resumes);
+            Root::close(root, opened);
+        }
+    }
+
+    /// The same for a caller that sees to the root's count; returns what was counted for these.
+    ///
+    /// # Safety
+    /// The frames are the caller's to run, and the root of `newest` stays open meanwhile.
+    unsafe fn run_uncounted(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
+        // SAFETY: the frame is the caller's.
+        let root = unsafe { newest.as_ref() }.root.get();
+        let local = &self.seat().tasks;
         let (base, outer_floor) = self.owner().open_frame();
         let outer = local.begin(resumes);
         let mut opened = 1;
@@ -108,8 +119,7 @@ impl Worker {
         }
         local.end(outer);
         self.owner().close_frame(outer_floor);
-        // SAFETY: counted by the caller.
-        unsafe { Root::close(root, opened) };
+        opened
     }
 
     /// Puts a child on the stack, for thieves, or for this worker when it has nothing newer.
@@ -126,10 +136,7 @@ impl Worker {
             Err((_, wake)) => {
                 self.wake_if(wake);
                 // SAFETY: the root is open while one of its tasks is polled.
-                unsafe {
-                    (*child.as_ref().root.get()).open();
-                    self.run_frame(child, Level::Above);
-                }
+                unsafe { self.run_uncounted(&[], child, ptr::null()) };
             }
         }
     }
@@ -138,7 +145,7 @@ impl Worker {
     ///
     /// # Safety
     /// The frame is the caller's, and this worker keeps its root open.
-    unsafe fn push_frame(&self, frame: Frame) -> bool {
+    pub(super) unsafe fn push_frame(&self, frame: Frame) -> bool {
         let pushed = Pushed {
             frame,
             number: NO_CHILD,
@@ -193,14 +200,19 @@ impl Worker {
                     }
                     Some(Next::Called(child)) if !ended => {
                         let child = child_of(child);
-                        call(self, frame, header, child);
+                        call(self, frame, header, child, Resume::Directly);
+                        Some(child)
+                    }
+                    Some(Next::TakenBack(child)) if !ended => {
+                        let child = child_of(child);
+                        call(self, frame, header, child, Resume::Told);
                         Some(child)
                     }
                     None => {
                         self.suspend(frame);
                         self.pop_frame(base)
                     }
-                    Some(Next::Forked(child) | Next::Called(child)) => {
+                    Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) => {
                         self.leave_to_itself(child_of(child));
                         self.after_end(local, frame, base)
                     }
@@ -243,7 +255,9 @@ impl Worker {
         // SAFETY: a frame is current while it is polled.
         unsafe {
             let frame = child_of(local.current.get());
-            if let Some(Next::Forked(child) | Next::Called(child)) = local.take_next() {
+            if let Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) =
+                local.take_next()
+            {
                 self.leave_to_itself(child_of(child));
             }
             frame::fail(frame, payload);
@@ -251,145 +265,25 @@ impl Worker {
         }
     }
 
-    /// The frame's outcome is in it. Tells whoever waits, and says what to run next.
-    ///
-    /// # Safety
-    /// As [`Self::drive`]; the frame is not used afterwards.
-    #[inline(always)]
-    unsafe fn after_end(&self, local: &Local, frame: Frame, base: *const Slot) -> Option<Frame> {
-        // SAFETY: the frame is this worker's.
-        let header = unsafe { frame.as_ref() };
-        let link = header.link.get();
-        if let Some(caller) = link.get_caller() {
-            if header.is_alone() {
-                header.end.end_alone();
-            } else {
-                // SAFETY: the frame is this worker's.
-                unsafe { self.tell_end(local, frame) };
-            }
-            // It waits for nothing else, and has no waker.
-            return Some(caller);
-        }
-        // SAFETY: the line of this worker, or the alarm, which lets nobody through.
-        let line = unsafe { &*current_line() };
-        let newest = line.top.get().wrapping_sub(1);
-        if newest >= line.pop_limit.get() && newest >= base && header.is_alone() {
-            // SAFETY: private, and above the base, so it holds a frame; it is read again when it
-            // is not taken now.
-            let pushed = unsafe { (*newest).take::<Pushed>() };
-            if link.is_push(pushed.number) {
-                // The parent is here, so nobody looks at the child's handle but after this worker
-                // has resumed it.
-                header.end.end_alone();
-                line.top.set(newest);
-                // SAFETY: popped.
-                unsafe { resume(pushed.frame) };
-                return Some(pushed.frame);
-            }
-        }
-        // SAFETY: as above.
-        unsafe { self.after_end_slowly(local, frame, base) }
-    }
-
-    /// The same where the top of the stack is public or is not the parent.
-    ///
-    /// # Safety
-    /// As [`Self::after_end`].
-    #[cold]
-    #[inline(never)]
-    unsafe fn after_end_slowly(
-        &self,
-        local: &Local,
-        frame: Frame,
-        base: *const Slot,
-    ) -> Option<Frame> {
+    /// Takes a child back that was spawned, if it is the newest on the stack, and private.
+    pub(super) fn take_back(&self, child: Frame) -> bool {
         let owner = self.owner();
-        // SAFETY: the frame is this worker's until it is finished; what is above the base is a
-        // frame; what was popped is this worker's.
-        unsafe {
-            let header = frame.as_ref();
-            owner.answer_alarm();
-            if owner.stack().at(owner.top()) > base {
-                let index = owner.top() - 1;
-                let (popped, wake) = owner.pop(index);
-                self.wake_if(wake);
-                if popped == Popped::Here {
-                    let pushed = owner.stack().slot(index).take::<Pushed>();
-                    if header.link.get().is_push(pushed.number) && header.is_alone() {
-                        header.end.end_alone();
-                    } else {
-                        self.tell_end(local, frame);
-                    }
-                    resume(pushed.frame);
-                    return Some(pushed.frame);
-                }
-            }
-            self.tell_end(local, frame);
-            self.pop_frame(base)
+        let Some(index) = owner.newest_private() else {
+            return false;
+        };
+        let slot = owner.stack().slot(index);
+        if !holds_frame(slot) {
+            return false;
         }
-    }
-
-    /// Tells whoever waits for the frame that it has ended, wherever that is.
-    ///
-    /// # Safety
-    /// Its outcome is in it, and it is this worker's; not any more afterwards.
-    unsafe fn tell_end(&self, local: &Local, frame: Frame) {
-        // SAFETY: the frame is this worker's until its end is told.
-        let header = unsafe { frame.as_ref() };
-        let root = header.root.get();
-        if header.life.is_shared() {
-            header.life.over();
+        // SAFETY: private, and it holds a frame; it is read again when it is not taken now.
+        let pushed = unsafe { slot.take::<Pushed>() };
+        if pushed.frame != child || pushed.number != NO_CHILD {
+            return false;
         }
-        let mut awaiter = None;
-        loop {
-            match header.end.end() {
-                // SAFETY: `end` says so.
-                Ending::TakeAwaiter => awaiter = Some(unsafe { header.take_awaiter() }),
-                Ending::HandedOver => break,
-                Ending::Abandoned => {
-                    // SAFETY: `end` says so.
-                    let disposed = AssertUnwindSafe(|| unsafe { frame::dispose(frame) });
-                    if let Err(payload) = panic::catch_unwind(disposed) {
-                        // SAFETY: this worker keeps the root open.
-                        unsafe { &*root }.panicked(payload);
-                    }
-                    break;
-                }
-            }
-        }
-        let Some(awaiter) = awaiter else { return };
-        match waker::frame_of(&awaiter) {
-            Some(frame) => {
-                // SAFETY: the waker keeps the frame.
-                let header = unsafe { frame.as_ref() };
-                if header.life.wake() {
-                    // SAFETY: it was suspended, and counted at its root, so it is to be passed on.
-                    unsafe { self.resume_later(local, frame) };
-                }
-                drop(awaiter);
-            }
-            None => {
-                let woken = panic::catch_unwind(AssertUnwindSafe(|| awaiter.wake()));
-                drop_quietly(woken);
-            }
-        }
-    }
-
-    /// A frame that waited for the end of another goes on: next, if it may run here.
-    ///
-    /// # Safety
-    /// The frame is this worker's, and counted at its root.
-    unsafe fn resume_later(&self, local: &Local, frame: Frame) {
-        // SAFETY: the frame is this worker's, and its root is open.
-        unsafe {
-            let root = frame.as_ref().root.get();
-            if ptr::eq(root, local.resumes.get()) && self.push_frame(frame) {
-                // This worker keeps the root open by itself.
-                Root::close(root, 1);
-            } else {
-                (*root).make_ready(frame);
-            }
-        }
+        let (popped, wake) = owner.pop(index);
+        debug_assert_eq!(popped, Popped::Here);
+        self.wake_if(wake);
+        true
     }
 
     /// The frame's poll came to nothing: from now on it belongs to whoever wakes it.
@@ -420,7 +314,7 @@ impl Worker {
     /// # Safety
     /// Above the base are frames only.
     #[inline(never)]
-    unsafe fn pop_frame(&self, base: *const Slot) -> Option<Frame> {
+    pub(super) unsafe fn pop_frame(&self, base: *const Slot) -> Option<Frame> {
         let owner = self.owner();
         while owner.stack().at(owner.top()) > base {
             owner.answer_alarm();
@@ -450,7 +344,7 @@ unsafe fn child_of(child: *const Header) -> Frame {
 /// # Safety
 /// It is the caller's.
 #[inline(always)]
-unsafe fn resume(frame: Frame) {
+pub(super) unsafe fn resume(frame: Frame) {
     // SAFETY: the frame is the caller's.
     let header = unsafe { frame.as_ref() };
     if header.life.is_shared() {
@@ -503,7 +397,7 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
             return;
         }
         if !shared {
-            child.link.set(Link::caller(frame));
+            child.link.set(Link::caller(frame, Resume::Directly));
             return;
         }
     }
@@ -519,33 +413,30 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn call(worker: &Worker, frame: Frame, header: &Header, child: Frame) {
+unsafe fn call(worker: &Worker, frame: Frame, header: &Header, child: Frame, resume: Resume) {
     if header.life.is_shared() {
         // SAFETY: the caller's promise.
-        unsafe { call_slowly(worker, frame, child) };
+        unsafe { call_slowly(worker, frame, header, child) };
     } else {
         // SAFETY: the child is the worker's.
-        unsafe { child.as_ref() }.link.set(Link::caller(frame));
+        unsafe { child.as_ref() }
+            .link
+            .set(Link::caller(frame, resume));
     }
 }
 
-/// A frame that others may wake waits for its child as for any other future.
+/// A frame that others may wake waits for its child.
 ///
 /// # Safety
 /// As [`fork`].
 #[cold]
 #[inline(never)]
-unsafe fn call_slowly(worker: &Worker, frame: Frame, child: Frame) {
-    // SAFETY: both frames are the worker's; the child has not been started, so nobody looks at it
-    // but the handle in the frame.
+unsafe fn call_slowly(worker: &Worker, frame: Frame, header: &Header, child: Frame) {
+    header.life.share();
+    // SAFETY: both frames are the worker's.
     unsafe {
-        let child = child.as_ref();
-        child.link.set(Link::NONE);
-        if child.end.is_untouched() {
-            child.put_awaiter(waker::new(frame));
-            let awaiting = child.end.leave_awaiter();
-            debug_assert_eq!(awaiting, super::end::Awaiting::Left);
-        }
+        let link = Link::caller(frame, Resume::Woken);
+        child.as_ref().link.set(link);
         worker.suspend(frame);
     }
 }

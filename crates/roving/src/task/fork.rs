@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, Location};
 use std::pin::Pin;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::task::{Context, Poll};
 
 use super::frame::{self, Frame, Header};
@@ -44,7 +44,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Fork::new(frame::new(child, ptr::null()), SpawnOrder::WorkFirst)
+    Fork::new(frame::new(child, ptr::null()))
 }
 
 /// Leaves a child to thieves and goes on (help-first). What nobody steals runs here when this task
@@ -145,7 +145,6 @@ where
 #[must_use = "the child starts when this is awaited"]
 pub struct Fork<'scope, T> {
     start: Start,
-    order: SpawnOrder,
     marker: Holds<'scope, T>,
 }
 
@@ -175,19 +174,18 @@ type Holds<'scope, T> = PhantomData<(&'scope (), T)>;
 /// read-modify-write, because it knows where the task is that could look at the child meanwhile.
 /// So nobody else may: not a task to which a pinned box with this future was moved.
 struct Start {
-    stage: Stage,
+    /// Null when somebody else has it.
+    child: *const Header,
+    /// The task that asked for it; or one of the values below.
+    by: *const Header,
 }
 
-#[derive(Clone, Copy)]
-enum Stage {
-    Made(Frame),
-    /// The task to the right is the one that asked for it.
-    Asked(Frame, *const Header),
-    /// It was spawned: ask it as one asks any handle.
-    Spawned(Frame),
-    /// Somebody else has it.
-    Gone,
-}
+/// Nobody has asked for it yet.
+const NOBODY: *const Header = ptr::null();
+/// The same, and the pool says how to start it.
+const NOBODY_BRANCHED: *const Header = ptr::without_provenance(1);
+/// It was spawned: ask it as one asks any handle.
+const SPAWNED: *const Header = ptr::without_provenance(2);
 
 // SAFETY: the child's future and its output are `Send`: `fork` and the like ask for it. What is
 // done with a frame that was asked for is checked against the task that does it.
@@ -206,7 +204,6 @@ const OTHER_ROOT: &str =
 #[inline(always)]
 fn with_task<R>(f: impl FnOnce(&Local, &Header) -> R) -> R {
     Local::with(|local| {
-        let Some(local) = local else { not_a_task() };
         // SAFETY: a frame that is being polled is alive.
         let Some(current) = (unsafe { local.current.get().as_ref() }) else {
             not_a_task()
@@ -264,6 +261,41 @@ unsafe fn put_on_stack(child: Frame) {
 }
 
 impl Start {
+    #[inline(always)]
+    fn new(child: Frame, by: *const Header) -> Start {
+        let child = child.as_ptr();
+        Start { child, by }
+    }
+
+    /// The child, as long as somebody here has it.
+    #[inline(always)]
+    fn child(&self) -> Frame {
+        match NonNull::new(self.child.cast_mut()) {
+            Some(child) => child,
+            None => panic!("polled after it was ready"),
+        }
+    }
+
+    #[inline(always)]
+    fn is_new(&self) -> bool {
+        self.by == NOBODY || self.by == NOBODY_BRANCHED
+    }
+
+    /// Somebody else has it from now on.
+    #[inline(always)]
+    fn pass_on(&mut self) {
+        self.child = ptr::null();
+    }
+
+    /// Whether the task that asked for the child is the one that is polled, or dropped, here.
+    #[inline(always)]
+    fn is_asked_here(&self) -> bool {
+        Local::with(|local| {
+            let current = local.current.get();
+            ptr::eq(self.by, current) && !current.is_null()
+        })
+    }
+
     /// The first poll: asks for the child to be run next, or spawns it where that cannot be.
     #[inline(always)]
     fn begin(
@@ -278,46 +310,58 @@ impl Start {
             let is_own = lent.is_some_and(|of| ptr::eq(of.as_ptr(), current));
             if is_own && !local.has_next() {
                 local.set_next(next(child.as_ptr()));
-                self.stage = Stage::Asked(child, current);
+                self.by = current;
                 return true;
             }
             // SAFETY: just bound.
             unsafe { put_on_stack(child) };
-            self.stage = Stage::Spawned(child);
+            self.by = SPAWNED;
             false
         })
     }
-}
 
-/// Whether that task is being polled, or dropped, by this worker right now.
-#[inline(always)]
-fn is_current(task: *const Header) -> bool {
-    Local::with(|local| local.is_some_and(|local| ptr::eq(local.current.get(), task)))
-}
-
-/// Whether that child is still to be started when this poll returns.
-#[inline(always)]
-fn is_next(child: Frame) -> bool {
-    Local::with(|local| local.is_some_and(|local| local.is_next(child.as_ptr())))
-}
-
-/// Polled twice in one poll of the task. Its worker will poll the task again, but knows of no other
-/// waker.
-#[cold]
-#[inline(never)]
-fn not_yet<T>(context: &Context<'_>, task: *const Header) -> Poll<T> {
-    if waker::frame_of(context.waker()).is_none_or(|of| !ptr::eq(of.as_ptr(), task)) {
-        context.waker().wake_by_ref();
+    /// Polled twice in one poll of the task, before the child could be started. The task's worker will
+    /// poll it again, but knows of no other waker.
+    #[inline(always)]
+    fn is_not_begun(&self, child: Frame, context: &Context<'_>) -> bool {
+        let is_next = Local::with(|local| local.is_next(child.as_ptr()));
+        if is_next {
+            wake_if_foreign(context, self.by);
+        }
+        is_next
     }
-    Poll::Pending
-}
 
-impl Start {
     #[inline(always)]
     fn drop(&mut self) {
-        if !matches!(self.stage, Stage::Gone) {
-            give_up(self.stage);
+        if let Some(child) = NonNull::new(self.child.cast_mut()) {
+            self.give_up(child);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_up(&self, child: Frame) {
+        if self.is_new() {
+            // SAFETY: nobody else knows of a child that was not started.
+            unsafe { frame::dispose(child) }
+        } else if self.by == SPAWNED || self.is_asked_here() {
+            // SAFETY: the handle is given up, and if the child was asked for, by that task.
+            unsafe { Forked::<()>::give_up(child) }
+        // SAFETY: the handle keeps the frame.
+        } else if unsafe { child.as_ref() }.end.is_ended() {
+            // SAFETY: it has ended, so it is the handle's.
+            unsafe { frame::dispose(child) }
+        }
+        // Otherwise its worker may be ending it right now, and would not notice: the frame is
+        // leaked, which is safe.
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wake_if_foreign(context: &Context<'_>, task: *const Header) {
+    if waker::frame_of(context.waker()).is_none_or(|of| !ptr::eq(of.as_ptr(), task)) {
+        context.waker().wake_by_ref();
     }
 }
 
@@ -337,37 +381,11 @@ impl<T> Drop for Call<'_, T> {
     }
 }
 
-#[cold]
-#[inline(never)]
-fn give_up(stage: Stage) {
-    match stage {
-        // SAFETY: nobody else knows of a child that was not started.
-        Stage::Made(child) => unsafe { frame::dispose(child) },
-        // SAFETY: the handle is given up, by the task that asked for the child.
-        Stage::Asked(child, by) if is_current(by) => unsafe { Forked::<()>::give_up(child) },
-        Stage::Asked(child, _) => {
-            // SAFETY: the handle keeps the frame.
-            if unsafe { child.as_ref() }.end.is_ended() {
-                // SAFETY: it has ended, so it is the handle's.
-                unsafe { frame::dispose(child) };
-            }
-            // Otherwise its worker may be ending it right now, and would not notice: the frame is
-            // leaked, which is safe.
-        }
-        // SAFETY: the handle is given up.
-        Stage::Spawned(child) => unsafe { Forked::<()>::give_up(child) },
-        Stage::Gone => {}
-    }
-}
-
 impl<T> Fork<'_, T> {
     #[inline(always)]
-    pub(super) fn new<'scope>(child: Frame, order: SpawnOrder) -> Fork<'scope, T> {
+    pub(super) fn new<'scope>(child: Frame) -> Fork<'scope, T> {
         Fork {
-            start: Start {
-                stage: Stage::Made(child),
-            },
-            order,
+            start: Start::new(child, NOBODY),
             marker: PhantomData,
         }
     }
@@ -375,27 +393,43 @@ impl<T> Fork<'_, T> {
     #[inline]
     #[track_caller]
     pub(super) fn branched<'scope>(child: Frame) -> Fork<'scope, T> {
+        let place = Location::caller();
         // SAFETY: a child that was not started is its maker's.
-        unsafe { child.as_ref() }
-            .site
-            .set(site_of(Location::caller()));
-        Fork::new(child, SpawnOrder::Adaptive)
+        unsafe { child.as_ref() }.site.set(site_of(place));
+        Fork {
+            start: Start::new(child, NOBODY_BRANCHED),
+            marker: PhantomData,
+        }
     }
 
     #[inline(always)]
     fn begin(&mut self, child: Frame, context: &Context<'_>) -> Poll<Forked<T>> {
-        let help_first = self.order != SpawnOrder::WorkFirst && is_help_first(child);
-        if help_first {
+        if self.start.by == NOBODY_BRANCHED && is_help_first(child) {
             with_task(|_, current| bind(child, current));
             // SAFETY: just bound.
             unsafe { put_on_stack(child) };
         } else if self.start.begin(child, Next::Forked, context) {
             return Poll::Pending;
         }
-        self.start.stage = Stage::Gone;
+        self.start.pass_on();
         // SAFETY: it was spawned just now, and its output is a `T`.
         Poll::Ready(unsafe { Forked::open(child) })
     }
+
+    /// Neither asked for by this task, nor gone.
+    #[inline(always)]
+    fn poll_first(&mut self, child: Frame, context: &Context<'_>) -> Poll<Forked<T>> {
+        if !self.start.is_new() {
+            moved();
+        }
+        self.begin(child, context)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn moved() -> ! {
+    panic!("{MOVED}")
 }
 
 /// What the pool's order says of a child that was branched off.
@@ -424,19 +458,16 @@ impl<T> Future for Fork<'_, T> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Forked<T>> {
-        match self.start.stage {
-            Stage::Asked(child, by) if is_current(by) => {
-                if is_next(child) {
-                    return not_yet(context, by);
-                }
-                self.start.stage = Stage::Gone;
-                // SAFETY: the output is a `T`, and this was its handle.
-                Poll::Ready(unsafe { Forked::started(child) })
-            }
-            Stage::Made(child) => self.begin(child, context),
-            Stage::Asked(..) => panic!("{MOVED}"),
-            Stage::Spawned(_) | Stage::Gone => panic!("polled after it was ready"),
+        let child = self.start.child();
+        if !self.start.is_asked_here() {
+            return self.poll_first(child, context);
         }
+        if self.start.is_not_begun(child, context) {
+            return Poll::Pending;
+        }
+        self.start.pass_on();
+        // SAFETY: the output is a `T`, and this was its handle.
+        Poll::Ready(unsafe { Forked::started(child) })
     }
 }
 
@@ -444,24 +475,36 @@ impl<T> Call<'_, T> {
     #[inline(always)]
     pub(super) fn new<'scope>(child: Frame) -> Call<'scope, T> {
         Call {
-            start: Start {
-                stage: Stage::Made(child),
-            },
+            start: Start::new(child, NOBODY),
             marker: PhantomData,
         }
     }
 
     /// Asks the child as its handle does.
+    #[cold]
     fn ask(&mut self, child: Frame, context: &mut Context<'_>) -> Poll<T> {
-        let stage = std::mem::replace(&mut self.start.stage, Stage::Gone);
+        self.start.pass_on();
         // SAFETY: the output is a `T`, and this was its handle.
         let mut handle = unsafe { Forked::<T>::open(child) };
         let polled = Pin::new(&mut handle).poll(context);
         if polled.is_pending() {
-            self.start.stage = stage;
+            self.start.child = child.as_ptr();
             std::mem::forget(handle);
         }
         polled
+    }
+
+    /// Not asked for by this task, nor gone.
+    #[inline(always)]
+    fn poll_first(&mut self, child: Frame, context: &mut Context<'_>) -> Poll<T> {
+        if self.start.is_new() {
+            if self.start.begin(child, Next::Called, context) {
+                return Poll::Pending;
+            }
+        } else if self.start.by != SPAWNED {
+            moved();
+        }
+        self.ask(child, context)
     }
 }
 
@@ -472,32 +515,25 @@ impl<T> Future for Call<'_, T> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        match self.start.stage {
-            Stage::Asked(child, by) if is_current(by) => {
-                if is_next(child) {
-                    return not_yet(context, by);
-                }
-                // SAFETY: the handle keeps the frame.
-                if unsafe { child.as_ref() }.end.is_ended() {
-                    self.start.stage = Stage::Gone;
-                    // SAFETY: it has ended, its output is a `T`, and this was its handle.
-                    return match unsafe { frame::take_outcome(child) } {
-                        Ok(value) => Poll::Ready(value),
-                        Err(failure) => panic::resume_unwind(failure.payload),
-                    };
-                }
-                // This task was woken by something else meanwhile.
-                self.ask(child, context)
+        let child = self.start.child();
+        if !self.start.is_asked_here() {
+            return self.poll_first(child, context);
+        }
+        if self.start.is_not_begun(child, context) {
+            return Poll::Pending;
+        }
+        // SAFETY: the handle keeps the frame.
+        if !unsafe { child.as_ref() }.end.is_ended() {
+            // This task was woken by something else meanwhile.
+            return self.ask(child, context);
+        }
+        self.start.pass_on();
+        // SAFETY: it has ended, its output is a `T`, and this was its handle.
+        unsafe {
+            if frame::has_failed(child) {
+                panic::resume_unwind(frame::take_failure(child).payload);
             }
-            Stage::Made(child) => {
-                if self.start.begin(child, Next::Called, context) {
-                    return Poll::Pending;
-                }
-                self.ask(child, context)
-            }
-            Stage::Spawned(child) => self.ask(child, context),
-            Stage::Asked(..) => panic!("{MOVED}"),
-            Stage::Gone => panic!("polled after it was ready"),
+            Poll::Ready(frame::take_value(child))
         }
     }
 }

@@ -13,7 +13,8 @@ use std::task::{Context, Poll, Waker};
 use super::end::End;
 use super::life::Life;
 use super::root::Root;
-use super::{store, waker};
+use super::store::{self, Size};
+use super::waker;
 use crate::unwind::drop_quietly;
 
 /// A frame, whatever its future is.
@@ -27,7 +28,7 @@ pub(crate) type Frame = NonNull<Header>;
 /// | `awaiter` | as `end` says |
 /// | `root` | written before the frame is first polled, then only read |
 /// | `link`, `stage`, `site`, the body | the worker that polls the frame; from `ENDED` on who holds the handle |
-#[repr(C)]
+#[repr(C, align(8))]
 pub(crate) struct Header {
     pub(super) life: Life,
     pub(super) end: End,
@@ -43,8 +44,8 @@ pub(crate) struct Header {
 
 /// What a frame's end resumes.
 ///
-/// With the lowest bit set it is the frame that called this one, and waits for nothing else.
-/// Otherwise it is the number of the push that put the parent on the stack when this child was
+/// With the lowest bit set it is the frame that called this one and waits for it; two more bits say
+/// how it is resumed ([`Resume`]). Otherwise it is the number of the push that put the parent on the stack when this child was
 /// forked, or 0. Each push of a pool has a number of its own, so an equal number on the top of
 /// the stack proves that it is the parent and that nobody has taken it since. The number has 53
 /// bits for each worker: years of pushing. Where pointers are too narrow for it nothing is proved,
@@ -62,8 +63,8 @@ impl Link {
     }
 
     #[inline(always)]
-    pub(super) fn caller(frame: Frame) -> Link {
-        Link(frame.as_ptr().map_addr(|at| at | 1))
+    pub(super) fn caller(frame: Frame, resume: Resume) -> Link {
+        Link(frame.as_ptr().map_addr(|at| at | resume as usize))
     }
 
     #[inline(always)]
@@ -72,12 +73,31 @@ impl Link {
     }
 
     #[inline(always)]
-    pub(super) fn get_caller(self) -> Option<Frame> {
-        match self.0.addr() & 1 {
-            0 => None,
-            _ => NonNull::new(self.0.map_addr(|at| at & !1).cast_mut()),
-        }
+    pub(super) fn get_caller(self) -> Option<(Frame, Resume)> {
+        let resume = match self.0.addr() & 0b111 {
+            DIRECTLY => Resume::Directly,
+            TOLD => Resume::Told,
+            WOKEN => Resume::Woken,
+            _ => return None,
+        };
+        let frame = NonNull::new(self.0.map_addr(|at| at & !0b111).cast_mut())?;
+        Some((frame, resume))
     }
+}
+
+const DIRECTLY: usize = 0b001;
+const TOLD: usize = 0b011;
+const WOKEN: usize = 0b101;
+
+/// How a caller goes on when its callee has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resume {
+    /// It is resumed, and nobody but itself can ask for the outcome.
+    Directly = DIRECTLY as isize,
+    /// It is resumed, but the handle may be elsewhere.
+    Told = TOLD as isize,
+    /// It may be resumed by others meanwhile, and be gone. The link holds a reference to it.
+    Woken = WOKEN as isize,
 }
 
 /// What is in the body of a frame.
@@ -100,7 +120,7 @@ struct VTable {
     poll: unsafe fn(Frame) -> bool,
     drop_future: unsafe fn(Frame),
     drop_value: unsafe fn(Frame),
-    layout: Layout,
+    size: &'static Size,
     body: usize,
 }
 
@@ -118,11 +138,12 @@ union Body<F: Future> {
 }
 
 impl<F: Future> Memory<F> {
+    const SIZE: &'static Size = &Size::of(Layout::new::<Memory<F>>());
     const VTABLE: &'static VTable = &VTable {
         poll: poll::<F>,
         drop_future: drop_future::<F>,
         drop_value: drop_value::<F>,
-        layout: Layout::new::<Memory<F>>(),
+        size: Memory::<F>::SIZE,
         body: offset_of!(Memory<F>, body),
     };
 }
@@ -130,7 +151,7 @@ impl<F: Future> Memory<F> {
 /// Moves a future into a new frame.
 #[inline(always)]
 pub(super) fn new<F: Future>(future: F, root: *const Root) -> Frame {
-    let at = store::take(const { Layout::new::<Memory<F>>() }).cast::<Memory<F>>();
+    let at = store::take(Memory::<F>::SIZE).cast::<Memory<F>>();
     let header = Header {
         life: Life::new(),
         end: End::new(),
@@ -260,22 +281,46 @@ pub(super) unsafe fn has_failed(frame: Frame) -> bool {
     unsafe { frame.as_ref() }.stage.get() == Stage::Failure
 }
 
-/// Takes the outcome out and gives the frame up.
+/// Takes the value out and gives the frame up.
+///
+/// # Safety
+/// The frame has ended, not by a panic, is the caller's, and its future's output is a `T`.
+#[inline(always)]
+pub(super) unsafe fn take_value<T>(frame: Frame) -> T {
+    // SAFETY: the caller's promise; the body is not read again.
+    unsafe {
+        debug_assert_eq!(frame.as_ref().stage.get(), Stage::Value);
+        let value = body::<T>(frame).read();
+        release(frame);
+        value
+    }
+}
+
+/// Takes the failure out and gives the frame up.
+///
+/// # Safety
+/// The frame has ended, by a panic, and is the caller's.
+#[cold]
+pub(super) unsafe fn take_failure(frame: Frame) -> Failure {
+    // SAFETY: the caller's promise; the body is not read again.
+    unsafe {
+        let failure = body::<Failure>(frame).read();
+        release(frame);
+        failure
+    }
+}
+
+/// Either.
 ///
 /// # Safety
 /// The frame has ended, is the caller's, and its future's output is a `T`.
-#[inline(always)]
 pub(super) unsafe fn take_outcome<T>(frame: Frame) -> Result<T, Failure> {
-    // SAFETY: the caller's promise; the body is not read again.
+    // SAFETY: the caller's promise.
     unsafe {
-        let outcome = if has_failed(frame) {
-            Err(body::<Failure>(frame).read())
-        } else {
-            debug_assert_eq!(frame.as_ref().stage.get(), Stage::Value);
-            Ok(body::<T>(frame).read())
-        };
-        release(frame);
-        outcome
+        match has_failed(frame) {
+            true => Err(take_failure(frame)),
+            false => Ok(take_value(frame)),
+        }
     }
 }
 
@@ -329,5 +374,5 @@ pub(super) unsafe fn release(frame: Frame) {
 pub(super) unsafe fn free(frame: Frame) {
     // Ordering: Pairs with [drop_reference]: whatever others did with the frame came before.
     // SAFETY: it was made by `new` with that layout; a header has nothing to drop.
-    unsafe { store::give(frame.cast(), frame.as_ref().vtable.layout) };
+    unsafe { store::give(frame.cast(), frame.as_ref().vtable.size) };
 }

@@ -4,12 +4,15 @@ use std::fmt;
 use std::mem;
 use std::panic;
 use std::pin::Pin;
+use std::ptr;
 use std::task::{Context, Poll};
 
 use super::end::{Awaiting, Retracted};
 use super::fork::with_root;
 use super::frame::{self, Failure, Frame};
+use super::local::{Local, Next};
 use super::root::Root;
+use super::waker;
 use crate::worker::Worker;
 
 /// A child that has been forked or spawned. Await it for its result; a panic of the child goes on
@@ -70,12 +73,8 @@ impl<T> Forked<T> {
             if !child.as_ref().end.is_ended() || frame::has_failed(child) {
                 return Forked::open(child);
             }
-            match frame::take_outcome(child) {
-                Ok(value) => Forked {
-                    state: State::Ended(value),
-                },
-                Err(_) => unreachable!("it has not failed"),
-            }
+            let state = State::Ended(frame::take_value(child));
+            Forked { state }
         }
     }
 
@@ -91,8 +90,8 @@ impl<T> Forked<T> {
             // SAFETY: a new frame of the root of the task that is polled.
             unsafe { worker.spawn_frame(child) };
         });
-        // SAFETY: its handle, of that output.
-        unsafe { Forked::open(child) }
+        // SAFETY: its handle, of that output. With a full stack it has run already.
+        unsafe { Forked::started(child) }
     }
 
     /// # Safety
@@ -102,6 +101,23 @@ impl<T> Forked<T> {
         if unsafe { child.as_ref() }.end.detach() {
             // SAFETY: it has ended, and there is no handle.
             unsafe { frame::dispose(child) };
+        }
+    }
+
+    #[inline(never)]
+    fn ask(&mut self, child: Frame, context: &Context<'_>) -> Poll<T> {
+        if take_back(child, context) {
+            self.state = State::Open(child);
+            return Poll::Pending;
+        }
+        // SAFETY: this was its handle, and is again if it is not ready.
+        match unsafe { ask(child, context) } {
+            Poll::Ready(Ok(value)) => Poll::Ready(value),
+            Poll::Ready(Err(failure)) => panic::resume_unwind(failure.payload),
+            Poll::Pending => {
+                self.state = State::Open(child);
+                Poll::Pending
+            }
         }
     }
 
@@ -124,6 +140,26 @@ impl<T> Forked<T> {
             State::Ended(_) | State::Taken => true,
         }
     }
+}
+
+/// A child that was spawned, and that nobody has begun, is run next, as if it had been called: there
+/// is no need for a waker. True when the task that is polled will be resumed at its end.
+#[inline]
+fn take_back(child: Frame, context: &Context<'_>) -> bool {
+    let is_own = Local::with(|local| {
+        let current = local.current.get();
+        let lent = waker::frame_of(context.waker());
+        lent.is_some_and(|of| ptr::eq(of.as_ptr(), current)) && !local.has_next()
+    });
+    // SAFETY: the handle keeps the frame.
+    if !is_own || unsafe { child.as_ref() }.end.is_ended() {
+        return false;
+    }
+    let is_back = Worker::with_current(|worker| worker.is_some_and(|w| w.take_back(child)));
+    if is_back {
+        Local::with(|local| local.set_next(Next::TakenBack(child.as_ptr())));
+    }
+    is_back
 }
 
 /// # Safety
@@ -166,21 +202,11 @@ unsafe fn ask<T>(child: Frame, context: &Context<'_>) -> Poll<Result<T, Failure>
 impl<T> Future for Forked<T> {
     type Output = T;
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         match mem::replace(&mut self.state, State::Taken) {
             State::Ended(value) => Poll::Ready(value),
-            State::Open(child) => {
-                // SAFETY: this is its handle.
-                match unsafe { ask(child, context) } {
-                    Poll::Ready(Ok(value)) => Poll::Ready(value),
-                    Poll::Ready(Err(failure)) => panic::resume_unwind(failure.payload),
-                    Poll::Pending => {
-                        self.state = State::Open(child);
-                        Poll::Pending
-                    }
-                }
-            }
+            State::Open(child) => self.ask(child, context),
             State::Taken => panic!("polled after it was ready"),
         }
     }

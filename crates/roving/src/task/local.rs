@@ -35,12 +35,28 @@ unsafe impl Sync for Local {}
 unsafe impl Send for Local {}
 
 thread_local! {
-    static LOCAL: Cell<*const Local> = const { Cell::new(ptr::null()) };
+    static LOCAL: Cell<*const Local> = const { Cell::new(&raw const NOBODYS) };
 }
+
+/// What a thread has that is no worker. Never written: it polls no task, and its lists have neither
+/// frames nor room.
+static NOBODYS: Local = Local {
+    current: Cell::new(ptr::null()),
+    next: Cell::new(ptr::null()),
+    resumes: Cell::new(ptr::null()),
+    pushes: Cell::new(0),
+    store: Store::none(),
+    sites: Sites::new(),
+    order: SpawnOrder::WorkFirst,
+    migrate: false,
+};
 
 /// Says which worker's tasks the calling thread runs from now on: null for none.
 pub(crate) fn set_current_local(local: *const Local) {
-    LOCAL.set(local);
+    LOCAL.set(match local.is_null() {
+        true => &raw const NOBODYS,
+        false => local,
+    });
 }
 
 /// A frame that is to be run next, and how.
@@ -50,7 +66,14 @@ pub(super) enum Next {
     Forked(*const Header),
     /// Its parent waits for it.
     Called(*const Header),
+    /// Its parent waits for it, and has taken it back from the stack; its handle may be anywhere.
+    TakenBack(*const Header),
 }
+
+/// Where in `Local::next` it is said which it is: frames are aligned to 8 bytes.
+const KIND: usize = 0b11;
+const CALLED: usize = 1;
+const TAKEN_BACK: usize = 2;
 
 /// What a worker was doing when it began to run frames on top of it.
 pub(super) struct Outer {
@@ -76,9 +99,9 @@ impl Local {
 
     /// Calls `f` with what belongs to the worker that the calling thread is.
     #[inline(always)]
-    pub(super) fn with<R>(f: impl FnOnce(Option<&Local>) -> R) -> R {
-        // SAFETY: set by the worker that this thread is, for as long as it is.
-        f(unsafe { LOCAL.get().as_ref() })
+    pub(super) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
+        // SAFETY: set by the worker that this thread is, for as long as it is; or the static.
+        f(unsafe { &*LOCAL.get() })
     }
 
     /// Frames that lie here for later use. By anybody.
@@ -102,14 +125,15 @@ impl Local {
     #[inline(always)]
     pub(super) fn is_next(&self, frame: *const Header) -> bool {
         let next = self.next.get();
-        ptr::eq(next.map_addr(|at| at & !1), frame)
+        ptr::eq(next.map_addr(|at| at & !KIND), frame)
     }
 
     #[inline(always)]
     pub(super) fn set_next(&self, next: Next) {
         self.next.set(match next {
             Next::Forked(frame) => frame,
-            Next::Called(frame) => frame.map_addr(|at| at | 1),
+            Next::Called(frame) => frame.map_addr(|at| at | CALLED),
+            Next::TakenBack(frame) => frame.map_addr(|at| at | TAKEN_BACK),
         });
     }
 
@@ -120,10 +144,12 @@ impl Local {
             return None;
         }
         self.next.set(ptr::null());
-        match next.addr() & 1 {
-            0 => Some(Next::Forked(next)),
-            _ => Some(Next::Called(next.map_addr(|at| at & !1))),
-        }
+        let frame = next.map_addr(|at| at & !KIND);
+        Some(match next.addr() & KIND {
+            0 => Next::Forked(frame),
+            CALLED => Next::Called(frame),
+            _ => Next::TakenBack(frame),
+        })
     }
 
     /// The worker begins to run frames of a root.

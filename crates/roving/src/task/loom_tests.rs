@@ -364,7 +364,7 @@ fn loom_root_is_over_after_all() {
                         // SAFETY: only this thread writes before the root is over; loom checks.
                         root.1.with_mut(|at| unsafe { *at = 5 });
                     }
-                    let _ = root.0.sub(1);
+                    let _ = root.0.sub(1, || ());
                 })
             })
             .collect();

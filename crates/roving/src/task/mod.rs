@@ -50,6 +50,8 @@ mod open;
 #[cfg(not(loom))]
 mod drive;
 #[cfg(not(loom))]
+mod ending;
+#[cfg(not(loom))]
 mod fork;
 #[cfg(not(loom))]
 mod frame;

@@ -17,11 +17,25 @@ impl Open {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// `count` less; true when none is left. Then, and only then, may the count be gone already.
-    pub(super) fn sub(&self, count: usize) -> bool {
-        // Ordering: Edge [close]: Release hands what the frames did to who waits; that all earlier
-        // ones come along is the release sequence.
-        self.0.fetch_sub(count, ord("close", Ordering::Release)) == count
+    /// `count` less. When none is left, the count may be gone at once; so what is to be done then
+    /// is taken before, by `prepare`, and returned.
+    pub(super) fn sub<R>(&self, count: usize, prepare: impl Fn() -> R) -> Option<R> {
+        // Ordering: Relaxed; the compare-and-swap decides.
+        let mut before = self.0.load(Ordering::Relaxed);
+        loop {
+            let prepared = (before == count).then(&prepare);
+            // Ordering: Edge [close]: Release hands what the frames did to who waits; that all
+            // earlier ones come along is the release sequence.
+            let order = ord("close", Ordering::Release);
+            let after = before - count;
+            match self
+                .0
+                .compare_exchange(before, after, order, Ordering::Relaxed)
+            {
+                Ok(_) => return prepared,
+                Err(now) => before = now,
+            }
+        }
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -89,7 +89,7 @@ pub(super) fn site_of(place: &'static Location<'static>) -> u16 {
 }
 
 impl Sites {
-    pub(super) fn new() -> Sites {
+    pub(super) const fn new() -> Sites {
         Sites {
             recursive: [const { Cell::new(false) }; SITES],
         }

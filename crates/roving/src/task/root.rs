@@ -90,12 +90,9 @@ impl Root {
     /// # Safety
     /// They were counted.
     pub(super) unsafe fn close(this: *const Root, count: usize) {
-        // SAFETY: it is not over before the change below.
-        let waiter = unsafe { (*this).waiting_thread() };
-        // SAFETY: as above.
-        if unsafe { (*this).open.sub(count) }
-            && let Some(waiter) = waiter
-        {
+        // SAFETY: it is not over before they are taken out of the count.
+        let over = unsafe { (*this).open.sub(count, || (*this).waiting_thread()) };
+        if let Some(Some(waiter)) = over {
             waiter.unpark();
         }
     }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::fork::{Call, Fork};
 use super::frame;
 use super::handle::Forked;
-use super::order::SpawnOrder;
 use super::root::Root;
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, install, with_current_registry};
@@ -201,7 +200,7 @@ impl<'scope> Scope<'scope> {
         F: Future + Send + 'scope,
         F::Output: Send + 'scope,
     {
-        Fork::new(frame::new(child, self.root), SpawnOrder::WorkFirst)
+        Fork::new(frame::new(child, self.root))
     }
 
     /// Help-first: see [`crate::task::spawn`].

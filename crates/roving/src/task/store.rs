@@ -14,7 +14,7 @@ const UNIT: usize = 64;
 /// Frames of more units than this come from the allocator.
 const UNITS_MAX: usize = 16;
 /// A list holds at most so many units, a megabyte.
-const KEPT_MAX: u64 = 1 << 14;
+const KEPT_MAX: usize = 1 << 14;
 
 /// The free frames of one worker. A frame that is freed by another worker than took it stays with
 /// that one; the bound on a list's length bounds what can gather there.
@@ -22,10 +22,11 @@ pub(super) struct Store {
     lists: [List; UNITS_MAX],
 }
 
-/// Free frames of one size; the owner's alone but for the length.
+/// Free frames of one size; the owner's alone but for the room.
 struct List {
     first: Cell<*mut Free>,
-    length: AtomicU64,
+    /// How many more it may hold.
+    room: AtomicU64,
 }
 
 /// A free frame.
@@ -33,57 +34,78 @@ struct Free {
     next: *mut Free,
 }
 
-/// Which list a frame of that layout belongs to.
-#[inline(always)]
-const fn class(layout: Layout) -> Option<usize> {
-    let units = layout.size().div_ceil(UNIT);
-    if units <= UNITS_MAX && layout.align() <= UNIT {
-        Some(units - 1)
-    } else {
-        None
+/// How the memory of a frame is got and given back.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    /// Which list it belongs to; `UNITS_MAX` for none.
+    class: usize,
+    layout: Layout,
+}
+
+impl Size {
+    pub(super) const fn of(layout: Layout) -> Size {
+        let units = layout.size().div_ceil(UNIT);
+        if units > UNITS_MAX || layout.align() > UNIT {
+            let class = UNITS_MAX;
+            return Size { class, layout };
+        }
+        match Layout::from_size_align(units * UNIT, UNIT) {
+            Ok(layout) => Size {
+                class: units - 1,
+                layout,
+            },
+            Err(_) => unreachable!(),
+        }
     }
 }
 
-/// The layout that a frame is allocated with.
-const fn whole(layout: Layout) -> Layout {
-    match class(layout) {
-        Some(class) => match Layout::from_size_align((class + 1) * UNIT, UNIT) {
-            Ok(layout) => layout,
-            Err(_) => unreachable!(),
-        },
-        None => layout,
-    }
+/// How many frames of a class may lie in its list.
+fn most(class: usize) -> u64 {
+    (KEPT_MAX / (class + 1)) as u64
 }
 
 impl Store {
     pub(super) fn new() -> Store {
+        let store = Store::none();
+        for (class, list) in store.lists.iter().enumerate() {
+            list.set_room(most(class));
+        }
+        store
+    }
+
+    /// Nothing in it, and no room.
+    pub(super) const fn none() -> Store {
         Store {
-            lists: std::array::from_fn(|_| List {
-                first: Cell::new(ptr::null_mut()),
-                length: AtomicU64::new(0),
-            }),
+            lists: [const {
+                List {
+                    first: Cell::new(ptr::null_mut()),
+                    room: AtomicU64::new(0),
+                }
+            }; UNITS_MAX],
         }
     }
 
     /// How many frames lie here. By anybody.
     pub(super) fn kept(&self) -> u64 {
+        let lists = self.lists.iter().enumerate();
         // Ordering: Relaxed; a figure.
-        let lengths = self.lists.iter().map(|l| l.length.load(Ordering::Relaxed));
-        lengths.sum()
+        lists
+            .map(|(class, list)| most(class) - list.room.load(Ordering::Relaxed))
+            .sum()
     }
 }
 
 impl List {
     #[inline(always)]
-    fn length(&self) -> u64 {
+    fn room(&self) -> u64 {
         // Ordering: Relaxed; written by the calling worker alone.
-        self.length.load(Ordering::Relaxed)
+        self.room.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
-    fn set_length(&self, length: u64) {
+    fn set_room(&self, room: u64) {
         // Ordering: Relaxed; a figure to others.
-        self.length.store(length, Ordering::Relaxed);
+        self.room.store(room, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -91,18 +113,24 @@ impl List {
         let first = NonNull::new(self.first.get())?;
         // SAFETY: what is in the list is free memory, with the link written into it.
         self.first.set(unsafe { first.as_ref() }.next);
-        self.set_length(self.length() - 1);
+        self.set_room(self.room() + 1);
         Some(first.cast())
     }
 
+    /// False when it holds as many as it may.
     #[inline(always)]
-    fn push(&self, at: NonNull<u8>) {
+    fn push(&self, at: NonNull<u8>) -> bool {
+        let room = self.room();
+        if room == 0 {
+            return false;
+        }
         let free = at.cast::<Free>();
         let next = self.first.get();
         // SAFETY: the caller gives the memory up; it is large and aligned enough.
         unsafe { free.write(Free { next }) };
         self.first.set(free.as_ptr());
-        self.set_length(self.length() + 1);
+        self.set_room(room - 1);
+        true
     }
 }
 
@@ -118,26 +146,23 @@ impl Drop for Store {
     }
 }
 
-/// Memory for a frame of that layout.
+/// Memory for a frame of that size.
 #[inline(always)]
-pub(super) fn take(layout: Layout) -> NonNull<u8> {
-    if let Some(class) = class(layout) {
-        let kept = Local::with(|local| local.and_then(|local| local.store.lists[class].pop()));
-        if let Some(at) = kept {
-            return at;
-        }
+pub(super) fn take(size: &'static Size) -> NonNull<u8> {
+    let kept = Local::with(|local| local.store.lists.get(size.class)?.pop());
+    match kept {
+        Some(at) => at,
+        None => take_slowly(size),
     }
-    take_slowly(layout)
 }
 
 #[cold]
 #[inline(never)]
-fn take_slowly(layout: Layout) -> NonNull<u8> {
-    let layout = whole(layout);
+fn take_slowly(size: &'static Size) -> NonNull<u8> {
     let get = || {
         // SAFETY: a frame is never empty.
-        let at = NonNull::new(unsafe { alloc(layout) });
-        at.unwrap_or_else(|| handle_alloc_error(layout))
+        let at = NonNull::new(unsafe { alloc(size.layout) });
+        at.unwrap_or_else(|| handle_alloc_error(size.layout))
     };
     Worker::with_current(|worker| match worker {
         None => get(),
@@ -154,34 +179,23 @@ fn take_slowly(layout: Layout) -> NonNull<u8> {
 /// Takes the memory of a frame back.
 ///
 /// # Safety
-/// `at` came from [`take`] with that layout, and is not used any more.
+/// `at` came from [`take`] with that size, and is not used any more.
 #[inline(always)]
-pub(super) unsafe fn give(at: NonNull<u8>, layout: Layout) {
-    if let Some(class) = class(layout) {
-        let kept = Local::with(|local| {
-            let Some(local) = local else { return false };
-            let list = &local.store.lists[class];
-            let room = (list.length() + 1) * (class as u64 + 1) <= KEPT_MAX;
-            if room {
-                list.push(at);
-            }
-            room
-        });
-        if kept {
-            return;
-        }
+pub(super) unsafe fn give(at: NonNull<u8>, size: &'static Size) {
+    let list = |local: &Local| Some(local.store.lists.get(size.class)?.push(at));
+    if Local::with(list) != Some(true) {
+        // SAFETY: the caller's promise.
+        unsafe { give_slowly(at, size) };
     }
-    // SAFETY: the caller's promise.
-    unsafe { give_slowly(at, layout) };
 }
 
 /// # Safety
 /// As [`give`].
 #[cold]
 #[inline(never)]
-unsafe fn give_slowly(at: NonNull<u8>, layout: Layout) {
+unsafe fn give_slowly(at: NonNull<u8>, size: &'static Size) {
     // SAFETY: the caller's promise; `take_slowly` used the same layout.
-    let free = || unsafe { dealloc(at.as_ptr(), whole(layout)) };
+    let free = || unsafe { dealloc(at.as_ptr(), size.layout) };
     Worker::with_current(|worker| match worker {
         None => free(),
         Some(worker) => {

@@ -18,11 +18,6 @@ pub(super) fn lend(frame: Frame) -> ManuallyDrop<Waker> {
     ManuallyDrop::new(unsafe { Waker::from_raw(raw) })
 }
 
-/// A waker that holds a reference to the frame.
-pub(super) fn new(frame: Frame) -> Waker {
-    (*lend(frame)).clone()
-}
-
 /// The frame that the waker wakes, if it is one of ours.
 #[inline(always)]
 pub(super) fn frame_of(waker: &Waker) -> Option<Frame> {

@@ -1,0 +1,193 @@
+//! The end of a frame: who hears of it, and what its worker runs next.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+
+use super::drive::{Pushed, resume};
+use super::end::Ending;
+use super::frame::{self, Frame, Resume};
+use super::local::Local;
+use super::root::Root;
+use super::waker;
+use crate::stack::line::current_line;
+use crate::stack::owner::Popped;
+use crate::stack::slot::Slot;
+use crate::unwind::drop_quietly;
+use crate::worker::Worker;
+
+impl Worker {
+    /// The frame's outcome is in it. Tells whoever waits, and says what to run next.
+    ///
+    /// # Safety
+    /// As [`Self::drive`]; the frame is not used afterwards.
+    #[inline(always)]
+    pub(super) unsafe fn after_end(
+        &self,
+        local: &Local,
+        frame: Frame,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        // SAFETY: the frame is this worker's.
+        let header = unsafe { frame.as_ref() };
+        let link = header.link.get();
+        if let Some((caller, resume)) = link.get_caller() {
+            if resume == Resume::Directly && header.is_alone() {
+                header.end.end_alone();
+                return Some(caller);
+            }
+            // SAFETY: as above.
+            return unsafe { self.after_call(local, frame, caller, resume, base) };
+        }
+        // SAFETY: the line of this worker, or the alarm, which lets nobody through.
+        let line = unsafe { &*current_line() };
+        let newest = line.top.get().wrapping_sub(1);
+        if newest >= line.pop_limit.get() && newest >= base && header.is_alone() {
+            // SAFETY: private, and above the base, so it holds a frame; it is read again when it
+            // is not taken now.
+            let pushed = unsafe { (*newest).take::<Pushed>() };
+            if link.is_push(pushed.number) {
+                // The parent is here, so nobody looks at the child's handle but after this worker
+                // has resumed it.
+                header.end.end_alone();
+                line.top.set(newest);
+                // SAFETY: popped.
+                unsafe { resume(pushed.frame) };
+                return Some(pushed.frame);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.after_end_slowly(local, frame, base) }
+    }
+
+    /// The end of a frame that was called by one that is not alone in waiting for it.
+    ///
+    /// # Safety
+    /// As [`Self::after_end`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn after_call(
+        &self,
+        local: &Local,
+        frame: Frame,
+        caller: Frame,
+        resume: Resume,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        // SAFETY: the frame is this worker's until its end is told. A caller without a waker waits
+        // for this; otherwise the link holds a reference to it, which is given up.
+        unsafe {
+            self.tell_end(local, frame);
+            if resume != Resume::Woken {
+                return Some(caller);
+            }
+            if caller.as_ref().life.wake() {
+                self.resume_later(local, caller);
+            }
+            if caller.as_ref().life.drop_reference() {
+                frame::free(caller);
+            }
+            self.pop_frame(base)
+        }
+    }
+
+    /// The same where the top of the stack is public or is not the parent.
+    ///
+    /// # Safety
+    /// As [`Self::after_end`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn after_end_slowly(
+        &self,
+        local: &Local,
+        frame: Frame,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        let owner = self.owner();
+        // SAFETY: the frame is this worker's until it is finished; what is above the base is a
+        // frame; what was popped is this worker's.
+        unsafe {
+            let header = frame.as_ref();
+            owner.answer_alarm();
+            if owner.stack().at(owner.top()) > base {
+                let index = owner.top() - 1;
+                let (popped, wake) = owner.pop(index);
+                self.wake_if(wake);
+                if popped == Popped::Here {
+                    let pushed = owner.stack().slot(index).take::<Pushed>();
+                    if header.link.get().is_push(pushed.number) && header.is_alone() {
+                        header.end.end_alone();
+                    } else {
+                        self.tell_end(local, frame);
+                    }
+                    resume(pushed.frame);
+                    return Some(pushed.frame);
+                }
+            }
+            self.tell_end(local, frame);
+            self.pop_frame(base)
+        }
+    }
+
+    /// Tells whoever waits for the frame that it has ended, wherever that is.
+    ///
+    /// # Safety
+    /// Its outcome is in it, and it is this worker's; not any more afterwards.
+    unsafe fn tell_end(&self, local: &Local, frame: Frame) {
+        // SAFETY: the frame is this worker's until its end is told.
+        let header = unsafe { frame.as_ref() };
+        let root = header.root.get();
+        if header.life.is_shared() {
+            header.life.over();
+        }
+        let mut awaiter = None;
+        loop {
+            match header.end.end() {
+                // SAFETY: `end` says so.
+                Ending::TakeAwaiter => awaiter = Some(unsafe { header.take_awaiter() }),
+                Ending::HandedOver => break,
+                Ending::Abandoned => {
+                    // SAFETY: `end` says so.
+                    let disposed = AssertUnwindSafe(|| unsafe { frame::dispose(frame) });
+                    if let Err(payload) = panic::catch_unwind(disposed) {
+                        // SAFETY: this worker keeps the root open.
+                        unsafe { &*root }.panicked(payload);
+                    }
+                    break;
+                }
+            }
+        }
+        let Some(awaiter) = awaiter else { return };
+        match waker::frame_of(&awaiter) {
+            Some(frame) => {
+                // SAFETY: the waker keeps the frame.
+                let header = unsafe { frame.as_ref() };
+                if header.life.wake() {
+                    // SAFETY: it was suspended, and counted at its root, so it is to be passed on.
+                    unsafe { self.resume_later(local, frame) };
+                }
+                drop(awaiter);
+            }
+            None => {
+                let woken = panic::catch_unwind(AssertUnwindSafe(|| awaiter.wake()));
+                drop_quietly(woken);
+            }
+        }
+    }
+
+    /// A frame that waited for the end of another goes on: next, if it may run here.
+    ///
+    /// # Safety
+    /// The frame is this worker's, and counted at its root.
+    unsafe fn resume_later(&self, local: &Local, frame: Frame) {
+        // SAFETY: the frame is this worker's, and its root is open.
+        unsafe {
+            let root = frame.as_ref().root.get();
+            if ptr::eq(root, local.resumes.get()) && self.push_frame(frame) {
+                // This worker keeps the root open by itself.
+                Root::close(root, 1);
+            } else {
+                (*root).make_ready(frame);
+            }
+        }
+    }
+}
