@@ -143,7 +143,7 @@ mod tests {
             ("flat", "3000"),
             ("matmul", "128"),
             ("sort", "30000"),
-            ("strassen", "512"),
+            ("strassen", "256"),
             ("sparselu", "12x8"),
             ("sparselu", "1x3"),
             ("fft", "64K"),

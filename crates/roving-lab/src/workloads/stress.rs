@@ -229,16 +229,17 @@ mod tests {
 
     #[test]
     fn a_leaf_in_microseconds_takes_about_as_long() {
-        let turns = calibrated(1_000_000);
-        let fastest = (0..20).map(|_| {
+        // Others may have the core while it is calibrated, so there is more than one attempt.
+        let mut attempts = (0..20).map(|_| {
+            let turns = calibrated(1_000_000);
             let start = Instant::now();
             black_box(leaf(turns));
             start.elapsed()
         });
-        let fastest = fastest.min().unwrap();
+        let enough = Duration::from_micros(500);
         assert!(
-            fastest > Duration::from_micros(500),
-            "{fastest:?} for {turns} turns"
+            attempts.any(|time| time > enough),
+            "always shorter than {enough:?}"
         );
     }
 

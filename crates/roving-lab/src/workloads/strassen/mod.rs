@@ -36,7 +36,7 @@ const CHECK_MAX: u32 = 1 << 10;
 /// Vectors of the check. A wrong row escapes each of them with probability 1/2^11 at most.
 const CHECKS: usize = 3;
 /// From this side on the four quadrants of a result are put together in parallel.
-const PUT_TOGETHER_MIN: usize = 512;
+const PUT_TOGETHER_MIN: usize = 256;
 /// Matrices of the full size that are held at most: three, and what the products of quadrants
 /// hold on all levels on a few workers.
 const HELD_MAX: u64 = 16;
@@ -400,11 +400,11 @@ mod tests {
     #[test]
     fn in_a_pool_and_by_joins() {
         let pool = roving::Pool::builder().workers(3).build().unwrap();
-        let mut work = Strassen::parse("512").unwrap();
+        let mut work = Strassen::parse("256").unwrap();
         let mut cx = Counting::default();
         work.run(&mut cx);
-        // Six joins for each of 1 + 7 + 49 products that are not tiles, three to put together.
-        assert_eq!((cx.spawns, work.items(&work.answer())), (6 * 57 + 3, 343));
+        // Six joins for each of 1 + 7 products that are not tiles, three to put the first together.
+        assert_eq!((cx.spawns, work.items(&work.answer())), (6 * 8 + 3, 49));
         let serial = work.answer();
         pool.install(|| work.run(&mut Roving));
         assert_eq!(work.answer(), serial);
