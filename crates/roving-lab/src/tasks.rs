@@ -1,5 +1,8 @@
 //! The other form of each workload: async tasks, made work-first, help-first, or as the runtime
 //! sees fit. Leaf code and checks are those of the closures.
+//!
+//! A task that has made several children awaits the newest first: help-first, that is the one on
+//! top of the worker's stack, and nobody has taken it unless the others are taken, too.
 
 use std::fmt;
 use std::pin::Pin;

@@ -94,7 +94,9 @@ fn multiply_task<'scope, O: Order>(
         let c12 = O::branch(scope, one(c12, (a11, b12), (a12, b22))).await;
         let c21 = O::branch(scope, one(c21, (a21, b11), (a22, b21))).await;
         let c22 = scope.call(one(c22, (a21, b12), (a22, b22))).await;
-        Part::rejoin_all([c11.await, c12.await, c21.await, c22])
+        let c21 = c21.await;
+        let c12 = c12.await;
+        Part::rejoin_all([c11.await, c12, c21, c22])
     }
 }
 

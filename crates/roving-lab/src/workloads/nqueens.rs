@@ -107,8 +107,8 @@ fn solutions_task<'scope, O: Order>(
         let mut solutions = scope
             .call(solutions_task::<O>(scope, board.with(column), n))
             .await;
-        for other in others {
-            solutions += other.await;
+        while let Some(newest) = others.pop() {
+            solutions += newest.await;
         }
         solutions
     }

@@ -260,12 +260,13 @@ fn factor_task<'scope, O: Order>(
     }
 }
 
-/// What tasks give, each with what it is known by.
-async fn all<K, T>(tasks: Vec<(K, Forked<T>)>) -> Vec<(K, T)> {
+/// What tasks give, each with what it is known by. The newest is awaited first.
+async fn all<K, T>(mut tasks: Vec<(K, Forked<T>)>) -> Vec<(K, T)> {
     let mut given = Vec::with_capacity(tasks.len());
-    for (key, task) in tasks {
-        given.push((key, task.await));
+    while let Some((key, newest)) = tasks.pop() {
+        given.push((key, newest.await));
     }
+    given.reverse();
     given
 }
 

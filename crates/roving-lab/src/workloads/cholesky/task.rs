@@ -52,22 +52,22 @@ fn rejoin<'scope>(
     }
 }
 
-/// The parts that tasks give back, in the order of their tiles, and a last one, as one.
+/// The parts that tasks give back, in the order of their tiles, and a last one, as one. The newest
+/// task is awaited first.
 async fn all<'scope, const N: usize>(
     tasks: &mut [Option<Forked<Tiles<'scope>>>; N],
     last: Option<Tiles<'scope>>,
 ) -> Tiles<'scope> {
-    let mut whole: Option<Tiles<'scope>> = None;
-    for task in tasks {
-        if let Some(task) = task.take() {
-            let tiles = task.await;
+    let mut whole = last;
+    for task in tasks.iter_mut().rev() {
+        if let Some(newest) = task.take() {
+            let tiles = newest.await;
             whole = Some(match whole.take() {
-                Some(whole) => whole.rejoin(tiles),
+                Some(whole) => tiles.rejoin(whole),
                 None => tiles,
             });
         }
     }
-    let whole = whole.into_iter().chain(last).reduce(Part::rejoin);
     whole.expect("a part has tiles")
 }
 

@@ -48,7 +48,9 @@ pub(super) fn transform<'scope, O: Order>(
         let two = O::branch(scope, transform::<O>(scope, below, s1, d1)).await;
         let three = O::branch(scope, transform::<O>(scope, below, s2, d2)).await;
         let four = scope.call(transform::<O>(scope, below, s3, d3)).await;
-        let [one, two, three, four] = [one.await, two.await, three.await, four];
+        let three = three.await;
+        let two = two.await;
+        let one = one.await;
         let scratch = [one.0, two.0, three.0, four.0];
         let data = [one.1, two.1, three.1, four.1];
         let combined = scope

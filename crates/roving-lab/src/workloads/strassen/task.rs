@@ -89,11 +89,13 @@ pub(super) fn product<'scope, O: Order>(
             *other = Some(O::branch(scope, one).await);
         }
         let newest = scope.call(one_of_seven::<O>(scope, buffers, 6, a, b)).await;
-        let mut products = Vec::with_capacity(7);
-        for other in others.into_iter().flatten() {
-            products.push(other.await);
+        let mut products = vec![newest];
+        for other in others.iter_mut().rev() {
+            if let Some(other) = other.take() {
+                products.push(other.await);
+            }
         }
-        products.push(newest);
+        products.reverse();
         scope.call(result::<O>(scope, buffers, products)).await
     }
 }
@@ -147,11 +149,13 @@ fn result<'scope, O: Order>(
             *other = Some(O::branch(scope, sum(terms)).await);
         }
         let newest = sum(RESULT[3]).await;
-        for (place, other) in others.into_iter().flatten().enumerate() {
-            let quadrant = other.await;
-            c[place * quarter..][..quarter].copy_from_slice(&quadrant);
-        }
         c[3 * quarter..].copy_from_slice(&newest);
+        for (place, other) in others.iter_mut().enumerate().rev() {
+            if let Some(other) = other.take() {
+                let quadrant = other.await;
+                c[place * quarter..][..quarter].copy_from_slice(&quadrant);
+            }
+        }
         c
     }
 }

@@ -67,8 +67,8 @@ fn siblings<'scope, O: Order, H: Hash + 'scope>(
         let children = 0..nodes[0].children;
         let one = siblings::<O, H>(scope, search, nodes[0].state, children, height + 1);
         found = found.and(scope.call(one).await);
-        for other in others {
-            found = found.and(other.await);
+        while let Some(newest) = others.pop() {
+            found = found.and(newest.await);
         }
         found
     }
