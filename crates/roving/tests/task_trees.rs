@@ -4,8 +4,10 @@ mod common;
 #[path = "common/panics.rs"]
 mod panics;
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
 
 use common::{AMOUNTS, Census, watched};
 use panics::{caught, fail};
@@ -74,6 +76,9 @@ fn evaluate(tree: Arc<Tree>, total: Arc<AtomicU64>, census: &'static Census) -> 
     async move {
         let local = census.one();
         total.fetch_add(tree.value, Relaxed);
+        if tree.value.is_multiple_of(3) {
+            yield_now().await;
+        }
         let mut results = Vec::new();
         for (how, fate, child) in &tree.children {
             let make = || evaluate(Arc::clone(child), Arc::clone(&total), census);
@@ -104,6 +109,9 @@ fn evaluate(tree: Arc<Tree>, total: Arc<AtomicU64>, census: &'static Census) -> 
                 }
             });
         }
+        if tree.value.is_multiple_of(4) {
+            yield_now().await;
+        }
         if tree.panics {
             fail("a task");
         }
@@ -119,6 +127,24 @@ fn evaluate(tree: Arc<Tree>, total: Arc<AtomicU64>, census: &'static Census) -> 
         drop((local, argument));
         result
     }
+}
+
+/// Suspends, and is woken at once: by the lent waker, or by a clone of it.
+async fn yield_now() {
+    let mut yields = 0;
+    poll_fn(move |context| {
+        yields += 1;
+        match yields {
+            1 => context.waker().wake_by_ref(),
+            2 => {
+                let own = context.waker().clone();
+                own.wake();
+            }
+            _ => return Poll::Ready(()),
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 fn trees(panics: bool) -> impl Strategy<Value = Arc<Tree>> {

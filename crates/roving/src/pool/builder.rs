@@ -50,8 +50,8 @@ impl Settings {
     }
 }
 
-/// Slots of one task stack. What goes beyond runs in place.
-const SLOTS: usize = 1 << 13;
+/// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
+const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
 /// Most spare threads of a pool.
 pub(super) const SPARES_MAX: usize = 256;
 /// Fruitless rounds before a worker parks: some 20 µs, a few times what a wake-up costs.

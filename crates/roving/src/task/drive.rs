@@ -38,6 +38,8 @@ pub(super) struct Pushed {
 }
 
 const NO_CHILD: u64 = 1;
+/// It has never been polled, either, and who awaits it may take it back.
+const NEW: u64 = 3;
 
 /// How a slot's frame is taken out, by a thief or when a stack is drained. The slot is free again
 /// before the frame is polled. The root is opened once more for who takes it.
@@ -108,7 +110,7 @@ impl Worker {
                 if ptr::eq(frame.as_ref().root.get(), root) && self.push_frame(frame) {
                     opened += 1;
                 } else {
-                    (*frame.as_ref().root.get()).make_ready(frame);
+                    Root::make_ready(frame.as_ref().root.get(), frame);
                 }
             }
         }
@@ -129,7 +131,7 @@ impl Worker {
     pub(super) unsafe fn spawn_frame(&self, child: Frame) {
         let pushed = Pushed {
             frame: child,
-            number: NO_CHILD,
+            number: NEW,
         };
         match self.owner().push_unjoined(run_pushed, pushed) {
             Ok(wake) => self.wake_if(wake),
@@ -187,7 +189,7 @@ impl Worker {
         loop {
             local.current.set(frame.as_ptr());
             // SAFETY: the frame is this worker's, and holds its future: it has not ended.
-            let (header, ended) = unsafe { (frame.as_ref(), frame.as_ref().poll(frame)) };
+            let ended = unsafe { frame.as_ref().poll(frame) };
             let next = local.take_next();
             // SAFETY: the frame stays this worker's until it is passed on by one of these.
             let then = unsafe {
@@ -195,17 +197,17 @@ impl Worker {
                     None if ended => self.after_end(local, frame, base),
                     Some(Next::Forked(child)) if !ended => {
                         let child = child_of(child);
-                        fork(self, local, frame, header, child);
+                        fork(self, local, frame, child);
                         Some(child)
                     }
                     Some(Next::Called(child)) if !ended => {
                         let child = child_of(child);
-                        call(self, frame, header, child, Resume::Directly);
+                        call(self, frame, child, Resume::Directly);
                         Some(child)
                     }
                     Some(Next::TakenBack(child)) if !ended => {
                         let child = child_of(child);
-                        call(self, frame, header, child, Resume::Told);
+                        call(self, frame, child, Resume::Told);
                         Some(child)
                     }
                     None => {
@@ -236,7 +238,7 @@ impl Worker {
             if !self.push_frame(child) {
                 let root = child.as_ref().root.get();
                 (*root).open();
-                (*root).make_ready(child);
+                Root::make_ready(root, child);
             }
         }
     }
@@ -277,7 +279,7 @@ impl Worker {
         }
         // SAFETY: private, and it holds a frame; it is read again when it is not taken now.
         let pushed = unsafe { slot.take::<Pushed>() };
-        if pushed.frame != child || pushed.number != NO_CHILD {
+        if pushed.frame != child || pushed.number != NEW {
             return false;
         }
         let (popped, wake) = owner.pop(index);
@@ -293,17 +295,19 @@ impl Worker {
     #[cold]
     #[inline(never)]
     unsafe fn suspend(&self, frame: Frame) {
+        // What runs while this worker looks for the next frame runs in no task.
+        self.seat().tasks.current.set(ptr::null());
         let doing = self.clock().enter(Activity::Switch);
         bump(&self.tally().suspensions, 1);
         // SAFETY: the frame is this worker's until it is suspended. After that its root is kept
         // open by this worker.
         unsafe {
             let header = frame.as_ref();
-            let root = &*header.root.get();
-            root.open();
+            let root = header.root.get();
+            (*root).open();
             // One that has no waker is never woken: its root waits for ever, as it asked to.
             if header.life.is_shared() && header.life.suspend() == Suspension::Again {
-                root.make_ready(frame);
+                Root::make_ready(root, frame);
             }
         }
         self.clock().enter(doing);
@@ -357,7 +361,7 @@ pub(super) unsafe fn resume(frame: Frame) {
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, header: &Header, child: Frame) {
+unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
     let number = local.number_push();
     let pushed = Pushed { frame, number };
     // SAFETY: the child is the worker's.
@@ -365,7 +369,10 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, header: &Header, ch
     // SAFETY: the line of this worker, or the alarm, which lets nobody through.
     let line = unsafe { &*current_line() };
     let top = line.top.get();
-    if top < line.push_limit.get() && !header.life.is_shared() && !local.migrate {
+    // SAFETY: the frame is the worker's. No reference to it is an argument of what may pass it on:
+    // arguments count as used until the call returns, and it may be gone by then.
+    let shared = unsafe { frame.as_ref() }.life.is_shared();
+    if top < line.push_limit.get() && !shared && !local.migrate {
         // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
         unsafe { (*top).fill(run_pushed as Run, pushed) };
         line.top.set(top.wrapping_add(1));
@@ -402,10 +409,12 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         }
     }
     child.link.set(Link::NONE);
-    // SAFETY: this worker keeps the root open.
-    let root = unsafe { &*header.root.get() };
-    root.open();
-    root.make_ready(frame);
+    // SAFETY: this worker keeps the root open, and the frame is counted.
+    unsafe {
+        let root = header.root.get();
+        (*root).open();
+        Root::make_ready(root, frame);
+    }
 }
 
 /// The frame waits for its child.
@@ -413,10 +422,11 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn call(worker: &Worker, frame: Frame, header: &Header, child: Frame, resume: Resume) {
-    if header.life.is_shared() {
+unsafe fn call(worker: &Worker, frame: Frame, child: Frame, resume: Resume) {
+    // SAFETY: the frame is the worker's.
+    if unsafe { frame.as_ref() }.life.is_shared() {
         // SAFETY: the caller's promise.
-        unsafe { call_slowly(worker, frame, header, child) };
+        unsafe { call_slowly(worker, frame, child) };
     } else {
         // SAFETY: the child is the worker's.
         unsafe { child.as_ref() }
@@ -431,10 +441,10 @@ unsafe fn call(worker: &Worker, frame: Frame, header: &Header, child: Frame, res
 /// As [`fork`].
 #[cold]
 #[inline(never)]
-unsafe fn call_slowly(worker: &Worker, frame: Frame, header: &Header, child: Frame) {
-    header.life.share();
+unsafe fn call_slowly(worker: &Worker, frame: Frame, child: Frame) {
     // SAFETY: both frames are the worker's.
     unsafe {
+        frame.as_ref().life.share();
         let link = Link::caller(frame, Resume::Woken);
         child.as_ref().link.set(link);
         worker.suspend(frame);

@@ -133,6 +133,8 @@ impl Worker {
     /// # Safety
     /// Its outcome is in it, and it is this worker's; not any more afterwards.
     unsafe fn tell_end(&self, local: &Local, frame: Frame) {
+        // What is called from here, and while this worker looks for the next frame, runs in no task.
+        local.current.set(ptr::null());
         // SAFETY: the frame is this worker's until its end is told.
         let header = unsafe { frame.as_ref() };
         let root = header.root.get();
@@ -186,7 +188,7 @@ impl Worker {
                 // This worker keeps the root open by itself.
                 Root::close(root, 1);
             } else {
-                (*root).make_ready(frame);
+                Root::make_ready(root, frame);
             }
         }
     }

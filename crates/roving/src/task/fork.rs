@@ -180,12 +180,12 @@ struct Start {
     by: *const Header,
 }
 
-/// Nobody has asked for it yet.
-const NOBODY: *const Header = ptr::null();
+/// Nobody has asked for it yet. Not null: that is the task of a thread that polls none.
+const NOBODY: *const Header = ptr::without_provenance(1);
 /// The same, and the pool says how to start it.
-const NOBODY_BRANCHED: *const Header = ptr::without_provenance(1);
+const NOBODY_BRANCHED: *const Header = ptr::without_provenance(2);
 /// It was spawned: ask it as one asks any handle.
-const SPAWNED: *const Header = ptr::without_provenance(2);
+const SPAWNED: *const Header = ptr::without_provenance(3);
 
 // SAFETY: the child's future and its output are `Send`: `fork` and the like ask for it. What is
 // done with a frame that was asked for is checked against the task that does it.
@@ -290,10 +290,7 @@ impl Start {
     /// Whether the task that asked for the child is the one that is polled, or dropped, here.
     #[inline(always)]
     fn is_asked_here(&self) -> bool {
-        Local::with(|local| {
-            let current = local.current.get();
-            ptr::eq(self.by, current) && !current.is_null()
-        })
+        Local::with(|local| ptr::eq(self.by, local.current.get()))
     }
 
     /// The first poll: asks for the child to be run next, or spawns it where that cannot be.

@@ -46,6 +46,8 @@ mod life;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod open;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 #[cfg(not(loom))]
 mod drive;

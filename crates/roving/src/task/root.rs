@@ -105,12 +105,17 @@ impl Root {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The frame, which is the caller's and counted, is to be polled by whoever has time.
-    pub(super) fn make_ready(&self, frame: Frame) {
-        // The frame may run as soon as it is in the queue, and the root be over.
-        let root = self.to_arc();
+    /// The frame is to be polled by whoever has time.
+    ///
+    /// # Safety
+    /// It is the caller's, and counted at this root.
+    pub(super) unsafe fn make_ready(this: *const Root, frame: Frame) {
+        // The frame may run as soon as it is in the queue, and the root be over and gone: hence
+        // another handle of it, and no reference for an argument.
+        // SAFETY: it is not over before the frame has run.
+        let root = unsafe { &*this }.to_arc();
         let ticket = {
-            let mut ready = self.ready();
+            let mut ready = root.ready();
             ready.frames.push_back(frame);
             !std::mem::replace(&mut ready.ticket, true)
         };
@@ -214,7 +219,8 @@ impl Root {
     pub(super) unsafe fn run_there(self: &Arc<Root>, frame: Frame) {
         self.set_waiter(false);
         with_frame_lent(|| {
-            self.make_ready(frame);
+            // SAFETY: new, and counted since the root was made.
+            unsafe { Root::make_ready(&**self, frame) };
             while !self.is_over() {
                 thread::park();
             }

@@ -5,6 +5,7 @@ use std::ptr::{self, NonNull};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::frame::{self, Frame, Header};
+use super::root::Root;
 
 /// A static, not a constant: its address is how wakers of frames are recognised.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop);
@@ -53,7 +54,7 @@ unsafe fn wake_by_ref(at: *const ()) {
     let (frame, header) = unsafe { (get(at), get(at).as_ref()) };
     if header.life.wake() {
         // SAFETY: it was suspended, so its root waits for it, and it is this thread's to pass on.
-        unsafe { (*header.root.get()).make_ready(frame) };
+        unsafe { Root::make_ready(header.root.get(), frame) };
     }
 }
 
