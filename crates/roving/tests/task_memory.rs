@@ -168,7 +168,8 @@ fn every_block_is_freed_with_the_pool() {
     });
 }
 
-/// Contract 6: n children in a loop, depth + a few frames for each worker.
+/// Contract 6: n children in a loop, a few frames for each worker. With every theft a frame may end
+/// up in the list of another worker than took it, so there are more than are in use at once.
 #[test]
 fn a_loop_that_forks_holds_few_frames() {
     alone(|| {
@@ -180,10 +181,12 @@ fn a_loop_that_forks_holds_few_frames() {
                     drop(fork(async {}).await);
                 }
             });
-            let allocated = counters(&pool).frames_allocated;
+            let counters = counters(&pool);
+            let allocated = counters.frames_allocated;
+            let most = 4 + counters.continuations_stolen.min(children / 100);
             assert!(
-                allocated <= 16 * workers as u64,
-                "{allocated} frames for {workers} workers"
+                allocated <= most,
+                "{allocated} frames for {workers} workers, {counters:?}"
             );
         }
     });

@@ -97,7 +97,8 @@ pub struct Counters {
     pub suspensions: u64,
     /// Frames of async tasks that were taken from the allocator, having none for reuse.
     pub frames_allocated: u64,
-    /// Frames that went back to the allocator.
+    /// Frames that a worker gave back to the allocator. What other threads give back (with the last
+    /// waker, or a handle that left its root) is not counted.
     pub frames_freed: u64,
     /// Frames that lie ready for reuse now. Those allocated less those freed less these are in use,
     /// summed over all workers.
