@@ -148,7 +148,8 @@ fn definition(numbers: &[Lanes], first: usize, frequency: usize, length: usize) 
     let (mut re, mut im) = (0.0, 0.0);
     for place in 0..count {
         // Below 2^60: both are below 2^30.
-        let (cos, sin) = root((first + place) * frequency, length);
+        let power = (first + place) as u64 * frequency as u64 % length as u64;
+        let (cos, sin) = root(power as usize, length);
         let (block, lane) = (&numbers[place / LANES], place % LANES);
         re += block.re[lane] * cos - block.im[lane] * sin;
         im += block.re[lane] * sin + block.im[lane] * cos;
