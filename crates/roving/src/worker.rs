@@ -489,6 +489,7 @@ impl Worker {
         let (registry, me) = (&self.registry, self.index);
         let seats = &registry.seats;
         registry.idle.announce(me);
+        registry.see_seats();
         if self.victims().any(|victim| seats[victim].stack.want() > 0) || registry.has_jobs() {
             if !registry.idle.retract(me) {
                 // Somebody meant to wake this worker for other work than what it has just seen.
