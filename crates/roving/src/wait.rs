@@ -204,7 +204,9 @@ impl Worker {
                     registry.waiting.announce(self.index());
                 }
                 let served = self.serve_mailbox_parked() || runs_jobs && self.run_job_on_top();
-                if !served {
+                // The last look is under the locks, as before any sleep.
+                let stays = served || runs_jobs && registry.has_jobs();
+                if !stays {
                     bump(&self.tally().parks, 1);
                     thread::park();
                 }

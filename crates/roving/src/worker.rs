@@ -426,6 +426,7 @@ impl Worker {
         let (registry, me) = (&self.registry, self.index);
         let seats = &registry.seats;
         registry.idle.announce(me);
+        registry.see_seats();
         let amount = registry.settings.amount;
         if self
             .victims()

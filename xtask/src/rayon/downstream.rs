@@ -161,7 +161,7 @@ fn both(
     prove: bool,
 ) -> std::result::Result<Row, Lack> {
     let folder = workspace.target.join("downstream").join(package.name);
-    let wanted = [(package.name, package.version)];
+    let wanted = [(CORE, CORE_VERSION), (package.name, package.version)];
     let found = registry::fetch(workspace, &folder.join("fetch"), &wanted)?;
     let place = Place {
         workspace,
@@ -169,13 +169,13 @@ fn both(
         source: folder.join("source"),
         target: folder.join("target"),
     };
-    place.copy(&found[0])?;
+    place.copy(&found[1])?;
     registry::online_or_cached(workspace, &place.source)?;
     place.update()?;
     let stock = place.run("stock", None)?;
     let ours = place.run("ours", Some(core))?;
     let parallel = match prove {
-        true => Some(place.prove(&folder)?),
+        true => Some(place.prove(&found[0], folder.join("no-pool"))?),
         false => None,
     };
     let gone = std::fs::remove_dir_all(&place.target);
@@ -248,14 +248,8 @@ impl Place<'_> {
     }
 
     /// The number of tests that fail with a rayon-core that cannot build a pool.
-    fn prove(&self, folder: &Path) -> Result<u64> {
-        let wanted = [(CORE, CORE_VERSION)];
-        let found = registry::fetch(self.workspace, &folder.join("fetch-core"), &wanted);
-        let found = found.map_err(|lack| match lack {
-            Lack::Offline(reason) | Lack::Broken(reason) => reason,
-        })?;
-        let core = folder.join("no-pool");
-        registry::copy(&found[0], &core)?;
+    fn prove(&self, stock: &Path, core: PathBuf) -> Result<u64> {
+        registry::copy(stock, &core)?;
         let path = core.join("src/registry.rs");
         registry::write(&path, &poolless(&registry::read(&path)?)?)?;
         Ok(self.outcome(Some(&core))?.0.counts.failed)

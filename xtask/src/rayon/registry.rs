@@ -27,7 +27,7 @@ impl From<String> for Lack {
 
 /// Has cargo fetch these packages (name, version), and gives the folder of each in cargo's cache.
 ///
-/// `folder` becomes a package that needs them and nothing else.
+/// `folder` becomes a package that needs them and nothing else. The first of them must have a library.
 pub(crate) fn fetch(
     workspace: &Workspace,
     folder: &Path,
@@ -43,18 +43,19 @@ pub(crate) fn fetch(
     write(&folder.join("src/lib.rs"), "")?;
     online_or_cached(workspace, folder)?;
     let value = metadata(workspace, folder, &["--offline"])?;
-    let mut found = Vec::new();
+    let mut found: Vec<PathBuf> = Vec::new();
     for (name, version) in packages {
-        let manifest = manifests(&value, name)
+        let listed = manifests(&value, name)
             .find(|package| package["version"] == *version)
             .and_then(|package| package["manifest_path"].as_str());
-        let manifest = manifest.ok_or_else(|| format!("cargo did not fetch {name} {version}"))?;
-        found.push(
-            Path::new(manifest)
-                .parent()
-                .unwrap_or(Path::new(""))
-                .to_owned(),
-        );
+        let place = match (listed, found.first()) {
+            (Some(manifest), _) => Path::new(manifest).parent().map(Path::to_owned),
+            // A program without a library is fetched, but not listed: it lies beside the others.
+            (None, Some(other)) => Some(other.with_file_name(format!("{name}-{version}"))),
+            (None, None) => None,
+        };
+        let place = place.filter(|place| place.join("Cargo.toml").is_file());
+        found.push(place.ok_or_else(|| format!("cargo did not fetch {name} {version}"))?);
     }
     Ok(found)
 }
@@ -142,7 +143,8 @@ pub(crate) fn patch(path: &Path) -> [String; 2] {
 /// Fails unless the package in `folder` is linked with the `rayon-core` at `path`, and with no other.
 pub(crate) fn require_patch(workspace: &Workspace, folder: &Path, path: &Path) -> Result<()> {
     let words = patch(path);
-    let value = metadata(workspace, folder, &[&words[0], &words[1]])?;
+    // With all features, so that one behind which Rayon stands is seen, and a second rayon-core too.
+    let value = metadata(workspace, folder, &["--all-features", &words[0], &words[1]])?;
     let wanted = path.join("Cargo.toml");
     let linked: Vec<&str> = manifests(&value, CORE)
         .filter_map(|package| package["manifest_path"].as_str())

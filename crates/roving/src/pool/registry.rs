@@ -109,6 +109,14 @@ impl Registry {
         self.in_use.load(Ordering::Acquire)
     }
 
+    /// For a worker that is about to sleep: either it sees a seat that is being taken into use, or
+    /// whoever works there sees what the caller has written before.
+    pub(crate) fn see_seats(&self) {
+        // Ordering: AcqRel, by a read-modify-write, because the other side's is one too. Pairs with
+        // [seat_in_use].
+        self.in_use.fetch_add(0, Ordering::AcqRel);
+    }
+
     /// Gives the pool a job from outside the task stacks. False if there was nobody to call for it.
     pub(crate) fn inject(self: &Arc<Registry>, job: Job) -> bool {
         self.injector.push(job);
@@ -236,11 +244,19 @@ impl Registry {
     pub(crate) fn go_quiet(&self) {
         let mut crew = self.crew();
         crew.quiet += 1;
-        crew.ended = crew.quiet == crew.started;
+        crew.ended = self.is_over(&crew);
         if crew.ended {
             drop(crew);
             self.unpark_all();
         }
+    }
+
+    /// Whether nothing runs and nothing is left. A quiet thread that has mail is about to wake, also
+    /// if the sender has gone quiet meanwhile.
+    fn is_over(&self, crew: &Crew) -> bool {
+        let adopted = usize::from(self.settings.adopts);
+        let has_mail = |seat: &Seat| seat.thread.get().is_some() && !seat.mailbox.is_surely_empty();
+        crew.quiet == crew.started && !self.seats.iter().skip(adopted).any(has_mail)
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -311,7 +327,7 @@ impl Registry {
     pub(super) fn expect_no_thread(&self) {
         let mut crew = self.crew();
         crew.started -= 1;
-        crew.ended = self.is_closing() && crew.quiet == crew.started;
+        crew.ended = self.is_closing() && self.is_over(&crew);
         if crew.ended {
             drop(crew);
             self.unpark_all();
@@ -333,8 +349,9 @@ impl Registry {
         let thread = thread.spawn(move || run_thread(registry, index))?;
         crew.threads.push(thread);
         crew.started += 1;
-        // Ordering: Edge [seat_in_use]: Release, so that who looks at the seat finds it made.
-        self.in_use.fetch_max(index + 1, Ordering::Release);
+        // Ordering: Edge [seat_in_use]: Release, so that who looks at the seat finds it made; Acquire,
+        // for the new thread, which starts under the lock, to see who sleeps without having looked.
+        self.in_use.fetch_max(index + 1, Ordering::AcqRel);
         Ok(true)
     }
 }
@@ -349,3 +366,31 @@ const UPWARDS_MAX: usize = 6;
 const UNASKED_MAX: usize = 3;
 /// Most tasks that a worker shows without being asked.
 const SHOWN_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use crate::Pool;
+
+    /// The crew's threads are played by this one: worker 0 is asleep while worker 1 posts something to
+    /// it and then finds nothing more to do.
+    #[test]
+    fn a_pool_ends_when_nobody_has_mail() {
+        let mut threads = Vec::new();
+        let pool = Pool::builder().workers(2).build_with(|thread| {
+            threads.push(thread);
+            Ok(())
+        });
+        let pool = pool.unwrap();
+        let registry = pool.registry();
+        registry.enlist(0);
+        registry.close();
+        registry.go_quiet();
+        registry.post(0, Box::new(|| ()));
+        registry.go_quiet();
+        assert!(!registry.has_ended(), "worker 0 has mail");
+        assert!(!registry.has_ended_or_be_busy(), "worker 0 wakes");
+        registry.seats[0].mailbox.pop().expect("its mail")();
+        registry.go_quiet();
+        assert!(registry.has_ended());
+    }
+}
