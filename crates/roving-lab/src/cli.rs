@@ -53,6 +53,10 @@ pub(crate) struct RunArgs {
     /// How many workers [default: as many as cores].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) workers: Option<String>,
+    /// Closures by join; or async tasks by fork (work-first), spawn (help-first) or branch
+    /// (adaptive) [default: join].
+    #[arg(long, value_name = "FORM", allow_hyphen_values = true)]
+    pub(crate) form: Option<String>,
     /// How much a thief takes: one, fixed:D, half.
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) steal: Option<String>,

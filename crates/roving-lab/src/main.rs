@@ -8,6 +8,8 @@
 //! | module | reason |
 //! |---|---|
 //! | `workloads/uts/sha_ni.rs` | calls a function with target features from one without |
+//! | `workloads/part.rs` | rejoins neighbouring parts of a slice |
+//! | `workloads/simd.rs` | calls a function with target features from one without |
 //! | `rivals` | casts and keeps references as the rivals' own types demand |
 #![deny(unsafe_code)]
 
@@ -22,6 +24,7 @@ mod plot;
 mod report;
 mod rivals;
 mod run;
+mod tasks;
 mod workloads;
 
 use std::process::ExitCode;

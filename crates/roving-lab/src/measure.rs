@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::fork_join::{Counting, Roving};
 use crate::input::Failure;
+use crate::tasks::{Adaptive, Form, HelpFirst, Order, WorkFirst};
 use crate::workloads::{Answer, Job};
 
 /// The times of repeated runs.
@@ -87,14 +88,33 @@ pub(crate) fn rehearse(job: &mut Job) -> Result<(u64, Answer), Failure> {
 }
 
 /// One timed run in `pool`. The clock runs inside the pool: entering it is not part of the time.
-pub(crate) fn parallel(job: &mut Job, pool: &roving::Pool) -> (Duration, Answer) {
+pub(crate) fn parallel(job: &mut Job, pool: &roving::Pool, form: Form) -> (Duration, Answer) {
     job.prepare();
-    let time = pool.install(|| {
-        let start = Instant::now();
-        job.run(&mut Roving);
-        start.elapsed()
-    });
+    let time = match form {
+        Form::Join => pool.install(|| {
+            let start = Instant::now();
+            job.run(&mut Roving);
+            start.elapsed()
+        }),
+        Form::Fork => tasks::<WorkFirst>(job, pool),
+        Form::Spawn => tasks::<HelpFirst>(job, pool),
+        Form::Branch => tasks::<Adaptive>(job, pool),
+    };
     (time, job.answer())
+}
+
+/// The time of one run as async tasks. The clock starts when the first of them does; it stops when
+/// all have ended, which only the caller of the pool sees, so leaving the pool is part of the time.
+fn tasks<O: Order>(job: &mut Job, pool: &roving::Pool) -> Duration {
+    let start = pool.run(|scope| {
+        let root = job.task::<O>(scope);
+        async move {
+            let start = Instant::now();
+            root.await;
+            start
+        }
+    });
+    start.elapsed()
 }
 
 #[cfg(test)]

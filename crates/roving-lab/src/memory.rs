@@ -1,4 +1,6 @@
-//! How much memory this process holds, where the system says (Linux).
+//! How much memory this process holds and can get, where the system says (Linux).
+
+use crate::input::{BadInput, grouped};
 
 /// Bytes held now, and from now on [`peak_bytes`] speaks only of what comes after.
 pub(crate) fn restart_peak() -> Option<u64> {
@@ -14,6 +16,57 @@ pub(crate) fn peak_bytes() -> Option<u64> {
 
 fn status_bytes(field: &str) -> Option<u64> {
     status_field(&std::fs::read_to_string("/proc/self/status").ok()?, field)
+}
+
+/// An error where `input` of a workload needs more memory than there is. Where the system does not
+/// say how much there is, nothing is refused.
+pub(crate) fn require(
+    workload: &str,
+    input: &str,
+    need_bytes: u64,
+    remedy: &str,
+) -> Result<(), BadInput> {
+    fits(workload, input, need_bytes, available_bytes(), remedy)
+}
+
+fn fits(
+    workload: &str,
+    input: &str,
+    need_bytes: u64,
+    available_bytes: Option<u64>,
+    remedy: &str,
+) -> Result<(), BadInput> {
+    let Some(available_bytes) = available_bytes.filter(|available| *available < need_bytes) else {
+        return Ok(());
+    };
+    let mebibytes = |bytes: u64| grouped(bytes.div_ceil(1 << 20));
+    let allowed = format!(
+        "an input whose memory is available: this one needs {} MiB, and {} MiB are",
+        mebibytes(need_bytes),
+        mebibytes(available_bytes),
+    );
+    let subject = format!("{workload} input");
+    Err(BadInput::new(subject, input, allowed, remedy))
+}
+
+/// Bytes that this process can still get without paging: what the machine has, and what the
+/// process's control group leaves.
+fn available_bytes() -> Option<u64> {
+    let memory = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let machine = status_field(&memory, "MemAvailable:")?;
+    Some(machine.min(group_left_bytes().unwrap_or(u64::MAX)))
+}
+
+/// What the limit of our control group (version 2) leaves, if there is one.
+fn group_left_bytes() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let folder = format!("/sys/fs/cgroup{}", group.trim_end_matches('/'));
+    let number = |file: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(format!("{folder}/{file}")).ok()?;
+        text.trim().parse().ok()
+    };
+    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
 }
 
 fn status_field(status: &str, field: &str) -> Option<u64> {
@@ -32,6 +85,24 @@ mod tests {
         assert_eq!(status_field(status, "VmHWM:"), Some(5120 * 1024));
         assert_eq!(status_field(status, "VmRSS:"), Some(1024 * 1024));
         assert_eq!(status_field(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_in_one_line() {
+        let refused = |available| fits("fft", "64M", 5 << 30, available, "take fft 1M");
+        assert!(refused(None).is_ok() && refused(Some(5 << 30)).is_ok());
+        let line = refused(Some(2 << 30)).unwrap_err().to_string();
+        for part in ["fft input `64M`", "5,120 MiB", "2,048 MiB", "take fft 1M"] {
+            assert!(line.contains(part), "{line}");
+        }
+        assert!(!line.contains('\n'));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_machine_has_memory_but_not_an_exbibyte() {
+        assert!(require("fft", "1M", 1 << 20, "").is_ok());
+        assert!(require("fft", "2^60", 1 << 60, "").is_err());
     }
 
     #[cfg(target_os = "linux")]

@@ -13,6 +13,7 @@ pub(crate) struct Report {
     pub(crate) workload: &'static str,
     pub(crate) input: String,
     pub(crate) workers: usize,
+    pub(crate) form: &'static str,
     pub(crate) policy: String,
     pub(crate) verified: &'static str,
     pub(crate) seconds: Seconds,
@@ -80,6 +81,9 @@ pub(crate) struct Counters {
     pub(crate) parks: u64,
     pub(crate) wakes: u64,
     pub(crate) max_depth: u64,
+    pub(crate) continuations_stolen: u64,
+    pub(crate) suspensions: u64,
+    pub(crate) frames_allocated: u64,
 }
 
 impl From<&roving::Profile> for Profile {
@@ -114,6 +118,9 @@ impl From<&roving::WorkerProfile> for WorkerProfile {
                 parks: counters.parks,
                 wakes: counters.wakes,
                 max_depth: counters.max_depth,
+                continuations_stolen: counters.continuations_stolen,
+                suspensions: counters.suspensions,
+                frames_allocated: counters.frames_allocated,
             },
         }
     }
@@ -198,6 +205,9 @@ impl Profile {
             ("leapfrogs", total.leapfrogs),
             ("parks, wakes", total.parks + total.wakes),
             ("depth", total.max_depth),
+            ("async stolen", total.continuations_stolen),
+            ("suspended", total.suspensions),
+            ("frames made", total.frames_allocated),
         ] {
             let _ = writeln!(chart, "  {name:<15}{}", grouped(count));
         }
@@ -219,8 +229,8 @@ impl Report {
     fn table(&self) -> String {
         let workers = counted(self.workers, "worker");
         let mut table = format!(
-            "{} {} · {workers} · steal {}\n",
-            self.workload, self.input, self.policy
+            "{} {} · {workers} · steal {} · {}\n",
+            self.workload, self.input, self.policy, self.form
         );
         let notes = self
             .beside

@@ -11,11 +11,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use roving::{Amount, Pool};
 
 use crate::cli::RunArgs;
-use crate::fork_join::Roving;
+
 use crate::input::{BadInput, Failure, number_in};
 use crate::measure::{self, Times};
 use crate::memory;
 use crate::report::{Beside, Profile, Report, Seconds};
+use crate::tasks::Form;
 use crate::workloads::{Answer, Evidence, Job};
 
 /// The most workers that `--workers` takes: those that a pool of the runtime can have.
@@ -28,6 +29,8 @@ const REPEAT_MAX: u64 = 100_000;
 pub(crate) struct Settings {
     /// Workers of the pool.
     pub(crate) workers: usize,
+    /// In closures or in tasks.
+    pub(crate) form: Form,
     /// What a thief takes.
     pub(crate) steal: Amount,
     /// Timed runs.
@@ -40,6 +43,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             workers: cores(),
+            form: Form::default(),
             steal: Amount::default(),
             repeat: 5,
             profile: false,
@@ -78,6 +82,7 @@ impl Settings {
                 .workers
                 .as_deref()
                 .map_or(Ok(plain.workers), parse_workers)?,
+            form: args.form.as_deref().map_or(Ok(plain.form), Form::parse)?,
             steal: args.steal.as_deref().map_or(Ok(plain.steal), parse_steal)?,
             repeat: args
                 .repeat
@@ -171,6 +176,7 @@ pub(crate) fn run_job(job: &mut Job, settings: &Settings) -> Result<Report, Fail
         workload: job.kind().name,
         input: job.input(),
         workers: settings.workers,
+        form: settings.form.name(),
         policy: settings.steal.to_string(),
         verified: runs.evidence.word(),
         seconds: Seconds {
@@ -220,12 +226,12 @@ fn measured_runs(
     let base = memory::restart_peak();
     let mut cold_seconds = None;
     if settings.repeat > 1 {
-        let (time, answer) = measure::parallel(job, &pool);
+        let (time, answer) = measure::parallel(job, &pool, settings.form);
         evidence = check(job, answer, reference)?;
         cold_seconds = Some(time.as_secs_f64());
     }
     if job.set_proof(true) {
-        let (_, answer) = measure::parallel(job, &pool);
+        let (_, answer) = measure::parallel(job, &pool, settings.form);
         evidence = check(job, answer, reference)?;
         job.set_proof(false);
     }
@@ -235,7 +241,7 @@ fn measured_runs(
         check(job, answer, reference)?;
         serial_times.push(time);
         progress.step();
-        let (time, answer) = measure::parallel(job, &pool);
+        let (time, answer) = measure::parallel(job, &pool, settings.form);
         evidence = check(job, answer, reference)?;
         times.push(time);
         progress.step();
@@ -258,10 +264,9 @@ fn check(job: &Job, found: Answer, reference: Answer) -> Result<Evidence, Failur
 /// One run with statistics on, after one to warm up.
 fn profiled_run(job: &mut Job, settings: &Settings) -> Result<Profile, Failure> {
     let pool = settings.pool(job, true)?;
-    measure::parallel(job, &pool);
-    job.prepare();
+    measure::parallel(job, &pool, settings.form);
     pool.reset_profile();
-    pool.install(|| job.run(&mut Roving));
+    measure::parallel(job, &pool, settings.form);
     let profile = pool.profile();
     Ok(Profile::from(&profile))
 }

@@ -43,13 +43,23 @@ fn every_workload_is_listed_and_runs_and_is_verified() {
         ("flat", "2000", "definition"),
         ("matmul", "64", "serial"),
         ("sort", "20000", "definition"),
+        ("strassen", "128", "definition"),
+        ("sparselu", "9x12", "definition"),
+        ("fft", "4096", "definition"),
+        ("cholesky", "rows=150,pairs=300", "definition"),
+        ("substring", "12", "definition"),
     ] {
         assert!(list.contains(&format!("{workload}: ")), "{list}");
-        let result = json(&["run", workload, "--input", input, "--repeat", "2"]);
-        assert_eq!(result["workload"], workload);
-        assert_eq!(result["input"], input);
-        assert_eq!(result["verified"], evidence);
-        assert!(result["spawns"].as_u64() > Some(0), "{result}");
+        for form in ["join", "fork", "spawn", "branch"] {
+            let result = json(&[
+                "run", workload, "--input", input, "--repeat", "2", "--form", form,
+            ]);
+            assert_eq!(result["workload"], workload);
+            assert_eq!(result["input"], input);
+            assert_eq!(result["form"], form);
+            assert_eq!(result["verified"], evidence);
+            assert!(result["spawns"].as_u64() > Some(0), "{result}");
+        }
     }
 }
 
@@ -75,6 +85,7 @@ fn json_has_the_named_fields_and_no_others() {
         "workload",
         "input",
         "workers",
+        "form",
         "policy",
         "verified",
         "seconds",
@@ -173,6 +184,26 @@ fn what_cannot_be_done_is_said_in_one_line() {
         (&["run", "fib", "--input", "61"], &["`61`", "from 0 to 60"]),
         (&["run", "uts", "--input", "T9"], &["T9", "roving list"]),
         (
+            &["run", "strassen", "--input", "1000"],
+            &["`1000`", "power of two from 64", "take strassen 1024"],
+        ),
+        (
+            &["run", "sparselu", "--input", "50"],
+            &["`50`", "BLOCKSxSIDE", "take sparselu 25x100"],
+        ),
+        (
+            &["run", "fft", "--input", "1000"],
+            &["`1000`", "power of two", "take fft 1M"],
+        ),
+        (
+            &["run", "cholesky", "--input", "rows=0"],
+            &["`0`", "from 1 to 16384", "take cholesky 2000"],
+        ),
+        (
+            &["run", "substring", "--input", "31"],
+            &["`31`", "from 1 to 30", "take substring 20"],
+        ),
+        (
             &["run", "uts", "--input", "-q7"],
             &["-q `7`", "from 0 to 1"],
         ),
@@ -193,6 +224,10 @@ fn what_cannot_be_done_is_said_in_one_line() {
             &["--steal `fixed:0`", "fixed:D", "half"],
         ),
         (&["run", "fib", "--steal", "all"], &["--steal `all`", "one"]),
+        (
+            &["run", "fib", "--form", "await"],
+            &["--form `await`", "join, fork, spawn, branch"],
+        ),
         (
             &["run", "fib", "--json", "/no/such/folder/x.json"],
             &["/no/such/folder/x.json"],

@@ -37,7 +37,7 @@ fn a_comparison_prints_a_table_and_writes_a_csv_and_a_plot() {
     let columns = csv.lines().next().unwrap_or_default().split(',').count();
     assert_eq!(columns, 11);
     assert!(
-        csv.contains("--against rayon,forte --workers 1,2 --repeat 2"),
+        csv.contains("--against rayon,forte --steal one --workers 1,2 --repeat 2"),
         "{csv}"
     );
     let svg = std::fs::read_to_string(out.join(format!("{stem}.svg"))).expect("the plot");
@@ -52,6 +52,7 @@ fn wrong_words_get_one_line_and_status_2() {
         (["compare", "uts", "--against", "rayon,rayon"], "`rayon`"),
         (["compare", "uts", "--workers", "1,0"], "`0`"),
         (["compare", "uts", "--repeat", "0"], "`0`"),
+        (["compare", "uts", "--steal", "one,two"], "`two`"),
         (["compare", "uts", "--input", "T9"], "T9"),
         (["compare", "nothing", "--repeat", "1"], "`nothing`"),
         (["compare", "uts", "--out", inside_a_file], inside_a_file),

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::programs::{self, Outcome};
+use super::programs::{self, Failure, Outcome};
 use super::registry::{self, CORE, Lack};
 use super::suite::CORE_VERSION;
 use crate::report::{Counts, Step};
@@ -27,7 +27,7 @@ struct Package {
 }
 
 /// Each ships its tests and their data. With `--prove` each shows how many of its tests need a pool.
-const PACKAGES: [Package; 8] = [
+const PACKAGES: [Package; 7] = [
     Package {
         name: "jwalk",
         version: "0.8.1",
@@ -47,7 +47,7 @@ const PACKAGES: [Package; 8] = [
     Package {
         name: "tokei",
         version: "15.0.0",
-        kind: "tool: counts lines of code",
+        kind: "tool: analyses source files",
         words: &[],
         choice: &[],
         opt_level: "0",
@@ -73,14 +73,6 @@ const PACKAGES: [Package; 8] = [
         version: "0.4.1",
         kind: "compression: PNG",
         words: &["--lib", "--tests"],
-        choice: &[],
-        opt_level: "0",
-    },
-    Package {
-        name: "cargo-machete",
-        version: "0.9.2",
-        kind: "linter: unused dependencies",
-        words: &[],
         choice: &[],
         opt_level: "0",
     },
@@ -175,7 +167,7 @@ fn both(
     let stock = place.run("stock", None)?;
     let ours = place.run("ours", Some(core))?;
     let parallel = match prove {
-        true => Some(place.prove(&found[0], folder.join("no-pool"))?),
+        true => Some(place.prove(&stock, &found[0], &folder.join("no-pool"))?),
         false => None,
     };
     let gone = std::fs::remove_dir_all(&place.target);
@@ -208,24 +200,27 @@ impl Place<'_> {
             words.push("--offline");
             seen = tool::quiet(&mut self.cargo(&words))?;
         }
-        match seen.lines.iter().find(|line| line.starts_with("error")) {
-            Some(error) if !seen.ok => Err(error.clone()),
-            _ => Ok(()),
+        if seen.ok {
+            return Ok(());
         }
+        let error = seen.lines.iter().find(|line| line.starts_with("error"));
+        Err(error
+            .cloned()
+            .unwrap_or_else(|| "cargo update failed".into()))
     }
 
     /// Builds and runs the tests with one rayon-core, and says what came of it.
     fn run(&self, with: &str, core: Option<&Path>) -> Result<Outcome> {
-        let (outcome, failures) = self.outcome(core)?;
-        for failure in failures {
-            println!("{with}: {failure}");
+        let outcome = self.outcome(core)?;
+        for Failure { test, why } in &outcome.failures {
+            println!("{with}: {test} {why}");
         }
         println!("{with:6}{}", programs::told(&outcome));
         Ok(outcome)
     }
 
-    /// The outcome of all test programs, and a line for each test that did not pass.
-    fn outcome(&self, core: Option<&Path>) -> Result<(Outcome, Vec<String>)> {
+    /// The outcome of all test programs; each failure names its program.
+    fn outcome(&self, core: Option<&Path>) -> Result<Outcome> {
         let mut command = self.cargo(&["test"]);
         command.args(self.package.words);
         if let Some(core) = core {
@@ -233,26 +228,23 @@ impl Place<'_> {
             command.args(registry::patch(core));
         }
         let mut outcome = Outcome::default();
-        let mut failures = Vec::new();
         for program in &programs::build(&mut command)? {
-            let one = programs::run(program, self.package.choice, false)?;
-            for failure in &one.failures {
-                failures.push(format!(
-                    "{}: {} {}",
-                    program.name, failure.test, failure.why
-                ));
+            let mut one = programs::run(program, self.package.choice, false)?;
+            for failure in &mut one.failures {
+                failure.test = format!("{}: {}", program.name, failure.test);
             }
             outcome.add(one);
         }
-        Ok((outcome, failures))
+        Ok(outcome)
     }
 
-    /// The number of tests that fail with a rayon-core that cannot build a pool.
-    fn prove(&self, stock: &Path, core: PathBuf) -> Result<u64> {
-        registry::copy(stock, &core)?;
+    /// The number of tests that pass with stock Rayon, and fail with one that cannot build a pool.
+    fn prove(&self, stock: &Outcome, from: &Path, core: &Path) -> Result<u64> {
+        registry::copy(from, core)?;
         let path = core.join("src/registry.rs");
         registry::write(&path, &poolless(&registry::read(&path)?)?)?;
-        Ok(self.outcome(Some(&core))?.0.counts.failed)
+        let none = self.outcome(Some(core))?;
+        Ok(only_there(&none, stock).count() as u64)
     }
 
     fn cargo(&self, words: &[&str]) -> Command {
@@ -286,6 +278,12 @@ fn poolless(text: &str) -> Result<String> {
     ))
 }
 
+/// The tests that fail in one outcome, and not in the other.
+fn only_there<'a>(one: &'a Outcome, other: &'a Outcome) -> impl Iterator<Item = &'a Failure> {
+    let known = |failure: &Failure| other.failures.iter().any(|one| one.test == failure.test);
+    one.failures.iter().filter(move |failure| !known(failure))
+}
+
 /// What fails with ours and not with stock Rayon counts.
 fn judge(row: &Row, step: &mut Step) {
     let name = row.package.name;
@@ -297,22 +295,14 @@ fn judge(row: &Row, step: &mut Step) {
         failed: 0,
         ..row.ours.counts
     };
-    for failure in &row.ours.failures {
-        if row
-            .stock
-            .failures
-            .iter()
-            .any(|other| other.test == failure.test)
-        {
-            println!(
-                "{name}: {} {}, with stock Rayon too",
-                failure.test, failure.why
-            );
-            counts.skipped += 1;
-        } else {
-            step.fail(format!("{name}: {} {}", failure.test, failure.why));
-            counts.failed += 1;
-        }
+    for failure in only_there(&row.ours, &row.stock) {
+        step.fail(format!("{name}: {} {}", failure.test, failure.why));
+        counts.failed += 1;
+    }
+    let shared = row.ours.counts.failed - counts.failed;
+    if shared > 0 {
+        println!("{name}: {shared} tests fail with stock Rayon too");
+        counts.skipped += shared;
     }
     step.counts.add(counts);
     if row.ours.counts.passed == 0 {
@@ -335,7 +325,7 @@ fn table(rows: &[Row]) -> Vec<String> {
         let package = format!("{} {}", row.package.name, row.package.version);
         let need = row.parallel.map(|tests| format!(", {tests} need a pool"));
         let kind = row.package.kind;
-        lines.push(format!("{package:18}{kind}{}", need.unwrap_or_default()));
+        lines.push(format!("{package:20}{kind}{}", need.unwrap_or_default()));
         lines.push(format!("{:12}stock {}", "", programs::told(&row.stock)));
         lines.push(format!("{:12}ours  {}", "", programs::told(&row.ours)));
     }
@@ -344,7 +334,6 @@ fn table(rows: &[Row]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::programs::Failure;
     use super::*;
 
     fn outcome(passed: u64, failed: &[&str]) -> Outcome {

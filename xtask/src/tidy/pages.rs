@@ -6,7 +6,13 @@ use std::path::{Path, PathBuf};
 use super::{Finding, Source};
 
 /// Names like those of our crates that mean something else.
-const NO_CRATES: [&str; 1] = ["roving-results"]; // where `roving compare` writes
+// Where `roving compare` writes, and our async tasks as it names them.
+const NO_CRATES: [&str; 4] = [
+    "roving-results",
+    "roving-fork",
+    "roving-spawn",
+    "roving-branch",
+];
 
 /// Everything that a page may name.
 #[derive(Default)]

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use roving::Pool;
+use roving::{Amount, Pool};
 
 use super::lanes::Lane;
 use crate::input::Failure;
 use crate::measure;
-use crate::rivals::{Absent, Contender, Runtime};
+use crate::rivals::{Absent, Contender, Runtime, start_ours};
+use crate::tasks::Form;
 use crate::workloads::{Answer, Job};
 
 /// The name of the serial lane.
@@ -82,6 +83,27 @@ impl Field {
         }
     }
 
+    /// One of ours with thieves that take this much: the amount stands behind its name, unless it
+    /// is the usual one.
+    pub(crate) fn ours(
+        &self,
+        runtime: Runtime,
+        form: Form,
+        workers: usize,
+        steal: Amount,
+    ) -> Result<Result<Lane<'_>, Absent>, Failure> {
+        let name = if steal == Amount::default() {
+            runtime.name().to_owned()
+        } else {
+            format!("{} {steal}", runtime.name())
+        };
+        let started = start_ours(&self.job.borrow(), workers, form, steal);
+        match started {
+            Ok(contender) => self.contender(&name, workers, contender).map(Ok),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
     /// A contender that has been started for this job.
     pub(crate) fn contender(
         &self,
@@ -102,7 +124,7 @@ impl Field {
     /// Roving on a pool of the caller's making.
     pub(crate) fn pool(&self, name: &str, pool: Pool) -> Lane<'_> {
         Lane::new(name, pool.workers(), move || {
-            let (time, found) = measure::parallel(&mut self.job.borrow_mut(), &pool);
+            let (time, found) = measure::parallel(&mut self.job.borrow_mut(), &pool, Form::Join);
             self.check(found).map(|()| time)
         })
     }

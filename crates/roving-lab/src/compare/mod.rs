@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use roving::Amount;
 
 use self::csv::Csv;
 use self::field::{Field, SERIAL};
@@ -16,7 +17,7 @@ use crate::bench::machine;
 use crate::input::{BadInput, Failure};
 use crate::plot;
 use crate::rivals::{self, Runtime};
-use crate::run::{cores, parse_repeat, parse_workers};
+use crate::run::{cores, parse_repeat, parse_steal, parse_workers};
 use crate::workloads::Job;
 
 /// Where results go when the user names no place.
@@ -30,9 +31,14 @@ pub(crate) struct CompareArgs {
     /// A named input, or parameters.
     #[arg(long, value_name = "NAME|PARAMS", allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
-    /// Rivals with commas between them: rayon, chili, forte, tokio, tbb, openmp [default: all].
+    /// Rivals with commas between them: rayon, chili, forte, tokio, tbb, openmp [default: all];
+    /// and our async tasks: roving-fork, roving-spawn, roving-branch.
     #[arg(long, value_name = "RIVALS", allow_hyphen_values = true)]
     pub(crate) against: Option<String>,
+    /// How much a thief of ours takes: one, fixed:D, half, with commas between them [default:
+    /// one].
+    #[arg(long, value_name = "AMOUNT,…", allow_hyphen_values = true)]
+    pub(crate) steal: Option<String>,
     /// Numbers of workers with commas between them [default: 1 and one a core].
     #[arg(long, value_name = "N,…", allow_hyphen_values = true)]
     pub(crate) workers: Option<String>,
@@ -61,17 +67,38 @@ pub(crate) fn compare(
     workers: &[usize],
     rounds: usize,
 ) -> Result<Comparison, Failure> {
+    compare_amounts(field, runtimes, &[Amount::default()], workers, rounds)
+}
+
+/// The same, with ours once for each amount that a thief may take.
+fn compare_amounts(
+    field: &Field,
+    runtimes: &[Runtime],
+    steals: &[Amount],
+    workers: &[usize],
+    rounds: usize,
+) -> Result<Comparison, Failure> {
     let mut lanes = vec![field.serial()];
     let mut absent: Vec<(Runtime, String)> = Vec::new();
     for &count in workers {
         for &runtime in runtimes {
-            match field.runtime(runtime, count)? {
-                Ok(lane) => lanes.push(lane),
-                Err(why)
-                    if absent
-                        .iter()
-                        .any(|(who, said)| *who == runtime && *said == why.0) => {}
-                Err(why) => absent.push((runtime, why.0)),
+            let started = match runtime.form() {
+                Some(form) => {
+                    let one = |steal: &Amount| field.ours(runtime, form, count, *steal);
+                    steals.iter().map(one).collect::<Result<Vec<_>, _>>()?
+                }
+                None => vec![field.runtime(runtime, count)?],
+            };
+            for started in started {
+                match started {
+                    Ok(lane) => lanes.push(lane),
+                    Err(why) => {
+                        let known = (runtime, why.0);
+                        if !absent.contains(&known) {
+                            absent.push(known);
+                        }
+                    }
+                }
             }
         }
     }
@@ -90,6 +117,24 @@ fn parse_workers_list(text: &str) -> Result<Vec<usize>, BadInput> {
     Ok(counts)
 }
 
+/// Reads `--steal` of `compare`.
+fn parse_steals(text: &str) -> Result<Vec<Amount>, BadInput> {
+    let mut steals: Vec<Amount> = Vec::new();
+    for one in text.split(',').map(str::trim) {
+        let steal = parse_steal(one)?;
+        if steals.contains(&steal) {
+            return Err(BadInput::new(
+                "--steal",
+                one,
+                "each amount once",
+                "remove one",
+            ));
+        }
+        steals.push(steal);
+    }
+    Ok(steals)
+}
+
 /// `roving compare`.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let job = Job::parse(&args.workload, args.input.as_deref())?;
@@ -101,12 +146,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         None if cores() == 1 => vec![1],
         None => vec![1, cores()],
     };
+    let steal = args.steal.as_deref().unwrap_or("one");
+    let steals = parse_steals(steal)?;
     let rounds = args.repeat.as_deref().map_or(Ok(5), parse_repeat)?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(OUT));
     make_directory(&out)?;
     rivals::deepen_stacks();
     let (name, input) = (job.kind().name, job.input());
-    let comparison = compare(&Field::new(job)?, &runtimes, &workers, rounds)?;
+    let comparison = compare_amounts(&Field::new(job)?, &runtimes, &steals, &workers, rounds)?;
     print!("{}", table(&comparison, &format!("{name} {input}")));
     let command = command(args, &workers, rounds, against);
     write_files(&comparison, &out, name, &input, &command)
@@ -124,8 +171,10 @@ fn command(args: &CompareArgs, workers: &[usize], rounds: usize, against: &str) 
         .as_ref()
         .map_or(String::new(), |input| format!(" --input {input}"));
     let workload = &args.workload;
+    let steal = args.steal.as_deref().unwrap_or("one");
     format!(
-        "roving compare {workload}{input} --against {against} --workers {workers} --repeat {rounds}"
+        "roving compare {workload}{input} --against {against} --steal {steal} --workers {workers} \
+         --repeat {rounds}"
     )
 }
 
@@ -145,12 +194,12 @@ pub(crate) fn make_directory(out: &Path) -> Result<(), BadInput> {
 fn table(comparison: &Comparison, title: &str) -> String {
     let serial = &comparison.series[0];
     let mut text = format!(
-        "{title}\n{:<12}{:>8}{:>14}{:>14}{:>6}{:>12}\n",
+        "{title}\n{:<24}{:>8}{:>14}{:>14}{:>6}{:>12}\n",
         "runtime", "workers", "median s", "min s", "runs", "× serial"
     );
     for one in &comparison.series {
         text.push_str(&format!(
-            "{:<12}{:>8}{:>14.6}{:>14.6}{:>6}{:>12.2}\n",
+            "{:<24}{:>8}{:>14.6}{:>14.6}{:>6}{:>12.2}\n",
             one.name,
             one.workers,
             one.times.median(),
@@ -160,7 +209,7 @@ fn table(comparison: &Comparison, title: &str) -> String {
         ));
     }
     for (runtime, why) in &comparison.absent {
-        text.push_str(&format!("{:<12}left out: {why}\n", runtime.name()));
+        text.push_str(&format!("{:<24}left out: {why}\n", runtime.name()));
     }
     for (workers, ours, best) in against_best(&comparison.series) {
         let ratio = best.speedup_over(ours);
@@ -183,11 +232,23 @@ pub(crate) fn against_best(series: &[Series]) -> Vec<(usize, &Series, &Series)> 
             let rivals = series
                 .iter()
                 .filter(|other| other.workers == one.workers)
-                .filter(|other| other.name != ours && other.name != SERIAL);
+                .filter(|other| !is_ours(&other.name) && other.name != SERIAL);
             let best = rivals.min_by(|a, b| a.times.median().total_cmp(&b.times.median()))?;
             Some((one.workers, one, best))
         });
     rows.collect()
+}
+
+/// The runtime of a series; an amount may stand behind its name.
+fn runtime_of(series: &str) -> Option<Runtime> {
+    let name = series.split(' ').next()?;
+    let mut all = Runtime::OURS.into_iter().chain(Runtime::RIVALS);
+    all.find(|runtime| runtime.name() == name)
+}
+
+/// Whether a series is Roving's, in any form.
+fn is_ours(series: &str) -> bool {
+    runtime_of(series).is_some_and(|runtime| runtime.form().is_some())
 }
 
 /// The CSV of a comparison.
@@ -207,11 +268,7 @@ fn csv(comparison: &Comparison, workload: &str, input: &str, command: &str) -> C
     ]);
     let machine = machine::line();
     for one in &comparison.series {
-        let runtime = Runtime::RIVALS.into_iter().chain([Runtime::Roving]);
-        let version = runtime
-            .filter(|who| who.name() == one.name)
-            .map(Runtime::version)
-            .next();
+        let version = runtime_of(&one.name).map(Runtime::version);
         csv.push(vec![
             workload.into(),
             input.into(),
@@ -359,7 +416,11 @@ mod tests {
             text.contains("roving on 2: 0.85 × the time of the best rival (chili): ahead"),
             "{text}"
         );
-        assert!(text.contains("tbb         left out: no headers"), "{text}");
+        let left_out = text.lines().find(|line| line.starts_with("tbb "));
+        assert!(
+            left_out.is_some_and(|line| line.ends_with(" left out: no headers")),
+            "{text}"
+        );
         assert!(
             text.lines()
                 .any(|line| line.starts_with("roving ") && line.ends_with(" 1.96")),
@@ -417,8 +478,13 @@ mod tests {
             ("flat", "1000"),
             ("matmul", "64"),
             ("sort", "5000"),
+            ("strassen", "128"),
+            ("sparselu", "6x10"),
+            ("fft", "4096"),
+            ("cholesky", "100"),
+            ("substring", "10"),
         ] {
-            let mut runtimes = vec![Runtime::Roving];
+            let mut runtimes = Runtime::OURS.to_vec();
             runtimes.extend(Runtime::RIVALS);
             let job = Job::parse(workload, Some(input)).unwrap();
             let compared = compare(&Field::new(job).unwrap(), &runtimes, &[1, 2], 1);
@@ -436,11 +502,36 @@ mod tests {
                     "{why}"
                 );
             }
-            let plain = !matches!(workload, "matmul" | "sort");
+            let plain = ["fib", "uts", "nqueens", "stress", "flat"].contains(&workload);
             assert!(
                 plain != absent.contains(&Runtime::Tokio),
                 "{workload}: {absent:?}"
             );
+        }
+    }
+
+    #[test]
+    fn ours_take_part_once_for_each_amount() {
+        let field = Field::new(Job::parse("uts", Some("-t0 -b100 -q0.2 -m4 -r0")).unwrap());
+        let steals = parse_steals("one, fixed:3,half").unwrap();
+        let runtimes = [Runtime::Roving, Runtime::RovingFork, Runtime::Rayon];
+        let compared = compare_amounts(&field.unwrap(), &runtimes, &steals, &[2], 1).unwrap();
+        let names: Vec<_> = compared.series.iter().map(|one| &*one.name).collect();
+        let want = [
+            SERIAL,
+            "roving",
+            "roving fixed:3",
+            "roving half",
+            "roving-fork",
+            "roving-fork fixed:3",
+            "roving-fork half",
+            "rayon",
+        ];
+        assert_eq!(names, want);
+        assert_eq!(against_best(&compared.series).len(), 1);
+        assert!(is_ours("roving-fork half") && !is_ours("rayon") && !is_ours(SERIAL));
+        for bad in ["", "one,one", "half,all", "fixed:0"] {
+            assert!(parse_steals(bad).is_err(), "{bad}");
         }
     }
 

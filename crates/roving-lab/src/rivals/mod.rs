@@ -14,10 +14,13 @@ mod tokio;
 
 use std::time::{Duration, Instant};
 
+use ::roving::Amount;
+
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
 use crate::measure;
 use crate::run::Settings;
+use crate::tasks::Form;
 use crate::workloads::{Answer, Job};
 
 /// The native stack that threads get whose runtime has no setting for it.
@@ -34,8 +37,14 @@ pub(crate) fn deepen_stacks() {
 /// A runtime that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Runtime {
-    /// Ours.
+    /// Ours, by closures.
     Roving,
+    /// Ours, by async tasks, work-first.
+    RovingFork,
+    /// Ours, by async tasks, help-first.
+    RovingSpawn,
+    /// Ours, by async tasks, adaptive.
+    RovingBranch,
     /// Child stealing from Chase-Lev deques.
     Rayon,
     /// A heartbeat scheduler, after Spice.
@@ -88,10 +97,21 @@ impl Runtime {
         Runtime::OpenMp,
     ];
 
+    /// All that are ours.
+    pub(crate) const OURS: [Runtime; 4] = [
+        Runtime::Roving,
+        Runtime::RovingFork,
+        Runtime::RovingSpawn,
+        Runtime::RovingBranch,
+    ];
+
     /// The word on the command line and in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Runtime::Roving => "roving",
+            Runtime::RovingFork => "roving-fork",
+            Runtime::RovingSpawn => "roving-spawn",
+            Runtime::RovingBranch => "roving-branch",
             Runtime::Rayon => "rayon",
             Runtime::Chili => "chili",
             Runtime::Forte => "forte",
@@ -101,10 +121,24 @@ impl Runtime {
         }
     }
 
+    /// In which form it runs a workload, if it is ours.
+    pub(crate) fn form(self) -> Option<Form> {
+        match self {
+            Runtime::Roving => Some(Form::Join),
+            Runtime::RovingFork => Some(Form::Fork),
+            Runtime::RovingSpawn => Some(Form::Spawn),
+            Runtime::RovingBranch => Some(Form::Branch),
+            _ => None,
+        }
+    }
+
     /// Which version this binary was built with.
     pub(crate) fn version(self) -> &'static str {
         match self {
-            Runtime::Roving => env!("CARGO_PKG_VERSION"),
+            Runtime::Roving
+            | Runtime::RovingFork
+            | Runtime::RovingSpawn
+            | Runtime::RovingBranch => env!("CARGO_PKG_VERSION"),
             Runtime::Rayon => env!("ROVING_RAYON_VERSION"),
             Runtime::Chili => env!("ROVING_CHILI_VERSION"),
             Runtime::Forte => env!("ROVING_FORTE_VERSION"),
@@ -121,11 +155,12 @@ impl Runtime {
         }
         let mut chosen = Vec::new();
         for name in text.split(',').map(str::trim) {
-            let names = Runtime::RIVALS.map(Runtime::name).join(", ");
-            let found = Runtime::RIVALS
-                .into_iter()
-                .find(|rival| rival.name() == name);
-            let Some(rival) = found else {
+            // Our closures are there without being named.
+            let tasks = Runtime::OURS.into_iter().skip(1);
+            let known = Runtime::RIVALS.into_iter().chain(tasks);
+            let Some(rival) = known.clone().find(|rival| rival.name() == name) else {
+                let names: Vec<_> = known.map(Runtime::name).collect();
+                let names = names.join(", ");
                 let allowed = format!("all, or some of {names} with commas between them");
                 return Err(BadInput::new(
                     "--against",
@@ -163,7 +198,13 @@ impl Runtime {
         workers: usize,
     ) -> Result<Box<dyn Contender>, Absent> {
         match self {
-            Runtime::Roving => Roving::start(job, workers),
+            Runtime::Roving
+            | Runtime::RovingFork
+            | Runtime::RovingSpawn
+            | Runtime::RovingBranch => {
+                let form = self.form().unwrap_or_default();
+                start_ours(job, workers, form, Amount::default())
+            }
             Runtime::Rayon => rayon::Pool::start(job, workers),
             Runtime::Chili => chili::Pool::start(workers),
             Runtime::Forte => forte::Pool::start(workers),
@@ -182,24 +223,33 @@ fn timed<C: ForkJoin>(job: &mut Job, cx: &mut C) -> Duration {
 }
 
 /// Ours, in the same frame as the others.
-struct Roving(::roving::Pool);
+struct Roving {
+    pool: ::roving::Pool,
+    form: Form,
+}
 
-impl Roving {
-    fn start(job: &Job, workers: usize) -> Result<Box<dyn Contender>, Absent> {
-        let settings = Settings {
-            workers,
-            ..Settings::default()
-        };
-        match settings.pool(job, false) {
-            Ok(pool) => Ok(Box::new(Roving(pool))),
-            Err(failure) => Err(Absent(failure.to_string())),
-        }
+/// Roving, ready to run `job` in this form, with thieves that take this much.
+pub(crate) fn start_ours(
+    job: &Job,
+    workers: usize,
+    form: Form,
+    steal: Amount,
+) -> Result<Box<dyn Contender>, Absent> {
+    let settings = Settings {
+        workers,
+        form,
+        steal,
+        ..Settings::default()
+    };
+    match settings.pool(job, false) {
+        Ok(pool) => Ok(Box::new(Roving { pool, form })),
+        Err(failure) => Err(Absent(failure.to_string())),
     }
 }
 
 impl Contender for Roving {
     fn run(&mut self, job: &mut Job) -> Result<Run, String> {
-        let (time, answer) = measure::parallel(job, &self.0);
+        let (time, answer) = measure::parallel(job, &self.pool, self.form);
         Ok(Run { time, answer })
     }
 }
@@ -212,8 +262,8 @@ mod tests {
     fn rivals_are_chosen_by_name() {
         assert_eq!(Runtime::parse_list("all").unwrap(), Runtime::RIVALS);
         assert_eq!(
-            Runtime::parse_list("tbb, rayon").unwrap(),
-            [Runtime::Tbb, Runtime::Rayon]
+            Runtime::parse_list("tbb, rayon, roving-spawn").unwrap(),
+            [Runtime::Tbb, Runtime::Rayon, Runtime::RovingSpawn]
         );
         for (bad, named) in [
             ("", "``"),

@@ -42,11 +42,12 @@ impl Plain {
                     repeats,
                 })
             }
-            Job::Matmul(_) | Job::Sort(_) => None,
+
             Job::Uts(uts) => {
                 let (params, portable) = uts.params();
                 Some(Plain::Uts(params, portable))
             }
+            _ => None,
         }
     }
 }

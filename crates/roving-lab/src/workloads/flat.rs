@@ -3,9 +3,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use roving::task::{Scope, Task};
+
 use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
+use crate::tasks::Order;
 
 /// n tasks from one scope.
 #[derive(Debug)]
@@ -14,7 +17,7 @@ pub(crate) struct Flat {
     /// Each task adds one: only in a run that is not timed, else the tasks are not empty.
     counted: bool,
     /// The tasks of the last counted run.
-    done: u64,
+    done: AtomicU64,
 }
 
 impl Flat {
@@ -28,7 +31,7 @@ impl Workload for Flat {
     const NAME: &'static str = "flat";
     const ABOUT: &'static str = "empty tasks spawned by one task, then awaited";
     const INPUTS: &'static [(&'static str, &'static str)] = &[
-        ("1e6", "1,000,000 tasks"),
+        ("1e6", "1,000,000 tasks, as fork-join in WORMS' paper"),
         ("1e5", "100,000 tasks"),
         ("1e7", "10,000,000 tasks"),
     ];
@@ -42,7 +45,7 @@ impl Workload for Flat {
         Ok(Flat {
             tasks,
             counted: false,
-            done: 0,
+            done: AtomicU64::new(0),
         })
     }
 
@@ -57,14 +60,35 @@ impl Workload for Flat {
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
         if self.counted {
-            let done = AtomicU64::new(0);
+            *self.done.get_mut() = 0;
+            let done = &self.done;
             cx.spawn_all(self.tasks, &|_| {
                 // Ordering: only the sum matters; the scope's end orders it before the read.
                 done.fetch_add(1, Ordering::Relaxed);
             });
-            self.done = done.into_inner();
         } else {
             cx.spawn_all(self.tasks, &|_| {});
+        }
+    }
+
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move {
+            // Nobody awaits the children: the root does not end before them.
+            if self.counted {
+                *self.done.get_mut() = 0;
+                let done = &self.done;
+                for _ in 0..self.tasks {
+                    let count = async move {
+                        // Ordering: only the sum matters; the root's end orders it before the read.
+                        done.fetch_add(1, Ordering::Relaxed);
+                    };
+                    O::branch(scope, count).await;
+                }
+            } else {
+                for _ in 0..self.tasks {
+                    O::branch(scope, async {}).await;
+                }
+            }
         }
     }
 
@@ -73,7 +97,8 @@ impl Workload for Flat {
     }
 
     fn answer(&self) -> Answer {
-        Answer([self.done, 0, 0])
+        // Ordering: nobody else runs now; the end of the run ordered all additions before this.
+        Answer([self.done.load(Ordering::Relaxed), 0, 0])
     }
 
     fn expected(&self) -> Option<(Answer, Evidence)> {
@@ -114,10 +139,10 @@ mod tests {
             work.run(&mut cx);
             assert_eq!(Some((work.answer(), Evidence::Definition)), work.expected());
             assert_eq!(cx.spawns, work.items(&work.answer()));
-            work.done = 0;
+            *work.done.get_mut() = 0;
             work.run(&mut OnlyJoin);
             assert_eq!(Some((work.answer(), Evidence::Definition)), work.expected());
-            work.done = 0;
+            *work.done.get_mut() = 0;
             work.run_serial();
             assert_eq!(Some((work.answer(), Evidence::Definition)), work.expected());
         }

@@ -4,9 +4,14 @@
 //! A matrix is stored as its four quadrants in a row, each stored the same way, down to tiles
 //! stored by rows. So the four parts of a product are four slices, and nobody shares any.
 
+use roving::task::{Scope, Task};
+
+use super::part::Part;
 use super::{Answer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
+use crate::memory;
+use crate::tasks::Order;
 
 /// The side of a tile.
 const TILE: usize = 32;
@@ -69,6 +74,48 @@ fn multiply_twice<C: ForkJoin>(
     multiply(cx, c, second.0, second.1);
 }
 
+/// The same as async tasks. Gives the part of the product back.
+fn multiply_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    mut c: Part<'scope, u32>,
+    a: &'scope [u32],
+    b: &'scope [u32],
+) -> impl Task<Part<'scope, u32>> + 'scope {
+    async move {
+        if c.len() <= TILE * TILE {
+            multiply_tile(&mut c, a, b);
+            return c;
+        }
+        let [a11, a12, a21, a22] = quadrants(a);
+        let [b11, b12, b21, b22] = quadrants(b);
+        let [c11, c12, c21, c22] = c.quarters();
+        let one = |c, first, second| multiply_twice_task::<O>(scope, c, first, second);
+        let c11 = O::branch(scope, one(c11, (a11, b11), (a12, b21))).await;
+        let c12 = O::branch(scope, one(c12, (a11, b12), (a12, b22))).await;
+        let c21 = O::branch(scope, one(c21, (a21, b11), (a22, b21))).await;
+        let c22 = scope.call(one(c22, (a21, b12), (a22, b22))).await;
+        let c21 = c21.await;
+        let c12 = c12.await;
+        Part::rejoin_all([c11.await, c12, c21, c22])
+    }
+}
+
+fn multiply_twice_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    c: Part<'scope, u32>,
+    first: (&'scope [u32], &'scope [u32]),
+    second: (&'scope [u32], &'scope [u32]),
+) -> impl Task<Part<'scope, u32>> + 'scope {
+    async move {
+        let c = scope
+            .call(multiply_task::<O>(scope, c, first.0, first.1))
+            .await;
+        scope
+            .call(multiply_task::<O>(scope, c, second.0, second.1))
+            .await
+    }
+}
+
 fn multiply_tile(c: &mut [u32], a: &[u32], b: &[u32]) {
     for (c_row, a_row) in c.chunks_exact_mut(TILE).zip(a.chunks_exact(TILE)) {
         for (a, b_row) in a_row.iter().zip(b.chunks_exact(TILE)) {
@@ -111,6 +158,7 @@ impl Workload for Matmul {
             BadInput::new("matmul input", input, allowed, "take matmul 1024")
         })? as usize;
         let count = side * side;
+        memory::require(Self::NAME, input, count as u64 * 12, "take matmul 1024")?;
         Ok(Matmul {
             side,
             a: noise(count, 1),
@@ -129,6 +177,13 @@ impl Workload for Matmul {
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
         multiply(cx, &mut self.c, &self.a, &self.b);
+    }
+
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move {
+            let c = Part::new(&mut self.c);
+            multiply_task::<O>(scope, c, &self.a, &self.b).await;
+        }
     }
 
     fn run_serial(&mut self) {

@@ -1,16 +1,31 @@
 //! The programs that are run: each is written once, generic over [`ForkJoin`], and checks its
 //! own answer.
 
+mod cholesky;
+mod dense;
+mod fft;
 mod fib;
 mod flat;
 mod matmul;
 pub(crate) mod nqueens;
+mod numbers;
+mod part;
+mod simd;
 mod sort;
+mod sparselu;
+mod strassen;
 pub(crate) mod stress;
+mod substring;
+mod triangular;
 pub(crate) mod uts;
+
+use std::pin::Pin;
+
+use roving::task::{Scope, Task};
 
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
+use crate::tasks::Order;
 
 /// The native stack of a thread that runs a workload which says nothing else.
 pub(crate) const PLAIN_STACK_BYTES: usize = 16 << 20;
@@ -86,6 +101,8 @@ pub(crate) trait Workload: Send + Sized {
     }
     /// The run.
     fn run<C: ForkJoin>(&mut self, cx: &mut C);
+    /// The run as one async task, which makes others in the order `O`.
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope;
     /// The run that all speed-ups divide by.
     fn run_serial(&mut self);
     /// What the last run found.
@@ -93,6 +110,11 @@ pub(crate) trait Workload: Send + Sized {
     /// What it must have found, where that is known without a run, and how.
     fn expected(&self) -> Option<(Answer, Evidence)> {
         None
+    }
+    /// What its leading figures must be by the definition of the result, where the others can only
+    /// be held against a serial run.
+    fn demanded(&self) -> Vec<u64> {
+        Vec::new()
     }
     /// What else is worth a line in the table: name and value. May run something.
     fn notes(&mut self) -> Vec<(&'static str, String)> {
@@ -154,6 +176,14 @@ macro_rules! jobs {
                 match self { $(Job::$variant(work) => work.run(cx),)+ }
             }
 
+            /// See [`Workload::task`].
+            pub(crate) fn task<'scope, O: Order>(
+                &'scope mut self,
+                scope: Scope<'scope>,
+            ) -> Pin<Box<dyn Task<()> + 'scope>> {
+                match self { $(Job::$variant(work) => Box::pin(work.task::<O>(scope)),)+ }
+            }
+
             /// See [`Workload::run_serial`].
             pub(crate) fn run_serial(&mut self) {
                 match self { $(Job::$variant(work) => work.run_serial(),)+ }
@@ -167,6 +197,11 @@ macro_rules! jobs {
             /// See [`Workload::expected`].
             pub(crate) fn expected(&self) -> Option<(Answer, Evidence)> {
                 match self { $(Job::$variant(work) => work.expected(),)+ }
+            }
+
+            /// See [`Workload::demanded`].
+            pub(crate) fn demanded(&self) -> Vec<u64> {
+                match self { $(Job::$variant(work) => work.demanded(),)+ }
             }
 
             /// See [`Workload::notes`].
@@ -220,12 +255,18 @@ jobs! {
     Flat(flat::Flat),
     Matmul(matmul::Matmul),
     Sort(sort::Sort),
+    Strassen(strassen::Strassen),
+    SparseLu(sparselu::SparseLu),
+    Fft(fft::Fft),
+    Cholesky(cholesky::Cholesky),
+    Substring(substring::Substring),
 }
 
 impl Job {
     /// Holds `found` against what is known, else against `serial`; says what it was held against.
+    /// Where the definition demands some figures only, the others are held against `serial`.
     pub(crate) fn verify(&self, found: Answer, serial: Answer) -> Result<Evidence, String> {
-        let (want, evidence) = self.expected().unwrap_or((serial, Evidence::Serial));
+        let (want, evidence) = self.wanted(serial);
         if found == want {
             return Ok(evidence);
         }
@@ -249,6 +290,22 @@ impl Job {
             },
             figures(&want),
         ))
+    }
+}
+
+impl Job {
+    /// The answer that a run must give, and what says so.
+    fn wanted(&self, serial: Answer) -> (Answer, Evidence) {
+        if let Some(expected) = self.expected() {
+            return expected;
+        }
+        let demanded = self.demanded();
+        if demanded.is_empty() {
+            return (serial, Evidence::Serial);
+        }
+        let mut want = serial;
+        want.0[..demanded.len()].copy_from_slice(&demanded);
+        (want, Evidence::Definition)
     }
 }
 

@@ -1,9 +1,12 @@
 //! `nqueens`: all ways to put n queens on a board, row by row, a task for each safe place, no
 //! cut-off. The tasks are small and their number is not known beforehand.
 
+use roving::task::{Scope, Task};
+
 use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
+use crate::tasks::Order;
 
 /// The most queens.
 const MOST: usize = 18;
@@ -81,6 +84,36 @@ fn from_column<C: ForkJoin>(cx: &mut C, board: &Board, n: usize, first: u8) -> u
     here + further
 }
 
+/// [`solutions`] as async tasks.
+fn solutions_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    board: Board,
+    n: usize,
+) -> impl Task<u64> + 'scope {
+    async move {
+        let mut safe = (0..n as u8).filter(|column| board.is_safe(*column));
+        if board.rows == n {
+            return 1;
+        }
+        let Some(mut column) = safe.next() else {
+            return 0;
+        };
+        let mut others = Vec::new();
+        for next in safe {
+            let other = solutions_task::<O>(scope, board.with(column), n);
+            others.push(O::branch(scope, other).await);
+            column = next;
+        }
+        let mut solutions = scope
+            .call(solutions_task::<O>(scope, board.with(column), n))
+            .await;
+        while let Some(newest) = others.pop() {
+            solutions += newest.await;
+        }
+        solutions
+    }
+}
+
 impl Workload for Nqueens {
     const NAME: &'static str = "nqueens";
     const ABOUT: &'static str = "all ways to put n queens on a board, a task for each safe place";
@@ -107,6 +140,13 @@ impl Workload for Nqueens {
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
         self.solutions = solutions(cx, &Board::default(), self.n);
+    }
+
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move {
+            let board = Board::default();
+            self.solutions = solutions_task::<O>(scope, board, self.n).await;
+        }
     }
 
     fn run_serial(&mut self) {

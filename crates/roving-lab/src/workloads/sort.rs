@@ -1,9 +1,14 @@
 //! `sort`: cilksort. Four quarters are sorted in parallel and merged in pairs; the merges are
 //! parallel too, each split at the middle of its longer half.
 
+use roving::task::{Scope, Task};
+
+use super::part::Part;
 use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
+use crate::memory;
+use crate::tasks::Order;
 
 /// Fewer keys than this are sorted by the standard library's unstable sort.
 const SORT_MIN: usize = 2048;
@@ -60,6 +65,98 @@ fn merge<C: ForkJoin>(cx: &mut C, a: &[u32], b: &[u32], merged: &mut [u32]) {
     );
 }
 
+/// The parts that a task was given, given back.
+type Two<'scope> = (Part<'scope, u32>, Part<'scope, u32>);
+type Three<'scope> = (Part<'scope, u32>, Part<'scope, u32>, Part<'scope, u32>);
+
+/// [`sort`] as async tasks.
+fn sort_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    mut keys: Part<'scope, u32>,
+    scratch: Part<'scope, u32>,
+) -> impl Task<Two<'scope>> + 'scope {
+    async move {
+        if keys.len() < SORT_MIN {
+            keys.sort_unstable();
+            return (keys, scratch);
+        }
+        let half = keys.len() / 2;
+        let (k_low, k_high) = keys.split_at(half);
+        let (s_low, s_high) = scratch.split_at(half);
+        let low = O::branch(scope, sort_halves_task::<O>(scope, k_low, s_low)).await;
+        let high = scope
+            .call(sort_halves_task::<O>(scope, k_high, s_high))
+            .await;
+        let ((k_low, s_low), (k_high, s_high)) = (low.await, high);
+        let keys = k_low.rejoin(k_high);
+        let merged = scope
+            .call(merge_task::<O>(scope, s_low, s_high, keys))
+            .await;
+        let (s_low, s_high, keys) = merged;
+        (keys, s_low.rejoin(s_high))
+    }
+}
+
+/// [`sort_halves_into`] as async tasks.
+fn sort_halves_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    keys: Part<'scope, u32>,
+    sorted: Part<'scope, u32>,
+) -> impl Task<Two<'scope>> + 'scope {
+    async move {
+        let quarter = keys.len() / 2;
+        let (k_low, k_high) = keys.split_at(quarter);
+        let (s_low, s_high) = sorted.split_at(quarter);
+        let low = O::branch(scope, sort_task::<O>(scope, k_low, s_low)).await;
+        let high = scope.call(sort_task::<O>(scope, k_high, s_high)).await;
+        let ((k_low, s_low), (k_high, s_high)) = (low.await, high);
+        let sorted = s_low.rejoin(s_high);
+        let merged = scope
+            .call(merge_task::<O>(scope, k_low, k_high, sorted))
+            .await;
+        let (k_low, k_high, sorted) = merged;
+        (k_low.rejoin(k_high), sorted)
+    }
+}
+
+/// [`merge`] as async tasks.
+fn merge_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    a: Part<'scope, u32>,
+    b: Part<'scope, u32>,
+    mut merged: Part<'scope, u32>,
+) -> impl Task<Three<'scope>> + 'scope {
+    async move {
+        let exchanged = a.len() < b.len();
+        let (longer, shorter) = if exchanged { (b, a) } else { (a, b) };
+        let (longer, shorter, merged) = if merged.len() < MERGE_MIN || shorter.is_empty() {
+            merge_serially(&longer, &shorter, &mut merged);
+            (longer, shorter, merged)
+        } else {
+            let middle = longer.len() / 2;
+            let split = shorter.partition_point(|key| *key < longer[middle]);
+            let (longer_low, longer_high) = longer.split_at(middle);
+            let (shorter_low, shorter_high) = shorter.split_at(split);
+            let (low, high) = merged.split_at(middle + split);
+            let low = merge_task::<O>(scope, longer_low, shorter_low, low);
+            let low = O::branch(scope, low).await;
+            let high = merge_task::<O>(scope, longer_high, shorter_high, high);
+            let high = scope.call(high).await;
+            let low = low.await;
+            (
+                low.0.rejoin(high.0),
+                low.1.rejoin(high.1),
+                low.2.rejoin(high.2),
+            )
+        };
+        if exchanged {
+            (shorter, longer, merged)
+        } else {
+            (longer, shorter, merged)
+        }
+    }
+}
+
 fn merge_serially(mut a: &[u32], mut b: &[u32], merged: &mut [u32]) {
     for place in 0..merged.len() {
         let ([first_a, rest_a @ ..], [first_b, rest_b @ ..]) = (a, b) else {
@@ -112,6 +209,8 @@ impl Workload for Sort {
 
     fn parse(input: &str) -> Result<Self, BadInput> {
         let count = number_in("sort input", input, 1..=1_000_000_000, "take sort 4e6")? as usize;
+        // Shuffled keys, sorted ones, and scratch.
+        memory::require(Self::NAME, input, count as u64 * 12, "take sort 4e6")?;
         let shuffled = shuffled(count);
         let keys = shuffled.clone();
         Ok(Sort {
@@ -131,6 +230,13 @@ impl Workload for Sort {
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
         sort(cx, &mut self.keys, &mut self.scratch);
+    }
+
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move {
+            let (keys, scratch) = (Part::new(&mut self.keys), Part::new(&mut self.scratch));
+            sort_task::<O>(scope, keys, scratch).await;
+        }
     }
 
     fn run_serial(&mut self) {

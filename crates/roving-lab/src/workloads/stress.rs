@@ -4,9 +4,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use roving::task::{Scope, Task};
+
 use super::{Answer, Workload, parse_params};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in, whole_number};
+use crate::tasks::Order;
 
 /// What one leaf does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,6 +53,22 @@ fn tree<C: ForkJoin>(cx: &mut C, depth: u32, turns: u64) -> u64 {
         |cx| tree(cx, depth - 1, turns),
     );
     a.wrapping_add(b)
+}
+
+/// The same as async tasks.
+fn tree_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    depth: u32,
+    turns: u64,
+) -> impl Task<u64> + 'scope {
+    async move {
+        if depth == 0 {
+            return leaf(turns);
+        }
+        let a = O::branch(scope, tree_task::<O>(scope, depth - 1, turns)).await;
+        let b = scope.call(tree_task::<O>(scope, depth - 1, turns)).await;
+        a.await.wrapping_add(b)
+    }
 }
 
 /// How many turns of a leaf take `nanos` on this machine, now: by the fastest of some trials.
@@ -162,6 +181,17 @@ impl Workload for Stress {
         self.sum = trees.fold(0, u64::wrapping_add);
     }
 
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move {
+            let (depth, turns) = (black_box(self.depth), self.turns);
+            let mut sum = 0u64;
+            for _ in 0..self.repeats {
+                sum = sum.wrapping_add(scope.call(tree_task::<O>(scope, depth, turns)).await);
+            }
+            self.sum = sum;
+        }
+    }
+
     fn run_serial(&mut self) {
         self.run(&mut Serial);
     }
@@ -199,16 +229,17 @@ mod tests {
 
     #[test]
     fn a_leaf_in_microseconds_takes_about_as_long() {
-        let turns = calibrated(1_000_000);
-        let fastest = (0..20).map(|_| {
+        // Others may have the core while it is calibrated, so there is more than one attempt.
+        let mut attempts = (0..20).map(|_| {
+            let turns = calibrated(1_000_000);
             let start = Instant::now();
             black_box(leaf(turns));
             start.elapsed()
         });
-        let fastest = fastest.min().unwrap();
+        let enough = Duration::from_micros(500);
         assert!(
-            fastest > Duration::from_micros(500),
-            "{fastest:?} for {turns} turns"
+            attempts.any(|time| time > enough),
+            "always shorter than {enough:?}"
         );
     }
 

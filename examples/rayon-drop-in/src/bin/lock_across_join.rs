@@ -27,10 +27,10 @@ use rayon::prelude::*;
 /// Threads of the pool; callers besides them; requests of each; items of a request; parts of an item.
 const THREADS: usize = 2;
 const CALLERS: u64 = 3;
-const REQUESTS: u64 = 100;
-const ITEMS: u64 = 4;
-const PARTS: u64 = 4;
-/// How long one part takes.
+const REQUESTS: u64 = 1000;
+const ITEMS: u64 = 2;
+const PARTS: u64 = 2;
+/// How long the first part takes. The others take longer, so that who has the first ones waits.
 const PART: Duration = Duration::from_micros(100);
 
 /// What all requests add to.
@@ -47,7 +47,7 @@ impl Shared {
             let mut total = self.total.lock().unwrap_or_else(PoisonError::into_inner);
             // The lock is held from here to the end of the item.
             let parts = (0..PARTS).into_par_iter().map(|part| {
-                sleep(PART);
+                sleep(PART * (1 + part as u32));
                 number + item + part
             });
             *total += parts.sum::<u64>();
@@ -93,8 +93,15 @@ fn run(patience: Duration) -> Result<(), String> {
     let start = Instant::now();
     thread::scope(|scope| {
         scope.spawn(|| watch(&shared, patience));
-        for _ in 0..CALLERS {
-            scope.spawn(|| (0..REQUESTS).for_each(|number| shared.request(number)));
+        for caller in 1..=CALLERS {
+            let shared = &shared;
+            scope.spawn(move || {
+                for number in 0..REQUESTS {
+                    // Requests come when they like.
+                    sleep(PART * (caller * number % 7) as u32);
+                    shared.request(number);
+                }
+            });
         }
     });
     let total = shared.total.into_inner();

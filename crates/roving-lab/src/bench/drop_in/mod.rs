@@ -24,9 +24,11 @@ use crate::input::{BadInput, Failure, number_in};
 const BENCH: &str = "crates/rayon-core/bench";
 const PROGRAM: &str = "rayon-bench";
 
-/// Rounds of most workloads, and of those that take longer than [`LONG`].
+/// Rounds of most workloads, of those of which something must be reached, and of those that take longer
+/// than [`LONG`].
 const ROUNDS: usize = 15;
-const ROUNDS_LONG: usize = 5;
+const ROUNDS_MUST: usize = 31;
+const ROUNDS_LONG: usize = 9;
 const LONG: Duration = Duration::from_millis(500);
 /// Times a program is asked for at once, and for those that take longer than [`SHORT`].
 const REPETITIONS: usize = 3;
@@ -78,7 +80,7 @@ pub(crate) struct DropInArgs {
     /// Workloads; all when none is named.
     #[arg(value_name = "WORKLOAD")]
     workloads: Vec<String>,
-    /// How many rounds; in each, both programs run once [default: 15].
+    /// How many rounds; in each, both programs run once [default: 9 to 31].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     rounds: Option<String>,
     /// Call from a thread of the pool, not from the main thread.
@@ -120,7 +122,11 @@ impl Pair {
         let first = self.stock.ask(workload, 1)?;
         self.ours.ask(workload, 1)?;
         let repetitions = if first < SHORT { REPETITIONS } else { 1 };
-        let usual = if first < LONG { ROUNDS } else { ROUNDS_LONG };
+        let usual = match MUSTS.iter().any(|must| must.workload == workload) {
+            _ if first >= LONG => ROUNDS_LONG,
+            true => ROUNDS_MUST,
+            false => ROUNDS,
+        };
         let (stock, ours) = (&mut self.stock, &mut self.ours);
         let mut lanes = [
             Lane::new("stock", THREADS, || stock.ask(workload, repetitions)),
@@ -227,7 +233,7 @@ fn claims(record: &mut Record, ratios: &[(Ratio, String)], is_quick: bool) -> Re
 /// `roving drop-in`: a table of the workloads.
 pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
     let rounds = args.rounds.as_deref();
-    let rounds = rounds.map(|text| number_in("rounds", text, 1..=1000, "leave it out for 15"));
+    let rounds = rounds.map(|text| number_in("rounds", text, 1..=1000, "leave it out for 9 to 31"));
     let rounds = rounds.transpose()?.map(|rounds| rounds as usize);
     let rounds = rounds.or(args.quick.then_some(2));
     let core = match &args.core {

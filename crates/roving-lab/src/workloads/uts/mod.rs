@@ -4,14 +4,18 @@
 mod sha;
 #[cfg(target_arch = "x86_64")]
 mod sha_ni;
+mod task;
 mod tree;
 mod visit;
 
 use std::hint::black_box;
 
+use roving::task::{Scope, Task};
+
 use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::BadInput;
+use crate::tasks::Order;
 pub(crate) use sha::{Hash, Portable};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sha_ni::ShaNi;
@@ -44,7 +48,8 @@ const fn sample(
     }
 }
 
-/// The sample trees of UTS, and two of BOTS (`B`, `BM`; `A` of BOTS is T3).
+/// The sample trees of UTS, and those that StackThreads/MP's paper calls `A` and `B`, of which the
+/// first is T3; the second and `BM` are of BOTS.
 const SAMPLES: &[Sample] = &[
     sample("T1", "-t1 -a3 -d10 -b4 -r19", 4_130_071, 10, 3_305_118),
     sample("T2", "-t1 -a2 -d16 -b6 -r502", 4_117_769, 81, 2_342_762),
@@ -120,6 +125,13 @@ const SAMPLES: &[Sample] = &[
         157_063_495_159,
         758_577,
         78_531_748_579,
+    ),
+    sample(
+        "A",
+        "-t0 -b2000 -q0.124875 -m8 -r42",
+        4_112_897,
+        1572,
+        3_599_034,
     ),
     sample(
         "B",
@@ -211,7 +223,14 @@ impl Workload for Uts {
         ("T1WL", "geometric, fixed, 270,751,679,750 nodes, depth 18"),
         ("T2WL", "binomial, 295,393,891,003 nodes, depth 1,021,239"),
         ("T3WL", "binomial, 157,063,495,159 nodes, depth 758,577"),
-        ("B", "binomial, BOTS tiny, 30,399,117 nodes, depth 6,974"),
+        (
+            "A",
+            "T3, as in StackThreads/MP's paper: 4,112,897 nodes, depth 1,572",
+        ),
+        (
+            "B",
+            "binomial, as in the paper, and BOTS' tiny input: 30,399,117 nodes, depth 6,974",
+        ),
         (
             "BM",
             "binomial, BOTS medium, 1,606,963,542 nodes, depth 79,868",
@@ -258,6 +277,10 @@ impl Workload for Uts {
         self.found = self.search(cx);
     }
 
+    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+        async move { self.found = search_task::<O>(scope, &self.tree, self.portable).await }
+    }
+
     fn run_serial(&mut self) {
         self.run(&mut Serial);
     }
@@ -273,6 +296,25 @@ impl Workload for Uts {
 
     fn items(&self, answer: &Answer) -> u64 {
         answer.0[0]
+    }
+}
+
+/// The search as async tasks, with the hash that the search by closures takes. Tasks keep their
+/// own frames, so it may be as deep as the tree.
+fn search_task<'scope, O: Order>(
+    scope: Scope<'scope>,
+    tree: &'scope Tree,
+    portable: bool,
+) -> impl Task<Found> + 'scope {
+    async move {
+        let tree = black_box(tree);
+        #[cfg(target_arch = "x86_64")]
+        if let (false, Some(hash)) = (portable, ShaNi::detect()) {
+            let search = Search::new(tree, hash, u32::MAX);
+            return task::search::<O, ShaNi>(scope, search).await;
+        }
+        let _ = portable; // elsewhere there is no choice
+        task::search::<O, Portable>(scope, Search::new(tree, Portable, u32::MAX)).await
     }
 }
 
