@@ -296,7 +296,10 @@ fn loom_waiter_is_woken() {
 
 /// Who sees that a thief holds its task sees that thief's own stack as it was at that moment, and
 /// takes no older run there for one that is going on.
-fn leapfrogger_sees_no_older_run(begin: fn(&Slot, usize)) {
+fn leapfrogger_sees_no_older_run<C>(claimed: fn(&Slot) -> C, begin: fn(&Slot, C, usize))
+where
+    C: 'static,
+{
     loom::model(move || {
         let (mine, its) = (stack(2, 1), stack(2, 1));
         let me = owner(&mine);
@@ -305,12 +308,13 @@ fn leapfrogger_sees_no_older_run(begin: fn(&Slot, usize)) {
             let (mine, its) = (Arc::clone(&mine), Arc::clone(&its));
             thread::spawn(move || {
                 let it = owner(&its);
+                assert_eq!(claim(&mine, 1), Some((0, 1)));
+                let claimed = claimed(mine.slot(0));
                 // An older run in the thief's stack, begun and ended.
                 push(&it, 1);
                 assert_eq!(steal(&its), Some(1));
                 assert_eq!(pop(&it), 101);
-                assert_eq!(claim(&mine, 1), Some((0, 1)));
-                begin(mine.slot(0), it.top());
+                begin(mine.slot(0), claimed, it.top());
             })
         };
         // Looks again after a yield: loom tries no order in which a thread's read and write of one
@@ -330,13 +334,12 @@ fn leapfrogger_sees_no_older_run(begin: fn(&Slot, usize)) {
 
 #[test]
 fn loom_leapfrogger_sees_no_older_run() {
-    leapfrogger_sees_no_older_run(|slot, base| slot.begin(THIEF, base));
+    leapfrogger_sees_no_older_run(|_| (), |slot, (), base| slot.begin(THIEF, base));
 }
 
 #[test]
 fn loom_leapfrogger_sees_no_older_run_of_an_offer() {
-    leapfrogger_sees_no_older_run(|slot, base| {
-        let offered = slot.offer();
+    leapfrogger_sees_no_older_run(Slot::offer, |slot, offered, base| {
         assert!(slot.begin_offered(offered, THIEF, base));
     });
 }
@@ -394,6 +397,37 @@ fn loom_latch_hands_over() {
         // SAFETY: the count is down.
         assert_eq!(frame.data.with(|data| unsafe { *data }), 5);
         others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+/// A thief looks at what the newer of two claimed tasks would run, and offers it on; the owner takes
+/// it back, and puts the next task into the same slot.
+#[test]
+fn loom_thief_has_looked_before_it_offers() {
+    loom::model(|| {
+        let shared = stack(2, 2);
+        let owner = owner(&shared);
+        push(&owner, 1);
+        push(&owner, 2);
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || {
+                let Some((index, count)) = claim(&stack, 2) else {
+                    return;
+                };
+                stack.slot(index).begin(THIEF, 0);
+                if count == 2 {
+                    let newer = stack.slot(index + 1);
+                    let _ = newer.will_run(not_run);
+                    let _ = newer.offer();
+                }
+                run_begun(stack.slot(index));
+            })
+        };
+        assert_eq!(pop(&owner), 2, "nobody begins what is offered");
+        push(&owner, 3);
+        assert_eq!(pop(&owner), 3);
+        thief.join().unwrap();
     });
 }
 

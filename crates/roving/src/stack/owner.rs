@@ -178,6 +178,17 @@ impl<'s> Owner<'s> {
     /// The slow push, of a task that its pusher joins. `Err` gives the payload back: the stack is
     /// full. The second value says that a sleeping worker should be woken.
     pub(crate) fn push<T>(&self, run: Run, payload: T) -> Result<(*const Slot, bool), (T, bool)> {
+        self.push_timed(run, payload, true)
+    }
+
+    /// The same, with a look at the clock if one is due, or without: it takes as long as several
+    /// pushes.
+    pub(crate) fn push_timed<T>(
+        &self,
+        run: Run,
+        payload: T,
+        looks: bool,
+    ) -> Result<(*const Slot, bool), (T, bool)> {
         self.answer_alarm();
         if self.is_full() {
             self.make_room();
@@ -189,7 +200,7 @@ impl<'s> Owner<'s> {
         let slot = self.stack.slot(top);
         // SAFETY: the slot is the owner's, free, and at or above the split line.
         unsafe { slot.fill(run, payload) };
-        Ok((self.stack.at(top), self.pushed(top)))
+        Ok((self.stack.at(top), self.pushed(top, looks)))
     }
 
     /// The slow push of a task that stays until the enclosing scope or task ends.
@@ -265,13 +276,13 @@ impl<'s> Owner<'s> {
     }
 
     /// After the slot at `top` was filled.
-    fn pushed(&self, top: usize) -> bool {
+    fn pushed(&self, top: usize, looks: bool) -> bool {
         if self.stack.showing.counting {
             self.count_push(top + 1);
         }
         self.line().top.set(self.stack.at(top + 1));
         let answers = self.can_answer();
-        if self.public_seen() < self.stack.showing.unasked || answers {
+        if looks && (self.public_seen() < self.stack.showing.unasked || answers) {
             self.top_up();
         }
         let short = self.public_seen() < self.unasked();

@@ -116,7 +116,6 @@ impl Slot {
 
     /// Whether that is what would run the task in the slot, which the caller has claimed. Functions
     /// can have several addresses, so false is not certain.
-    #[cfg(not(loom))]
     pub(crate) fn will_run(&self, run: Run) -> bool {
         // SAFETY: a task was put in, and the caller has the slot to itself.
         let own = self.run.with(|at| unsafe { (*at).assume_init() });
@@ -156,7 +155,9 @@ impl Slot {
         // Ordering: Relaxed; nobody else may change the word of a claimed task, and what its
         // payload needs is passed on with the offer.
         let offered = State(self.state.load(Ordering::Relaxed)).offered();
-        self.state.store(offered.0, Ordering::Relaxed);
+        // Ordering: Edge [offer]: Release, so that the thief's look at the task ([`Slot::will_run`])
+        // comes before the slot's next one is put in.
+        self.state.store(offered.0, ord("offer", Ordering::Release));
         offered
     }
 
@@ -195,7 +196,9 @@ impl Slot {
             return false;
         }
         let next = offered.next_generation();
-        // Ordering: Relaxed, as above; atomicity alone decides between owner and thief.
+        // Ordering: Relaxed, as above; atomicity alone decides between owner and thief. That the offer
+        // was made is seen by `state` before. Pairs with [offer] there, or with [finish] if the offer
+        // was begun, which is in the same release sequence.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         self.state
             .compare_exchange(offered.0, next.0, success, failure)

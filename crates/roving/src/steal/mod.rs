@@ -56,7 +56,8 @@ impl Worker {
         let tally = self.tally();
         let stack = &self.registry().seats[victim].stack;
         bump(&tally.steals_tried, 1);
-        if stack.public() == 0 {
+        let amount = self.registry().settings.amount;
+        if amount.of(stack.public()) == 0 {
             if let Some(job) = self.registry().seats[victim].spawned.pop() {
                 self.run_stolen_job(job);
                 return Search::Got;
@@ -67,7 +68,6 @@ impl Worker {
             }
             return Search::Empty;
         }
-        let amount = self.registry().settings.amount;
         let looked = Instant::now();
         match stack.claim(0, |public| amount.of(public)) {
             Claim::Empty => {

@@ -20,6 +20,9 @@ use crate::stack::slot::{Further, Run, Slot};
 use crate::stats::{Activity, bump};
 use crate::worker::{Taken, Worker};
 
+/// One push of a continuation in half as many looks at the clock; numbers are even.
+const LOOK_EVERY: u64 = 32;
+
 /// On top of what a worker runs frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
@@ -395,7 +398,9 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         header.life.schedule();
     }
     if !local.migrate {
-        let (full, wake) = match worker.owner().push(run_pushed, pushed) {
+        // A loop that forks small children publishes each time: one look at the clock for many.
+        let looks = pushed.number.is_multiple_of(LOOK_EVERY);
+        let (full, wake) = match worker.owner().push_timed(run_pushed, pushed, looks) {
             Ok((_, wake)) => (false, wake),
             Err((_, wake)) => (true, wake),
         };
