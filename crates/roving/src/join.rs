@@ -85,13 +85,13 @@ where
     RB: Send,
 {
     if const { fits::<B>() && fits::<Outcome<RB>>() } {
-        join_in_slot::<H, false, _, _, _, _>(a, b)
+        join_in_slot::<H, _, _, _, _>(a, b)
     } else {
         // What does not fit stays in this frame, and references to it fit.
         let mut b = Some(b);
         let mut result = None;
         let by_reference = |migrated| result = b.take().map(|b| b(migrated));
-        let (ra, ()) = join_in_slot::<H, false, _, _, _, _>(a, by_reference);
+        let (ra, ()) = join_in_slot::<H, _, _, _, _>(a, by_reference);
         (ra, result.expect("join runs both closures"))
     }
 }
@@ -101,9 +101,9 @@ type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
 /// The fast path. Nothing has to be kept or moved for the sake of the slow one: it takes what it
 /// needs and gives it back, in memory; and there is one place only where `a` is called, so that it
-/// can be inlined. `IN`: the call was brought into the pool, so both closures have migrated.
+/// can be inlined.
 #[inline(always)]
-fn join_in_slot<H, const IN: bool, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+fn join_in_slot<H, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     H: Home,
     A: FnOnce(bool) -> RA + Send,
@@ -125,12 +125,12 @@ where
         push_slowly::<A, B, RB>(a, b, &mut pushed);
         match pushed {
             Some(Pushed::At(at, back)) => (slot, a) = (at, back),
-            Some(Pushed::Not(a, b, why)) => return join_unpushed::<H, IN, _, _, _, _>(a, b, why),
+            Some(Pushed::Not(a, b, why)) => return join_unpushed::<H, _, _, _, _>(a, b, why),
             None => unreachable!("the slow push says what it did"),
         }
     }
     // SAFETY: just pushed.
-    unsafe { join_pushed::<IN, A, B, RA, RB>(slot, a) }
+    unsafe { join_pushed::<A, B, RA, RB>(slot, a) }
 }
 
 /// The rest of a join, once `b` is in its slot.
@@ -138,28 +138,28 @@ where
 /// # Safety
 /// This thread pushed the slot last, with a `B` in it for `run_joined::<B, RB>`.
 #[inline(always)]
-unsafe fn join_pushed<const IN: bool, A, B, RA, RB>(slot: *const Slot, a: A) -> (RA, RB)
+unsafe fn join_pushed<A, B, RA, RB>(slot: *const Slot, a: A) -> (RA, RB)
 where
     A: FnOnce(bool) -> RA + Send,
     B: FnOnce(bool) -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    let ra = match panic::catch_unwind(AssertUnwindSafe(|| a(IN))) {
+    let ra = match panic::catch_unwind(AssertUnwindSafe(|| a(false))) {
         Ok(ra) => ra,
         // SAFETY: the caller's promise is handed on.
-        Err(payload) => unsafe { end_unwinding::<IN, B, RB>(slot, payload) },
+        Err(payload) => unsafe { end_unwinding::<B, RB>(slot, payload) },
     };
     // SAFETY: as in `join_in_slot`. It may be another line than before: an alarm has its own.
     let line = unsafe { &*current_line() };
     if slot < line.pop_limit.get() {
         // SAFETY: the caller's promise is handed on.
-        return unsafe { finish_slowly::<IN, B, RA, RB>(slot, ra) };
+        return unsafe { finish_slowly::<B, RA, RB>(slot, ra) };
     }
     line.top.set(slot);
     // SAFETY: popped, with the closure still inside.
     let b = unsafe { (*slot).take::<B>() };
-    (ra, b(IN))
+    (ra, b(false))
 }
 
 /// What became of a push.
@@ -198,10 +198,18 @@ where
     }));
 }
 
+/// All of a join on a worker. One code for all closures, because it is there beside each join.
+#[inline(never)]
+fn join_brought_in<H: Home>(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
+    pool::install(H::global().registry(), || {
+        join_in_slot::<H, _, _, _, _>(|_| a(), |_| b());
+    });
+}
+
 /// A join without a task: one after the other, or all of it on a worker.
 #[cold]
 #[inline(never)]
-fn join_unpushed<H, const IN: bool, A, B, RA, RB>(a: A, b: B, why: Why) -> (RA, RB)
+fn join_unpushed<H, A, B, RA, RB>(a: A, b: B, why: Why) -> (RA, RB)
 where
     H: Home,
     A: FnOnce(bool) -> RA + Send,
@@ -210,12 +218,18 @@ where
     RB: Send,
 {
     match why {
-        Why::NoWorker => pool::install(H::global().registry(), || {
-            join_in_slot::<H, true, _, _, _, _>(a, b)
-        }),
+        Why::NoWorker => {
+            let (mut a, mut b) = (Some(a), Some(b));
+            let (mut ra, mut rb) = (None, None);
+            join_brought_in::<H>(&mut || ra = a.take().map(|a| a(true)), &mut || {
+                rb = b.take().map(|b| b(true))
+            });
+            let both = ra.zip(rb);
+            both.expect("join runs both closures")
+        }
         Why::Full => {
-            let ra = panic::catch_unwind(AssertUnwindSafe(|| a(IN)));
-            let rb = panic::catch_unwind(AssertUnwindSafe(|| b(IN)));
+            let ra = panic::catch_unwind(AssertUnwindSafe(|| a(false)));
+            let rb = panic::catch_unwind(AssertUnwindSafe(|| b(false)));
             match (ra, rb) {
                 (Ok(ra), Ok(rb)) => (ra, rb),
                 (Err(payload), rb) => {
@@ -237,7 +251,7 @@ where
 /// As `join_pushed`.
 #[cold]
 #[inline(never)]
-unsafe fn finish_slowly<const IN: bool, B, RA, RB>(slot: *const Slot, ra: RA) -> (RA, RB)
+unsafe fn finish_slowly<B, RA, RB>(slot: *const Slot, ra: RA) -> (RA, RB)
 where
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
@@ -246,7 +260,7 @@ where
         Taken::Here => {
             // SAFETY: popped, with the closure still inside.
             let b = unsafe { (*slot).take::<B>() };
-            (ra, b(IN))
+            (ra, b(false))
         }
         // SAFETY: the thief left the outcome in the payload; nothing has been pushed since.
         Taken::Ended => match unsafe { (*slot).take::<Outcome<RB>>() } {
@@ -266,7 +280,7 @@ where
 /// As `join_pushed`.
 #[cold]
 #[inline(never)]
-unsafe fn end_unwinding<const IN: bool, B, RB>(slot: *const Slot, payload: Box<dyn Any + Send>) -> !
+unsafe fn end_unwinding<B, RB>(slot: *const Slot, payload: Box<dyn Any + Send>) -> !
 where
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
@@ -275,7 +289,7 @@ where
         Taken::Here => {
             // SAFETY: popped, with the closure still inside.
             let b = unsafe { (*slot).take::<B>() };
-            panic::catch_unwind(AssertUnwindSafe(|| b(IN)))
+            panic::catch_unwind(AssertUnwindSafe(|| b(false)))
         }
         // SAFETY: the thief left the outcome in the payload.
         Taken::Ended => unsafe { (*slot).take() },
