@@ -183,7 +183,7 @@ fn msrv(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> 
     for one in std::iter::once(workspace).chain(&outside) {
         let mut command = Command::new("rustup");
         command.args(["run", &version, "cargo", "check"]);
-        command.args(["--workspace", "--lib", "--bins"]);
+        command.arg("--workspace");
         command
             .current_dir(&one.root)
             .env("CARGO_TARGET_DIR", workspace.target.join("msrv"));

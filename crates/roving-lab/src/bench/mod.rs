@@ -11,6 +11,7 @@ mod record;
 mod spawn;
 mod speed;
 mod summary;
+mod tasks;
 
 use std::path::PathBuf;
 
@@ -101,7 +102,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 15] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -141,6 +142,16 @@ const ROWS: [Row; 13] = [
         "flat",
         "Very many empty tasks, spawned by one",
         Measure::Table(spawn::flat),
+    ),
+    row(
+        "tasks",
+        "What an async task costs",
+        Measure::Table(tasks::cost),
+    ),
+    row(
+        "amounts",
+        "One, fixed or half: how much a thief takes of continuations and of tasks",
+        Measure::Table(tasks::amounts),
     ),
     row(
         "idle",

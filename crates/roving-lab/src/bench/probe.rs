@@ -107,7 +107,7 @@ impl Probe {
         let remedy = "`roving bench` asks right";
         let workers = |text| Ok(number_in("workers", text, 1..=768, remedy)? as usize);
         let runtime = |name| {
-            let all = [Runtime::Roving].into_iter().chain(Runtime::RIVALS);
+            let all = Runtime::OURS.into_iter().chain(Runtime::RIVALS);
             let found = all.into_iter().find(|runtime| runtime.name() == name);
             found.ok_or_else(|| BadInput::new("runtime", name, "a runtime's name", remedy))
         };

@@ -3,7 +3,7 @@
 pub(crate) mod builder;
 pub(crate) mod global;
 pub(crate) mod home;
-mod lending;
+pub(crate) mod lending;
 pub(crate) mod registry;
 pub(crate) mod seats;
 mod threads;
@@ -20,6 +20,7 @@ pub use threads::WorkerThread;
 
 use crate::inject::Job;
 use crate::latch::Latch;
+use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
 use crate::unwind::with_frame_lent;
 use crate::worker::Worker;
@@ -286,9 +287,11 @@ where
         // SAFETY: this frame does not return before the job has run, and a job that was injected
         // always runs: a pool that is being dropped runs what it holds.
         let woken = registry.inject(unsafe { forget_lifetime(Box::new(job)) });
-        if worker.is_some() && !woken {
+        let spares_run_all = registry.spares.stand_in == StandIn::ForAll;
+        if worker.is_some() && !woken && spares_run_all {
             // All may be busy, some with waiting for what this call is part of (a lock that a
-            // frame further out holds, say). So it gets a thread of its own.
+            // frame further out holds, say). So it gets a thread of its own. (Elsewhere it gets one
+            // when a worker waits, whose index that thread can show.)
             registry.spares.bring_in_one(registry);
         }
         match worker {
