@@ -13,7 +13,7 @@ use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{AMOUNTS, BEYOND_THE_STACK, pool, pool_that_steals, wait_until, watched};
+use common::{BEYOND_THE_STACK, pool, pool_that_steals, wait_until, watched};
 use roving::{Amount, Pool, current_worker, join, scope};
 
 /// Timing on a shared machine: whether a try succeeds, out of so many. Each promise holds always;

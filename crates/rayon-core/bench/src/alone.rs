@@ -24,11 +24,12 @@ pub(crate) fn noop() -> Result<String, String> {
 /// CPU of all threads of this process, where Linux says it.
 fn cpu_nanos() -> Option<u64> {
     let tasks = fs::read_dir("/proc/self/task").ok()?;
-    let each = tasks.flatten().map(|task| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    });
-    each.sum()
+    // A thread may have ended since it was listed.
+    let texts = tasks
+        .flatten()
+        .flat_map(|task| fs::read_to_string(task.path().join("schedstat")));
+    let each = texts.map(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+    each.sum::<Option<u64>>().filter(|&nanos| nanos > 0)
 }
 
 #[cfg(all(test, target_os = "linux"))]
