@@ -142,6 +142,7 @@ impl Worker {
                 self.wake_if(wake);
                 // SAFETY: the root is open while one of its tasks is polled.
                 unsafe { self.run_uncounted(&[], child, ptr::null()) };
+                self.run_stranded();
             }
         }
     }
