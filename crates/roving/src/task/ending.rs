@@ -3,7 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
-use super::drive::{Pushed, resume};
+use super::drive::{COUNTED, Pushed, resume};
 use super::end::Ending;
 use super::frame::{self, Frame, Resume};
 use super::local::Local;
@@ -86,7 +86,7 @@ impl Worker {
             if caller.as_ref().life.drop_reference() {
                 frame::free(caller);
             }
-            self.pop_frame(base)
+            self.pop_frame(local, base)
         }
     }
 
@@ -119,12 +119,11 @@ impl Worker {
                     } else {
                         self.tell_end(local, frame);
                     }
-                    resume(pushed.frame);
-                    return Some(pushed.frame);
+                    return Some(pushed.resume(local));
                 }
             }
             self.tell_end(local, frame);
-            self.pop_frame(base)
+            self.pop_frame(local, base)
         }
     }
 
@@ -184,10 +183,7 @@ impl Worker {
         // SAFETY: the frame is this worker's, and its root is open.
         unsafe {
             let root = frame.as_ref().root.get();
-            if ptr::eq(root, local.resumes.get()) && self.push_frame(frame) {
-                // This worker keeps the root open by itself.
-                Root::close(root, 1);
-            } else {
+            if !ptr::eq(root, local.resumes.get()) || !self.push_frame(frame, COUNTED) {
                 Root::make_ready(root, frame);
             }
         }

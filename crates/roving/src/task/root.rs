@@ -3,11 +3,13 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
+use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use super::drive::Level;
 use super::frame::{self, Failure, Frame};
+use super::local::Local;
 use super::open::Open;
 use crate::pool::registry::Registry;
 use crate::unwind::{drop_quietly, with_frame_lent};
@@ -103,6 +105,27 @@ impl Root {
 
     fn ready(&self) -> MutexGuard<'_, Ready> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The frame was woken: it is to be polled by the worker that this thread is, if that runs
+    /// frames of the same root, else by whoever has time. The former is a push onto the worker's
+    /// stack, where thieves find it; the latter goes through a queue with a lock.
+    ///
+    /// # Safety
+    /// It is the caller's, and counted at this root.
+    pub(super) unsafe fn pass_on(this: *const Root, frame: Frame) {
+        let is_pushed = Local::with(|local| {
+            // A look before the worker is asked for: `push_woken` looks again.
+            ptr::eq(local.resumes.get(), this)
+                && Worker::with_current(|worker| {
+                    // SAFETY: the caller's promise.
+                    worker.is_some_and(|worker| unsafe { worker.push_woken(local, frame) })
+                })
+        });
+        if !is_pushed {
+            // SAFETY: the caller's promise.
+            unsafe { Root::make_ready(this, frame) };
+        }
     }
 
     /// The frame is to be polled by whoever has time.
