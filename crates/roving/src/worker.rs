@@ -313,6 +313,10 @@ impl Worker {
                 round = 0;
                 continue;
             }
+            if self.run_placed() {
+                round = 0;
+                continue;
+            }
             let found = if self.is_reserve() || self.restraint.holds() {
                 Search::Empty
             } else {

@@ -381,7 +381,8 @@ impl Worker {
         self.clock().enter(doing);
     }
 
-    /// Takes the newest frame above the base off the stack; what thieves have taken is gone.
+    /// Takes the newest frame above the base off the stack; what thieves have taken is gone. When
+    /// none is left, one that has its place here.
     ///
     /// # Safety
     /// Above the base are frames only.
@@ -398,7 +399,13 @@ impl Worker {
                 return Some(unsafe { pushed.resume(local) });
             }
         }
-        None
+        let frame = local.next_placed()?;
+        let placed = Pushed {
+            frame,
+            number: COUNTED,
+        };
+        // SAFETY: this worker's now.
+        Some(unsafe { placed.resume(local) })
     }
 }
 

@@ -7,6 +7,7 @@ use super::drive::{COUNTED, Pushed, resume};
 use super::end::Ending;
 use super::frame::{self, Frame, Resume};
 use super::local::Local;
+use super::placed;
 use super::root::Root;
 use super::waker;
 use crate::stack::line::current_line;
@@ -183,7 +184,8 @@ impl Worker {
         // SAFETY: the frame is this worker's, and its root is open.
         unsafe {
             let root = frame.as_ref().root.get();
-            if !ptr::eq(root, local.resumes.get()) || !self.push_frame(frame, COUNTED) {
+            let stays = ptr::eq(root, local.resumes.get()) && placed::place_of(frame).is_none();
+            if !stays || !self.push_frame(frame, COUNTED) {
                 Root::make_ready(root, frame);
             }
         }

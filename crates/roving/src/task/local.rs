@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::ptr;
 
-use super::frame::Header;
+use super::frame::{Frame, Header};
 use super::order::{Sites, SpawnOrder};
+use super::placed::Queue;
 use super::root::Root;
 use super::store::Store;
 use crate::stack::slot::Slot;
@@ -29,6 +30,9 @@ pub(crate) struct Local {
     wakes_left: Cell<u32>,
     /// The number of the last push.
     pushes: Cell<u64>,
+    pub(super) placed: Queue,
+    /// How many frames may be taken from there before the worker looks for other work.
+    placed_left: Cell<u32>,
     pub(super) store: Store,
     pub(super) sites: Sites,
     pub(super) order: SpawnOrder,
@@ -57,6 +61,8 @@ static NOBODYS: Local = Local {
     counts: Cell::new(0),
     wakes_left: Cell::new(0),
     pushes: Cell::new(0),
+    placed: Queue::new(),
+    placed_left: Cell::new(0),
     store: Store::none(),
     sites: Sites::new(),
     order: SpawnOrder::WorkFirst,
@@ -95,10 +101,13 @@ pub(super) struct Outer {
     level: *const Slot,
     counts: usize,
     wakes_left: u32,
+    placed_left: u32,
 }
 
 /// How many woken frames a worker puts on its stack before it must have emptied that once.
 const WAKES_MAX: u32 = 1 << 10;
+/// How many frames that have their place here it runs before it looks for other work.
+const PLACED_MAX: u32 = 1 << 6;
 
 impl Local {
     pub(crate) fn new(index: usize, order: SpawnOrder, migrate: bool) -> Local {
@@ -111,6 +120,8 @@ impl Local {
             counts: Cell::new(0),
             wakes_left: Cell::new(0),
             pushes: Cell::new((index as u64) << 53),
+            placed: Queue::new(),
+            placed_left: Cell::new(0),
             store: Store::new(),
             sites: Sites::new(),
             order,
@@ -182,6 +193,7 @@ impl Local {
             level: self.level.replace(ptr::null()),
             counts: self.counts.replace(0),
             wakes_left: self.wakes_left.replace(WAKES_MAX),
+            placed_left: self.placed_left.replace(PLACED_MAX),
         }
     }
 
@@ -192,6 +204,7 @@ impl Local {
         self.resumes.set(outer.resumes);
         self.level.set(outer.level);
         self.wakes_left.set(outer.wakes_left);
+        self.placed_left.set(outer.placed_left);
         self.counts.replace(outer.counts)
     }
 
@@ -205,6 +218,17 @@ impl Local {
         let count = self.counts.get();
         self.counts.set(count.saturating_sub(1));
         count > 0
+    }
+
+    /// The oldest frame with its place here, if it is of the root whose frames are run; unless it is
+    /// time for other work.
+    pub(super) fn next_placed(&self) -> Option<Frame> {
+        let (root, left) = (self.resumes.get(), self.placed_left.get());
+        if root.is_null() || left == 0 {
+            return None;
+        }
+        self.placed_left.set(left - 1);
+        self.placed.pop(root)
     }
 
     /// One more woken frame is to be put on the stack: false when there have been too many.
