@@ -210,8 +210,15 @@ impl<'s> Owner<'s> {
         let top = line.top.get();
         let is_tripped = !ptr::eq(self.thread_line(), line);
         let is_first = self.stack.own.barrier.get().is_null();
-        if top >= line.push_limit.get() || is_tripped || is_first {
+        let limit = line.push_limit.get();
+        if is_tripped || is_first || limit.is_null() {
             return self.push_unjoined_slowly(run, payload);
+        }
+        if top >= limit {
+            return match self.may_have_room() {
+                true => self.push_unjoined_slowly(run, payload),
+                false => Err((payload, false)),
+            };
         }
         // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
         unsafe { (*top).fill(run, payload) };
@@ -221,7 +228,6 @@ impl<'s> Owner<'s> {
     }
 
     /// The first since the stack held none leaves the limits anew: more is to be public from now on.
-    #[inline(never)]
     fn push_unjoined_slowly<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
         let (_, wake) = self.push(run, payload)?;
         self.raise_barrier();
@@ -234,14 +240,16 @@ impl<'s> Owner<'s> {
     /// as they belong to the innermost open frame: those further out rely on their indices. Thieves
     /// take the oldest first, so once they have taken all, all can be free.
     fn make_room(&self) {
-        while self.top() > self.stack.own.floor.get() {
-            let newest = self.top() - 1;
-            let unjoined = ptr::eq(self.stack.own.barrier.get(), self.line().top.get());
-            if !unjoined || !self.stack.slot(newest).state().is_done() {
-                return;
-            }
-            self.retire(newest);
+        while self.may_have_room() {
+            self.retire(self.top() - 1);
         }
+    }
+
+    /// Whether the newest slot is such a one.
+    fn may_have_room(&self) -> bool {
+        let top = self.top();
+        let unjoined = ptr::eq(self.stack.own.barrier.get(), self.line().top.get());
+        unjoined && top > self.stack.own.floor.get() && self.stack.slot(top - 1).state().is_done()
     }
 
     /// The stack was full, and what nobody has claimed is less than a thief takes at once: as long
