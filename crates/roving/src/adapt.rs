@@ -1,7 +1,6 @@
 //! What an adapter from another runtime's interface to this one needs beyond the public interface:
 //! our drop-in for Rayon is one. Nothing here is covered by semantic versioning.
 
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 pub use crate::join::join_at;
@@ -12,7 +11,7 @@ pub use crate::task::placed::{Place, spawn_placed};
 
 use crate::broadcast::{broadcast_to, spawn_broadcast_to};
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, global, install, run_if_in_place, with_registry_at};
+use crate::pool::{Pool, detached, global, install, run_if_in_place, with_registry_at};
 use crate::scope::{Scope, in_place_scope_in};
 use crate::worker::Worker;
 
@@ -106,14 +105,7 @@ impl<'p> Target<'p> {
         F: FnOnce() + Send + 'static,
     {
         let registry = self.0;
-        let weak = Arc::downgrade(registry);
-        let job = Box::new(move || {
-            if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f))
-                && let Some(registry) = weak.upgrade()
-            {
-                registry.handle_panic(payload);
-            }
-        });
+        let job = detached(registry, f);
         Worker::with_current(|worker| match worker {
             Some(worker) if Arc::ptr_eq(worker.registry(), registry) => {
                 match order {

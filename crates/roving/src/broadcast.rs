@@ -2,13 +2,13 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::inject::Job;
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, SendPtr, forget_lifetime, with_current_registry};
+use crate::pool::{Pool, SendPtr, detached, forget_lifetime, with_current_registry};
 use crate::unwind::{drop_quietly, with_frame_lent};
 use crate::worker::Worker;
 
@@ -130,19 +130,11 @@ where
     F: Fn(usize) + Send + Sync + 'static,
 {
     let shared = Arc::new(f);
-    let for_panics = Arc::downgrade(registry);
     post_to_all(registry, |index| {
-        let (shared, registry) = (Arc::clone(&shared), Weak::clone(&for_panics));
-        Box::new(move || {
-            let call = || {
-                shared(index);
-                drop(shared);
-            };
-            if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(call))
-                && let Some(registry) = registry.upgrade()
-            {
-                registry.handle_panic(payload);
-            }
+        let shared = Arc::clone(&shared);
+        detached(registry, move || {
+            shared(index);
+            drop(shared);
         })
     });
 }

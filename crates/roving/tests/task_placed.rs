@@ -7,21 +7,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 
-use common::{pool, watched};
+use common::{pool, watched, yield_now};
 use roving::adapt::{Place, spawn_placed};
 use roving::{Pool, current_worker};
-
-/// Lets others run first, once.
-fn yield_now() -> impl Future<Output = ()> + Send {
-    let mut yielded = false;
-    poll_fn(move |context| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-}
 
 #[test]
 fn a_task_runs_where_its_place_says() {

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{pool, tries, watched};
+use common::{pool, tries, watched, yield_now};
 use futures_util::future::{self, Either, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{join, select_biased};
@@ -60,18 +60,6 @@ fn sleep(time: Duration) -> impl Future<Output = ()> + Send {
         clock.set();
     });
     async move { signal.wait().await }
-}
-
-/// Lets others run first, once.
-fn yield_now() -> impl Future<Output = ()> + Send {
-    let mut yielded = false;
-    poll_fn(move |context| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
 }
 
 fn on_pools(test: impl Fn(&Pool)) {

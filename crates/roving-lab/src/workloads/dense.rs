@@ -137,6 +137,18 @@ impl<const MODE: u8> Product<'_, MODE> {
     }
 }
 
+/// Where row and column stand in a matrix of this side that is stored quadrant by quadrant, down to
+/// tiles that are stored row by row.
+#[cfg(test)]
+pub(super) fn place(tile: usize, side: usize, row: usize, column: usize) -> usize {
+    if side <= tile {
+        return row * tile + column;
+    }
+    let half = side / 2;
+    let quadrant = row / half * 2 + column / half;
+    quadrant * half * half + place(tile, half, row % half, column % half)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::numbers::Noise;

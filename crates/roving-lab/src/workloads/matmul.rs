@@ -207,26 +207,17 @@ impl Workload for Matmul {
 mod tests {
     use super::*;
     use crate::fork_join::{Counting, Roving};
-
-    /// Where row and column of a matrix of this side are stored.
-    fn place(side: usize, row: usize, column: usize) -> usize {
-        if side <= TILE {
-            return row * TILE + column;
-        }
-        let half = side / 2;
-        let quadrant = row / half * 2 + column / half;
-        quadrant * half * half + place(half, row % half, column % half)
-    }
+    use crate::workloads::dense::place;
 
     fn is_product(work: &Matmul) -> bool {
         let side = work.side;
         (0..side * side).all(|cell| {
             let (row, column) = (cell / side, cell % side);
             let want = (0..side).fold(0u32, |sum, inner| {
-                let a = work.a[place(side, row, inner)];
-                sum.wrapping_add(a.wrapping_mul(work.b[place(side, inner, column)]))
+                let a = work.a[place(TILE, side, row, inner)];
+                sum.wrapping_add(a.wrapping_mul(work.b[place(TILE, side, inner, column)]))
             });
-            work.c[place(side, row, column)] == want
+            work.c[place(TILE, side, row, column)] == want
         })
     }
 

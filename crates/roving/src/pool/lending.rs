@@ -4,7 +4,6 @@
 //! an index below the number of workers is that of one running thread. A spare thread that is asked
 //! for its index borrows that of a worker which is parked in a wait, and keeps it until its job has
 //! ended; that worker goes on only then. A spare thread that is not asked borrows none.
-
 //!
 //! Two threads with one index never run at the same time, as if the spare thread's job ran on top of
 //! the waiting worker's frame. What else runs there, a broadcast, does so while that job waits in

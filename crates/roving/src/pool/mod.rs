@@ -324,15 +324,23 @@ pub(crate) fn spawn_detached<F>(registry: &Arc<Registry>, f: F)
 where
     F: FnOnce() + Send + 'static,
 {
+    registry.inject(detached(registry, f));
+    run_if_in_place(registry);
+}
+
+/// A job whose panic goes to the pool's handler. It does not keep the pool.
+pub(crate) fn detached<F>(registry: &Arc<Registry>, f: F) -> Job
+where
+    F: FnOnce() + Send + 'static,
+{
     let weak = Arc::downgrade(registry);
-    registry.inject(Box::new(move || {
+    Box::new(move || {
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f))
             && let Some(registry) = weak.upgrade()
         {
             registry.handle_panic(payload);
         }
-    }));
-    run_if_in_place(registry);
+    })
 }
 
 /// A job was added to a pool whose only worker may be the caller.

@@ -55,22 +55,7 @@ thread_local! {
 
 /// What a thread has that is no worker. Never written: it polls no task, and its lists have neither
 /// frames nor room.
-static NOBODYS: Local = Local {
-    current: Cell::new(ptr::null()),
-    next: Cell::new(ptr::null()),
-    resumes: Cell::new(ptr::null()),
-    level: Cell::new(ptr::null()),
-    counts: Cell::new(0),
-    wakes_left: Cell::new(0),
-    losses: Cell::new(0),
-    pushes: Cell::new(0),
-    placed: Queue::new(),
-    placed_left: Cell::new(0),
-    store: Store::none(),
-    sites: Sites::new(),
-    order: SpawnOrder::WorkFirst,
-    migrate: false,
-};
+static NOBODYS: Local = Local::none();
 
 /// Says which worker's tasks the calling thread runs from now on: null for none.
 pub(crate) fn set_current_local(local: *const Local) {
@@ -122,6 +107,16 @@ impl Local {
     pub(crate) fn new(index: usize, order: SpawnOrder, migrate: bool) -> Local {
         debug_assert!(index < WORKERS_MAX);
         Local {
+            pushes: Cell::new((index as u64) << 53),
+            store: Store::new(),
+            order,
+            migrate,
+            ..Local::none()
+        }
+    }
+
+    const fn none() -> Local {
+        Local {
             current: Cell::new(ptr::null()),
             next: Cell::new(ptr::null()),
             resumes: Cell::new(ptr::null()),
@@ -129,13 +124,13 @@ impl Local {
             counts: Cell::new(0),
             wakes_left: Cell::new(0),
             losses: Cell::new(0),
-            pushes: Cell::new((index as u64) << 53),
+            pushes: Cell::new(0),
             placed: Queue::new(),
             placed_left: Cell::new(0),
-            store: Store::new(),
+            store: Store::none(),
             sites: Sites::new(),
-            order,
-            migrate,
+            order: SpawnOrder::WorkFirst,
+            migrate: false,
         }
     }
 

@@ -146,3 +146,15 @@ impl Drop for Counted<'_> {
         self.0.dropped.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+/// Lets others run first, once.
+pub(crate) fn yield_now() -> impl Future<Output = ()> + Send {
+    let mut yielded = false;
+    std::future::poll_fn(move |context| {
+        if std::mem::replace(&mut yielded, true) {
+            return std::task::Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+}

@@ -346,16 +346,7 @@ impl Workload for Strassen {
 mod tests {
     use super::*;
     use crate::fork_join::{Counting, Roving};
-
-    /// Where row and column of a matrix of this side are stored.
-    fn place(side: usize, row: usize, column: usize) -> usize {
-        if side <= TILE {
-            return row * TILE + column;
-        }
-        let half = side / 2;
-        let quadrant = row / half * 2 + column / half;
-        quadrant * half * half + place(half, row % half, column % half)
-    }
+    use crate::workloads::dense::place;
 
     #[test]
     fn the_product_is_that_of_the_textbook_and_exact() {
@@ -365,10 +356,12 @@ mod tests {
             for row in (0..side).step_by(7) {
                 for column in 0..side {
                     let want: f64 = (0..side)
-                        .map(|i| work.a[place(side, row, i)] * work.b[place(side, i, column)])
+                        .map(|i| {
+                            work.a[place(TILE, side, row, i)] * work.b[place(TILE, side, i, column)]
+                        })
                         .sum();
                     assert_eq!(
-                        work.c[place(side, row, column)],
+                        work.c[place(TILE, side, row, column)],
                         want,
                         "{side}: {row} {column}"
                     );
