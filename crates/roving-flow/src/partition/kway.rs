@@ -63,9 +63,11 @@ pub struct KWay {
 
 /// Starts unless told.
 const STARTS: usize = 8;
-/// Vertices for each part in the smallest graph, and in all.
-const COARSE: usize = 24;
-const COARSE_MIN: usize = 96;
+/// Vertices for each part in the smallest graph, in turns: the fewer, the more is seen at once, and the
+/// less can be told apart.
+const COARSE: [usize; 2] = [8, 24];
+/// In all, at the least.
+const COARSE_MIN: usize = 32;
 /// Graphs up to that size have so many times as many starts: they take little time, and no rounding
 /// hides a bad partition of few vertices.
 const SMALL: usize = 64;
@@ -132,8 +134,13 @@ fn keep(problem: &Problem<'_>, parts: Vec<u32>) -> Partition {
 
 /// Refines a partition, on smaller graphs that have it, too, until it stays the same.
 fn cycle(problem: &Problem<'_>, mut best: Partition, random: &mut Random) -> Partition {
-    for _ in 0..CYCLES_MAX {
-        let levels = coarsen(problem.graph(), enough(problem), Some(best.parts()), random);
+    for turn in 0..CYCLES_MAX {
+        let levels = coarsen(
+            problem.graph(),
+            enough(problem, turn),
+            Some(best.parts()),
+            random,
+        );
         let mut parts = best.parts().to_vec();
         for level in &levels {
             let mut smaller = vec![0; level.graph.vertices()];
@@ -153,7 +160,7 @@ fn cycle(problem: &Problem<'_>, mut best: Partition, random: &mut Random) -> Par
 
 /// A partition from nothing.
 fn fresh(problem: &Problem<'_>, start: usize, random: &mut Random) -> Partition {
-    let levels = coarsen(problem.graph(), enough(problem), None, random);
+    let levels = coarsen(problem.graph(), enough(problem, start), None, random);
     let smallest = levels.last().map_or(problem.graph(), |level| &level.graph);
     let mut parts = match start % 4 {
         3 => spread(smallest, problem.parts(), problem.limit(), random),
@@ -189,6 +196,6 @@ fn ascend(
     keep(problem, parts)
 }
 
-fn enough(problem: &Problem<'_>) -> usize {
-    (COARSE * problem.parts()).max(COARSE_MIN)
+fn enough(problem: &Problem<'_>, turn: usize) -> usize {
+    (COARSE[turn % COARSE.len()] * problem.parts()).max(COARSE_MIN)
 }
