@@ -8,6 +8,7 @@ pub use crate::join::join_at;
 pub use crate::pool::home::Home;
 pub use crate::scope::scope_at;
 pub use crate::sleep::spares::StandIn;
+pub use crate::task::placed::{Place, spawn_placed};
 
 use crate::broadcast::{broadcast_to, spawn_broadcast_to};
 use crate::pool::registry::Registry;

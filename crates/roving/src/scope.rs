@@ -284,6 +284,7 @@ impl<'scope> Scope<'scope> {
                         worker.wake_if(wake);
                         // SAFETY: this scope is alive: it was borrowed for this call.
                         unsafe { task.run() };
+                        worker.run_stranded();
                     }
                 }
             }

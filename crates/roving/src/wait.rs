@@ -238,7 +238,7 @@ impl Worker {
         let doing = self.clock().enter(Activity::Switch);
         self.registry().spares.replace_me(self.registry());
         self.clock().enter(Activity::Idle);
-        let result = f();
+        let result = self.away(f);
         // Counted only when it does go on: what has its index may need a thread in its place.
         self.index_back();
         self.registry().spares.back_again();

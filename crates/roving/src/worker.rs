@@ -264,6 +264,18 @@ impl Worker {
         }
     }
 
+    /// A task has been run in place because the stack was full. With it run those that thieves do
+    /// not come for, being fewer than they take at once; else the stack would stay full for ever.
+    #[cold]
+    pub(crate) fn run_stranded(&self) {
+        while let Some((index, wake)) = self.owner.pop_stranded() {
+            self.wake_if(wake);
+            // SAFETY: taken off the stack, and run once.
+            let further = unsafe { self.owner.stack().slot(index).run() };
+            self.run_further(further, Level::Above);
+        }
+    }
+
     /// Takes the task in `slot`, the newest that was not left unjoined, off the stack.
     pub(crate) fn take_joined(&self, slot: *const Slot) -> Taken {
         self.owner.answer_alarm();
@@ -298,6 +310,10 @@ impl Worker {
             if let Some(job) = self.next_job(any) {
                 self.run_job(job);
                 self.give_index_back();
+                round = 0;
+                continue;
+            }
+            if self.run_placed() {
                 round = 0;
                 continue;
             }

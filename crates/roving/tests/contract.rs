@@ -13,7 +13,7 @@ use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{BEYOND_THE_STACK, pool, pool_that_steals, wait_until, watched};
+use common::{AMOUNTS, BEYOND_THE_STACK, pool, pool_that_steals, wait_until, watched};
 use roving::{Amount, Pool, current_worker, join, scope};
 
 /// Timing on a shared machine: whether a try succeeds, out of so many. Each promise holds always;
@@ -262,8 +262,7 @@ fn fixed_takes_all_of_its_number_or_nothing() {
 fn a_full_stack_keeps_all_workers_busy() {
     const TASKS: usize = 6 * 8192;
     watched(|| {
-        // Not `Fixed(4)`: with it the second worker stays idle here on a quiet machine, a defect.
-        for amount in [Amount::One, Amount::Half] {
+        for amount in AMOUNTS {
             let pool = pool_that_steals(2, amount);
             succeeds_once(10, || {
                 let order: Vec<AtomicUsize> = (0..TASKS).map(|_| AtomicUsize::new(9)).collect();

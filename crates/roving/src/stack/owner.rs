@@ -224,6 +224,28 @@ impl<'s> Owner<'s> {
         }
     }
 
+    /// The stack was full, and what nobody has claimed is less than a thief takes at once: as long
+    /// as it lies on top, no slot below it becomes free. Takes the newest of it off, if it stays
+    /// until its scope ends and is of the innermost open frame; then it is the caller's to run. Once
+    /// nothing is left, what has ended below gives room. The second value is that of [`Self::pop`].
+    pub(crate) fn pop_stranded(&self) -> Option<(usize, bool)> {
+        self.answer_alarm();
+        self.look_at_oldest();
+        let (top, own) = (self.top(), &self.stack.own);
+        let unclaimed = top - own.oldest_seen.get();
+        if unclaimed == 0 {
+            self.make_room();
+            self.settle();
+            return None;
+        }
+        let unjoined = ptr::eq(own.barrier.get(), self.line().top.get());
+        if unclaimed >= self.stack.showing.least || top <= own.floor.get() || !unjoined {
+            return None;
+        }
+        let (how, wake) = self.pop(top - 1);
+        (how == Popped::Here).then_some((top - 1, wake))
+    }
+
     /// Answers a demand, if there is one and anything private to show.
     fn show_if_asked(&self) -> bool {
         let has_private = self.stack.own.split.get() < self.top();

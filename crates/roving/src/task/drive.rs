@@ -40,12 +40,29 @@ pub(super) struct Pushed {
     pub(super) number: u64,
 }
 
+impl Pushed {
+    /// It has been taken off the stack by its owner, to be polled next.
+    ///
+    /// # Safety
+    /// So it has.
+    pub(super) unsafe fn resume(self, local: &Local) -> Frame {
+        if self.number == COUNTED {
+            local.keep_counts(1);
+        }
+        // SAFETY: the caller's.
+        unsafe { resume(self.frame) };
+        self.frame
+    }
+}
+
 const NO_CHILD: u64 = 1;
 /// It has never been polled, either, and who awaits it may take it back.
 const NEW: u64 = 3;
+/// It is counted at its root by itself: it was suspended, and woken by this worker.
+pub(super) const COUNTED: u64 = 5;
 
 /// How a slot's frame is taken out, by a thief or when a stack is drained. The slot is free again
-/// before the frame is polled. The root is opened once more for who takes it.
+/// before the frame is polled. The root is opened once more for who takes it, unless it is already.
 ///
 /// # Safety
 /// As [`Run`]; the payload is a [`Pushed`].
@@ -53,8 +70,10 @@ unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
     // SAFETY: what `push` and the like put in. Whoever pushed it keeps its root open until it
     // has heard that the slot is free.
     let pushed = unsafe { slot.take::<Pushed>() };
-    // SAFETY: as above.
-    unsafe { (*pushed.frame.as_ref().root.get()).open() };
+    if pushed.number != COUNTED {
+        // SAFETY: as above.
+        unsafe { (*pushed.frame.as_ref().root.get()).open() };
+    }
     Some(Further::Frame(pushed.frame.cast()))
 }
 
@@ -106,13 +125,10 @@ impl Worker {
         let local = &self.seat().tasks;
         let (base, outer_floor) = self.owner().open_frame();
         let outer = local.begin(resumes);
-        let mut opened = 1;
         for &frame in older {
             // SAFETY: the frames are the caller's, and their roots were opened.
             unsafe {
-                if ptr::eq(frame.as_ref().root.get(), root) && self.push_frame(frame) {
-                    opened += 1;
-                } else {
+                if !ptr::eq(frame.as_ref().root.get(), root) || !self.push_frame(frame, COUNTED) {
                     Root::make_ready(frame.as_ref().root.get(), frame);
                 }
             }
@@ -122,9 +138,9 @@ impl Worker {
             resume(newest);
             self.drive(local, newest, base);
         }
-        local.end(outer);
+        let counts = local.end(outer);
         self.owner().close_frame(outer_floor);
-        opened
+        1 + counts
     }
 
     /// Puts a child on the stack, for thieves, or for this worker when it has nothing newer.
@@ -136,12 +152,59 @@ impl Worker {
             frame: child,
             number: NEW,
         };
+        let is_at_level = self.is_at_level();
         match self.owner().push_unjoined(run_pushed, pushed) {
-            Ok(wake) => self.wake_if(wake),
+            Ok(wake) => {
+                if is_at_level {
+                    self.seat().tasks.level.set(self.owner().line().top.get());
+                }
+                self.wake_if(wake);
+            }
             Err((_, wake)) => {
                 self.wake_if(wake);
                 // SAFETY: the root is open while one of its tasks is polled.
-                unsafe { self.run_uncounted(&[], child, ptr::null()) };
+                let counts = unsafe { self.run_uncounted(&[], child, ptr::null()) };
+                // That the child's own was counted is not true: it was new.
+                self.seat().tasks.keep_counts(counts - 1);
+                self.run_stranded();
+            }
+        }
+    }
+
+    /// Whether nothing lies on the stack, above what was there when the current poll began, but
+    /// frames that the poll has left there: no closure that a join is going to pop.
+    fn is_at_level(&self) -> bool {
+        ptr::eq(self.seat().tasks.level.get(), self.owner().line().top.get())
+    }
+
+    /// Puts a frame that this worker has woken in a poll onto its stack. False when it is not to be
+    /// here: then it goes through its root's queue.
+    ///
+    /// Those on the stack are run newest first, and two that keep waking each other would keep all
+    /// others waiting. So their number is bounded until the stack has been emptied of frames.
+    ///
+    /// # Safety
+    /// The frame is the caller's, and counted at its root.
+    pub(super) unsafe fn push_woken(&self, local: &Local, frame: Frame) -> bool {
+        // SAFETY: the frame is the caller's.
+        let root = unsafe { frame.as_ref() }.root.get();
+        let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
+        if !is_here || !self.is_at_level() || !local.may_push_woken() {
+            return false;
+        }
+        let pushed = Pushed {
+            frame,
+            number: COUNTED,
+        };
+        match self.owner().push_unjoined(run_pushed, pushed) {
+            Ok(wake) => {
+                local.level.set(self.owner().line().top.get());
+                self.wake_if(wake);
+                true
+            }
+            Err((_, wake)) => {
+                self.wake_if(wake);
+                false
             }
         }
     }
@@ -149,12 +212,10 @@ impl Worker {
     /// Puts a frame on the stack between two polls. False when there is no room.
     ///
     /// # Safety
-    /// The frame is the caller's, and this worker keeps its root open.
-    pub(super) unsafe fn push_frame(&self, frame: Frame) -> bool {
-        let pushed = Pushed {
-            frame,
-            number: NO_CHILD,
-        };
+    /// The frame is the caller's, and this worker keeps its root open, or its number says that it
+    /// is counted.
+    pub(super) unsafe fn push_frame(&self, frame: Frame, number: u64) -> bool {
+        let pushed = Pushed { frame, number };
         let (done, wake) = match self.owner().push(run_pushed, pushed) {
             Ok((_, wake)) => (true, wake),
             Err((_, wake)) => (false, wake),
@@ -191,6 +252,7 @@ impl Worker {
         let mut frame = first;
         loop {
             local.current.set(frame.as_ptr());
+            local.level.set(self.owner().line().top.get());
             // SAFETY: the frame is this worker's, and holds its future: it has not ended.
             let ended = unsafe { frame.as_ref().poll(frame) };
             let next = local.take_next();
@@ -215,7 +277,7 @@ impl Worker {
                     }
                     None => {
                         self.suspend(frame);
-                        self.pop_frame(base)
+                        self.pop_frame(local, base)
                     }
                     Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) => {
                         self.leave_to_itself(child_of(child));
@@ -238,7 +300,7 @@ impl Worker {
     unsafe fn leave_to_itself(&self, child: Frame) {
         // SAFETY: the caller's promise; a frame in the queue is counted.
         unsafe {
-            if !self.push_frame(child) {
+            if !self.push_frame(child, NO_CHILD) {
                 let root = child.as_ref().root.get();
                 (*root).open();
                 Root::make_ready(root, child);
@@ -299,7 +361,8 @@ impl Worker {
     #[inline(never)]
     unsafe fn suspend(&self, frame: Frame) {
         // What runs while this worker looks for the next frame runs in no task.
-        self.seat().tasks.current.set(ptr::null());
+        let local = &self.seat().tasks;
+        local.current.set(ptr::null());
         let doing = self.clock().enter(Activity::Switch);
         bump(&self.tally().suspensions, 1);
         // SAFETY: the frame is this worker's until it is suspended. After that its root is kept
@@ -307,7 +370,9 @@ impl Worker {
         unsafe {
             let header = frame.as_ref();
             let root = header.root.get();
-            (*root).open();
+            if !local.take_count() {
+                (*root).open();
+            }
             // One that has no waker is never woken: its root waits for ever, as it asked to.
             if header.life.is_shared() && header.life.suspend() == Suspension::Again {
                 Root::make_ready(root, frame);
@@ -316,25 +381,31 @@ impl Worker {
         self.clock().enter(doing);
     }
 
-    /// Takes the newest frame above the base off the stack; what thieves have taken is gone.
+    /// Takes the newest frame above the base off the stack; what thieves have taken is gone. When
+    /// none is left, one that has its place here.
     ///
     /// # Safety
     /// Above the base are frames only.
     #[inline(never)]
-    pub(super) unsafe fn pop_frame(&self, base: *const Slot) -> Option<Frame> {
+    pub(super) unsafe fn pop_frame(&self, local: &Local, base: *const Slot) -> Option<Frame> {
         let owner = self.owner();
         while owner.stack().at(owner.top()) > base {
             owner.answer_alarm();
             let index = owner.top() - 1;
             if self.take(index) == Taken::Here {
                 // SAFETY: popped; it is a frame.
-                let frame = unsafe { owner.stack().slot(index).take::<Pushed>() }.frame;
+                let pushed = unsafe { owner.stack().slot(index).take::<Pushed>() };
                 // SAFETY: this worker's now.
-                unsafe { resume(frame) };
-                return Some(frame);
+                return Some(unsafe { pushed.resume(local) });
             }
         }
-        None
+        let frame = local.next_placed()?;
+        let placed = Pushed {
+            frame,
+            number: COUNTED,
+        };
+        // SAFETY: this worker's now.
+        Some(unsafe { placed.resume(local) })
     }
 }
 

@@ -3,10 +3,11 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
-use super::drive::{Pushed, resume};
+use super::drive::{COUNTED, Pushed, resume};
 use super::end::Ending;
 use super::frame::{self, Frame, Resume};
 use super::local::Local;
+use super::placed;
 use super::root::Root;
 use super::waker;
 use crate::stack::line::current_line;
@@ -86,7 +87,7 @@ impl Worker {
             if caller.as_ref().life.drop_reference() {
                 frame::free(caller);
             }
-            self.pop_frame(base)
+            self.pop_frame(local, base)
         }
     }
 
@@ -119,12 +120,11 @@ impl Worker {
                     } else {
                         self.tell_end(local, frame);
                     }
-                    resume(pushed.frame);
-                    return Some(pushed.frame);
+                    return Some(pushed.resume(local));
                 }
             }
             self.tell_end(local, frame);
-            self.pop_frame(base)
+            self.pop_frame(local, base)
         }
     }
 
@@ -184,10 +184,8 @@ impl Worker {
         // SAFETY: the frame is this worker's, and its root is open.
         unsafe {
             let root = frame.as_ref().root.get();
-            if ptr::eq(root, local.resumes.get()) && self.push_frame(frame) {
-                // This worker keeps the root open by itself.
-                Root::close(root, 1);
-            } else {
+            let stays = ptr::eq(root, local.resumes.get()) && placed::place_of(frame).is_none();
+            if !stays || !self.push_frame(frame, COUNTED) {
                 Root::make_ready(root, frame);
             }
         }

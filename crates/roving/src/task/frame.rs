@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::end::End;
 use super::life::Life;
+use super::placed::Placed;
 use super::root::Root;
 use super::store::{self, Size};
 use super::waker;
@@ -122,6 +123,8 @@ struct VTable {
     drop_value: unsafe fn(Frame),
     size: &'static Size,
     body: usize,
+    /// The future is a [`Placed`].
+    is_placed: bool,
 }
 
 #[repr(C)]
@@ -145,17 +148,35 @@ impl<F: Future> Memory<F> {
         drop_value: drop_value::<F>,
         size: Memory::<F>::SIZE,
         body: offset_of!(Memory<F>, body),
+        is_placed: false,
+    };
+}
+
+impl<F: Future> Memory<Placed<'_, F>> {
+    const PLACED: &'static VTable = &VTable {
+        is_placed: true,
+        ..*Self::VTABLE
     };
 }
 
 /// Moves a future into a new frame.
 #[inline(always)]
 pub(super) fn new<F: Future>(future: F, root: *const Root) -> Frame {
+    with_vtable(future, root, Memory::<F>::VTABLE)
+}
+
+/// The same for a future with a place.
+pub(super) fn new_placed<F: Future>(future: Placed<'_, F>, root: *const Root) -> Frame {
+    with_vtable(future, root, Memory::<Placed<'_, F>>::PLACED)
+}
+
+#[inline(always)]
+fn with_vtable<F: Future>(future: F, root: *const Root, vtable: &'static VTable) -> Frame {
     let at = store::take(Memory::<F>::SIZE).cast::<Memory<F>>();
     let header = Header {
         life: Life::new(),
         end: End::new(),
-        vtable: Memory::<F>::VTABLE,
+        vtable,
         root: Cell::new(root),
         link: Cell::new(Link::NONE),
         awaiter: UnsafeCell::new(MaybeUninit::uninit()),
@@ -268,6 +289,21 @@ unsafe fn body<T>(frame: Frame) -> *mut T {
             .as_ptr()
             .byte_add((*frame.as_ptr()).vtable.body)
             .cast()
+    }
+}
+
+/// What a [`Placed`] future begins with, if the frame has one.
+///
+/// # Safety
+/// The frame holds its future, and a `T` is what that begins with.
+#[inline(always)]
+pub(super) unsafe fn placed_body<T: Copy>(frame: Frame) -> Option<T> {
+    // SAFETY: the frame is alive, and the caller promises the rest.
+    unsafe {
+        match frame.as_ref().vtable.is_placed {
+            true => Some(body::<T>(frame).read()),
+            false => None,
+        }
     }
 }
 

@@ -3,10 +3,12 @@
 use std::cell::Cell;
 use std::ptr;
 
-use super::frame::Header;
+use super::frame::{Frame, Header};
 use super::order::{Sites, SpawnOrder};
+use super::placed::Queue;
 use super::root::Root;
 use super::store::Store;
+use crate::stack::slot::Slot;
 use crate::stack::state::WORKERS_MAX;
 
 /// The part of a worker's seat that belongs to tasks: the worker's alone, but for figures.
@@ -18,8 +20,19 @@ pub(crate) struct Local {
     /// The root whose frames may be put on the worker's stack when they are resumed by the end of
     /// another: null where the worker runs frames on top of something that waits for them.
     pub(super) resumes: Cell<*const Root>,
+    /// The top of the stack when the current poll began, and above it the frames that it has left
+    /// there itself.
+    pub(super) level: Cell<*const Slot>,
+    /// How many counts at the root whose frames are run this worker has beyond its own: of frames
+    /// that were suspended and run again. The next that is suspended gets one of them.
+    counts: Cell<usize>,
+    /// How many more woken frames may be put on the stack.
+    wakes_left: Cell<u32>,
     /// The number of the last push.
     pushes: Cell<u64>,
+    pub(super) placed: Queue,
+    /// How many frames may be taken from there before the worker looks for other work.
+    placed_left: Cell<u32>,
     pub(super) store: Store,
     pub(super) sites: Sites,
     pub(super) order: SpawnOrder,
@@ -44,7 +57,12 @@ static NOBODYS: Local = Local {
     current: Cell::new(ptr::null()),
     next: Cell::new(ptr::null()),
     resumes: Cell::new(ptr::null()),
+    level: Cell::new(ptr::null()),
+    counts: Cell::new(0),
+    wakes_left: Cell::new(0),
     pushes: Cell::new(0),
+    placed: Queue::new(),
+    placed_left: Cell::new(0),
     store: Store::none(),
     sites: Sites::new(),
     order: SpawnOrder::WorkFirst,
@@ -80,7 +98,16 @@ pub(super) struct Outer {
     current: *const Header,
     next: *const Header,
     resumes: *const Root,
+    level: *const Slot,
+    counts: usize,
+    wakes_left: u32,
+    placed_left: u32,
 }
+
+/// How many woken frames a worker puts on its stack before it must have emptied that once.
+const WAKES_MAX: u32 = 1 << 10;
+/// How many frames that have their place here it runs before it looks for other work.
+const PLACED_MAX: u32 = 1 << 6;
 
 impl Local {
     pub(crate) fn new(index: usize, order: SpawnOrder, migrate: bool) -> Local {
@@ -89,7 +116,12 @@ impl Local {
             current: Cell::new(ptr::null()),
             next: Cell::new(ptr::null()),
             resumes: Cell::new(ptr::null()),
+            level: Cell::new(ptr::null()),
+            counts: Cell::new(0),
+            wakes_left: Cell::new(0),
             pushes: Cell::new((index as u64) << 53),
+            placed: Queue::new(),
+            placed_left: Cell::new(0),
             store: Store::new(),
             sites: Sites::new(),
             order,
@@ -158,13 +190,51 @@ impl Local {
             current: self.current.replace(ptr::null()),
             next: self.next.replace(ptr::null()),
             resumes: self.resumes.replace(resumes),
+            level: self.level.replace(ptr::null()),
+            counts: self.counts.replace(0),
+            wakes_left: self.wakes_left.replace(WAKES_MAX),
+            placed_left: self.placed_left.replace(PLACED_MAX),
         }
     }
 
-    /// It has run them.
-    pub(super) fn end(&self, outer: Outer) {
+    /// It has run them. Returns the counts that are left over.
+    pub(super) fn end(&self, outer: Outer) -> usize {
         self.current.set(outer.current);
         self.next.set(outer.next);
         self.resumes.set(outer.resumes);
+        self.level.set(outer.level);
+        self.wakes_left.set(outer.wakes_left);
+        self.placed_left.set(outer.placed_left);
+        self.counts.replace(outer.counts)
+    }
+
+    /// That many counts at the root have become free.
+    pub(super) fn keep_counts(&self, count: usize) {
+        self.counts.set(self.counts.get() + count);
+    }
+
+    /// Takes one of them, if there is one.
+    pub(super) fn take_count(&self) -> bool {
+        let count = self.counts.get();
+        self.counts.set(count.saturating_sub(1));
+        count > 0
+    }
+
+    /// The oldest frame with its place here, if it is of the root whose frames are run; unless it is
+    /// time for other work.
+    pub(super) fn next_placed(&self) -> Option<Frame> {
+        let (root, left) = (self.resumes.get(), self.placed_left.get());
+        if root.is_null() || left == 0 {
+            return None;
+        }
+        self.placed_left.set(left - 1);
+        self.placed.pop(root)
+    }
+
+    /// One more woken frame is to be put on the stack: false when there have been too many.
+    pub(super) fn may_push_woken(&self) -> bool {
+        let left = self.wakes_left.get();
+        self.wakes_left.set(left.saturating_sub(1));
+        left > 0
     }
 }

@@ -64,6 +64,8 @@ mod local;
 #[cfg(not(loom))]
 mod order;
 #[cfg(not(loom))]
+pub(crate) mod placed;
+#[cfg(not(loom))]
 mod root;
 #[cfg(not(loom))]
 mod scope;

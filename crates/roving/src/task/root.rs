@@ -3,12 +3,15 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
+use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use super::drive::Level;
 use super::frame::{self, Failure, Frame};
+use super::local::Local;
 use super::open::Open;
+use super::placed;
 use crate::pool::registry::Registry;
 use crate::unwind::{drop_quietly, with_frame_lent};
 use crate::worker::Worker;
@@ -105,11 +108,50 @@ impl Root {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The frame is to be polled by whoever has time.
+    /// The frame was woken: it is to be polled by the worker that this thread is, if that runs
+    /// frames of the same root, else by whoever has time. The former is a push onto the worker's
+    /// stack, where thieves find it; the latter goes through a queue with a lock.
+    ///
+    /// # Safety
+    /// It is the caller's, and counted at this root.
+    pub(super) unsafe fn pass_on(this: *const Root, frame: Frame) {
+        // SAFETY: the caller's promise; it is to be polled, so it holds its future.
+        let is_placed = unsafe { placed::place_of(frame) }.is_some();
+        let is_pushed = !is_placed
+            && Local::with(|local| {
+                // A look before the worker is asked for: `push_woken` looks again.
+                ptr::eq(local.resumes.get(), this)
+                    && Worker::with_current(|worker| {
+                        // SAFETY: the caller's promise.
+                        worker.is_some_and(|worker| unsafe { worker.push_woken(local, frame) })
+                    })
+            });
+        if !is_pushed {
+            // SAFETY: the caller's promise.
+            unsafe { Root::make_ready(this, frame) };
+        }
+    }
+
+    /// The frame is to be polled by whoever has time, or where it has its place.
     ///
     /// # Safety
     /// It is the caller's, and counted at this root.
     pub(super) unsafe fn make_ready(this: *const Root, frame: Frame) {
+        // SAFETY: the caller's promise, and it is to be polled, so it holds its future.
+        unsafe {
+            let place = placed::place_of(frame);
+            let registry = &(*this).registry;
+            if !place.is_some_and(|index| placed::deliver(registry, index, frame)) {
+                Root::enqueue(this, frame);
+            }
+        }
+    }
+
+    /// The frame is to be polled by whoever has time.
+    ///
+    /// # Safety
+    /// It is the caller's, and counted at this root.
+    pub(super) unsafe fn enqueue(this: *const Root, frame: Frame) {
         // The frame may run as soon as it is in the queue, and the root be over and gone: hence
         // another handle of it, and no reference for an argument.
         // SAFETY: it is not over before the frame has run.
@@ -196,7 +238,7 @@ impl Root {
     /// The frame is new and of this root.
     pub(super) unsafe fn run_here(&self, worker: &Worker, frame: Frame) {
         self.set_waiter(true);
-        with_frame_lent(|| {
+        let run = || {
             // SAFETY: a new frame, whose root counts this worker.
             unsafe { worker.run_frame(frame, Level::Ground) };
             while !self.is_over() {
@@ -209,7 +251,8 @@ impl Root {
                     }
                 }
             }
-        });
+        };
+        with_frame_lent(|| worker.away(run));
     }
 
     /// The same for a thread that is no worker: it only waits, and no worker is blocked meanwhile.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::panic;
 use std::sync::Arc;
 
-use super::fork::{Call, Fork};
+use super::fork::{Call, Fork, with_root};
 use super::frame;
 use super::handle::Forked;
 use super::root::Root;
@@ -262,6 +262,13 @@ impl<'scope> Scope<'scope> {
         F::Output: Send + 'scope,
     {
         Fork::branched(frame::new(child, self.root))
+    }
+}
+
+impl Scope<'_> {
+    /// Its root, which the task that is polled belongs to.
+    pub(super) fn checked_root(self) -> *const Root {
+        with_root(self.root)
     }
 }
 

@@ -54,7 +54,7 @@ unsafe fn wake_by_ref(at: *const ()) {
     let (frame, header) = unsafe { (get(at), get(at).as_ref()) };
     if header.life.wake() {
         // SAFETY: it was suspended, so its root waits for it, and it is this thread's to pass on.
-        unsafe { Root::make_ready(header.root.get(), frame) };
+        unsafe { Root::pass_on(header.root.get(), frame) };
     }
 }
 
