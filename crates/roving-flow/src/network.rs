@@ -1,0 +1,244 @@
+//! Building a network, and running it.
+
+use std::fmt::{self, Display};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use roving::Pool;
+use roving::task::Scope;
+
+use crate::channel::words::{End, UNBOUNDED};
+use crate::channel::{self, Handle};
+use crate::error::Error;
+use crate::names::Names;
+use crate::placement::Placement;
+use crate::port::{self, In, Out};
+use crate::ports::{Ports, Visitor};
+use crate::process::Process;
+use crate::report::Report;
+use crate::shared::{Failure, Plan, Shared};
+
+/// Capacity of a channel for which none is given.
+pub(crate) const CAPACITY: usize = 64;
+
+/// Starts one process.
+type Start<'env> = Box<dyn FnOnce(Scope<'env>, &Arc<Shared>, u32) + Send + 'env>;
+
+/// A network of processes that talk through channels, while it is built.
+///
+/// Processes may borrow what outlives `'env`, which contains the run.
+///
+/// ```
+/// use roving_flow::Network;
+///
+/// let numbers = vec![1, 2, 3];
+/// let mut network = Network::new();
+/// let (out, input) = network.channel("numbers");
+/// network.process("read", out, async |mut out| {
+///     for &number in &numbers {
+///         out.send(number).await.unwrap();
+///     }
+/// });
+/// network.process("add", input, async |mut input| {
+///     let mut sum = 0;
+///     while let Some(number) = input.recv().await {
+///         sum += number;
+///     }
+///     assert_eq!(sum, 6);
+/// });
+/// let report = network.run(&roving::Pool::new(2).unwrap()).unwrap();
+/// assert_eq!(report.channels[0].messages, 3);
+/// ```
+pub struct Network<'env> {
+    shared: Arc<Shared>,
+    starts: Vec<Start<'env>>,
+    plan: Plan,
+    channels: Vec<Handle>,
+    prefix: String,
+    placement: Placement,
+    accounting: bool,
+    invalid: Option<String>,
+}
+
+impl Default for Network<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'env> Network<'env> {
+    /// A network with nothing in it.
+    pub fn new() -> Network<'env> {
+        Network {
+            shared: Arc::new(Shared::new()),
+            starts: Vec::new(),
+            plan: Plan {
+                processes: Names::default(),
+                channels: Names::default(),
+            },
+            channels: Vec::new(),
+            prefix: String::new(),
+            placement: Placement::default(),
+            accounting: false,
+            invalid: None,
+        }
+    }
+
+    /// A channel in which 64 messages may lie; it grows where that would be a deadlock.
+    pub fn channel<T: Send + 'env>(&mut self, name: impl Display) -> (Out<T>, In<T>) {
+        self.bounded(name, CAPACITY)
+    }
+
+    /// A channel in which `capacity` messages may lie; it grows where that would be a deadlock.
+    pub fn bounded<T: Send + 'env>(
+        &mut self,
+        name: impl Display,
+        capacity: usize,
+    ) -> (Out<T>, In<T>) {
+        let bound = match u32::try_from(capacity) {
+            Ok(bound) if (1..UNBOUNDED).contains(&bound) => bound,
+            _ => {
+                let most = UNBOUNDED - 1;
+                let text = format!(
+                    "channel `{}{name}`: a capacity of {capacity} is not in 1..={most}: give one \
+                     that is, or none",
+                    self.prefix
+                );
+                self.invalid.get_or_insert(text);
+                1
+            }
+        };
+        self.open(name, bound)
+    }
+
+    /// A channel in which any number of messages may lie: whoever sends there never waits.
+    pub fn unbounded<T: Send + 'env>(&mut self, name: impl Display) -> (Out<T>, In<T>) {
+        self.open(name, UNBOUNDED)
+    }
+
+    fn open<T: Send + 'env>(&mut self, name: impl Display, capacity: u32) -> (Out<T>, In<T>) {
+        let index = self.plan.channels.push(&self.prefix, name);
+        let channel = channel::open::<T>(&self.shared, index, capacity);
+        // SAFETY: it came with three references.
+        unsafe {
+            self.channels.push(Handle::new(channel.cast()));
+            port::pair(channel)
+        }
+    }
+
+    /// A process. `body` gets the ports, and is an `async` closure, or a closure that returns a
+    /// future.
+    pub fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = ()> + Send + 'env,
+    {
+        let index = self.plan.processes.push(&self.prefix, name);
+        let shared = &self.shared;
+        let mut invalid = None;
+        ports.visit(&mut Visitor(&mut |words, end| {
+            if Arc::ptr_eq(words.shared(), shared) {
+                words.set_process(end, index);
+            } else {
+                invalid = Some(index);
+            }
+        }));
+        if invalid.is_some() {
+            let name = self.plan.processes.get(index as usize);
+            let text = format!(
+                "process `{name}` has a port of another network: give it ports of its own, and \
+                 join networks by ports that are captured"
+            );
+            self.invalid.get_or_insert(text);
+        }
+        self.starts.push(Box::new(move |scope, shared, index| {
+            start(scope, shared, index, move || body(ports));
+        }));
+    }
+
+    /// Where processes run.
+    pub fn placement(&mut self, placement: Placement) {
+        self.placement = placement;
+    }
+
+    /// Whether time and traffic are counted; off at first.
+    pub fn accounting(&mut self, on: bool) {
+        self.accounting = on;
+    }
+
+    /// How many messages may lie in a channel that has grown.
+    pub fn channel_limit(&mut self, messages: usize) {
+        let limit = u32::try_from(messages).unwrap_or(UNBOUNDED);
+        self.shared.set_capacity_max(limit);
+    }
+
+    /// Runs the network on that pool, and returns when all processes have ended.
+    ///
+    /// A thread that is no worker sleeps meanwhile. On a worker, the worker takes part.
+    ///
+    /// # Errors
+    /// See [`Error`]. All processes have ended then, too.
+    pub fn run(self, pool: &Pool) -> Result<Report, Error> {
+        if let Some(message) = self.invalid {
+            return Err(Error::Invalid { message });
+        }
+        let Network {
+            shared,
+            starts,
+            plan,
+            channels,
+            ..
+        } = self;
+        shared.begin(plan, channels, starts.len());
+        let began = Instant::now();
+        let root = &shared;
+        pool.run(move |scope| {
+            let shared = Arc::clone(root);
+            async move {
+                for (index, start) in (0..).zip(starts) {
+                    start(scope, &shared, index);
+                }
+            }
+        });
+        let elapsed = began.elapsed();
+        let outcome = match shared.take_failure() {
+            Some(failure) => Err(shared.explain(failure)),
+            None => Ok(shared.report(elapsed)),
+        };
+        shared
+            .channels
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        outcome
+    }
+}
+
+/// Makes the future and gives it to the workers.
+fn start<'env, Fut>(
+    scope: Scope<'env>,
+    shared: &Arc<Shared>,
+    index: u32,
+    make: impl FnOnce() -> Fut,
+) where
+    Fut: Future<Output = ()> + Send + 'env,
+{
+    match panic::catch_unwind(AssertUnwindSafe(make)) {
+        Ok(body) => drop(scope.spawn(Process::new(shared, index, body))),
+        Err(payload) => {
+            shared.process_started();
+            shared.stop(Failure::Panicked(index, payload));
+        }
+    }
+}
+
+impl fmt::Debug for Network<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Network")
+            .field("processes", &self.plan.processes.len())
+            .field("channels", &self.plan.channels.len())
+            .finish_non_exhaustive()
+    }
+}
