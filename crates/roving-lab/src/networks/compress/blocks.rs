@@ -1,0 +1,111 @@
+//! The leaf code of the pipeline, the same for all that run it: read a block, compress it, write it.
+//!
+//! Each block becomes an LZ4 frame. Frames behind each other are one LZ4 file, which any `lz4` unpacks.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
+
+/// A file, block by block.
+pub(crate) struct Blocks {
+    file: File,
+    block_bytes: usize,
+}
+
+impl Blocks {
+    /// From the beginning of the file at `path`.
+    pub(crate) fn open(path: &Path, block_bytes: usize) -> io::Result<Blocks> {
+        let file = File::open(path)?;
+        Ok(Blocks { file, block_bytes })
+    }
+
+    /// The next block; the last may be shorter, and after it there is none.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut block = Vec::with_capacity(self.block_bytes);
+        let mut limited = (&mut self.file).take(self.block_bytes as u64);
+        limited.read_to_end(&mut block)?;
+        Ok(Some(block).filter(|block| !block.is_empty()))
+    }
+}
+
+/// The block as a whole LZ4 frame.
+pub(crate) fn compressed(block: &[u8]) -> io::Result<Vec<u8>> {
+    let info = FrameInfo::new().block_size(BlockSize::Max256KB);
+    let room = Vec::with_capacity(block.len() / 2 + 64);
+    let mut encoder = FrameEncoder::with_frame_info(info, room);
+    encoder.write_all(block)?;
+    encoder.finish().map_err(io::Error::other)
+}
+
+/// All of it, one after the other.
+pub(crate) fn serially(from: &Path, to: &Path, block_bytes: usize) -> io::Result<()> {
+    let mut blocks = Blocks::open(from, block_bytes)?;
+    let mut out = File::create(to)?;
+    while let Some(block) = blocks.next()? {
+        out.write_all(&compressed(&block)?)?;
+    }
+    Ok(())
+}
+
+/// Whether two files have the same bytes.
+pub(crate) fn same(one: &Path, other: &Path) -> io::Result<bool> {
+    const AT_ONCE: usize = 1 << 20;
+    let mut ones = Blocks::open(one, AT_ONCE)?;
+    let mut others = Blocks::open(other, AT_ONCE)?;
+    loop {
+        match (ones.next()?, others.next()?) {
+            (None, None) => return Ok(true),
+            (one, other) if one != other => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lz4_flex::frame::FrameDecoder;
+
+    use super::super::scratch::Scratch;
+    use super::super::text;
+    use super::*;
+
+    #[test]
+    fn the_file_is_one_that_a_decoder_unpacks() {
+        let scratch = Scratch::new().unwrap();
+        let (plain, packed) = (scratch.path("plain"), scratch.path("packed"));
+        let mut bytes = Vec::new();
+        text::write(&mut bytes, 300_000).unwrap();
+        std::fs::write(&plain, &bytes).unwrap();
+        serially(&plain, &packed, 65_536).unwrap();
+        let packed = std::fs::read(&packed).unwrap();
+        let (mut rest, mut unpacked, mut frames) = (&packed[..], Vec::new(), 0);
+        while !rest.is_empty() {
+            FrameDecoder::new(&mut rest)
+                .read_to_end(&mut unpacked)
+                .unwrap();
+            frames += 1;
+        }
+        assert!(unpacked == bytes, "the bytes differ");
+        assert_eq!(frames, 300_000usize.div_ceil(65_536));
+        let ratio = bytes.len() as f64 / packed.len() as f64;
+        assert!((1.4..4.0).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn files_that_differ_are_told_apart() {
+        let scratch = Scratch::new().unwrap();
+        let (a, b) = (scratch.path("a"), scratch.path("b"));
+        for (one, other, equal) in [
+            ("", "", true),
+            ("ab", "ab", true),
+            ("ab", "ac", false),
+            ("ab", "a", false),
+        ] {
+            std::fs::write(&a, one).unwrap();
+            std::fs::write(&b, other).unwrap();
+            assert_eq!(same(&a, &b).unwrap(), equal, "{one} and {other}");
+        }
+    }
+}

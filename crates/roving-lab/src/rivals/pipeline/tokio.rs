@@ -1,0 +1,67 @@
+//! tokio: a task that reads and spawns one task a block, and one that awaits them in their order. A bounded
+//! channel of their handles is what holds the reader back.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+
+use ::tokio::runtime::{Builder, Runtime};
+use ::tokio::sync::mpsc::{self, Receiver, Sender};
+use ::tokio::task::JoinHandle;
+
+use super::{Job, Pipeline};
+use crate::networks::compress::blocks::{Blocks, compressed};
+
+/// Blocks under way for each thread.
+const BLOCKS_EACH: usize = 4;
+
+/// tokio's runtime with many threads.
+pub(super) struct Pool {
+    runtime: Runtime,
+    workers: usize,
+}
+
+/// A block that is being compressed.
+type Packing = JoinHandle<io::Result<Vec<u8>>>;
+
+impl Pool {
+    pub(super) fn start(workers: usize) -> io::Result<Pool> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(workers)
+            .build()?;
+        Ok(Pool { runtime, workers })
+    }
+}
+
+async fn read(mut blocks: Blocks, out: Sender<Packing>) -> io::Result<()> {
+    while let Some(block) = blocks.next()? {
+        let packing = ::tokio::spawn(async move { compressed(&block) });
+        if out.send(packing).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn write(mut file: File, mut input: Receiver<Packing>) -> io::Result<()> {
+    while let Some(packing) = input.recv().await {
+        file.write_all(&packing.await??)?;
+    }
+    Ok(())
+}
+
+impl Pipeline for Pool {
+    fn name(&self) -> &'static str {
+        "tokio"
+    }
+
+    fn run(&mut self, job: Job) -> io::Result<()> {
+        let (blocks, file) = job.open()?;
+        let (out, input) = mpsc::channel(BLOCKS_EACH * self.workers);
+        self.runtime.block_on(async {
+            let reading = ::tokio::spawn(read(blocks, out));
+            let writing = ::tokio::spawn(write(file, input));
+            writing.await??;
+            reading.await?
+        })
+    }
+}
