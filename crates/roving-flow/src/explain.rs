@@ -1,12 +1,12 @@
 //! What a run came to, in the words of who built the network.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::channel::OUTSIDE;
 use crate::channel::words::{End, UNBOUNDED};
 use crate::deadlock::Wait;
 use crate::error::{Blocked, Error, Operation};
+use crate::placement::Moved;
 use crate::prim::Ordering;
 use crate::report::{ChannelReport, Growth, ProcessReport, Report};
 use crate::shared::{Failure, Shared, lock};
@@ -54,7 +54,7 @@ impl Shared {
     }
 
     fn blocked(&self, waits: &[Wait]) -> Vec<Blocked> {
-        let channels = self.channels.read().unwrap_or_else(PoisonError::into_inner);
+        let channels = self.channels();
         let blocked = waits.iter().map(|wait| {
             let words = &channels[wait.channel as usize];
             let (operation, other) = match wait.end {
@@ -73,12 +73,12 @@ impl Shared {
     }
 
     /// What was counted.
-    pub(crate) fn report(&self, elapsed: Duration) -> Report {
+    pub(crate) fn report(&self, elapsed: Duration, moves: Vec<Moved>) -> Report {
         let processes = (0..self.controls().len() as u32).map(|process| ProcessReport {
             name: self.process_name(process),
             account: None,
         });
-        let channels = self.channels.read().unwrap_or_else(PoisonError::into_inner);
+        let channels = self.channels();
         let channels = channels.iter().map(|words| {
             let messages = words.sent().number();
             ChannelReport {
@@ -95,6 +95,7 @@ impl Shared {
         let growths = lock(&self.growths);
         Report {
             elapsed,
+            deterministic: self.is_kahn_network(),
             processes: processes.collect(),
             channels: channels.collect(),
             growths: growths
@@ -105,6 +106,7 @@ impl Shared {
                     to: growth.to as usize,
                 })
                 .collect(),
+            moves,
         }
     }
 }

@@ -11,9 +11,14 @@
 //! | `network` | makes ports and the network's own references to channels |
 //! | `process` | polls its body in place |
 //! | `turn` | lends a waker, and finds the poll that a thread is in |
+//! | `word` | a pointer to a channel, in a word that also holds other things |
 //! | `prim` | one processor instruction |
 #![deny(unsafe_code)]
 
+#[cfg(not(loom))]
+mod blocking;
+#[cfg(not(loom))]
+mod cancel;
 #[allow(unsafe_code)]
 mod channel;
 #[cfg(not(loom))]
@@ -22,13 +27,18 @@ mod deadlock;
 mod error;
 #[cfg(not(loom))]
 mod explain;
-#[cfg(not(loom))]
 mod line;
+#[cfg(not(loom))]
+mod lines;
+#[cfg(not(loom))]
+mod merge;
 #[cfg(not(loom))]
 mod names;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod network;
+#[cfg(not(loom))]
+pub mod partition;
 #[cfg(not(loom))]
 mod placement;
 #[cfg(not(loom))]
@@ -46,16 +56,25 @@ mod report;
 #[cfg(not(loom))]
 mod shared;
 #[cfg(not(loom))]
+mod sources;
+#[cfg(not(loom))]
+mod stage;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod turn;
 #[cfg(not(loom))]
 mod unwind;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod word;
 
 #[cfg(not(loom))]
 pub use {
+    cancel::Canceller,
     error::{Blocked, Error, Operation},
+    merge::Merge,
     network::Network,
-    placement::Placement,
+    placement::{Moved, Placement},
     port::{Closed, In, Out, Receiving, Sending, TryRecvError, TrySendError},
     ports::Ports,
     report::{ChannelAccount, ChannelReport, Growth, ProcessAccount, ProcessReport, Report},

@@ -1,18 +1,19 @@
 //! Building a network, and running it.
 
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use roving::Pool;
+use roving::adapt::spawn_placed;
 use roving::task::Scope;
 
-use crate::channel::words::{End, UNBOUNDED};
+use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
 use crate::error::Error;
 use crate::names::Names;
-use crate::placement::Placement;
+use crate::placement::{Meter, Placement, Placer, metered};
 use crate::port::{self, In, Out};
 use crate::ports::{Ports, Visitor};
 use crate::process::Process;
@@ -23,7 +24,8 @@ use crate::shared::{Failure, Plan, Shared};
 pub(crate) const CAPACITY: usize = 64;
 
 /// Starts one process.
-type Start<'env> = Box<dyn FnOnce(Scope<'env>, &Arc<Shared>, u32) + Send + 'env>;
+type Start<'env> =
+    Box<dyn FnOnce(Scope<'env>, &Arc<Shared>, Option<&Arc<Meter>>, u32) + Send + 'env>;
 
 /// A network of processes that talk through channels, while it is built.
 ///
@@ -153,9 +155,95 @@ impl<'env> Network<'env> {
             );
             self.invalid.get_or_insert(text);
         }
-        self.starts.push(Box::new(move |scope, shared, index| {
-            start(scope, shared, index, move || body(ports));
-        }));
+        self.starts
+            .push(Box::new(move |scope, shared, meter, index| {
+                start(scope, shared, meter, index, move || body(ports));
+            }));
+    }
+
+    /// A process that may fail: an error ends the network, as a panic does, and [`Self::run`] returns
+    /// it with the name of the process.
+    ///
+    /// ```
+    /// use roving_flow::{Error, Network};
+    ///
+    /// let mut network = Network::new();
+    /// let (out, input) = network.channel("lines");
+    /// network.source("source", out, ["1", "2", "three"]);
+    /// network.try_process("parse", input, async |mut input| {
+    ///     while let Some(line) = input.recv().await {
+    ///         line.parse::<u32>()?;
+    ///     }
+    ///     Ok::<(), std::num::ParseIntError>(())
+    /// });
+    /// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+    /// assert!(matches!(&error, Error::Failed { process, .. } if process == "parse"));
+    /// ```
+    pub fn try_process<P, F, Fut, E>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = Result<(), E>> + Send + 'env,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let shared = Arc::clone(&self.shared);
+        let index = self.plan.processes.len() as u32;
+        self.process(name, ports, move |ports| {
+            let body = body(ports);
+            async move {
+                if let Err(error) = body.await {
+                    shared.stop(Failure::Failed(index, error.into()));
+                }
+            }
+        });
+    }
+
+    /// A part of the network: the names of what is added by `build` begin with this one and a slash.
+    ///
+    /// ```
+    /// use roving_flow::{In, Network, Out};
+    ///
+    /// /// Adds two to each number.
+    /// fn add_two(network: &mut Network<'_>, input: In<u32>, out: Out<u32>) {
+    ///     let (one_more, middle) = network.channel("middle");
+    ///     for (name, from, to) in [("first", input, one_more), ("second", middle, out)] {
+    ///         network.process(name, (from, to), async |(mut from, mut to): (In<u32>, Out<u32>)| {
+    ///             while let Some(number) = from.recv().await {
+    ///                 to.send(number + 1).await.unwrap();
+    ///             }
+    ///         });
+    ///     }
+    /// }
+    ///
+    /// let mut got = Vec::new();
+    /// let mut network = Network::new();
+    /// let (out, input) = network.channel("numbers");
+    /// let (more, result) = network.channel("result");
+    /// network.source("source", out, 0..10);
+    /// network.group("add two", |network| add_two(network, input, more));
+    /// network.collect_into("sink", result, &mut got);
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert!(got.into_iter().eq(2..12));
+    /// assert_eq!(report.processes[1].name, "add two/first");
+    /// ```
+    pub fn group<R>(&mut self, name: impl Display, build: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = self.prefix.len();
+        // Writing to a string does not fail, but what is written may say that it does: then the
+        // group has that part of its name.
+        let _ = write!(self.prefix, "{name}/");
+        let result = build(self);
+        self.prefix.truncate(outer);
+        result
+    }
+
+    /// The network cannot be run, for that reason; the first one counts.
+    pub(crate) fn refuse(&mut self, reason: impl Display) {
+        let text = format!("{}: {reason}", self.prefix.trim_end_matches('/'));
+        self.invalid.get_or_insert(text);
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
     }
 
     /// Where processes run.
@@ -184,28 +272,43 @@ impl<'env> Network<'env> {
         if let Some(message) = self.invalid {
             return Err(Error::Invalid { message });
         }
+        if let Err(message) = self.placement.check() {
+            return Err(Error::Invalid { message });
+        }
         let Network {
             shared,
             starts,
             plan,
             channels,
+            placement,
             ..
         } = self;
         shared.begin(plan, channels, starts.len());
+        let placer = Placer::new(&placement, &*shared, pool.workers());
+        let meter = placer.as_ref().map(|placer| Arc::clone(placer.meter()));
         let began = Instant::now();
         let root = &shared;
-        pool.run(move |scope| {
-            let shared = Arc::clone(root);
-            async move {
-                for (index, start) in (0..).zip(starts) {
-                    start(scope, &shared, index);
+        let run = || {
+            pool.run(move |scope| {
+                let shared = Arc::clone(root);
+                async move {
+                    for (index, start) in (0..).zip(starts) {
+                        start(scope, &shared, meter.as_ref(), index);
+                    }
                 }
+            });
+        };
+        let moves = match placer {
+            Some(placer) => placer.run(&**root, run).1,
+            None => {
+                run();
+                Vec::new()
             }
-        });
+        };
         let elapsed = began.elapsed();
         let outcome = match shared.take_failure() {
             Some(failure) => Err(shared.explain(failure)),
-            None => Ok(shared.report(elapsed)),
+            None => Ok(shared.report(elapsed, moves)),
         };
         shared
             .channels
@@ -220,18 +323,42 @@ impl<'env> Network<'env> {
 fn start<'env, Fut>(
     scope: Scope<'env>,
     shared: &Arc<Shared>,
+    meter: Option<&Arc<Meter>>,
     index: u32,
     make: impl FnOnce() -> Fut,
 ) where
     Fut: Future<Output = ()> + Send + 'env,
 {
     match panic::catch_unwind(AssertUnwindSafe(make)) {
-        Ok(body) => drop(scope.spawn(Process::new(shared, index, body))),
+        Ok(body) => {
+            let process = Process::new(shared, index, body);
+            match meter {
+                Some(meter) => place(scope, shared, meter, index, process),
+                None => drop(scope.spawn(process)),
+            }
+        }
         Err(payload) => {
             shared.process_started();
             shared.stop(Failure::Panicked(index, payload));
         }
     }
+}
+
+/// Gives it to the worker that its place names, now and whenever it is ready.
+fn place<'env, Fut>(
+    scope: Scope<'env>,
+    shared: &Arc<Shared>,
+    meter: &Arc<Meter>,
+    index: u32,
+    process: Process<Fut>,
+) where
+    Fut: Future<Output = ()> + Send + 'env,
+{
+    // SAFETY: the place is in what the process shares with its network, and the process keeps that.
+    // A place is read while its task holds its future, which is the process.
+    let place = unsafe { &*(&raw const shared.control(index).place) };
+    let future = metered(process, Arc::clone(meter), index as usize);
+    drop(spawn_placed(scope, place, future));
 }
 
 impl fmt::Debug for Network<'_> {

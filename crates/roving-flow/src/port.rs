@@ -101,6 +101,7 @@ impl<T> In<T> {
     /// What it returns depends on who is faster: a process that uses it may do other things in
     /// another run.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        self.words().shared().is_no_kahn_network();
         self.take().map_err(|empty| match empty {
             Empty::Yet => TryRecvError::Empty,
             Empty::Ended => TryRecvError::Closed,
@@ -179,6 +180,7 @@ impl<T> Out<T> {
     /// # Errors
     /// There is no room, or the other end is gone.
     pub fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
+        self.words().shared().is_no_kahn_network();
         self.put(message).map_err(|(full, message)| match full {
             Full::Yet => TrySendError::Full(message),
             Full::Ended => TrySendError::Closed(message),

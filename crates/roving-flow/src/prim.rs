@@ -9,7 +9,7 @@ pub(crate) use loom::sync::{
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
     Mutex,
-    atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize},
+    atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize},
 };
 
 pub(crate) use std::sync::atomic::Ordering;
@@ -27,29 +27,24 @@ pub(crate) const fn ord(_name: &'static str, ordering: Ordering) -> Ordering {
 
 #[cfg(loom)]
 pub(crate) fn ord(name: &'static str, ordering: Ordering) -> Ordering {
-    if is_mutant(name) {
+    static MUTANT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    let mutant = MUTANT.get_or_init(|| std::env::var("ROVING_MUTANT").ok());
+    if mutant.as_deref() == Some(name) {
         Ordering::Relaxed
     } else {
         ordering
     }
 }
 
-#[cfg(loom)]
-fn is_mutant(name: &'static str) -> bool {
-    static MUTANT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-    let mutant = MUTANT.get_or_init(|| std::env::var("ROVING_MUTANT").ok());
-    mutant.as_deref() == Some(name)
-}
-
 /// One half of a point in the manner of Dekker: what this thread wrote before is visible to others
-/// before it reads what comes after. The other half is another such fence.
+/// before it reads what comes after. The other half is another such fence. `SeqCst`, but for mutants.
 ///
 /// ThreadSanitizer knows no fences; a read-modify-write of one word by all stands in for it there.
 #[cfg(not(any(loom, roving_tsan)))]
 #[inline(always)]
-pub(crate) fn fence(_name: &'static str) {
+pub(crate) fn fence(_: Ordering) {
     // A locked instruction is what orders a store before a load on this processor, and costs half
-    // of what `mfence` does; its memory is this thread's own.
+    // of what `mfence` does.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: changes no bit of the word at the stack pointer, which is this thread's; nothing is
     // pushed, and the flags are not said to be preserved.
@@ -61,14 +56,14 @@ pub(crate) fn fence(_name: &'static str) {
 }
 
 #[cfg(roving_tsan)]
-pub(crate) fn fence(_name: &'static str) {
+pub(crate) fn fence(_: Ordering) {
     static ALL: AtomicU32 = AtomicU32::new(0);
     ALL.fetch_add(1, Ordering::SeqCst);
 }
 
 #[cfg(loom)]
-pub(crate) fn fence(name: &'static str) {
-    if !is_mutant(name) {
+pub(crate) fn fence(ordering: Ordering) {
+    if ordering != Ordering::Relaxed {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
 }
@@ -76,21 +71,23 @@ pub(crate) fn fence(name: &'static str) {
 /// Writes a word, and then is a [`fence`]: one instruction where the processor has it.
 #[cfg(not(any(loom, roving_tsan)))]
 #[inline(always)]
-pub(crate) fn swap_and_fence(word: &AtomicU32, value: u32, _name: &'static str) -> u32 {
-    let was = word.swap(value, Ordering::SeqCst);
-    // On x86-64 the exchange is a full barrier; elsewhere it is not one for the loads that follow.
+pub(crate) fn swap_and_fence(word: &AtomicU32, value: u32, _: Ordering) {
+    word.swap(value, Ordering::SeqCst);
+    // On x86-64 the exchange is a full barrier; elsewhere it is none for the loads that follow.
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     std::sync::atomic::fence(Ordering::SeqCst);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    was
 }
 
 #[cfg(any(loom, roving_tsan))]
-pub(crate) fn swap_and_fence(word: &AtomicU32, value: u32, name: &'static str) -> u32 {
-    let was = word.swap(value, ord(name, Ordering::AcqRel));
-    fence(name);
-    was
+pub(crate) fn swap_and_fence(word: &AtomicU32, value: u32, ordering: Ordering) {
+    let access = match ordering {
+        Ordering::Relaxed => Ordering::Relaxed,
+        _ => Ordering::AcqRel,
+    };
+    word.swap(value, access);
+    fence(ordering);
 }
 
 /// Data that one thread at a time may touch; loom checks that it is so.

@@ -8,9 +8,10 @@ use std::task::{Context, Poll, Waker};
 use crate::channel::words::{End, Resumed};
 use crate::deadlock;
 use crate::line::Line;
-use crate::prim::fence;
-use crate::shared::{Failure, Shared, Word};
+use crate::prim::{Ordering, fence};
+use crate::shared::{Failure, Shared};
 use crate::turn::{Op, Outside, Turn};
+use crate::word::Word;
 
 /// So many times in one poll a process goes on at once when what it waits for has come just then.
 const TURNS_MAX: u32 = 64;
@@ -102,7 +103,7 @@ impl<F: Future<Output = ()>> Process<F> {
                 Turned::Again
             }
             Ok(Poll::Ready(())) => {
-                fence("tell_fence");
+                fence(Ordering::SeqCst);
                 turn.pay_all();
                 Turned::Ended
             }
@@ -193,14 +194,14 @@ impl Waits {
         let word = match self {
             _ if may_wake => Word::Outside,
             Waits::Nowhere => Word::Outside,
-            Waits::At(op) => Word::One(op.words().index() as u32, op.end),
+            Waits::At(op) => Word::One(*op),
             Waits::Any(_) => Word::Runs,
         };
         control.set_word(word);
         line.leave();
         let waits = match self {
             Waits::Nowhere => {
-                fence("tell_fence");
+                fence(Ordering::SeqCst);
                 true
             }
             Waits::At(op) => op.words().wait(op.end),

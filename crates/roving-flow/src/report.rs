@@ -2,18 +2,26 @@
 
 use std::time::Duration;
 
+use crate::placement::Moved;
+
 /// What a network did: returned by [`Network::run`](crate::Network::run).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
     /// From the start of the first process to the end of the last.
     pub elapsed: Duration,
+    /// Whether this was a network of Kahn's, whose outcome does not depend on who is faster: no
+    /// [`Merge`](crate::Merge), no [`In::try_recv`](crate::In::try_recv), no
+    /// [`Out::try_send`](crate::Out::try_send) was used.
+    pub deterministic: bool,
     /// The processes, in the order in which they were added.
     pub processes: Vec<ProcessReport>,
     /// The channels, in the order in which they were added.
     pub channels: Vec<ChannelReport>,
     /// The channels that were made larger to resolve a deadlock, in the order in which it happened.
     pub growths: Vec<Growth>,
+    /// The times that processes were placed anew, in their order.
+    pub moves: Vec<Moved>,
 }
 
 /// What one process did.

@@ -1,76 +1,37 @@
 //! What the processes of a network, and whoever watches them, have in common.
 
 use std::any::Any;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::task::Waker;
 
+use roving::adapt::Place;
+
 use crate::channel::Handle;
-use crate::channel::words::End;
-use crate::deadlock::{Detector, Growth, Wait};
-use crate::line::Lines;
+use crate::deadlock::{Growth, Wait};
+use crate::lines::Lines;
 use crate::names::Names;
 use crate::prim::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::word::{AtomicWord, Word};
 
 /// What others may know of a process while it runs.
 pub(crate) struct Control {
     /// Set before the process is suspended for the first time, and never changed: a process is
     /// always polled as the same task.
     waker: OnceLock<Waker>,
-    /// What it waits for: see [`Word`].
-    word: AtomicUsize,
+    word: AtomicWord,
     /// The worker that polled it last; `u32::MAX` for none. Written only with accounting on.
     pub(crate) worker: AtomicU32,
-    /// Where it is to run: the index of a worker, or `u32::MAX` for anywhere.
-    pub(crate) place: AtomicU32,
-}
-
-/// What a process says that it waits for. It is what it said last: whether it still waits there is
-/// for the channel to tell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Word {
-    /// It can run, or does, or has not begun.
-    Runs,
-    /// It has ended.
-    Ended,
-    /// For something that is no channel of this network; perhaps for channels as well.
-    Outside,
-    /// For any of several: those of its channels where it waits.
-    Many,
-    /// For the channel with that index, at that end.
-    One(u32, End),
-}
-
-impl Word {
-    fn pack(self) -> usize {
-        match self {
-            Word::Runs => 0,
-            Word::Ended => 1,
-            Word::Outside => 2,
-            Word::Many => 3,
-            Word::One(channel, End::Reader) => 4 + 2 * channel as usize,
-            Word::One(channel, End::Writer) => 5 + 2 * channel as usize,
-        }
-    }
-
-    fn unpack(word: usize) -> Word {
-        match word {
-            0 => Word::Runs,
-            1 => Word::Ended,
-            2 => Word::Outside,
-            3 => Word::Many,
-            _ if word.is_multiple_of(2) => Word::One(((word - 4) / 2) as u32, End::Reader),
-            _ => Word::One(((word - 5) / 2) as u32, End::Writer),
-        }
-    }
+    /// Where it is to run.
+    pub(crate) place: Place,
 }
 
 impl Control {
     fn new() -> Control {
         Control {
             waker: OnceLock::new(),
-            word: AtomicUsize::new(Word::Runs.pack()),
+            word: AtomicWord::new(),
             worker: AtomicU32::new(u32::MAX),
-            place: AtomicU32::new(u32::MAX),
+            place: Place::new(None),
         }
     }
 
@@ -87,19 +48,13 @@ impl Control {
     }
 
     pub(crate) fn word(&self) -> Word {
-        // Ordering: Acquire. Pairs with [word]: who ended has closed its ports.
-        Word::unpack(self.word.load(Ordering::Acquire))
+        self.word.get()
     }
 
     /// By the process alone.
     #[inline(always)]
     pub(crate) fn set_word(&self, word: Word) {
-        let word = word.pack();
-        // Ordering: Relaxed; only the process writes it.
-        if self.word.load(Ordering::Relaxed) != word {
-            // Ordering: Edge [word]: Release keeps it behind what the process has done before.
-            self.word.store(word, Ordering::Release);
-        }
+        self.word.set(word);
     }
 }
 
@@ -131,10 +86,13 @@ pub(crate) struct Shared {
     /// A process has waited for room: deadlocks are looked for at each suspension, until a look
     /// at the whole network finds no such process.
     pub(crate) writers: AtomicBool,
-    pub(crate) detector: Mutex<Detector>,
+    /// Held by who looks at the network.
+    pub(crate) detector: Mutex<()>,
     pub(crate) growths: Mutex<Vec<Growth>>,
     /// What a channel may grow to.
     pub(crate) capacity_max: AtomicU32,
+    /// A process has done what makes the outcome depend on who is faster.
+    sees_speed: AtomicBool,
     /// Looks at the whole network.
     pub(crate) looks: AtomicU64,
 }
@@ -155,9 +113,10 @@ impl Shared {
             stopped: AtomicBool::new(false),
             failure: Mutex::new(None),
             writers: AtomicBool::new(false),
-            detector: Mutex::new(Detector::default()),
+            detector: Mutex::new(()),
             growths: Mutex::new(Vec::new()),
             capacity_max: AtomicU32::new(u32::MAX),
+            sees_speed: AtomicBool::new(false),
             looks: AtomicU64::new(0),
         }
     }
@@ -174,6 +133,10 @@ impl Shared {
         let _ = self
             .controls
             .set((0..processes).map(|_| Control::new()).collect());
+    }
+
+    pub(crate) fn channels(&self) -> RwLockReadGuard<'_, Vec<Handle>> {
+        self.channels.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn controls(&self) -> &[Control] {
@@ -198,6 +161,20 @@ impl Shared {
         self.lines.are_quiet() && self.unstarted.load(Ordering::Relaxed) == 0
     }
 
+    /// The caller does what Kahn's model does not have: the outcome may depend on who is faster.
+    #[inline]
+    pub(crate) fn is_no_kahn_network(&self) {
+        // Ordering: Relaxed, both; read when all processes have ended.
+        if !self.sees_speed.load(Ordering::Relaxed) {
+            self.sees_speed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn is_kahn_network(&self) -> bool {
+        // Ordering: Relaxed, as above.
+        !self.sees_speed.load(Ordering::Relaxed)
+    }
+
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         // Ordering: Acquire. Pairs with [stop]: a port that is closed by a process that fails is
@@ -218,7 +195,7 @@ impl Shared {
             // Ordering: Edge [stop]: Release, before any port is closed for it.
             self.stopped.store(true, Ordering::Release);
         }
-        fence("stop_fence");
+        fence(Ordering::SeqCst);
         for control in self.controls() {
             control.wake();
         }

@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
 use crate::channel::words::{End, Words};
-use crate::prim::{AtomicBool, Ordering, fence};
+use crate::prim::{AtomicBool, Ordering};
 use crate::shared::Shared;
 
 /// An operation that could not be done at once.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Op {
     words: NonNull<Words>,
     pub(crate) end: End,
@@ -26,6 +26,24 @@ impl Op {
     pub(crate) fn words(&self) -> &Words {
         // SAFETY: noted by a process of the network that the channel belongs to, which keeps it.
         unsafe { self.words.as_ref() }
+    }
+
+    /// In one pointer: which end, in the lowest bit.
+    #[inline(always)]
+    pub(crate) fn pack(self) -> *mut Words {
+        self.words.as_ptr().map_addr(|at| at | self.end as usize)
+    }
+
+    /// # Safety
+    /// The pointer was packed, and the channel's network still runs.
+    pub(crate) unsafe fn unpack(packed: *mut Words) -> Op {
+        let end = match packed.addr() & 1 {
+            0 => End::Reader,
+            _ => End::Writer,
+        };
+        // SAFETY: what was packed is not null.
+        let words = unsafe { NonNull::new_unchecked(packed.map_addr(|at| at & !1)) };
+        Op { words, end }
     }
 }
 
@@ -224,8 +242,9 @@ impl<'p> Turn<'p> {
 
 #[inline(never)]
 fn pay(words: &Words, end: End) {
-    fence("tell_fence");
-    words.wake(end);
+    if words.is_waiting_after_all(end) {
+        words.wake(end);
+    }
 }
 
 /// Of the waker that is lent to a process's body. A static, not a constant: its address is how it

@@ -4,6 +4,8 @@
 
 pub(crate) mod words;
 
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod ring;
 
 use std::marker::PhantomData;

@@ -9,6 +9,15 @@ use crate::prim::{AtomicU32, AtomicU64, Ordering, fence, ord, swap_and_fence};
 /// Capacity of a channel without a bound.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
 
+impl End {
+    pub(crate) fn other(self) -> End {
+        match self {
+            End::Reader => End::Writer,
+            End::Writer => End::Reader,
+        }
+    }
+}
+
 /// One of the two ends, as far as somebody waits there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
@@ -198,8 +207,8 @@ impl Words {
         // Ordering: Relaxed; written by this end alone.
         let count = word.load(Ordering::Relaxed);
         // Ordering: Release. Pairs with [sent] and [taken], as any other count.
-        word.store(count | GONE, Ordering::Release);
-        fence("leave_fence");
+        word.store(count | GONE, ord("leave", Ordering::Release));
+        fence(ord("leave_fence", Ordering::SeqCst));
     }
 
     /// How many messages may lie here; [`UNBOUNDED`] for any number.
@@ -213,7 +222,7 @@ impl Words {
     pub(crate) fn set_capacity(&self, capacity: u32) {
         // Ordering: Relaxed; the fence puts it before the look at `writer`, as a taken message.
         self.capacity.store(capacity, Ordering::Relaxed);
-        fence("grow_fence");
+        fence(ord("grow_fence", Ordering::SeqCst));
     }
 
     /// The first number that has no room, by the capacity alone.
@@ -243,7 +252,7 @@ impl Words {
     pub(crate) fn wait(&self, end: End) -> bool {
         // Ordering: Edge [wait]: Release hands to the one who claims it what the process has
         // written down about itself.
-        swap_and_fence(self.waiting(end), WAITS, "wait");
+        swap_and_fence(self.waiting(end), WAITS, ord("wait", Ordering::SeqCst));
         !self.is_ready(end)
     }
 
@@ -251,7 +260,11 @@ impl Words {
     #[must_use]
     pub(crate) fn wait_elsewhere(&self, end: End) -> bool {
         // Ordering: as above; Edge [wait] carries the waker.
-        swap_and_fence(self.waiting(end), ELSEWHERE, "wait");
+        swap_and_fence(
+            self.waiting(end),
+            ELSEWHERE,
+            ord("wait_elsewhere", Ordering::SeqCst),
+        );
         !self.is_ready(end)
     }
 
@@ -280,6 +293,12 @@ impl Words {
     pub(crate) fn is_waiting(&self, end: End) -> bool {
         // Ordering: Relaxed; a claim decides.
         matches!(self.waiting(end).load(Ordering::Relaxed), WAITS | ELSEWHERE)
+    }
+
+    /// Whether somebody waits at that end who did not see what the caller has published before.
+    pub(crate) fn is_waiting_after_all(&self, end: End) -> bool {
+        fence(ord("tell_fence", Ordering::SeqCst));
+        self.is_waiting(end)
     }
 
     /// Whether the process of that end is suspended there. For who follows the graph of waits.
