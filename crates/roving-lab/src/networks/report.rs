@@ -183,6 +183,7 @@ impl From<&roving_flow::Report> for Traffic {
             traffic.local += account.local;
             traffic.remote += account.remote;
         }
+        traffic.repartitions = report.moves.len() as u64;
         traffic
     }
 }

@@ -21,6 +21,10 @@ const SPEEDUPS: [(&str, f64, f64); 3] = [
     ("10us", 1.85, 1.92),
     ("100us", 1.97, 1.98),
 ];
+/// Our default placement, with accounting on.
+const ACCOUNTING: &str = "stealing, accounting on";
+/// What accounting may cost at 10 µs a message.
+const COUNTING: f64 = 1.02;
 /// The same for the ratio of computation to communication above which 2 workers help.
 const RATIO: (f64, f64) = (10.0, 3.0);
 
@@ -82,6 +86,12 @@ pub(in crate::bench) fn scatter(scale: &Scale) -> Result<Record, Failure> {
         let speedup = median(&series, SERIAL, 1)? / time;
         let what = format!("{of}, 2 workers: speed-up over serial ({name})");
         record.claim(what, "×", speedup, AtLeast(must), AtLeast(stretch));
+        if input == "10us" {
+            let plain = median(&series, Place::default().name(), 2)?;
+            let cost = median(&series, ACCOUNTING, 2)? / plain;
+            let what = format!("{of}, 2 workers: time with accounting / without");
+            record.claim(what, "×", cost, AtMost(COUNTING), None);
+        }
     }
     Ok(record)
 }
@@ -112,6 +122,9 @@ fn scattered(input: &str, rounds: usize) -> Result<(Vec<Series>, f64), Failure> 
             pool.scatter(program, want)
         }));
     }
+    let mut counted = arena.watched(Place::default(), 2, true, |_| {})?;
+    counted.name = ACCOUNTING.into();
+    lanes.push(counted);
     let series = interleave(&mut lanes, rounds).map_err(Failure::Run)?;
     Ok((series, program.total() as f64))
 }

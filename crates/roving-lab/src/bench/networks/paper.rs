@@ -169,7 +169,11 @@ fn programs(scale: &Scale) -> Vec<(String, u64, &'static str, String)> {
         };
         programs.push(("H.264".into(), processes, "h264", input));
     }
-    let kmeans = if scale.quick { "small" } else { "20" };
+    let kmeans = if scale.quick {
+        "3,points=2000,clusters=9,processes=6"
+    } else {
+        "20"
+    };
     programs.push(("k-means".into(), 128, "kmeans", kmeans.into()));
     for network in ["A", "B"] {
         for division in divisions(scale) {

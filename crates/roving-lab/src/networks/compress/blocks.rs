@@ -30,21 +30,33 @@ impl Blocks {
     }
 }
 
-/// The block as a whole LZ4 frame.
-pub(crate) fn compressed(block: &[u8]) -> io::Result<Vec<u8>> {
-    let info = FrameInfo::new().block_size(BlockSize::Max256KB);
-    let room = Vec::with_capacity(block.len() / 2 + 64);
-    let mut encoder = FrameEncoder::with_frame_info(info, room);
-    encoder.write_all(block)?;
-    encoder.finish().map_err(io::Error::other)
+/// A compressor with its memory, which serves block after block. What it makes of a block does not depend on
+/// the blocks before.
+pub(crate) struct Packer(FrameEncoder<Vec<u8>>);
+
+impl Packer {
+    /// A compressor.
+    pub(crate) fn new() -> Packer {
+        let info = FrameInfo::new().block_size(BlockSize::Max256KB);
+        Packer(FrameEncoder::with_frame_info(info, Vec::new()))
+    }
+
+    /// The block as a whole LZ4 frame.
+    pub(crate) fn frame(&mut self, block: &[u8]) -> io::Result<Vec<u8>> {
+        *self.0.get_mut() = Vec::with_capacity(block.len() / 2 + 64);
+        self.0.write_all(block)?;
+        self.0.try_finish().map_err(io::Error::other)?;
+        Ok(std::mem::take(self.0.get_mut()))
+    }
 }
 
 /// All of it, one after the other.
 pub(crate) fn serially(from: &Path, to: &Path, block_bytes: usize) -> io::Result<()> {
     let mut blocks = Blocks::open(from, block_bytes)?;
+    let mut packer = Packer::new();
     let mut out = File::create(to)?;
     while let Some(block) = blocks.next()? {
-        out.write_all(&compressed(&block)?)?;
+        out.write_all(&packer.frame(&block)?)?;
     }
     Ok(())
 }
@@ -52,13 +64,18 @@ pub(crate) fn serially(from: &Path, to: &Path, block_bytes: usize) -> io::Result
 /// Whether two files have the same bytes.
 pub(crate) fn same(one: &Path, other: &Path) -> io::Result<bool> {
     const AT_ONCE: usize = 1 << 20;
-    let mut ones = Blocks::open(one, AT_ONCE)?;
-    let mut others = Blocks::open(other, AT_ONCE)?;
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
+    let (mut ones, mut others) = (Vec::with_capacity(AT_ONCE), Vec::with_capacity(AT_ONCE));
     loop {
-        match (ones.next()?, others.next()?) {
-            (None, None) => return Ok(true),
-            (one, other) if one != other => return Ok(false),
-            _ => {}
+        for (file, bytes) in [(&mut one, &mut ones), (&mut other, &mut others)] {
+            bytes.clear();
+            file.take(AT_ONCE as u64).read_to_end(bytes)?;
+        }
+        if ones != others || ones.is_empty() {
+            return Ok(ones == others);
         }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use roving_flow::{In, Network, Out};
 
-use self::blocks::{Blocks, compressed};
+use self::blocks::{Blocks, Packer};
 use self::scratch::Scratch;
 use super::params::{Param, read};
 use super::{Entry, Program};
@@ -173,8 +173,9 @@ async fn deal(mut blocks: Blocks, mut outs: Vec<Out<Vec<u8>>>) -> io::Result<()>
 
 /// Compresses whatever comes.
 async fn pack(mut input: In<Vec<u8>>, mut out: Out<Vec<u8>>) -> io::Result<()> {
+    let mut packer = Packer::new();
     while let Some(block) = input.recv().await {
-        if out.send(compressed(&block)?).await.is_err() {
+        if out.send(packer.frame(&block)?).await.is_err() {
             break;
         }
     }

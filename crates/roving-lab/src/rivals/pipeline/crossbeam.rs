@@ -8,7 +8,7 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::{Job, Pipeline};
-use crate::networks::compress::blocks::{Blocks, compressed};
+use crate::networks::compress::blocks::{Blocks, Packer};
 
 /// Blocks that wait in a channel for each thread.
 const BLOCKS_EACH: usize = 4;
@@ -39,8 +39,9 @@ fn read(mut blocks: Blocks, out: &Sender<Numbered>) -> io::Result<()> {
 }
 
 fn pack(input: &Receiver<Numbered>, out: &Sender<Numbered>) -> io::Result<()> {
+    let mut packer = Packer::new();
     for (number, block) in input {
-        if out.send((number, compressed(&block)?)).is_err() {
+        if out.send((number, packer.frame(&block)?)).is_err() {
             break;
         }
     }

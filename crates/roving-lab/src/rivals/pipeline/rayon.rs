@@ -8,7 +8,7 @@ use ::rayon::prelude::*;
 use ::rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::{Job, Pipeline};
-use crate::networks::compress::blocks::{Blocks, compressed};
+use crate::networks::compress::blocks::{Blocks, Packer};
 
 /// Blocks in a batch for each thread: enough that the end of a batch, where threads wait, is rare.
 const BLOCKS_EACH: usize = 8;
@@ -57,7 +57,12 @@ impl Pipeline for Pool {
             while !batch.is_empty() || !packed.is_empty() {
                 let (next, done): (_, io::Result<Vec<_>>) = ::rayon::join(
                     || exchange(&packed, &mut file, &mut blocks, most),
-                    || batch.par_iter().map(|block| compressed(block)).collect(),
+                    || {
+                        let packed = batch
+                            .par_iter()
+                            .map_init(Packer::new, |packer, block| packer.frame(block));
+                        packed.collect()
+                    },
                 );
                 (batch, packed) = (next?, done?);
             }

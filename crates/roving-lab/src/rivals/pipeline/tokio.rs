@@ -1,6 +1,7 @@
 //! tokio: a task that reads and spawns one task a block, and one that awaits them in their order. A bounded
 //! channel of their handles is what holds the reader back.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Write as _};
 
@@ -9,7 +10,7 @@ use ::tokio::sync::mpsc::{self, Receiver, Sender};
 use ::tokio::task::JoinHandle;
 
 use super::{Job, Pipeline};
-use crate::networks::compress::blocks::{Blocks, compressed};
+use crate::networks::compress::blocks::{Blocks, Packer};
 
 /// Blocks under way for each thread.
 const BLOCKS_EACH: usize = 4;
@@ -32,9 +33,15 @@ impl Pool {
     }
 }
 
+/// With the compressor of this thread.
+fn pack(block: &[u8]) -> io::Result<Vec<u8>> {
+    thread_local!(static PACKER: RefCell<Packer> = RefCell::new(Packer::new()));
+    PACKER.with_borrow_mut(|packer| packer.frame(block))
+}
+
 async fn read(mut blocks: Blocks, out: Sender<Packing>) -> io::Result<()> {
     while let Some(block) = blocks.next()? {
-        let packing = ::tokio::spawn(async move { compressed(&block) });
+        let packing = ::tokio::spawn(async move { pack(&block) });
         if out.send(packing).await.is_err() {
             break;
         }
