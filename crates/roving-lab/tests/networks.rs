@@ -235,10 +235,10 @@ fn the_figures_of_the_paper_have_their_files() {
         (
             "figure-4",
             "network,parameter,placement,workers,runs,",
-            8 * 6,
+            6 * 6,
         ),
         ("figure-5", "work_division,placement,workers,", 2 * 6),
-        ("figure-6", "work_us,placement,workers,", 9 * 2),
+        ("figure-6", "work_us,placement,workers,", 3 * 2),
         (
             "figure-7",
             "idle_threshold_us,run,seconds,repartitions",
@@ -249,5 +249,13 @@ fn the_figures_of_the_paper_have_their_files() {
         let csv = std::fs::read_to_string(out.join(&name)).expect("the CSV");
         assert!(csv.starts_with(head), "{name}: {csv}");
         assert_eq!(csv.lines().count(), 1 + most, "{name}: {csv}");
+    }
+    for figure in ["figure-5", "figure-6"] {
+        let name = format!("networks-paper-{figure}.svg");
+        let svg = std::fs::read_to_string(out.join(&name)).expect("the plot");
+        assert!(
+            svg.starts_with("<svg") && svg.contains("stealing, 2 workers"),
+            "{name}: {svg}"
+        );
     }
 }

@@ -299,10 +299,10 @@ fn measured(row: &Row, scale: &Scale) -> Result<(Record, Vec<(String, String)>),
             (record, vec![(".md".into(), page)])
         }
         Measure::Drawn(measure) => {
-            let (record, sheets) = measure(scale)?;
-            let files = sheets
+            let (record, files) = measure(scale)?;
+            let files = files
                 .into_iter()
-                .map(|(name, csv)| (format!("-{name}.csv"), csv.text()));
+                .map(|(name, text)| (format!("-{name}"), text));
             (record, files.collect())
         }
     })

@@ -8,7 +8,13 @@ use crate::compare::csv::Csv;
 use crate::input::Failure;
 
 /// The plots, in the order of the page.
-const PLOTS: [&str; 3] = ["overview.svg", "uts-t3.svg", "stress.svg"];
+const PLOTS: [&str; 5] = [
+    "overview.svg",
+    "uts-t3.svg",
+    "stress.svg",
+    "networks-paper-figure-5.svg",
+    "networks-paper-figure-6.svg",
+];
 
 /// Reads the files of all rows that are in `out`, and writes the summary beside them.
 pub(super) fn write(out: &Path) -> Result<(), Failure> {

@@ -12,12 +12,10 @@ use crate::input::Failure;
 use crate::networks::placement::Place;
 use crate::networks::report::Traffic;
 use crate::networks::run::Arena;
+use crate::plot::{self, Curve};
 
-/// A file beside the row's own: what stands behind its name, and its table.
-type Sheet = (&'static str, Csv);
-
-/// A row with such files.
-pub(in crate::bench) type Drawn = (Record, Vec<Sheet>);
+/// A row with files beside its own: what stands behind its name, and what is in it.
+pub(in crate::bench) type Drawn = (Record, Vec<(&'static str, String)>);
 
 /// Numbers of workers.
 const WORKERS: [usize; 2] = [1, 2];
@@ -49,14 +47,20 @@ pub(in crate::bench) fn paper(scale: &Scale) -> Result<Drawn, Failure> {
     let (four, five) = figures_4_and_5(scale, &mut record)?;
     let six = figure_6(scale, &mut record)?;
     let seven = figure_7(scale, &mut record)?;
-    let sheets = vec![
-        ("table-1", table),
-        ("figure-4", four),
-        ("figure-5", five),
-        ("figure-6", six),
-        ("figure-7", seven),
+    let title = "Network B: speed-up over serial";
+    let fifth = plotted(&five, title, "work_division").map_err(Failure::Run)?;
+    let title = "Scatter-gather: speed-up over serial";
+    let sixth = plotted(&six, title, "work_us").map_err(Failure::Run)?;
+    let files = vec![
+        ("table-1.csv", table.text()),
+        ("figure-4.csv", four.text()),
+        ("figure-5.csv", five.text()),
+        ("figure-5.svg", fifth),
+        ("figure-6.csv", six.text()),
+        ("figure-6.svg", sixth),
+        ("figure-7.csv", seven.text()),
     ];
-    Ok((record, sheets))
+    Ok((record, files))
 }
 
 /// Runs a program under these placements on each number of workers, in turn.
@@ -161,7 +165,12 @@ fn table_1(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
 /// The programs of Figure 4: name in the paper, parameter, ours, its input.
 fn programs(scale: &Scale) -> Vec<(String, u64, &'static str, String)> {
     let mut programs = Vec::new();
-    for processes in [128, 256, 512] {
+    let sizes: &[u64] = if scale.quick {
+        &[128]
+    } else {
+        &[128, 256, 512]
+    };
+    for &processes in sizes {
         let input = if scale.quick {
             format!("{},frames=2,frame_us=500", processes / 16)
         } else {
@@ -248,7 +257,12 @@ fn figure_6(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
         "seconds_median",
         "speedup_over_serial",
     ]);
-    for (work_us, rounds) in WORKS_US {
+    let works = if scale.quick {
+        &WORKS_US[..3]
+    } else {
+        &WORKS_US[..]
+    };
+    for &(work_us, rounds) in works {
         let rounds = if scale.quick { 2 } else { rounds };
         let work = if work_us == 0 {
             "0".to_owned()
@@ -298,12 +312,59 @@ fn figure_7(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
     Ok(csv)
 }
 
+/// Draws the column `speedup_over_serial` over the column `x`, a curve for each placement and number of
+/// workers. What has no place on a logarithmic scale is left out.
+fn plotted(csv: &Csv, title: &str, x: &str) -> Result<String, String> {
+    let mut curves: Vec<Curve> = Vec::new();
+    for row in &csv.rows {
+        let field = |name| csv.field(row, name);
+        let number = |name| -> Result<f64, String> {
+            let text = field(name)?;
+            text.parse()
+                .map_err(|_| format!("{name} `{text}` is no number"))
+        };
+        let point = (number(x)?, number("speedup_over_serial")?);
+        if point.0 <= 0.0 {
+            continue;
+        }
+        let workers = number("workers")? as usize;
+        let name = format!("{}, {}", field("placement")?, both(workers));
+        match curves.iter_mut().find(|curve| curve.name == name) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(Curve {
+                name,
+                points: vec![point],
+            }),
+        }
+    }
+    plot::curves(title, &x.replace('_', " "), "speed-up", &curves)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::measure::Times;
+
+    #[test]
+    fn a_sheet_is_plotted_without_what_has_no_place() {
+        let mut csv = Csv::new(&["work_us", "placement", "workers", "speedup_over_serial"]);
+        for row in [
+            "0 stealing 2 0.01",
+            "1 stealing 2 1.3",
+            "10 stealing 2 1.9",
+            "1 adaptive 1 0.8",
+        ] {
+            csv.push(row.split(' ').map(str::to_owned).collect());
+        }
+        let svg = plotted(&csv, "Speed", "work_us").unwrap();
+        for word in ["stealing, 2 workers", "adaptive, 1 worker", "work us"] {
+            assert!(svg.contains(word), "no {word} in {svg}");
+        }
+        assert!(plotted(&csv, "Speed", "placement").is_err());
+        assert!(plotted(&csv, "Speed", "division").is_err());
+    }
 
     #[test]
     fn five_numbers_lie_where_they_should() {
