@@ -8,31 +8,47 @@ use std::path::Path;
 
 use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
 
-/// A file, block by block.
+/// A file, block by block; the last may be shorter. It ends with the file, or with an error.
 pub(crate) struct Blocks {
-    file: File,
+    file: Option<File>,
     block_bytes: usize,
 }
 
 impl Blocks {
     /// From the beginning of the file at `path`.
     pub(crate) fn open(path: &Path, block_bytes: usize) -> io::Result<Blocks> {
-        let file = File::open(path)?;
+        let file = Some(File::open(path)?);
         Ok(Blocks { file, block_bytes })
     }
+}
 
-    /// The next block; the last may be shorter, and after it there is none.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+impl Iterator for Blocks {
+    type Item = io::Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<io::Result<Vec<u8>>> {
         let mut block = Vec::with_capacity(self.block_bytes);
-        let mut limited = (&mut self.file).take(self.block_bytes as u64);
-        limited.read_to_end(&mut block)?;
-        Ok(Some(block).filter(|block| !block.is_empty()))
+        let mut limited = self.file.as_mut()?.take(self.block_bytes as u64);
+        match limited.read_to_end(&mut block) {
+            Ok(0) => None,
+            Ok(_) => Some(Ok(block)),
+            Err(error) => {
+                self.file = None;
+                Some(Err(error))
+            }
+        }
     }
 }
 
 /// A compressor with its memory, which serves block after block. What it makes of a block does not depend on
 /// the blocks before.
 pub(crate) struct Packer(FrameEncoder<Vec<u8>>);
+
+impl Clone for Packer {
+    /// Another one, with memory of its own.
+    fn clone(&self) -> Packer {
+        Packer::new()
+    }
+}
 
 impl Packer {
     /// A compressor.
@@ -52,11 +68,10 @@ impl Packer {
 
 /// All of it, one after the other.
 pub(crate) fn serially(from: &Path, to: &Path, block_bytes: usize) -> io::Result<()> {
-    let mut blocks = Blocks::open(from, block_bytes)?;
     let mut packer = Packer::new();
     let mut out = File::create(to)?;
-    while let Some(block) = blocks.next()? {
-        out.write_all(&packer.frame(&block)?)?;
+    for block in Blocks::open(from, block_bytes)? {
+        out.write_all(&packer.frame(&block?)?)?;
     }
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! `compress`: a pipeline that a user would write. A file is read block by block, the blocks are compressed
 //! side by side, and written in their order. The output is that of a serial run, byte for byte.
 //!
-//! The reader deals the blocks to the compressors in turn, and the writer takes them in the same turn: the
-//! order is kept by the network itself, without numbers and without a place to sort.
+//! A source, a stage that keeps the order, and a sink: no numbers, no locks, no place to sort.
 
 pub(crate) mod blocks;
 mod scratch;
@@ -13,7 +12,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use roving_flow::{In, Network, Out};
+use roving_flow::Network;
 
 use self::blocks::{Blocks, Packer};
 use self::scratch::Scratch;
@@ -31,7 +30,7 @@ pub(super) const ENTRY: Entry = Entry {
             ("small", "4 MB of it, in blocks of 64 KiB"),
         ],
         params: "megabytes=1 to 1e5, block_kib=1 to 65536, lanes=1 to 1024 compressors, capacity=1 to 1024 \
-                 blocks a channel, file=PATH instead of text made for it",
+                 blocks before and behind them, file=PATH instead of text made for it",
         items: "bytes",
         figures: &["bytes in", "bytes out"],
         serial: "read, compress and write, block after block",
@@ -143,54 +142,15 @@ impl Compress {
         }
     }
 
-    /// Keeps why the network broke off.
-    fn broke(&self, result: io::Result<()>) {
-        if let Err(error) = result {
-            let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-            wrong.get_or_insert(error.to_string());
-        }
+    /// Keeps what went wrong first.
+    fn broke(&self, error: io::Error) {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        wrong.get_or_insert(error.to_string());
     }
 
     fn answer_of(&self, out: &Path) -> Answer {
         let written = out.metadata().map_or(0, |data| data.len());
         Answer([self.files().plain_bytes, written, 0])
-    }
-}
-
-/// Deals the blocks out.
-async fn deal(mut blocks: Blocks, mut outs: Vec<Out<Vec<u8>>>) -> io::Result<()> {
-    loop {
-        for out in &mut outs {
-            let Some(block) = blocks.next()? else {
-                return Ok(());
-            };
-            if out.send(block).await.is_err() {
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// Compresses whatever comes.
-async fn pack(mut input: In<Vec<u8>>, mut out: Out<Vec<u8>>) -> io::Result<()> {
-    let mut packer = Packer::new();
-    while let Some(block) = input.recv().await {
-        if out.send(packer.frame(&block)?).await.is_err() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Writes the frames in the order in which the blocks were dealt.
-async fn collect(mut file: File, mut inputs: Vec<In<Vec<u8>>>) -> io::Result<()> {
-    loop {
-        for input in &mut inputs {
-            let Some(frame) = input.recv().await else {
-                return Ok(());
-            };
-            file.write_all(&frame)?;
-        }
     }
 }
 
@@ -231,36 +191,28 @@ impl Program for Compress {
 
     fn weave<'env>(&'env self, network: &mut Network<'env>) {
         *self.wrong.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let blocks = Blocks::open(self.plain(), self.block_bytes());
-        let file = File::create(self.out("network"));
-        let (mut outs, mut inputs) = (Vec::new(), Vec::new());
-        for lane in 0..self.lanes {
-            let (out, input) =
-                network.bounded(format_args!("block {lane}"), self.capacity as usize);
-            let (packed, frames) =
-                network.bounded(format_args!("frame {lane}"), self.capacity as usize);
-            let ports = (input, packed);
-            network.process(
-                format_args!("pack {lane}"),
-                ports,
-                move |(input, out)| async move {
-                    self.broke(pack(input, out).await);
-                },
-            );
-            outs.push(out);
-            inputs.push(frames);
-        }
-        network.process("read", outs, move |outs| async move {
-            match blocks {
-                Ok(blocks) => self.broke(deal(blocks, outs).await),
-                Err(error) => self.broke(Err(error)),
-            }
-        });
-        network.process("write", inputs, move |inputs| async move {
-            match file {
-                Ok(file) => self.broke(collect(file, inputs).await),
-                Err(error) => self.broke(Err(error)),
-            }
+        let capacity = self.capacity as usize;
+        let (plain, blocks) = network.bounded("blocks", capacity);
+        let (packed, frames) = network.bounded("frames", capacity);
+        let file = Blocks::open(self.plain(), self.block_bytes());
+        let file = file.map_err(|error| self.broke(error));
+        network.source("read", plain, file.into_iter().flatten());
+        let mut packer = Packer::new();
+        let lanes = self.lanes as usize;
+        network.stage(
+            "pack",
+            lanes,
+            blocks,
+            packed,
+            move |block: io::Result<_>| packer.frame(&block?),
+        );
+        let mut out = File::create(self.out("network"));
+        network.sink("write", frames, move |frame: io::Result<Vec<u8>>| {
+            let written = frame.and_then(|frame| match &mut out {
+                Ok(out) => out.write_all(&frame),
+                Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+            });
+            written.unwrap_or_else(|error| self.broke(error));
         });
     }
 

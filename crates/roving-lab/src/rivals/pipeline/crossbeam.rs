@@ -27,13 +27,11 @@ impl Threads {
     }
 }
 
-fn read(mut blocks: Blocks, out: &Sender<Numbered>) -> io::Result<()> {
-    let mut number = 0;
-    while let Some(block) = blocks.next()? {
-        if out.send((number, block)).is_err() {
+fn read(blocks: Blocks, out: &Sender<Numbered>) -> io::Result<()> {
+    for (number, block) in (0..).zip(blocks) {
+        if out.send((number, block?)).is_err() {
             break;
         }
-        number += 1;
     }
     Ok(())
 }

@@ -33,14 +33,7 @@ fn exchange(
     for frame in packed {
         file.write_all(frame)?;
     }
-    let mut batch = Vec::with_capacity(most);
-    while batch.len() < most {
-        match blocks.next()? {
-            Some(block) => batch.push(block),
-            None => break,
-        }
-    }
-    Ok(batch)
+    blocks.take(most).collect()
 }
 
 impl Pipeline for Pool {

@@ -39,8 +39,9 @@ fn pack(block: &[u8]) -> io::Result<Vec<u8>> {
     PACKER.with_borrow_mut(|packer| packer.frame(block))
 }
 
-async fn read(mut blocks: Blocks, out: Sender<Packing>) -> io::Result<()> {
-    while let Some(block) = blocks.next()? {
+async fn read(blocks: Blocks, out: Sender<Packing>) -> io::Result<()> {
+    for block in blocks {
+        let block = block?;
         let packing = ::tokio::spawn(async move { pack(&block) });
         if out.send(packing).await.is_err() {
             break;
