@@ -44,22 +44,25 @@ fn clear(channel: &Channel<Box<u32>>) {
 fn loom_messages_arrive_in_order_through_growing_rings() {
     loom::model(|| {
         let channel = channel(UNBOUNDED);
-        let sender = Arc::clone(&channel);
+        let receiver = Arc::clone(&channel);
+        // The receiver is the one that loom runs later: it lets loads see older values, but does not
+        // always run a thread earlier for the sake of a load.
         let thread = thread::spawn(move || {
-            // The first ring has four slots.
-            (0..6).for_each(|message| assert!(push(&sender, message)));
+            let mut next = 0;
+            while let Ok(message) = pop(&receiver) {
+                assert_eq!(message, next);
+                next += 1;
+            }
+            next
         });
-        let mut next = 0;
+        // For loom, the first ring has one slot.
+        (0..3).for_each(|message| assert!(push(&channel, message)));
+        let mut next = thread.join().unwrap();
         while let Ok(message) = pop(&channel) {
             assert_eq!(message, next);
             next += 1;
         }
-        thread.join().unwrap();
-        while let Ok(message) = pop(&channel) {
-            assert_eq!(message, next);
-            next += 1;
-        }
-        assert_eq!(next, 6);
+        assert_eq!(next, 3);
         clear(&channel);
     });
 }
@@ -149,6 +152,55 @@ fn loom_no_reader_sleeps_on_a_closed_channel() {
         let waits = got == Err(Empty::Yet) && channel.words.wait(End::Reader);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_end_of_a_channel_comes_after_its_messages() {
+    loom::model(|| {
+        let channel = channel(1);
+        let receiver = Arc::clone(&channel);
+        let thread = thread::spawn(move || {
+            let first = pop(&receiver);
+            match first {
+                Err(Empty::Ended) => panic!("a message is lost"),
+                Err(Empty::Yet) => None,
+                Ok(message) => Some(message),
+            }
+        });
+        let note = push(&channel, 5);
+        channel.words.leave(End::Writer);
+        let got = thread.join().unwrap();
+        assert!(note && matches!(got, None | Some(5)));
+        assert_eq!(
+            pop(&channel),
+            if got.is_some() {
+                Err(Empty::Ended)
+            } else {
+                Ok(5)
+            }
+        );
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_who_claims_a_waker_sees_it() {
+    loom::model(|| {
+        let channel = channel(1);
+        let slot = Arc::new(DataCell::new(0));
+        let (receiver, written) = (Arc::clone(&channel), Arc::clone(&slot));
+        let thread = thread::spawn(move || {
+            // SAFETY: not read before this thread says that it waits.
+            written.with_mut(|slot| unsafe { *slot = 7 });
+            receiver.words.wait_elsewhere(End::Reader)
+        });
+        if channel.words.claim(End::Reader, 0) == Claim::Elsewhere {
+            // SAFETY: the waiter has written it before it said that it waits.
+            assert_eq!(slot.with(|slot| unsafe { *slot }), 7);
+        }
+        assert!(thread.join().unwrap());
         clear(&channel);
     });
 }

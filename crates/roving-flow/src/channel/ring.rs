@@ -11,8 +11,9 @@ use std::ptr::NonNull;
 
 use crate::prim::{AtomicPtr, AtomicU64, DataCell, Ordering};
 
-/// Slots of a channel's first ring, unless its capacity is less.
-const SLOTS_FIRST: u32 = 4;
+/// Slots of a channel's first ring, unless its capacity is less. Loom sees rings follow each other
+/// with few messages.
+const SLOTS_FIRST: u32 = if cfg!(loom) { 1 } else { 4 };
 
 /// What precedes the slots.
 #[repr(C)]

@@ -3,8 +3,9 @@
 //! Two obstacles were found to partitioning: running times that vary, and the choice of the moment
 //! (Vrba et al. 2009). Both come from acting on a prediction. Here a prediction is a proposal only:
 //! it is tried for some milliseconds, beside what the network did just before, and what moves more
-//! messages stays. A trial costs at most its own length, and one that failed is put off for twice
-//! as long as the last time, so that what all trials cost is bounded whatever they propose.
+//! messages, twice in a row, stays. A trial costs at most its own length, and one that failed is put
+//! off for twice as long as the last time, so that what all trials cost is bounded whatever they
+//! propose.
 //!
 //! Where messages carry work, stealing is near its best and nothing is tried: only a few figures
 //! are read every tenth of a second. Where they are tiny, the network's time goes into passing
@@ -63,8 +64,8 @@ enum Phase {
     Kept,
     /// Another one has just been chosen; the processes are on their way.
     Settling { arm: Arm, before: f64 },
-    /// It is being measured.
-    Trying { arm: Arm, before: f64 },
+    /// It is being measured, for the last time if `last`: one lucky measurement keeps nothing.
+    Trying { arm: Arm, before: f64, last: bool },
 }
 
 #[derive(Debug)]
@@ -82,6 +83,8 @@ pub(super) struct Adaptive {
     phase: Phase,
     retries: [Retry; 3],
     calm: Duration,
+    /// The rate of the kept arm, smoothed.
+    usual: f64,
     last: Seen,
 }
 
@@ -112,6 +115,7 @@ impl Adaptive {
             phase: Phase::Kept,
             retries: [retry; 3],
             calm: trial,
+            usual: 0.0,
             last: Seen::default(),
         })
     }
@@ -137,6 +141,7 @@ impl Adaptive {
             return (was != Arm::Stealing).then(|| self.change(Arm::Stealing, &[]));
         }
         self.calm = self.trial;
+        self.usual += (rate - self.usual) / 4.0;
         let due = Arm::ALL.into_iter().filter(|&arm| arm != self.kept);
         let arm = due.min_by_key(|&arm| self.retries[arm as usize].at_ns)?;
         if self.retry(arm).at_ns > seen.at_ns {
@@ -147,28 +152,32 @@ impl Adaptive {
             give_idle_ones_weight(&mut load, seen);
             self.proposed = first_parts(&load, &Distances::uniform(self.workers), IMBALANCE);
         }
-        self.phase = Phase::Settling { arm, before: rate };
+        let before = rate.max(self.usual);
+        self.phase = Phase::Settling { arm, before };
         Some(self.change(arm, &self.proposed))
     }
 
-    /// A trial has ended: the arm is kept, or put off.
-    fn after_trial(&mut self, arm: Arm, rate: f64, before: f64, now_ns: u64) -> Option<Change> {
-        self.phase = Phase::Kept;
-        if rate > before * (1.0 + self.margin) {
-            let was = std::mem::replace(&mut self.kept, arm);
-            if arm == Arm::Parts {
-                self.parts = std::mem::take(&mut self.proposed);
-            }
-            let retry = self.retry(was);
-            retry.at_ns = now_ns + retry.after_ns;
-            return None;
+    /// The arm moves more messages: it is kept, where it already runs.
+    fn keep(&mut self, arm: Arm, rate: f64, now_ns: u64) {
+        let was = std::mem::replace(&mut self.kept, arm);
+        if arm == Arm::Parts {
+            self.parts = std::mem::take(&mut self.proposed);
         }
+        self.usual = rate;
+        self.phase = Phase::Kept;
+        let retry = self.retry(was);
+        retry.at_ns = now_ns + retry.after_ns;
+    }
+
+    /// The arm moves no more messages, or not by enough: it is put off.
+    fn put_off(&mut self, arm: Arm, rate: f64, before: f64, now_ns: u64) -> Change {
         // One that is far behind is put off for longer at once.
         let factor = if rate * 2.0 < before { 8 } else { 2 };
         let retry = self.retry(arm);
         retry.at_ns = now_ns + retry.after_ns;
         retry.after_ns = (retry.after_ns * factor).min(RETRY_NS_MAX);
-        Some(self.change(self.kept, &self.parts))
+        self.phase = Phase::Kept;
+        self.change(self.kept, &self.parts)
     }
 
     fn change(&self, arm: Arm, parts: &[u32]) -> Change {
@@ -199,11 +208,30 @@ impl Policy for Adaptive {
         let rate = messages as f64 / (seen.at_ns - self.last.at_ns).max(1) as f64;
         let change = match self.phase {
             Phase::Kept => self.after_kept(seen, messages, rate),
+            // What it costs to move is in this measurement, so only a bad one says something.
+            Phase::Settling { arm, before } if rate * 3.0 < before => {
+                Some(self.put_off(arm, rate, before, seen.at_ns))
+            }
             Phase::Settling { arm, before } => {
-                self.phase = Phase::Trying { arm, before };
+                let last = false;
+                self.phase = Phase::Trying { arm, before, last };
                 None
             }
-            Phase::Trying { arm, before } => self.after_trial(arm, rate, before, seen.at_ns),
+            Phase::Trying { arm, before, last } => {
+                let is_better = rate > before * (1.0 + self.margin);
+                match (is_better, last) {
+                    (false, _) => Some(self.put_off(arm, rate, before, seen.at_ns)),
+                    (true, false) => {
+                        let last = true;
+                        self.phase = Phase::Trying { arm, before, last };
+                        None
+                    }
+                    (true, true) => {
+                        self.keep(arm, rate, seen.at_ns);
+                        None
+                    }
+                }
+            }
         };
         self.last = seen.clone();
         change
@@ -309,6 +337,38 @@ mod tests {
             share(&names, "stealing")
         );
         assert!(total > 10_000 * 960, "{total}");
+    }
+
+    /// Every ninth millisecond moves twice as many messages, whatever the placement.
+    #[test]
+    fn one_lucky_measurement_keeps_nothing() {
+        let shape = Shape {
+            processes: 2,
+            channels: vec![(0, 1)],
+        };
+        let mut policy = Adaptive::new(&Placement::adaptive(), &shape, 2).unwrap();
+        policy.first();
+        let (mut total, mut at_us, mut last) = (0, 0, "stealing");
+        for look in 0.. {
+            let wait_us = policy.wait().as_micros() as u64;
+            at_us += wait_us;
+            total += wait_us * if look % 9 == 2 { 20 } else { 10 };
+            let seen = Seen {
+                at_ns: at_us * 1000,
+                processes: vec![Spent::default(); 2],
+                messages: vec![total],
+                ..Seen::default()
+            };
+            last = policy.look(&seen).map_or(last, |change| change.name);
+            assert_eq!(policy.kept, Arm::Stealing);
+            if at_us > 1_000_000 {
+                break;
+            }
+        }
+        assert!(
+            policy.retries.iter().any(|retry| retry.after_ns > RETRY_NS),
+            "{last}"
+        );
     }
 
     #[test]
