@@ -13,11 +13,6 @@ impl Worker {
         }
     }
 
-    /// A detached task that another worker had spawned.
-    pub(crate) fn run_stolen_job(&self, job: Job) {
-        self.run_job(job);
-    }
-
     pub(crate) fn run_job(&self, job: Job) {
         self.clock().enter(Activity::Busy);
         self.framed(job);

@@ -16,6 +16,7 @@ use crate::stack::slot::{Offer, Slot};
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
+use crate::steal::restraint::Theft;
 use crate::task::Level;
 use crate::worker::{Taken, Worker};
 
@@ -330,7 +331,7 @@ impl Worker {
             self.clock().enter(Activity::Busy);
             let claimed = index..index + 1;
             let began = self.run_claimed(victim, claimed, short, Level::Above);
-            let _ = self.restraint().judge(looked, began);
+            let _ = self.restraint().judge(Theft::of_one(looked, began));
             self.clock().enter(Activity::Steal);
         } else {
             let stack = &self.registry().seats[victim].stack;

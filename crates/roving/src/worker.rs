@@ -266,8 +266,14 @@ impl Worker {
 
     /// A task has been run in place because the stack was full. With it run those that thieves do
     /// not come for, being fewer than they take at once; else the stack would stay full for ever.
-    #[cold]
     pub(crate) fn run_stranded(&self) {
+        if self.registry.settings.amount.least() > 1 {
+            self.run_all_stranded();
+        }
+    }
+
+    #[cold]
+    fn run_all_stranded(&self) {
         while let Some((index, wake)) = self.owner.pop_stranded() {
             self.wake_if(wake);
             // SAFETY: taken off the stack, and run once.

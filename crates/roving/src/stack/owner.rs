@@ -203,25 +203,53 @@ impl<'s> Owner<'s> {
         Ok((self.stack.at(top), self.pushed(top, looks)))
     }
 
-    /// The slow push of a task that stays until the enclosing scope or task ends.
+    /// The push of a task that stays until the enclosing scope or task ends.
+    #[inline]
     pub(crate) fn push_unjoined<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
+        let line = self.line();
+        let top = line.top.get();
+        let is_tripped = !ptr::eq(self.thread_line(), line);
+        let is_first = self.stack.own.barrier.get().is_null();
+        let limit = line.push_limit.get();
+        if is_tripped || is_first || limit.is_null() {
+            return self.push_unjoined_slowly(run, payload);
+        }
+        if top >= limit {
+            return match self.may_have_room() {
+                true => self.push_unjoined_slowly(run, payload),
+                false => Err((payload, false)),
+            };
+        }
+        // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
+        unsafe { (*top).fill(run, payload) };
+        line.top.set(top.wrapping_add(1));
+        self.raise_barrier();
+        Ok(self.show_half())
+    }
+
+    /// The first since the stack held none leaves the limits anew: more is to be public from now on.
+    fn push_unjoined_slowly<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
         let (_, wake) = self.push(run, payload)?;
         self.raise_barrier();
-        Ok(wake | self.show_half())
+        let wake = wake | self.show_half();
+        self.settle();
+        Ok(wake)
     }
 
     /// The stack is full: frees the slots at its top whose tasks were stolen and have ended, as far
     /// as they belong to the innermost open frame: those further out rely on their indices. Thieves
     /// take the oldest first, so once they have taken all, all can be free.
     fn make_room(&self) {
-        while self.top() > self.stack.own.floor.get() {
-            let newest = self.top() - 1;
-            let unjoined = ptr::eq(self.stack.own.barrier.get(), self.line().top.get());
-            if !unjoined || !self.stack.slot(newest).state().is_done() {
-                return;
-            }
-            self.retire(newest);
+        while self.may_have_room() {
+            self.retire(self.top() - 1);
         }
+    }
+
+    /// Whether the newest slot is such a one.
+    fn may_have_room(&self) -> bool {
+        let top = self.top();
+        let unjoined = ptr::eq(self.stack.own.barrier.get(), self.line().top.get());
+        unjoined && top > self.stack.own.floor.get() && self.stack.slot(top - 1).state().is_done()
     }
 
     /// The stack was full, and what nobody has claimed is less than a thief takes at once: as long
@@ -333,15 +361,20 @@ impl<'s> Owner<'s> {
     /// then its slot is still in use.
     pub(crate) fn pop(&self, index: usize) -> (Popped, bool) {
         debug_assert_eq!(self.top(), index + 1);
-        let how = if index < self.stack.own.split.get() {
-            self.pop_public(index)
-        } else {
-            Popped::Here
+        let is_public = index < self.stack.own.split.get();
+        let how = match is_public {
+            true => self.pop_public(index),
+            false => Popped::Here,
         };
         let wake = match how {
             Popped::Here => {
                 self.drop_top(index);
-                self.show_if_asked()
+                if is_public || self.line().push_limit.get().is_null() {
+                    self.show_if_asked()
+                } else {
+                    self.set_pop_limit();
+                    false
+                }
             }
             Popped::Away => {
                 self.settle();
@@ -475,18 +508,28 @@ impl<'s> Owner<'s> {
             .line
             .push_limit
             .set(if slow { ptr::null() } else { end });
-        let split = stack.at(stack.own.split.get());
-        stack.line.pop_limit.set(split.max(stack.own.barrier.get()));
+        self.set_pop_limit();
+    }
+
+    fn set_pop_limit(&self) {
+        let split = self.stack.at(self.stack.own.split.get());
+        let limit = split.max(self.stack.own.barrier.get());
+        self.stack.line.pop_limit.set(limit);
+    }
+
+    /// Where this thread's line pointer leads.
+    #[inline(always)]
+    fn thread_line(&self) -> *const Line {
+        #[cfg(not(loom))]
+        return current_line();
+        // Ordering: Relaxed, as in `line`.
+        #[cfg(loom)]
+        self.stack.loom_line.load(Relaxed)
     }
 
     /// If the wire was tripped, mends it; what it means is then owed, by the next push at the latest.
     pub(crate) fn answer_alarm(&self) {
-        #[cfg(not(loom))]
-        let tripped = ptr::eq(current_line(), &ALARM);
-        #[cfg(loom)]
-        // Ordering: Relaxed, as in `line`.
-        let tripped = ptr::eq(self.stack.loom_line.load(Relaxed), &ALARM);
-        if tripped {
+        if ptr::eq(self.thread_line(), &ALARM) {
             #[cfg(not(loom))]
             set_current_line(self.line());
             #[cfg(loom)]

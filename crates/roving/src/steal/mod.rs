@@ -6,6 +6,8 @@ pub(crate) mod victim;
 
 use std::time::Instant;
 
+use self::amount::{AMOUNT_MAX, Amount};
+use self::restraint::Theft;
 use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
 use crate::task::Level;
@@ -59,7 +61,7 @@ impl Worker {
         let amount = self.registry().settings.amount;
         if amount.of(stack.public()) == 0 {
             if let Some(job) = self.registry().seats[victim].spawned.pop() {
-                self.run_stolen_job(job);
+                self.run_job(job);
                 return Search::Got;
             }
             bump(&tally.steals_empty, 1);
@@ -69,7 +71,12 @@ impl Worker {
             return Search::Empty;
         }
         let looked = Instant::now();
-        match stack.claim(0, |public| amount.of(public)) {
+        // Half of what was not worth the way is not worth it either: one, to see whether it is now.
+        let most = match amount == Amount::Half && self.restraint().is_on() {
+            true => 1,
+            false => AMOUNT_MAX,
+        };
+        match stack.claim(0, |public| amount.of(public).min(most)) {
             Claim::Empty => {
                 bump(&tally.steals_empty, 1);
                 Search::Empty
@@ -90,13 +97,21 @@ impl Worker {
                 if left > 0 {
                     self.wake_for(victim);
                 }
-                let base = self.owner().top();
+                let (base, before) = (self.owner().top(), self.seat().tasks.fates());
                 let claimed = index..index + count;
                 let began = self.run_claimed(victim, claimed, short, Level::Ground);
                 // What the theft and the task left on this worker's own stack.
                 self.drain(base);
                 self.clock().enter(Activity::Steal);
-                match self.restraint().judge(looked, began) {
+                let after = self.seat().tasks.fates();
+                let theft = Theft {
+                    looked,
+                    began,
+                    count,
+                    forks: after.forks - before.forks,
+                    robbed: after.losses != before.losses,
+                };
+                match self.restraint().judge(theft) {
                     true => Search::Got,
                     false => Search::GotLittle,
                 }

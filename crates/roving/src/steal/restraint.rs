@@ -12,13 +12,46 @@ use std::time::{Duration, Instant};
 /// A task was worth stealing if it took so many times as long as to get hold of it. Its closure, what
 /// that borrows, and its result travel too, and what the victim had at hand before has to come back.
 const WORTH: u32 = 8;
-/// Or if it took this long, in case the thief lost its core on the way.
+/// Or if it took this long for each task that came along, in case the thief lost its core on the
+/// way. Many short ones are not worth it either: each travels.
 const WORTH_ANYHOW: Duration = Duration::from_micros(3);
 /// How long a thief looks away after the first theft that was not worth it.
 const PAUSE_MIN: Duration = Duration::from_nanos(300);
+/// What ended because its continuation was stolen again was worth it if it took this long, or if the
+/// tasks that it forked meanwhile took longer than the way. Else two workers only take the same
+/// loop from each other.
+const WORTH_IF_ROBBED: Duration = Duration::from_micros(24);
 /// As often as this that time is doubled, to some ten microseconds: what is short is not always
 /// without value, such as the part of a search that has the needle.
 const DOUBLINGS_MAX: u32 = 5;
+
+/// What a thief has done.
+#[derive(Clone, Copy)]
+pub(crate) struct Theft {
+    /// When it set out.
+    pub(crate) looked: Instant,
+    /// When it began to run what it had got hold of.
+    pub(crate) began: Instant,
+    /// How many tasks these were.
+    pub(crate) count: usize,
+    /// How many were forked meanwhile, work-first.
+    pub(crate) forks: u64,
+    /// Whether one of these found its parent's continuation stolen.
+    pub(crate) robbed: bool,
+}
+
+impl Theft {
+    /// One task, that forked none.
+    pub(crate) fn of_one(looked: Instant, began: Instant) -> Theft {
+        Theft {
+            looked,
+            began,
+            count: 1,
+            forks: 0,
+            robbed: false,
+        }
+    }
+}
 
 /// A thief's memory of what it got lately.
 #[derive(Default)]
@@ -44,12 +77,15 @@ impl Restraint {
         }
     }
 
-    /// A thief `looked`, got hold of a task, `began` to run it, and has ended it now. Whether it was
-    /// worth it.
-    pub(crate) fn judge(&self, looked: Instant, began: Instant) -> bool {
+    /// The theft is over: the thief has ended all that it could keep. Whether it was worth it.
+    pub(crate) fn judge(&self, theft: Theft) -> bool {
         let now = Instant::now();
+        let Theft { looked, began, .. } = theft;
         let (way, run) = (began.duration_since(looked), now.duration_since(began));
-        let worth = run >= WORTH_ANYHOW.min(way * WORTH);
+        let anyhow = WORTH_ANYHOW * u32::try_from(theft.count).unwrap_or(u32::MAX);
+        let each = run / u32::try_from(theft.forks + 1).unwrap_or(u32::MAX);
+        let in_vain = theft.robbed && each < way && run < WORTH_IF_ROBBED;
+        let worth = run >= anyhow.min(way * WORTH) && !in_vain;
         if worth {
             self.streak.set(0);
             self.lift();
@@ -76,14 +112,14 @@ impl Restraint {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{DOUBLINGS_MAX, PAUSE_MIN, Restraint, WORTH_ANYHOW};
+    use super::{DOUBLINGS_MAX, PAUSE_MIN, Restraint, Theft, WORTH_ANYHOW};
 
     /// How long the restraint now holds, from a moment before it was put on.
     fn judge_short(restraint: &Restraint) -> Duration {
         // An instant in the future has not elapsed, however slow a test runs.
         let began = Instant::now() + Duration::from_secs(3600);
         let before = Instant::now();
-        assert!(!restraint.judge(began - WORTH_ANYHOW, began));
+        assert!(!restraint.judge(Theft::of_one(began - WORTH_ANYHOW, began)));
         restraint.until.get().unwrap() - before
     }
 
@@ -97,7 +133,18 @@ mod tests {
             assert!(restraint.is_on());
         }
         let now = Instant::now();
-        assert!(restraint.judge(now - 2 * WORTH_ANYHOW, now - WORTH_ANYHOW));
+        let one = Theft::of_one(now - 2 * WORTH_ANYHOW, now - WORTH_ANYHOW);
+        assert!(
+            !restraint.judge(Theft { count: 64, ..one }),
+            "64 short ones"
+        );
+        let robbed = Theft {
+            robbed: true,
+            forks: 1 << 20,
+            ..one
+        };
+        assert!(!restraint.judge(robbed), "robbed of a loop of short ones");
+        assert!(restraint.judge(one));
         assert!(!restraint.holds() && !restraint.is_on(), "forgotten");
     }
 

@@ -398,6 +398,7 @@ impl Worker {
                 // SAFETY: this worker's now.
                 return Some(unsafe { pushed.resume(local) });
             }
+            local.count_loss();
         }
         let frame = local.next_placed()?;
         let placed = Pushed {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem;
 use std::panic::{self, Location};
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
@@ -236,6 +237,22 @@ fn bind(child: Frame, parent: &Header) {
         }
         child.root.set(root);
     }
+}
+
+/// The same for a child that nobody else has yet, and the task that is polled: if that refuses it,
+/// it is disposed of.
+#[inline(always)]
+pub(super) fn bind_new(child: Frame) {
+    struct Unbound(Frame);
+    impl Drop for Unbound {
+        fn drop(&mut self) {
+            // SAFETY: a child that was not started is its maker's.
+            unsafe { frame::dispose(self.0) };
+        }
+    }
+    let unbound = Unbound(child);
+    with_task(|_, current| bind(child, current));
+    mem::forget(unbound);
 }
 
 /// The root of the task that is polled; a child of another one is refused. Null is none.

@@ -8,7 +8,7 @@ use std::ptr;
 use std::task::{Context, Poll};
 
 use super::end::{Awaiting, Retracted};
-use super::fork::with_root;
+use super::fork::bind_new;
 use super::frame::{self, Failure, Frame};
 use super::local::{Local, Next};
 use super::root::Root;
@@ -83,8 +83,9 @@ impl<T> Forked<T> {
     where
         F: Future<Output = T>,
     {
-        let root = with_root(root);
+        // Nothing before this may unwind, see `store::take_slowly`.
         let child = frame::new(child, root);
+        bind_new(child);
         Worker::with_current(|worker| {
             let worker = worker.expect("tasks are polled by workers");
             // SAFETY: a new frame of the root of the task that is polled.

@@ -28,6 +28,8 @@ pub(crate) struct Local {
     counts: Cell<usize>,
     /// How many more woken frames may be put on the stack.
     wakes_left: Cell<u32>,
+    /// How often the newest frame on the stack turned out to have been stolen.
+    losses: Cell<u32>,
     /// The number of the last push.
     pushes: Cell<u64>,
     pub(super) placed: Queue,
@@ -60,6 +62,7 @@ static NOBODYS: Local = Local {
     level: Cell::new(ptr::null()),
     counts: Cell::new(0),
     wakes_left: Cell::new(0),
+    losses: Cell::new(0),
     pushes: Cell::new(0),
     placed: Queue::new(),
     placed_left: Cell::new(0),
@@ -75,6 +78,13 @@ pub(crate) fn set_current_local(local: *const Local) {
         true => &raw const NOBODYS,
         false => local,
     });
+}
+
+/// How often a worker has forked, and how often it came back to find its continuation stolen.
+#[derive(Clone, Copy)]
+pub(crate) struct Fates {
+    pub(crate) forks: u64,
+    pub(crate) losses: u32,
 }
 
 /// A frame that is to be run next, and how.
@@ -100,8 +110,7 @@ pub(super) struct Outer {
     resumes: *const Root,
     level: *const Slot,
     counts: usize,
-    wakes_left: u32,
-    placed_left: u32,
+    left: Option<(u32, u32)>,
 }
 
 /// How many woken frames a worker puts on its stack before it must have emptied that once.
@@ -119,6 +128,7 @@ impl Local {
             level: Cell::new(ptr::null()),
             counts: Cell::new(0),
             wakes_left: Cell::new(0),
+            losses: Cell::new(0),
             pushes: Cell::new((index as u64) << 53),
             placed: Queue::new(),
             placed_left: Cell::new(0),
@@ -139,6 +149,19 @@ impl Local {
     /// Frames that lie here for later use. By anybody.
     pub(crate) fn frames_kept(&self) -> u64 {
         self.store.kept()
+    }
+
+    /// The newest frame on the stack was stolen.
+    pub(super) fn count_loss(&self) {
+        self.losses.set(self.losses.get().wrapping_add(1));
+    }
+
+    /// How many forks there have been, and how many losses.
+    pub(crate) fn fates(&self) -> Fates {
+        Fates {
+            forks: self.pushes.get() / 2,
+            losses: self.losses.get(),
+        }
     }
 
     /// An even number that no other push of the pool has.
@@ -192,8 +215,11 @@ impl Local {
             resumes: self.resumes.replace(resumes),
             level: self.level.replace(ptr::null()),
             counts: self.counts.replace(0),
-            wakes_left: self.wakes_left.replace(WAKES_MAX),
-            placed_left: self.placed_left.replace(PLACED_MAX),
+            // Where nothing is resumed, neither is looked at.
+            left: (!resumes.is_null()).then(|| {
+                let wakes = self.wakes_left.replace(WAKES_MAX);
+                (wakes, self.placed_left.replace(PLACED_MAX))
+            }),
         }
     }
 
@@ -203,8 +229,10 @@ impl Local {
         self.next.set(outer.next);
         self.resumes.set(outer.resumes);
         self.level.set(outer.level);
-        self.wakes_left.set(outer.wakes_left);
-        self.placed_left.set(outer.placed_left);
+        if let Some((wakes, placed)) = outer.left {
+            self.wakes_left.set(wakes);
+            self.placed_left.set(placed);
+        }
         self.counts.replace(outer.counts)
     }
 

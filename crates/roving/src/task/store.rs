@@ -156,9 +156,12 @@ pub(super) fn take(size: &'static Size) -> NonNull<u8> {
     }
 }
 
+/// A foreign function, so that the compiler knows that nothing unwinds out of it: then nothing has
+/// to keep the future's address for a clean-up, and it is made where it belongs instead of being
+/// copied there.
 #[cold]
 #[inline(never)]
-fn take_slowly(size: &'static Size) -> NonNull<u8> {
+extern "C" fn take_slowly(size: &'static Size) -> NonNull<u8> {
     let get = || {
         // SAFETY: a frame is never empty.
         let at = NonNull::new(unsafe { alloc(size.layout) });

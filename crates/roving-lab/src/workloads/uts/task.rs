@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use roving::task::{Scope, Task};
+use roving::task::{Forked, Scope, Task};
 
 use super::sha::{Hash, State};
 use super::visit::{Found, Node, Search, TOGETHER};
@@ -29,7 +29,8 @@ pub(super) fn search<'scope, O: Order, H: Hash + 'scope>(
     }
 }
 
-/// The children in `places` of `parent`, which are at `height`, and all below them.
+/// The children in `places` of `parent`, which are at `height`, and all below them. Of what there is
+/// to do at once, this task does the first part itself, and branches the others off.
 fn siblings<'scope, O: Order, H: Hash + 'scope>(
     scope: Scope<'scope>,
     search: Search<'scope, H>,
@@ -39,11 +40,17 @@ fn siblings<'scope, O: Order, H: Hash + 'scope>(
 ) -> impl Task<Found> + 'scope {
     async move {
         let mut found = Found::default();
-        let (nodes, inner) = loop {
+        let mut others = Vec::new();
+        let mut nodes = [Node::default(); TOGETHER];
+        loop {
             if places.len() > TOGETHER {
-                return found.and(wide::<O, H>(scope, search, parent, places, height).await);
+                let half = places.len().div_ceil(2).next_multiple_of(TOGETHER) as u32;
+                let low = places.start..places.start + half;
+                places.start += half;
+                let low = siblings::<O, H>(scope, search, parent, low, height);
+                keep(&mut others, &mut found, O::branch(scope, low).await).await;
+                continue;
             }
-            let mut nodes = [Node::default(); TOGETHER];
             let all = &mut nodes[..places.len()];
             let inner = search.look(&parent, places.start, all, height);
             found = found.and(Found {
@@ -51,22 +58,17 @@ fn siblings<'scope, O: Order, H: Hash + 'scope>(
                 leaves: (places.len() - inner) as u64,
                 depth: height,
             });
-            match inner {
-                0 => return found,
-                // Nothing to share: on with the only one.
-                1 => (parent, places, height) = (nodes[0].state, 0..nodes[0].children, height + 1),
-                _ => break (nodes, inner),
+            if inner == 0 {
+                break;
             }
-        };
-        let mut others = Vec::with_capacity(inner - 1);
-        for node in &nodes[1..inner] {
-            let children = 0..node.children;
-            let other = siblings::<O, H>(scope, search, node.state, children, height + 1);
-            others.push(O::branch(scope, other).await);
+            height += 1;
+            for node in &nodes[1..inner] {
+                let children = 0..node.children;
+                let other = siblings::<O, H>(scope, search, node.state, children, height);
+                keep(&mut others, &mut found, O::branch(scope, other).await).await;
+            }
+            (parent, places) = (nodes[0].state, 0..nodes[0].children);
         }
-        let children = 0..nodes[0].children;
-        let one = siblings::<O, H>(scope, search, nodes[0].state, children, height + 1);
-        found = found.and(scope.call(one).await);
         while let Some(newest) = others.pop() {
             found = found.and(newest.await);
         }
@@ -74,21 +76,11 @@ fn siblings<'scope, O: Order, H: Hash + 'scope>(
     }
 }
 
-/// The same for more children than are looked at together: each half is a task.
-fn wide<'scope, O: Order, H: Hash + 'scope>(
-    scope: Scope<'scope>,
-    search: Search<'scope, H>,
-    parent: State,
-    places: Range<u32>,
-    height: u32,
-) -> impl Task<Found> + 'scope {
-    async move {
-        let Range { start, end } = places;
-        let middle = start + (end - start).div_ceil(2).next_multiple_of(TOGETHER as u32);
-        let low = siblings::<O, H>(scope, search, parent, start..middle, height);
-        let low = O::branch(scope, low).await;
-        let high = siblings::<O, H>(scope, search, parent, middle..end, height);
-        let high = scope.call(high).await;
-        low.await.and(high)
+/// Keeps the handle of a task for later; unless that has ended, as it has if it was forked and
+/// nobody stole what followed.
+async fn keep(others: &mut Vec<Forked<Found>>, found: &mut Found, other: Forked<Found>) {
+    match other.is_ended() {
+        true => *found = found.and(other.await),
+        false => others.push(other),
     }
 }
