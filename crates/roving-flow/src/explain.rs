@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::accounting::Accounts;
 use crate::channel::OUTSIDE;
 use crate::channel::words::{End, UNBOUNDED};
 use crate::deadlock::Wait;
@@ -73,10 +74,15 @@ impl Shared {
     }
 
     /// What was counted.
-    pub(crate) fn report(&self, elapsed: Duration, moves: Vec<Moved>) -> Report {
+    pub(crate) fn report(
+        &self,
+        elapsed: Duration,
+        moves: Vec<Moved>,
+        accounts: Option<&Accounts>,
+    ) -> Report {
         let processes = (0..self.controls().len() as u32).map(|process| ProcessReport {
             name: self.process_name(process),
-            account: None,
+            account: accounts.map(|accounts| accounts.process(process as usize)),
         });
         let channels = self.channels();
         let channels = channels.iter().map(|words| {
@@ -89,7 +95,7 @@ impl Shared {
                 messages,
                 received: words.taken().number(),
                 bytes: messages * words.message_bytes() as u64,
-                account: None,
+                account: accounts.map(|accounts| accounts.channel(words.index())),
             }
         });
         let growths = lock(&self.growths);

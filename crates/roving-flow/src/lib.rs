@@ -9,12 +9,15 @@
 //! | `channel` | the memory that producer and consumer share |
 //! | `port` | each port is the only one at its end |
 //! | `network` | makes ports and the network's own references to channels |
+//! | `run` | lends processes the word with their place |
 //! | `process` | polls its body in place |
 //! | `turn` | lends a waker, and finds the poll that a thread is in |
 //! | `word` | a pointer to a channel, in a word that also holds other things |
 //! | `prim` | one processor instruction |
 #![deny(unsafe_code)]
 
+#[cfg(not(loom))]
+mod accounting;
 #[cfg(not(loom))]
 mod blocking;
 #[cfg(not(loom))]
@@ -27,9 +30,13 @@ mod deadlock;
 mod error;
 #[cfg(not(loom))]
 mod explain;
+#[cfg(not(loom))]
+mod export;
 mod line;
 #[cfg(not(loom))]
 mod lines;
+#[cfg(not(loom))]
+mod live;
 #[cfg(not(loom))]
 mod merge;
 #[cfg(not(loom))]
@@ -54,6 +61,9 @@ mod process;
 #[cfg(not(loom))]
 mod report;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod run;
+#[cfg(not(loom))]
 mod shared;
 #[cfg(not(loom))]
 mod sources;
@@ -72,6 +82,7 @@ mod word;
 pub use {
     cancel::Canceller,
     error::{Blocked, Error, Operation},
+    live::{Live, Queue, Snapshot, State},
     merge::Merge,
     network::Network,
     placement::{Moved, Placement},

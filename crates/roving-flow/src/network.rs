@@ -1,31 +1,24 @@
-//! Building a network, and running it.
+//! Building a network.
 
 use std::fmt::{self, Display, Write as _};
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
 
-use roving::Pool;
-use roving::adapt::spawn_placed;
 use roving::task::Scope;
 
 use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
-use crate::error::Error;
 use crate::names::Names;
-use crate::placement::{Meter, Placement, Placer, metered};
+use crate::placement::Placement;
 use crate::port::{self, In, Out};
 use crate::ports::{Ports, Visitor};
-use crate::process::Process;
-use crate::report::Report;
+use crate::run::{Setting, start};
 use crate::shared::{Failure, Plan, Shared};
 
 /// Capacity of a channel for which none is given.
 pub(crate) const CAPACITY: usize = 64;
 
 /// Starts one process.
-type Start<'env> =
-    Box<dyn FnOnce(Scope<'env>, &Arc<Shared>, Option<&Arc<Meter>>, u32) + Send + 'env>;
+pub(crate) type Start<'env> = Box<dyn FnOnce(Scope<'env>, &Setting, u32) + Send + 'env>;
 
 /// A network of processes that talk through channels, while it is built.
 ///
@@ -53,14 +46,14 @@ type Start<'env> =
 /// assert_eq!(report.channels[0].messages, 3);
 /// ```
 pub struct Network<'env> {
-    shared: Arc<Shared>,
-    starts: Vec<Start<'env>>,
-    plan: Plan,
-    channels: Vec<Handle>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) starts: Vec<Start<'env>>,
+    pub(crate) plan: Plan,
+    pub(crate) channels: Vec<Handle>,
     prefix: String,
-    placement: Placement,
-    accounting: bool,
-    invalid: Option<String>,
+    pub(crate) placement: Placement,
+    pub(crate) accounting: bool,
+    pub(crate) invalid: Option<String>,
 }
 
 impl Default for Network<'_> {
@@ -71,6 +64,11 @@ impl Default for Network<'_> {
 
 impl<'env> Network<'env> {
     /// A network with nothing in it.
+    ///
+    /// ```
+    /// let network = roving_flow::Network::new();
+    /// assert!(network.run(&roving::Pool::new(1).unwrap()).unwrap().processes.is_empty());
+    /// ```
     pub fn new() -> Network<'env> {
         Network {
             shared: Arc::new(Shared::new()),
@@ -88,11 +86,27 @@ impl<'env> Network<'env> {
     }
 
     /// A channel in which 64 messages may lie; it grows where that would be a deadlock.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.channel("letters");
+    /// network.source("source", out, 'a'..='z');
+    /// network.sink("sink", input, |letter| assert!(letter.is_ascii_lowercase()));
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
     pub fn channel<T: Send + 'env>(&mut self, name: impl Display) -> (Out<T>, In<T>) {
         self.bounded(name, CAPACITY)
     }
 
     /// A channel in which `capacity` messages may lie; it grows where that would be a deadlock.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.bounded("letters", 1);
+    /// network.source("source", out, 'a'..='z');
+    /// network.sink("sink", input, |letter| assert!(letter.is_ascii_lowercase()));
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
     pub fn bounded<T: Send + 'env>(
         &mut self,
         name: impl Display,
@@ -115,6 +129,14 @@ impl<'env> Network<'env> {
     }
 
     /// A channel in which any number of messages may lie: whoever sends there never waits.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.unbounded("letters");
+    /// network.source("source", out, 'a'..='z');
+    /// network.sink("sink", input, |letter| assert!(letter.is_ascii_lowercase()));
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
     pub fn unbounded<T: Send + 'env>(&mut self, name: impl Display) -> (Out<T>, In<T>) {
         self.open(name, UNBOUNDED)
     }
@@ -131,6 +153,11 @@ impl<'env> Network<'env> {
 
     /// A process. `body` gets the ports, and is an `async` closure, or a closure that returns a
     /// future.
+    ///
+    /// Ports are given rather than captured, so that the network knows who waits for whom: a port
+    /// that a body has captured counts as held outside, and deadlocks by way of it are not found.
+    ///
+    /// See [`Network`] for an example.
     pub fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
     where
         P: Ports + Send + 'env,
@@ -155,10 +182,9 @@ impl<'env> Network<'env> {
             );
             self.invalid.get_or_insert(text);
         }
-        self.starts
-            .push(Box::new(move |scope, shared, meter, index| {
-                start(scope, shared, meter, index, move || body(ports));
-            }));
+        self.starts.push(Box::new(move |scope, setting, index| {
+            start(scope, setting, index, move || body(ports));
+        }));
     }
 
     /// A process that may fail: an error ends the network, as a panic does, and [`Self::run`] returns
@@ -246,119 +272,56 @@ impl<'env> Network<'env> {
         Arc::clone(&self.shared)
     }
 
-    /// Where processes run.
+    /// Where processes run: [`Placement::Stealing`] at first.
+    ///
+    /// See [`Placement`] for an example.
     pub fn placement(&mut self, placement: Placement) {
         self.placement = placement;
     }
 
-    /// Whether time and traffic are counted; off at first.
+    /// Whether it is counted how long each process runs, how often it changes workers, and how many
+    /// messages stay on one worker; off at first. How many messages went through a channel is known
+    /// without it.
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut network = Network::new();
+    /// network.accounting(true);
+    /// let (out, input) = network.channel("numbers");
+    /// network.source("source", out, 0..1000);
+    /// network.sink("sink", input, |_| {});
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(report.channels[0].account.unwrap().local, 1000);
+    /// assert!(report.processes[0].account.unwrap().busy > std::time::Duration::ZERO);
+    /// ```
     pub fn accounting(&mut self, on: bool) {
         self.accounting = on;
     }
 
-    /// How many messages may lie in a channel that has grown.
+    /// How many messages may lie in a channel that has grown: a deadlock that would take more is an
+    /// error. There is no limit at first.
+    ///
+    /// ```
+    /// use roving_flow::{Error, Network};
+    ///
+    /// let mut network = Network::new();
+    /// network.channel_limit(8);
+    /// let (out, input) = network.bounded::<u32>("numbers", 2);
+    /// // A process that sends to itself.
+    /// network.process("alone", (out, input), async |(mut out, mut input)| {
+    ///     for number in 0..10 {
+    ///         out.send(number).await.unwrap();
+    ///     }
+    ///     while input.recv().await.is_some() {}
+    /// });
+    /// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+    /// assert!(matches!(error, Error::Full { limit: 8, .. }));
+    /// ```
     pub fn channel_limit(&mut self, messages: usize) {
         let limit = u32::try_from(messages).unwrap_or(UNBOUNDED);
         self.shared.set_capacity_max(limit);
     }
-
-    /// Runs the network on that pool, and returns when all processes have ended.
-    ///
-    /// A thread that is no worker sleeps meanwhile. On a worker, the worker takes part.
-    ///
-    /// # Errors
-    /// See [`Error`]. All processes have ended then, too.
-    pub fn run(self, pool: &Pool) -> Result<Report, Error> {
-        if let Some(message) = self.invalid {
-            return Err(Error::Invalid { message });
-        }
-        if let Err(message) = self.placement.check() {
-            return Err(Error::Invalid { message });
-        }
-        let Network {
-            shared,
-            starts,
-            plan,
-            channels,
-            placement,
-            ..
-        } = self;
-        shared.begin(plan, channels, starts.len());
-        let placer = Placer::new(&placement, &*shared, pool.workers());
-        let meter = placer.as_ref().map(|placer| Arc::clone(placer.meter()));
-        let began = Instant::now();
-        let root = &shared;
-        let run = || {
-            pool.run(move |scope| {
-                let shared = Arc::clone(root);
-                async move {
-                    for (index, start) in (0..).zip(starts) {
-                        start(scope, &shared, meter.as_ref(), index);
-                    }
-                }
-            });
-        };
-        let moves = match placer {
-            Some(placer) => placer.run(&**root, run).1,
-            None => {
-                run();
-                Vec::new()
-            }
-        };
-        let elapsed = began.elapsed();
-        let outcome = match shared.take_failure() {
-            Some(failure) => Err(shared.explain(failure)),
-            None => Ok(shared.report(elapsed, moves)),
-        };
-        shared
-            .channels
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
-        outcome
-    }
-}
-
-/// Makes the future and gives it to the workers.
-fn start<'env, Fut>(
-    scope: Scope<'env>,
-    shared: &Arc<Shared>,
-    meter: Option<&Arc<Meter>>,
-    index: u32,
-    make: impl FnOnce() -> Fut,
-) where
-    Fut: Future<Output = ()> + Send + 'env,
-{
-    match panic::catch_unwind(AssertUnwindSafe(make)) {
-        Ok(body) => {
-            let process = Process::new(shared, index, body);
-            match meter {
-                Some(meter) => place(scope, shared, meter, index, process),
-                None => drop(scope.spawn(process)),
-            }
-        }
-        Err(payload) => {
-            shared.process_started();
-            shared.stop(Failure::Panicked(index, payload));
-        }
-    }
-}
-
-/// Gives it to the worker that its place names, now and whenever it is ready.
-fn place<'env, Fut>(
-    scope: Scope<'env>,
-    shared: &Arc<Shared>,
-    meter: &Arc<Meter>,
-    index: u32,
-    process: Process<Fut>,
-) where
-    Fut: Future<Output = ()> + Send + 'env,
-{
-    // SAFETY: the place is in what the process shares with its network, and the process keeps that.
-    // A place is read while its task holds its future, which is the process.
-    let place = unsafe { &*(&raw const shared.control(index).place) };
-    let future = metered(process, Arc::clone(meter), index as usize);
-    drop(spawn_placed(scope, place, future));
 }
 
 impl fmt::Debug for Network<'_> {

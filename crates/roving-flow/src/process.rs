@@ -20,8 +20,11 @@ const TURNS_MAX: u32 = 64;
 enum Waits {
     Nowhere,
     At(Op),
-    Any(Box<Vec<Op>>),
+    Any(Box<Several>),
 }
+
+/// Behind one pointer, so that a process that waits at one place is small.
+struct Several(Vec<Op>);
 
 /// The future that a process's task polls.
 pub(crate) struct Process<F> {
@@ -173,7 +176,7 @@ impl Waits {
             Some(op) if more.is_empty() => Waits::At(op),
             Some(op) => {
                 more.push(op);
-                Waits::Any(Box::new(more))
+                Waits::Any(Box::new(Several(more)))
             }
         }
     }
@@ -182,7 +185,7 @@ impl Waits {
         match self {
             Waits::Nowhere => false,
             Waits::At(op) => op.end == End::Writer,
-            Waits::Any(ops) => ops.iter().any(|op| op.end == End::Writer),
+            Waits::Any(ops) => ops.0.iter().any(|op| op.end == End::Writer),
         }
     }
 
@@ -205,7 +208,7 @@ impl Waits {
                 true
             }
             Waits::At(op) => op.words().wait(op.end),
-            Waits::Any(ops) => ops.iter().all(|op| op.words().wait(op.end)),
+            Waits::Any(ops) => ops.0.iter().all(|op| op.words().wait(op.end)),
         };
         if let (Waits::Any(_), true, false) = (self, waits, may_wake) {
             control.set_word(Word::Many);
@@ -224,7 +227,7 @@ impl Waits {
         match self {
             Waits::Nowhere => {}
             Waits::At(op) => resume(op),
-            Waits::Any(ops) => ops.iter().for_each(resume),
+            Waits::Any(ops) => ops.0.iter().for_each(resume),
         }
     }
 }

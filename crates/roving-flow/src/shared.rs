@@ -19,8 +19,6 @@ pub(crate) struct Control {
     /// always polled as the same task.
     waker: OnceLock<Waker>,
     word: AtomicWord,
-    /// The worker that polled it last; `u32::MAX` for none. Written only with accounting on.
-    pub(crate) worker: AtomicU32,
     /// Where it is to run.
     pub(crate) place: Place,
 }
@@ -30,7 +28,6 @@ impl Control {
         Control {
             waker: OnceLock::new(),
             word: AtomicWord::new(),
-            worker: AtomicU32::new(u32::MAX),
             place: Place::new(None),
         }
     }

@@ -1,5 +1,6 @@
 //! Kahn's theorem: whatever the schedule, a network computes the same.
 
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use common::{Plan, Random};

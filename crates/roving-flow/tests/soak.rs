@@ -3,6 +3,7 @@
 //!
 //! `ROVING_SOAK=10000` runs as many; fewer otherwise.
 
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use common::{Guard, Op, Plan, Random};

@@ -84,7 +84,7 @@ pub(crate) fn open<T>(shared: &Arc<Shared>, index: u32, capacity: u32) -> NonNul
     NonNull::from(Box::leak(Box::new(Channel::new(capacity, meta, holders))))
 }
 
-/// The network's reference to a channel.
+/// A reference to a channel that is no port.
 pub(crate) struct Handle(NonNull<Words>);
 
 // SAFETY: what it gives access to is atomic, or frozen; the messages are `Send`, and are dropped by
@@ -98,6 +98,14 @@ impl Handle {
     /// The caller has one of the channel's references, and gives it away.
     pub(crate) unsafe fn new(words: NonNull<Words>) -> Handle {
         Handle(words)
+    }
+}
+
+impl Clone for Handle {
+    fn clone(&self) -> Handle {
+        // Ordering: Relaxed; this handle keeps the channel meanwhile.
+        self.meta.references.fetch_add(1, Ordering::Relaxed);
+        Handle(self.0)
     }
 }
 

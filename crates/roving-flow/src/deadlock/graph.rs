@@ -116,7 +116,7 @@ impl Graph {
         let mut waiters = vec![Vec::new(); self.len()];
         let mut goes_on = vec![false; self.len()];
         let mut queue = Vec::new();
-        for place in 0..self.len() {
+        for (place, goes_on) in goes_on.iter_mut().enumerate() {
             let mut may = self.waits(place).is_empty();
             for edge in self.waits(place) {
                 match places.get(&edge.target) {
@@ -125,7 +125,7 @@ impl Graph {
                 }
             }
             if may {
-                goes_on[place] = true;
+                *goes_on = true;
                 queue.push(place);
             }
         }

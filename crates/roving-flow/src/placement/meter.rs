@@ -10,11 +10,12 @@ use crate::prim::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Adds up the time of polls. Written by whoever polls, a process by one worker at a time; read by
 /// anybody, who may find one figure newer than another.
+///
+/// To read the clock twice takes longer than to pass a message. So a process whose polls are short
+/// has only some of them timed, and each stands for those before it that were not.
 #[derive(Debug)]
 pub(crate) struct Meter {
     epoch: Instant,
-    /// One poll in so many is timed.
-    every: u64,
     processes: Box<[ProcessMeter]>,
     /// The last one is for threads that are no workers.
     workers: Box<[WorkerMeter]>,
@@ -42,7 +43,7 @@ struct WorkerMeter {
 /// What one process has spent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
-    /// Processor time; an estimate where not all polls are timed.
+    /// Processor time: an estimate where polls are short.
     pub(crate) time_ns: u64,
     /// Since when it has not run, as far as is known.
     pub(crate) stopped_ns: u64,
@@ -50,12 +51,9 @@ pub(crate) struct Spent {
 }
 
 impl Meter {
-    /// Times one in `every` polls of each process, and if that is all of them, how long workers are
-    /// busy.
-    pub(crate) fn new(processes: usize, workers: usize, every: u64) -> Meter {
+    pub(crate) fn new(processes: usize, workers: usize) -> Meter {
         Meter {
             epoch: Instant::now(),
-            every: every.max(1),
             processes: (0..processes).map(|_| ProcessMeter::default()).collect(),
             workers: (0..=workers).map(|_| WorkerMeter::default()).collect(),
         }
@@ -66,20 +64,14 @@ impl Meter {
         self.epoch.elapsed().as_nanos() as u64 + 1
     }
 
-    fn poll<T>(&self, process: usize, poll: impl FnOnce() -> Poll<T>, timed: bool) -> Poll<T> {
+    /// Times a poll that stands for `polls`; returns how long it took, too.
+    fn poll<T>(
+        &self,
+        process: usize,
+        polls: u64,
+        poll: impl FnOnce() -> Poll<T>,
+    ) -> (Poll<T>, u64) {
         let own = &self.processes[process];
-        let result = match timed {
-            true => self.poll_timed(own, poll),
-            false => poll(),
-        };
-        if result.is_ready() {
-            // Ordering: none needed, it is a figure.
-            own.has_ended.store(true, Relaxed);
-        }
-        result
-    }
-
-    fn poll_timed<T>(&self, own: &ProcessMeter, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
         let begin = self.now_ns();
         let last = self.workers.len() - 1;
         let worker = &self.workers[roving::current_worker().map_or(last, |index| index.min(last))];
@@ -94,30 +86,29 @@ impl Meter {
         }
         let result = poll();
         let end = self.now_ns();
-        let spent = end - begin;
+        let spent = (end - begin).saturating_mul(polls);
         // Ordering: as above.
         own.timed_ns
-            .store(own.timed_ns.load(Relaxed) + spent, Relaxed);
+            .store(own.timed_ns.load(Relaxed).saturating_add(spent), Relaxed);
         // Ordering: as above.
         own.stopped_ns.store(end, Relaxed);
         if outer == 0 {
             // Ordering: as above.
             worker.since_ns.store(0, Relaxed);
             // Ordering: as above.
-            worker
-                .busy_ns
-                .store(worker.busy_ns.load(Relaxed) + spent, Relaxed);
+            let busy_ns = worker.busy_ns.load(Relaxed).saturating_add(spent);
+            // Ordering: as above.
+            worker.busy_ns.store(busy_ns, Relaxed);
         }
-        result
+        (result, end - begin)
     }
 
     /// What a process has spent.
     pub(crate) fn spent(&self, process: usize) -> Spent {
         let of = &self.processes[process];
-        // Ordering: none needed, these are figures.
-        let time_ns = of.timed_ns.load(Relaxed).saturating_mul(self.every);
         Spent {
-            time_ns,
+            // Ordering: none needed, these are figures.
+            time_ns: of.timed_ns.load(Relaxed),
             // Ordering: as above.
             stopped_ns: of.stopped_ns.load(Relaxed),
             // Ordering: as above.
@@ -126,7 +117,7 @@ impl Meter {
     }
 
     /// For how long workers have been busy until `now_ns`, all together, with the polls that are
-    /// going on. Right only if all polls are timed.
+    /// going on and are timed.
     pub(crate) fn busy_ns(&self, now_ns: u64) -> u64 {
         let workers = self.workers[..self.workers.len() - 1].iter();
         let busy = workers.map(|worker| {
@@ -146,16 +137,33 @@ impl Meter {
     }
 }
 
+/// How many polls of a process are not timed after one that took so long.
+fn skip_after(poll_ns: u64) -> u64 {
+    match poll_ns {
+        0..2_000 => 31,
+        2_000..10_000 => 3,
+        _ => 0,
+    }
+}
+
 /// The future, with its polls timed.
 pub(crate) async fn metered<F: Future>(future: F, meter: Arc<Meter>, process: usize) -> F::Output {
     let mut future = pin!(future);
-    let mut polls: u64 = 0;
-    poll_fn(|context| {
-        let timed = polls.is_multiple_of(meter.every);
-        polls += 1;
-        meter.poll(process, || future.as_mut().poll(context), timed)
+    let (mut skip, mut skipped) = (0, 0);
+    let output = poll_fn(|context| {
+        if skipped < skip {
+            skipped += 1;
+            return future.as_mut().poll(context);
+        }
+        let poll = || future.as_mut().poll(context);
+        let (result, poll_ns) = meter.poll(process, skipped + 1, poll);
+        (skip, skipped) = (skip_after(poll_ns), 0);
+        result
     })
-    .await
+    .await;
+    // Ordering: none needed, it is a figure.
+    meter.processes[process].has_ended.store(true, Relaxed);
+    output
 }
 
 #[cfg(test)]
@@ -174,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_process_is_charged_for_what_it_spins_and_not_for_what_it_waits() {
-        let meter = Arc::new(Meter::new(2, 1, 1));
+        let meter = Arc::new(Meter::new(2, 1));
         let has_worked = AtomicBool::new(false);
         // Ordering: none needed, one worker.
         let wait = poll_fn(|context| match has_worked.load(Relaxed) {

@@ -57,9 +57,6 @@ pub(crate) struct Placer {
     shape: Shape,
 }
 
-/// Polls of which one is timed where estimates will do.
-const TIMED_EVERY: u64 = 16;
-
 impl Placer {
     /// `None` if all is left to stealing: because the placement says so, or because there is one
     /// worker only. Otherwise every process has its place, from the first partition.
@@ -73,16 +70,13 @@ impl Placer {
             _ if workers < 2 => return None,
             _ => network.shape(),
         };
-        let (mut policy, every): (Box<dyn Policy>, u64) = match placement {
-            Placement::Adaptive { .. } => {
-                let adaptive = Adaptive::new(placement, &shape, workers)?;
-                (Box::new(adaptive), TIMED_EVERY)
-            }
-            _ => (Box::new(Partitioned::new(placement, &shape, workers)?), 1),
+        let mut policy: Box<dyn Policy> = match placement {
+            Placement::Adaptive { .. } => Box::new(Adaptive::new(placement, &shape, workers)?),
+            _ => Box::new(Partitioned::new(placement, &shape, workers)?),
         };
         move_all(network, &policy.first());
         Some(Placer {
-            meter: Arc::new(Meter::new(shape.processes, workers, every)),
+            meter: Arc::new(Meter::new(shape.processes, workers)),
             policy,
             shape,
         })
