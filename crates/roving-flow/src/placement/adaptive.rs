@@ -21,7 +21,7 @@ use super::watch::{ANYWHERE, Change, Policy};
 use crate::partition::Distances;
 
 /// After a trial that failed, the first time.
-const RETRY_NS: u64 = 40_000_000;
+const RETRY_NS: u64 = 100_000_000;
 /// Trials are put off by ever more, up to that.
 const RETRY_NS_MAX: u64 = 10_000_000_000;
 /// How long a network whose messages carry work is left alone, at the most.
@@ -30,6 +30,9 @@ const CALM: Duration = Duration::from_millis(100);
 const PROCESSES_MAX: usize = 100_000;
 /// Imbalance of the parts: measured weights of a few milliseconds are no better than that.
 const IMBALANCE: f64 = 0.05;
+/// How thoroughly they are looked for: workers have to do without a processor meanwhile, where there
+/// are no more processors than workers.
+const STARTS: usize = 2;
 
 /// One way to place all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +153,8 @@ impl Adaptive {
         if arm == Arm::Parts {
             let mut load = seen.load_since(&self.last, &self.shape, 0);
             give_idle_ones_weight(&mut load, seen);
-            self.proposed = first_parts(&load, &Distances::uniform(self.workers), IMBALANCE);
+            self.proposed =
+                first_parts(&load, &Distances::uniform(self.workers), IMBALANCE, STARTS);
         }
         let before = rate.max(self.usual);
         self.phase = Phase::Settling { arm, before };
@@ -171,8 +175,12 @@ impl Adaptive {
 
     /// The arm moves no more messages, or not by enough: it is put off.
     fn put_off(&mut self, arm: Arm, rate: f64, before: f64, now_ns: u64) -> Change {
-        // One that is far behind is put off for longer at once.
-        let factor = if rate * 2.0 < before { 8 } else { 2 };
+        // One that is behind is put off for longer at once.
+        let factor = match rate / before {
+            0.9.. => 2,
+            0.5.. => 4,
+            _ => 16,
+        };
         let retry = self.retry(arm);
         retry.at_ns = now_ns + retry.after_ns;
         retry.after_ns = (retry.after_ns * factor).min(RETRY_NS_MAX);

@@ -115,7 +115,7 @@ impl Partitioned {
 impl Policy for Partitioned {
     fn first(&mut self) -> Vec<u32> {
         let load = Load::unit(self.shape.processes, self.shape.channels.iter().copied());
-        self.now = first_parts(&load, &self.distances, self.imbalance);
+        self.now = first_parts(&load, &self.distances, self.imbalance, 8);
         self.now.clone()
     }
 
@@ -165,13 +165,18 @@ pub(super) fn partitioner(processes: usize, starts: usize) -> KWay {
 
 /// A partition for a network that nobody moves in yet; all on the first worker where its graph
 /// cannot be made.
-pub(super) fn first_parts(load: &Load, distances: &Distances, imbalance: f64) -> Vec<u32> {
+pub(super) fn first_parts(
+    load: &Load,
+    distances: &Distances,
+    imbalance: f64,
+    starts: usize,
+) -> Vec<u32> {
     let parts = || -> Option<Vec<u32>> {
         let graph = load.graph().ok()?;
         let problem = Problem::new(&graph, distances.parts()).ok()?;
         let problem = problem.imbalance(imbalance).ok()?;
         let problem = problem.distances(distances.clone()).ok()?;
-        let partitioner = partitioner(graph.vertices(), 8);
+        let partitioner = partitioner(graph.vertices(), starts);
         Some(partitioner.partition(&problem).into_parts())
     };
     parts().unwrap_or_else(|| vec![0; load.processes.len()])
