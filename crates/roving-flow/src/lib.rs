@@ -1,5 +1,35 @@
 //! Process networks on the workers of Roving.
 //!
+//! A [`Network`] is built of processes, which are `async` bodies, and of channels between them. A
+//! process that has to wait for a message, or for room, is suspended: no worker is ever blocked.
+//! Channels have one producer and one consumer, so a network computes the same in each run (Kahn).
+//! They are bounded, and grow where that would be a deadlock (Parks; Geilen and Basten); a deadlock
+//! that nothing resolves is an error that names each process.
+//!
+//! ```
+//! use roving_flow::Network;
+//!
+//! let mut squares = Vec::new();
+//! let mut network = Network::new();
+//! let (out, numbers) = network.channel("numbers");
+//! let (squared, results) = network.channel("squares");
+//! network.source("source", out, 1..=5);
+//! network.process("square", (numbers, squared), async |(mut numbers, mut squared)| {
+//!     while let Some(number) = numbers.recv().await {
+//!         squared.send(number * number).await.unwrap();
+//!     }
+//! });
+//! network.collect_into("sink", results, &mut squares);
+//! network.run(&roving::Pool::new(2).unwrap()).unwrap();
+//! assert_eq!(squares, [1, 4, 9, 16, 25]);
+//! ```
+//!
+//! * [`Network`] builds and runs; [`In`] and [`Out`] are the ports that its processes hold.
+//! * [`Network::source`], [`Network::sink`] and [`Network::stage`] are processes that are often wanted.
+//! * [`Merge`] takes from whichever input has something, and is not deterministic.
+//! * [`Placement`] says where processes run; [`partition`] is what it partitions with.
+//! * [`Report`] says what a run cost, and draws it; [`Live`] shows a network while it runs.
+//!
 //! # What may be unsafe, and why
 //!
 //! Unsafe code is denied but in these modules; each says in its comments what it relies on.

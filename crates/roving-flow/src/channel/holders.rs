@@ -136,7 +136,7 @@ unsafe fn release(words: NonNull<Words>) {
     // Ordering: Edge [release]: Release, so that the memory is freed after its use here; Acquire for
     // who frees it.
     if meta.references.fetch_sub(1, Ordering::AcqRel) == 1 {
-        // SAFETY: it was the last one.
+        // SAFETY: it was the last one; all uses by others come before this by [release].
         unsafe { free(words) };
     }
 }
@@ -157,6 +157,7 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: End) {
         // Ordering: Edge [last_port]: Release hands this end's side to who clears the channel;
         // Acquire takes the other's over.
         if this.meta.ports.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // The other end's writes come before this by [last_port].
             (this.meta.vtable.clear)(words);
         }
         release(words);
