@@ -15,7 +15,7 @@
 use std::time::Duration;
 
 use super::Placement;
-use super::partitioned::{first_parts, give_idle_ones_weight};
+use super::partitioned::{expect_more, first_parts};
 use super::seen::{Seen, Shape};
 use super::watch::{ANYWHERE, Change, Policy};
 use crate::partition::Distances;
@@ -152,7 +152,7 @@ impl Adaptive {
         }
         if arm == Arm::Parts {
             let mut load = seen.load_since(&self.last, &self.shape, 0);
-            give_idle_ones_weight(&mut load, seen);
+            expect_more(&mut load, seen);
             self.proposed =
                 first_parts(&load, &Distances::uniform(self.workers), IMBALANCE, STARTS);
         }

@@ -75,7 +75,7 @@ impl Partitioned {
             };
             *weight = load.processes[process];
         }
-        give_idle_ones_weight(&mut load, seen);
+        expect_more(&mut load, seen);
         let blocked_ns = seen.blocked_ns();
         let rebalance = Rebalance {
             load: &load,
@@ -141,19 +141,26 @@ impl Policy for Partitioned {
     }
 }
 
-/// A process that did nothing yet may do as much as others soon: without weight, all of these would
-/// be left on one worker.
-pub(super) fn give_idle_ones_weight(load: &mut Load, seen: &Seen) {
-    let running = seen.processes.iter().filter(|of| !of.has_ended).count();
-    let total: u128 = load
-        .processes
-        .iter()
-        .map(|&weight| u128::from(weight))
-        .sum();
-    let least = (total / (16 * running.max(1) as u128)) as u64 + 1;
-    for (weight, of) in load.processes.iter_mut().zip(&seen.processes) {
+/// So many messages tell as much about a process as that it is one of this network.
+const TELLING: u64 = 8;
+
+/// What little a process has done so far says little of what it will do: the fewer its messages, the
+/// nearer to the mean its weight. Otherwise all that have not run yet would be left on one worker.
+pub(super) fn expect_more(load: &mut Load, seen: &Seen) {
+    let alive = seen.processes.iter().filter(|of| !of.has_ended).count();
+    let total: u128 = load.processes.iter().map(|&of| u128::from(of)).sum();
+    let mean = total / alive.max(1) as u128 + 1;
+    let mut messages = vec![0_u64; load.processes.len()];
+    for channel in &load.channels {
+        for end in [channel.from, channel.to] {
+            messages[end] = messages[end].saturating_add(channel.messages);
+        }
+    }
+    for ((weight, of), messages) in load.processes.iter_mut().zip(&seen.processes).zip(messages) {
         if !of.has_ended {
-            *weight = (*weight).max(least);
+            let telling = u128::from(TELLING);
+            let expected = mean * telling / (telling + u128::from(messages));
+            *weight = weight.saturating_add(expected as u64).max(1);
         }
     }
 }
