@@ -50,9 +50,17 @@ fn main() {
         &first_line(&variable("RUSTC"), &["--version"]).unwrap_or_default(),
     );
     let lock = fs::read_to_string(LOCK).unwrap_or_default();
-    for rival in ["rayon", "chili", "forte", "tokio"] {
-        let version = locked_version(&lock, rival).unwrap_or("of unknown version");
-        note(&format!("{}_VERSION", rival.to_uppercase()), version);
+    for package in [
+        "rayon",
+        "chili",
+        "forte",
+        "tokio",
+        "crossbeam-channel",
+        "lz4_flex",
+    ] {
+        let version = locked_version(&lock, package).unwrap_or("of unknown version");
+        let key = package.to_uppercase().replace('-', "_");
+        note(&format!("{key}_VERSION"), version);
     }
     std::thread::scope(|scope| {
         let builds = PROGRAMS

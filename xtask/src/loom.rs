@@ -1,4 +1,5 @@
-//! The model-checked tests of `crates/roving`, and the canary that shows that the model checker is on.
+//! The model-checked tests of `crates/roving` and `crates/roving-flow`, and the canaries that show that
+//! the model checker is on.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,19 +11,23 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
+/// The crates with such tests.
+pub(crate) const PACKAGES: [&str; 2] = ["roving", "roving-flow"];
 /// Test names with this in them are loom tests.
 pub(crate) const PREFIX: &str = "loom_";
 /// The tests that must fail have this in their names.
 const CANARY: &str = "canary";
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    // The canary first: its build shares its place with the real one, which `mutants` uses again.
-    canary(workspace, step)?;
-    let program = build(workspace, &[], step)?;
-    let mut command = Command::new(&program);
-    command.arg(PREFIX).current_dir(&workspace.root);
-    let seen = tool::watch(&mut command)?;
-    Tally::read(&seen.lines).judge(&seen, step);
+    for package in PACKAGES {
+        // The canary first: its build shares its place with the real one, which `mutants` uses again.
+        canary(workspace, package, step)?;
+        let program = build(workspace, package, &[], step)?;
+        let mut command = Command::new(&program);
+        command.arg(PREFIX).current_dir(&workspace.root);
+        let seen = tool::watch(&mut command)?;
+        Tally::read(&seen.lines).judge(&seen, step);
+    }
     Ok(())
 }
 
@@ -31,15 +36,19 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
 /// The `flags` go to the library alone, so that its dependencies are compiled once. Otherwise this is
 /// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release`, without LTO and with assertions,
 /// which are what the model checker is to reach.
-pub(crate) fn build(workspace: &Workspace, flags: &[&str], step: &mut Step) -> Result<PathBuf> {
-    let mut command = workspace.cargo(&["rustc", "-p", "roving", "--lib", "--profile", "test"]);
+pub(crate) fn build(
+    workspace: &Workspace,
+    package: &str,
+    flags: &[&str],
+    step: &mut Step,
+) -> Result<PathBuf> {
+    let mut command = workspace.cargo(&["rustc", "-p", package, "--lib", "--profile", "test"]);
     command
         .args(["--message-format=json-render-diagnostics", "--"])
-        // For loom a part of the crate is left out: that some of the rest is unused is no news.
-        .args(["-A", "dead_code", "-A", "unused_imports"])
         .args(flags);
     command
-        .env("RUSTFLAGS", "--cfg loom")
+        // For loom a part of each crate is left out: that some of the rest is unused is no news.
+        .env("RUSTFLAGS", "--cfg loom -A dead_code -A unused_imports")
         .env("CARGO_TARGET_DIR", workspace.target.join("loom"))
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "3")
         .env("CARGO_PROFILE_TEST_DEBUG", "none");
@@ -48,7 +57,8 @@ pub(crate) fn build(workspace: &Workspace, flags: &[&str], step: &mut Step) -> R
     for line in &seen.lines {
         match serde_json::from_str::<Value>(line) {
             Ok(value) => {
-                let ours = value["target"]["name"] == "roving" && value["profile"]["test"] == true;
+                let named = value["target"]["name"] == package.replace('-', "_");
+                let ours = named && value["profile"]["test"] == true;
                 if let (true, Some(path)) = (ours, value["executable"].as_str()) {
                     program = Some(PathBuf::from(path));
                 }
@@ -65,8 +75,8 @@ pub(crate) fn build(workspace: &Workspace, flags: &[&str], step: &mut Step) -> R
 }
 
 /// A test with a bug that only a model checker sees: if it passes, the others prove nothing.
-fn canary(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    let program = build(workspace, &["--cfg", "roving_canary"], step)?;
+fn canary(workspace: &Workspace, package: &str, step: &mut Step) -> Result<()> {
+    let program = build(workspace, package, &["--cfg", "roving_canary"], step)?;
     let mut command = Command::new(&program);
     command.arg(CANARY).current_dir(&workspace.root);
     let seen = tool::quiet(&mut command)?;

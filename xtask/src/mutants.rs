@@ -13,7 +13,8 @@ use crate::tidy::Source;
 use crate::workspace::Workspace;
 use crate::{Result, loom, tidy, tool};
 
-const LIST: &str = "crates/roving/mutants.txt";
+/// Below each crate's folder.
+const LIST: &str = "mutants.txt";
 const VARIABLE: &str = "ROVING_MUTANT";
 /// A weakened ordering that makes its test run for longer than this was not killed.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -34,18 +35,26 @@ enum End {
 }
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    let list = std::fs::read_to_string(workspace.root.join(LIST))
-        .map_err(|error| format!("{LIST}: {error}"))?;
+    for package in loom::PACKAGES {
+        check_package(workspace, package, step)?;
+    }
+    Ok(())
+}
+
+fn check_package(workspace: &Workspace, package: &str, step: &mut Step) -> Result<()> {
+    let folder = workspace.root.join("crates").join(package);
+    let list = std::fs::read_to_string(folder.join(LIST))
+        .map_err(|error| format!("{package}/{LIST}: {error}"))?;
     let mutants = parse(&list)?;
     let mut used = BTreeSet::new();
-    for path in tidy::files(&workspace.root.join("crates/roving/src"), &["rs"]) {
+    for path in tidy::files(&folder.join("src"), &["rs"]) {
         let source = Source::read(&path)?;
         used.extend(names(&source));
     }
     for complaint in compare(&mutants, &used) {
         step.fail(complaint);
     }
-    let program = loom::build(workspace, &[], step)?;
+    let program = loom::build(workspace, package, &[], step)?;
     let tests = listed(&program)?;
     let mut baseline = BTreeSet::new();
     println!("{:32} {:48} {:>8}", "weakened ordering", "loom test", "");

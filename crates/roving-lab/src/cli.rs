@@ -60,6 +60,9 @@ pub(crate) struct RunArgs {
     /// How much a thief takes: one, fixed:D, half.
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) steal: Option<String>,
+    /// Where the processes of a network run: stealing, partitioned, adaptive [default: stealing].
+    #[arg(long, value_name = "PLACEMENT", allow_hyphen_values = true)]
+    pub(crate) placement: Option<String>,
     /// How often; the times are medians [default: 5].
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     pub(crate) repeat: Option<String>,

@@ -20,6 +20,7 @@ mod fork_join;
 mod input;
 mod measure;
 mod memory;
+mod networks;
 mod plot;
 mod report;
 mod rivals;

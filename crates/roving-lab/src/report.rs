@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::input::grouped;
+use crate::networks;
 use crate::workloads::{Answer, CATALOGUE, Evidence, Kind};
 
 /// The result of one job. Its JSON has exactly these fields, less `beside`.
@@ -179,7 +180,8 @@ impl WorkerProfile {
 }
 
 impl Profile {
-    fn chart(&self) -> String {
+    /// Bars and counters for people.
+    pub(crate) fn chart(&self) -> String {
         let mut chart = String::new();
         for (index, worker) in self.workers.iter().enumerate() {
             let _ = writeln!(
@@ -221,12 +223,8 @@ impl Report {
         serde_json::to_string_pretty(self).expect("plain fields become JSON")
     }
 
-    /// The table, on standard output.
-    pub(crate) fn print_table(&self) {
-        print!("{}", self.table());
-    }
-
-    fn table(&self) -> String {
+    /// The table for people.
+    pub(crate) fn table(&self) -> String {
         let workers = counted(self.workers, "worker");
         let mut table = format!(
             "{} {} · {workers} · steal {} · {}\n",
@@ -304,7 +302,7 @@ impl Report {
 }
 
 /// `1 worker`, `2 workers`.
-fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -327,7 +325,8 @@ pub(crate) fn print_list() {
 
 fn list() -> String {
     let mut list = String::new();
-    for kind in CATALOGUE {
+    let networks = networks::CATALOGUE.iter().map(|entry| &entry.kind);
+    for kind in CATALOGUE.iter().chain(networks) {
         let _ = writeln!(list, "{}: {}", kind.name, kind.about);
         for (place, (name, about)) in kind.inputs.iter().enumerate() {
             let default = if place == 0 { " (default)" } else { "" };
@@ -383,12 +382,14 @@ mod tests {
     #[test]
     fn the_list_names_every_workload_and_its_default() {
         let list = list();
-        for kind in CATALOGUE {
+        let networks = networks::CATALOGUE.iter().map(|entry| &entry.kind);
+        for kind in CATALOGUE.iter().chain(networks) {
             assert!(
                 list.contains(&format!("{}: {}", kind.name, kind.about)),
                 "{list}"
             );
         }
-        assert_eq!(list.matches(" (default)").count(), CATALOGUE.len());
+        let kinds = CATALOGUE.len() + networks::CATALOGUE.len();
+        assert_eq!(list.matches(" (default)").count(), kinds);
     }
 }

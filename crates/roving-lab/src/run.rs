@@ -15,6 +15,7 @@ use crate::cli::RunArgs;
 use crate::input::{BadInput, Failure, number_in};
 use crate::measure::{self, Times};
 use crate::memory;
+use crate::networks;
 use crate::report::{Beside, Profile, Report, Seconds};
 use crate::tasks::Form;
 use crate::workloads::{Answer, Evidence, Job};
@@ -75,7 +76,8 @@ pub(crate) fn parse_steal(text: &str) -> Result<Amount, BadInput> {
 }
 
 impl Settings {
-    fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
+    /// Reads the words of `roving run`.
+    pub(crate) fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
         let plain = Settings::default();
         Ok(Settings {
             workers: args
@@ -115,34 +117,60 @@ pub(crate) fn first_words() -> Result<(), Failure> {
         ..Settings::default()
     };
     let mut job = Job::parse("uts", Some("T3"))?;
-    run_job(&mut job, &settings)?.print_table();
-    Ok(())
+    let report = run_job(&mut job, &settings)?;
+    Sink::Table.write(&report.json(), &report.table())
 }
 
 /// `roving run`.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    if networks::Job::find(&args.workload).is_some() {
+        return networks::run::run(args);
+    }
+    if let Some(placement) = &args.placement {
+        let allowed = "no placement for a workload that is no network";
+        return Err(BadInput::new("--placement", placement, allowed, "leave it out").into());
+    }
     let settings = Settings::parse(args)?;
     let mut job = Job::parse(&args.workload, args.input.as_deref())?;
-    let to_stdout = args
-        .json
-        .as_deref()
-        .is_some_and(|path| path.as_os_str() == "-");
     // Before the work, which may be long.
-    let file = match &args.json {
-        Some(path) if !to_stdout => Some(create(path)?),
-        _ => None,
-    };
+    let sink = Sink::open(args.json.as_deref())?;
     let report = run_job(&mut job, &settings)?;
-    if to_stdout {
-        println!("{}", report.json());
-    } else {
-        report.print_table();
+    sink.write(&report.json(), &report.table())
+}
+
+/// Where a report goes: the table to standard output, or the JSON there, or the JSON into a file as well.
+pub(crate) enum Sink {
+    /// No JSON.
+    Table,
+    /// JSON to standard output, and no table.
+    Json,
+    /// JSON into a file.
+    File(File),
+}
+
+impl Sink {
+    /// What `--json` asks for.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Sink, BadInput> {
+        match path {
+            None => Ok(Sink::Table),
+            Some(path) if path.as_os_str() == "-" => Ok(Sink::Json),
+            Some(path) => Ok(Sink::File(create(path)?)),
+        }
     }
-    if let Some(mut file) = file {
-        writeln!(file, "{}", report.json())
-            .map_err(|error| Failure::Run(format!("the JSON was not written: {error}")))?;
+
+    /// Writes both forms of a report to where they go.
+    pub(crate) fn write(self, json: &str, table: &str) -> Result<(), Failure> {
+        match self {
+            Sink::Table => print!("{table}"),
+            Sink::Json => println!("{json}"),
+            Sink::File(mut file) => {
+                print!("{table}");
+                writeln!(file, "{json}")
+                    .map_err(|error| Failure::Run(format!("the JSON was not written: {error}")))?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn create(path: &Path) -> Result<File, BadInput> {
@@ -160,7 +188,8 @@ fn create(path: &Path) -> Result<File, BadInput> {
 
 /// Runs and verifies `job` as `settings` say.
 pub(crate) fn run_job(job: &mut Job, settings: &Settings) -> Result<Report, Failure> {
-    let progress = Progress::new(job, 2 * settings.repeat + 1);
+    let title = format!("{} {}", job.kind().name, job.input());
+    let progress = Progress::new(title, 2 * settings.repeat + 1);
     let (spawns, reference) = measure::rehearse(job)?;
     check(job, reference, reference)?;
     progress.step();
@@ -272,7 +301,7 @@ fn profiled_run(job: &mut Job, settings: &Settings) -> Result<Profile, Failure> 
 }
 
 /// A bar over the runs: on a terminal only, and only once the work has taken a second.
-struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     /// Dropped, it tells the thread that waits to show the bar not to.
     ended: Option<Sender<()>>,
@@ -283,11 +312,12 @@ struct Progress {
 const QUIET: Duration = Duration::from_secs(1);
 
 impl Progress {
-    fn new(job: &Job, runs: usize) -> Self {
+    /// A bar over so many runs.
+    pub(crate) fn new(title: String, runs: usize) -> Self {
         let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len} runs, {elapsed}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.set_message(format!("{} {}", job.kind().name, job.input()));
+        bar.set_message(title);
         let (ended, end) = mpsc::channel();
         let shown = bar.clone();
         let shower = thread::Builder::new()
@@ -306,7 +336,8 @@ impl Progress {
         }
     }
 
-    fn step(&self) {
+    /// One run is done.
+    pub(crate) fn step(&self) {
         self.bar.inc(1);
     }
 }

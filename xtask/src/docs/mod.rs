@@ -13,9 +13,12 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, tidy, tool};
 
+/// The libraries that pages may use, by the names of their crates.
+const LIBRARIES: [&str; 2] = ["roving", "roving_flow"];
+
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    let library = build(workspace, step)?;
-    let deps = library
+    let libraries = build(workspace, step)?;
+    let deps = libraries[0]
         .parent()
         .map(|dir| dir.join("deps"))
         .unwrap_or_default();
@@ -26,7 +29,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
             continue;
         }
         pages += 1;
-        let mut command = rustdoc(&page, &library, &deps);
+        let mut command = rustdoc(&page, &libraries, &deps);
         command.current_dir(&workspace.root);
         let seen = tool::watch(&mut command)?;
         let tally = Tally::read(&seen.lines);
@@ -51,7 +54,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     calls::check(workspace, step)
 }
 
-fn rustdoc(page: &Path, library: &Path, deps: &Path) -> Command {
+fn rustdoc(page: &Path, libraries: &[PathBuf], deps: &Path) -> Command {
     let mut command = Command::new(std::env::var("RUSTDOC").unwrap_or_else(|_| "rustdoc".into()));
     command.args([
         "--test",
@@ -63,42 +66,48 @@ fn rustdoc(page: &Path, library: &Path, deps: &Path) -> Command {
     command
         .arg("-L")
         .arg(format!("dependency={}", deps.display()));
-    command
-        .arg("--extern")
-        .arg(format!("roving={}", library.display()));
+    for (name, library) in LIBRARIES.iter().zip(libraries) {
+        command
+            .arg("--extern")
+            .arg(format!("{name}={}", library.display()));
+    }
     command.arg(page);
     command
 }
 
-/// Builds the library and returns the path of its `.rlib`.
-fn build(workspace: &Workspace, step: &mut Step) -> Result<PathBuf> {
+/// Builds the libraries and returns the paths of their `.rlib` files.
+fn build(workspace: &Workspace, step: &mut Step) -> Result<Vec<PathBuf>> {
     let words = [
         "build",
         "-p",
         "roving",
+        "-p",
+        "roving-flow",
         "--lib",
         "--message-format=json-render-diagnostics",
     ];
     let text = tool::output(&mut workspace.cargo(&words))?;
-    let mut found = None;
+    let mut found = vec![None; LIBRARIES.len()];
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<Value>(line) else {
             continue;
         };
-        if value["reason"] == "compiler-artifact" && value["target"]["name"] == "roving" {
+        let is_it = |name: &&str| value["target"]["name"] == **name;
+        let place = LIBRARIES.iter().position(|name| is_it(&name));
+        if let (true, Some(place)) = (value["reason"] == "compiler-artifact", place) {
             let files = value["filenames"].as_array().cloned().unwrap_or_default();
-            let names = files.iter().filter_map(Value::as_str);
-            found = names
-                .into_iter()
-                .find(|name| name.ends_with(".rlib"))
-                .map(PathBuf::from)
-                .or(found);
+            let mut names = files.iter().filter_map(Value::as_str);
+            let library = names.find(|name| name.ends_with(".rlib"));
+            found[place] = library.map(PathBuf::from).or(found[place].take());
         }
     }
-    if found.is_none() {
-        step.fail("cargo built no library `roving`");
+    for (name, library) in LIBRARIES.iter().zip(&found) {
+        if library.is_none() {
+            step.fail(format!("cargo built no library `{name}`"));
+        }
     }
-    found.ok_or_else(|| "nothing to test the pages with".into())
+    let all: Option<Vec<PathBuf>> = found.into_iter().collect();
+    all.ok_or_else(|| "nothing to test the pages with".into())
 }
 
 /// The number of Rust code blocks of a page, as rustdoc counts them.

@@ -4,6 +4,7 @@ pub(crate) mod drop_in;
 mod handoff;
 mod joins;
 pub(crate) mod machine;
+mod networks;
 mod overview;
 pub(crate) mod probe;
 mod quiet;
@@ -91,6 +92,8 @@ enum Measure {
     Plotted(fn(&Scale) -> Result<(Record, String), Failure>),
     /// A table too long for the summary, and a page that shows it.
     Paged(fn(&Scale) -> Result<(Record, String), Failure>),
+    /// A table too long for the summary, and files from which figures can be drawn.
+    Drawn(fn(&Scale) -> Result<networks::Drawn, Failure>),
 }
 
 const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
@@ -102,7 +105,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 22] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -178,6 +181,41 @@ const ROWS: [Row; 15] = [
         "Programs for Rayon, with stock rayon-core and with ours",
         Measure::Paged(drop_in::rayon),
     ),
+    row(
+        "networks-ring",
+        "What a hop from process to process costs",
+        Measure::Table(networks::ring),
+    ),
+    row(
+        "networks-scatter",
+        "Processes that are handed work, message by message",
+        Measure::Table(networks::scatter),
+    ),
+    row(
+        "networks-ratio",
+        "How much work a message must carry for two workers to help",
+        Measure::Table(networks::ratio),
+    ),
+    row(
+        "networks-random",
+        "Running times of a random network: worst and best",
+        Measure::Table(networks::random),
+    ),
+    row(
+        "networks-compress",
+        "A file compressed in parallel blocks, against pipelines written with others",
+        Measure::Table(networks::compress),
+    ),
+    row(
+        "networks-chain",
+        "A network of very many processes",
+        Measure::Table(networks::chain),
+    ),
+    row(
+        "networks-paper",
+        "What Nornir's paper shows in Table 1 and Figures 4 to 7",
+        Measure::Drawn(networks::paper),
+    ),
 ];
 
 /// `1 worker`, `2 workers`.
@@ -200,18 +238,21 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Row>, BadInput> {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let find = |name: &String| {
-        let found = ROWS.iter().find(|row| row.name == name);
-        found.ok_or_else(|| {
-            BadInput::new(
-                "row",
-                name,
-                format!("some of {}", known()),
-                "leave it out for all",
-            )
-        })
-    };
-    names.iter().map(find).collect()
+    let mut rows: Vec<&'static Row> = Vec::new();
+    for name in names {
+        // The first word of several rows stands for them all.
+        let group = format!("{name}-");
+        let found = ROWS
+            .iter()
+            .filter(|row| row.name == name || row.name.starts_with(&group));
+        let before = rows.len();
+        rows.extend(found);
+        if rows.len() == before {
+            let allowed = format!("some of {}", known());
+            return Err(BadInput::new("row", name, allowed, "leave it out for all"));
+        }
+    }
+    Ok(rows)
 }
 
 /// `roving bench`.
@@ -230,29 +271,41 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         let machine = machine::line();
         let quick = if args.quick { " --quick" } else { "" };
         let command = format!("cargo run --release -- bench{quick} {}", row.name);
-        let (record, beside) = match row.measure {
-            Measure::Table(measure) => (measure(&scale)?, None),
-            Measure::Plotted(measure) => {
-                let (record, plot) = measure(&scale)?;
-                (record, Some(("svg", plot)))
-            }
-            Measure::Paged(measure) => {
-                let (record, page) = measure(&scale)?;
-                (record, Some(("md", page)))
-            }
-        };
+        let (record, beside) = measured(row, &scale)?;
         print!("{}", shown(row, &record));
         write(
             &out.join(format!("{}.csv", row.name)),
             &record.csv(&command, &machine).text(),
         )?;
-        if let Some((ending, text)) = beside {
-            write(&out.join(format!("{}.{ending}", row.name)), &text)?;
+        for (ending, text) in beside {
+            write(&out.join(format!("{}{ending}", row.name)), &text)?;
         }
         summary::write(&out)?;
     }
     println!("written: {}", out.join("README.md").display());
     Ok(())
+}
+
+/// Measures a row: its table, and what stands beside it, by the end of the file's name.
+fn measured(row: &Row, scale: &Scale) -> Result<(Record, Vec<(String, String)>), Failure> {
+    Ok(match row.measure {
+        Measure::Table(measure) => (measure(scale)?, Vec::new()),
+        Measure::Plotted(measure) => {
+            let (record, plot) = measure(scale)?;
+            (record, vec![(".svg".into(), plot)])
+        }
+        Measure::Paged(measure) => {
+            let (record, page) = measure(scale)?;
+            (record, vec![(".md".into(), page)])
+        }
+        Measure::Drawn(measure) => {
+            let (record, files) = measure(scale)?;
+            let files = files
+                .into_iter()
+                .map(|(name, text)| (format!("-{name}"), text));
+            (record, files.collect())
+        }
+    })
 }
 
 /// A row for people.
@@ -292,6 +345,10 @@ mod tests {
             .map(|row| row.name)
             .collect();
         assert_eq!(names, ["wake", "fib-1"]);
+        let networks = chosen(&["networks".into()]).unwrap();
+        assert!(
+            networks.len() == 7 && networks.iter().all(|row| row.name.starts_with("networks-"))
+        );
         let error = chosen(&["fib-3".into()]).err().unwrap().to_string();
         assert!(
             error.contains("`fib-3`") && error.contains("uts-t3"),

@@ -6,11 +6,13 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use roving::Pool;
+use roving::{Amount, Pool};
 
 use crate::fork_join::Roving;
 use crate::input::{BadInput, Failure, number_in};
 use crate::memory;
+use crate::networks::run::{once, pool};
+use crate::networks::{self, placement};
 use crate::rivals::{Runtime, alone};
 use crate::workloads::Job;
 
@@ -29,6 +31,17 @@ pub(crate) enum Probe {
         workers: usize,
         /// How many tasks.
         tasks: String,
+    },
+    /// Bytes that one run of a network holds at most, over those held before.
+    NetworkMemory {
+        /// Which network.
+        network: String,
+        /// Its input.
+        input: String,
+        /// Where its processes run.
+        placement: String,
+        /// On how many workers.
+        workers: usize,
     },
     /// Nanoseconds of CPU that the process uses in two seconds.
     Idle {
@@ -75,6 +88,18 @@ impl Probe {
                     tasks.clone(),
                 ]
             }
+            Probe::NetworkMemory {
+                network,
+                input,
+                placement,
+                workers,
+            } => vec![
+                "network-memory".into(),
+                network.clone(),
+                input.clone(),
+                placement.clone(),
+                workers.to_string(),
+            ],
             Probe::Idle { runtime, workers } => {
                 let name = runtime.map_or("nobody", Runtime::name);
                 vec!["idle".into(), name.into(), workers.to_string()]
@@ -117,6 +142,12 @@ impl Probe {
                 workers: workers(count)?,
                 tasks: tasks.to_owned(),
             },
+            ["network-memory", network, input, placement, count] => Probe::NetworkMemory {
+                network: network.to_owned(),
+                input: input.to_owned(),
+                placement: placement.to_owned(),
+                workers: workers(count)?,
+            },
             ["idle", "nobody", count] => Probe::Idle {
                 runtime: None,
                 workers: workers(count)?,
@@ -141,6 +172,7 @@ impl Probe {
             }
             _ => {
                 let allowed = "flat-memory RUNTIME WORKERS TASKS, idle RUNTIME WORKERS, \
+                               network-memory NETWORK INPUT PLACEMENT WORKERS, \
                                or fib joins|calls N";
                 return Err(BadInput::new("probe", words.join(" "), allowed, remedy));
             }
@@ -154,6 +186,12 @@ impl Probe {
                 workers,
                 tasks,
             } => flat_memory(*runtime, *workers, tasks),
+            Probe::NetworkMemory {
+                network,
+                input,
+                placement,
+                workers,
+            } => network_memory(network, input, placement, *workers),
             Probe::Idle { runtime, workers } => idle(*runtime, *workers),
             Probe::Fib { joins, n } => fib(*joins, *n),
             Probe::Run {
@@ -204,6 +242,23 @@ fn flat_memory(runtime: Runtime, workers: usize, tasks: &str) -> Result<f64, Fai
         contender.run(&mut job).map_err(Failure::Run)?;
     }
     let peak = memory::peak_bytes().ok_or_else(unknown)?;
+    Ok(peak.saturating_sub(base) as f64)
+}
+
+fn network_memory(
+    network: &str,
+    input: &str,
+    placement: &str,
+    workers: usize,
+) -> Result<f64, Failure> {
+    let job = networks::Job::parse(network, Some(input))?;
+    let place = placement::parse(placement)?;
+    let pool = pool(workers, Amount::default(), false)?;
+    let unknown = || Failure::Run("this system does not say how much memory is held".into());
+    let base = memory::restart_peak().ok_or_else(unknown)?;
+    let ran = once(&job, &pool, place, false)?;
+    let peak = memory::peak_bytes().ok_or_else(unknown)?;
+    job.verify(ran.answer, ran.answer).map_err(Failure::Run)?;
     Ok(peak.saturating_sub(base) as f64)
 }
 
@@ -282,6 +337,12 @@ mod tests {
                 workers: 2,
                 workload: "uts".into(),
                 input: "-t3 -b3 -d7".into(),
+            },
+            Probe::NetworkMemory {
+                network: "chain".into(),
+                input: "100".into(),
+                placement: "stealing".into(),
+                workers: 2,
             },
             Probe::Fib { joins: true, n: 20 },
             Probe::Fib {

@@ -8,7 +8,13 @@ use crate::compare::csv::Csv;
 use crate::input::Failure;
 
 /// The plots, in the order of the page.
-const PLOTS: [&str; 3] = ["overview.svg", "uts-t3.svg", "stress.svg"];
+const PLOTS: [&str; 5] = [
+    "overview.svg",
+    "uts-t3.svg",
+    "stress.svg",
+    "networks-paper-figure-5.svg",
+    "networks-paper-figure-6.svg",
+];
 
 /// Reads the files of all rows that are in `out`, and writes the summary beside them.
 pub(super) fn write(out: &Path) -> Result<(), Failure> {
@@ -65,31 +71,37 @@ fn summary(files: &[(&str, &str, Csv)], plots: &[&str]) -> Result<String, String
         text.push_str(&format!("\n![{plot}]({plot})\n"));
     }
     for (name, about, csv) in files {
-        text.push_str(&section(name, about, csv, paged(name))?);
+        text.push_str(&section(name, about, csv, elsewhere(name).as_deref())?);
     }
     Ok(text)
 }
 
-/// Whether a page of its own shows what was measured for this row.
-fn paged(name: &str) -> bool {
-    let row = ROWS.iter().find(|row| row.name == name);
-    row.is_some_and(|row| matches!(row.measure, Measure::Paged(_)))
+/// Where all that was measured for this row is shown, if not here.
+fn elsewhere(name: &str) -> Option<String> {
+    let row = ROWS.iter().find(|row| row.name == name)?;
+    match row.measure {
+        Measure::Paged(_) => Some(format!("[{name}.md]({name}.md)")),
+        Measure::Drawn(_) => Some(format!(
+            "[{name}.csv]({name}.csv), and for tables and figures the files whose names begin so"
+        )),
+        Measure::Table(_) | Measure::Plotted(_) => None,
+    }
 }
 
 /// Everything that was measured for one row.
-fn section(name: &str, about: &str, csv: &Csv, paged: bool) -> Result<String, String> {
+fn section(name: &str, about: &str, csv: &Csv, elsewhere: Option<&str>) -> Result<String, String> {
     let mut text = format!("\n## {name}\n\n{about}. [CSV]({name}.csv)\n\n");
     if let Some(row) = csv.rows.first() {
         let [command, machine] = fields(csv, row, ["command", "machine"])?;
         text.push_str(&format!("`{command}`\\\non {machine}\n\n"));
     }
     let measured = rows(csv, "measurement")?;
-    if paged {
-        text.push_str(&format!("All that was measured: [{name}.md]({name}.md)\n"));
+    if let Some(place) = elsewhere {
+        text.push_str(&format!("All that was measured: {place}\n"));
     } else if !measured.is_empty() {
         text.push_str("| measured | median | least | unit | runs |\n|---|---|---|---|---|\n");
     }
-    for row in measured.into_iter().filter(|_| !paged) {
+    for row in measured.into_iter().filter(|_| elsewhere.is_none()) {
         let [what, median, min, unit, runs] =
             fields(csv, row, ["what", "value", "min", "unit", "runs"])?;
         text.push_str(&format!(

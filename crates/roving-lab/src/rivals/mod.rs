@@ -7,6 +7,8 @@
 pub(crate) mod alone;
 mod chili;
 mod forte;
+pub(crate) mod mpsc;
+pub(crate) mod pipeline;
 mod plain;
 mod program;
 mod rayon;

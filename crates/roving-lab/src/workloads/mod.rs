@@ -8,7 +8,7 @@ mod fib;
 mod flat;
 mod matmul;
 pub(crate) mod nqueens;
-mod numbers;
+pub(crate) mod numbers;
 mod part;
 mod simd;
 mod sort;
@@ -25,6 +25,7 @@ use roving::task::{Scope, Task};
 
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
+use crate::networks;
 use crate::tasks::Order;
 
 /// The native stack of a thread that runs a workload which says nothing else.
@@ -140,9 +141,7 @@ macro_rules! jobs {
                     let input = input.unwrap_or(<$workload>::INPUTS[0].0);
                     return Ok(Job::$variant(<$workload>::parse(input)?));
                 })+
-                let names = CATALOGUE.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
-                let allowed = format!("one of {names}");
-                Err(BadInput::new("workload", name, allowed, "`roving list` shows them with their inputs"))
+                Err(unknown(name))
             }
 
             /// What there is to know about this kind of workload.
@@ -226,6 +225,17 @@ macro_rules! jobs {
             serial: <$workload>::SERIAL,
         },)+];
     };
+}
+
+/// The error for a name that is none of a workload, or that of a network where no network can be run.
+fn unknown(name: &str) -> BadInput {
+    let names: Vec<_> = CATALOGUE.iter().map(|kind| kind.name).collect();
+    let allowed = format!("one of {}", names.join(", "));
+    let remedy = match networks::Job::find(name) {
+        Some(_) => "a network is for `roving run` and `roving bench networks`",
+        None => "`roving list` shows them with their inputs, and the networks",
+    };
+    BadInput::new("workload", name, allowed, remedy)
 }
 
 /// What is the same for all jobs of one workload: its constants, as a value.

@@ -10,17 +10,17 @@ pub(super) const ROUNDING: f64 = f64::EPSILON / 2.0;
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
-pub(super) struct Noise(u64);
+pub(crate) struct Noise(u64);
 
 impl Noise {
     /// The same numbers for the same seed.
-    pub(super) fn new(seed: u64) -> Noise {
+    pub(crate) fn new(seed: u64) -> Noise {
         Noise(seed.wrapping_mul(0xd134_2543_de82_ef95))
     }
 
     /// 64 bits.
     #[inline]
-    pub(super) fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -42,7 +42,7 @@ impl Noise {
     }
 
     /// A place below `count`.
-    pub(super) fn below(&mut self, count: usize) -> usize {
+    pub(crate) fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize
     }
 
@@ -54,12 +54,12 @@ impl Noise {
 
 /// A digest in which each word counts with its place.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Digest(u64);
+pub(crate) struct Digest(u64);
 
 impl Digest {
     /// One word more.
     #[inline]
-    pub(super) fn word(&mut self, word: u64) {
+    pub(crate) fn word(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
@@ -71,7 +71,7 @@ impl Digest {
     }
 
     /// What it comes to.
-    pub(super) fn value(self) -> u64 {
+    pub(crate) fn value(self) -> u64 {
         self.0
     }
 }

@@ -13,7 +13,7 @@ use crate::tasks::Order;
 
 /// What one leaf does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Leaf {
+pub(crate) enum Leaf {
     /// So many turns of a loop.
     Turns(u64),
     /// As many turns as take so many nanoseconds here.
@@ -72,7 +72,7 @@ fn tree_task<'scope, O: Order>(
 }
 
 /// How many turns of a leaf take `nanos` on this machine, now: by the fastest of some trials.
-fn calibrated(nanos: u64) -> u64 {
+pub(crate) fn calibrated(nanos: u64) -> u64 {
     const TRIAL: u64 = 200_000;
     let best = (0..7).map(|_| {
         let start = Instant::now();
@@ -83,19 +83,30 @@ fn calibrated(nanos: u64) -> u64 {
     ((nanos as f64 * 1e-9 * TRIAL as f64 / best).round() as u64).max(1)
 }
 
-/// `4us`, `1500ns`, `2ms`, or a number of turns.
-fn parse_leaf(text: &str) -> Option<Leaf> {
-    for (unit, nanos) in [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000)] {
-        if let Some(number) = text.strip_suffix(unit) {
-            let nanos = whole_number(number.trim())?.checked_mul(nanos)?;
-            return (1..=1_000_000_000)
-                .contains(&nanos)
-                .then_some(Leaf::Nanos(nanos));
+impl Leaf {
+    /// `4us`, `1500ns`, `2ms`, or a number of turns.
+    pub(crate) fn parse(text: &str) -> Option<Leaf> {
+        for (unit, nanos) in [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000)] {
+            if let Some(number) = text.strip_suffix(unit) {
+                let nanos = whole_number(number.trim())?.checked_mul(nanos)?;
+                return (1..=1_000_000_000)
+                    .contains(&nanos)
+                    .then_some(Leaf::Nanos(nanos));
+            }
+        }
+        whole_number(text)
+            .filter(|turns| *turns <= 1_000_000_000)
+            .map(Leaf::Turns)
+    }
+
+    /// What [`Leaf::parse`] reads.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Leaf::Turns(turns) => turns.to_string(),
+            Leaf::Nanos(nanos) if nanos % 1000 == 0 => format!("{}us", nanos / 1000),
+            Leaf::Nanos(nanos) => format!("{nanos}ns"),
         }
     }
-    whole_number(text)
-        .filter(|turns| *turns <= 1_000_000_000)
-        .map(Leaf::Turns)
 }
 
 impl Stress {
@@ -144,7 +155,7 @@ impl Workload for Stress {
         for (key, value) in parse_params(Self::NAME, &["leaf", "depth", "repeats"], named)? {
             match key {
                 "leaf" => {
-                    work.leaf = parse_leaf(value).ok_or_else(|| {
+                    work.leaf = Leaf::parse(value).ok_or_else(|| {
                         let allowed = "1ns to 1s, or 0 to 1e9 turns of a loop";
                         BadInput::new("stress leaf", value, allowed, "write 4us, or 1000")
                     })?;
@@ -167,11 +178,7 @@ impl Workload for Stress {
     }
 
     fn input(&self) -> String {
-        let leaf = match self.leaf {
-            Leaf::Turns(turns) => turns.to_string(),
-            Leaf::Nanos(nanos) if nanos % 1000 == 0 => format!("{}us", nanos / 1000),
-            Leaf::Nanos(nanos) => format!("{nanos}ns"),
-        };
+        let leaf = self.leaf.text();
         format!("leaf={leaf},depth={},repeats={}", self.depth, self.repeats)
     }
 

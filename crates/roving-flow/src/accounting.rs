@@ -1,0 +1,152 @@
+//! What processes and channels have cost: counted by a wrapper around each process, so that neither
+//! ports nor processes know of it.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::channel::words::End;
+use crate::channel::{Handle, OUTSIDE};
+use crate::prim::{AtomicU32, AtomicU64, Ordering};
+use crate::report::{ChannelAccount, ProcessAccount};
+use crate::shared::Shared;
+
+/// No worker.
+const NOWHERE: u32 = u32::MAX;
+
+/// All that is counted.
+pub(crate) struct Accounts {
+    processes: Box<[Account]>,
+    channels: Box<[Traffic]>,
+    /// The inputs of each process.
+    inputs: Box<[Vec<Handle>]>,
+}
+
+/// Of a process; written by whoever polls it.
+#[derive(Default)]
+#[repr(align(64))]
+struct Account {
+    busy_ns: AtomicU64,
+    switches: AtomicU64,
+    migrations: AtomicU64,
+    /// The worker that polled it last, and one more.
+    worker: AtomicU32,
+}
+
+/// Of a channel; written by whoever polls its consumer.
+#[derive(Default)]
+struct Traffic {
+    local: AtomicU64,
+    remote: AtomicU64,
+}
+
+/// By one thread at a time.
+fn add(counter: &AtomicU64, more: u64) {
+    // Ordering: Relaxed, both; a process is polled by one worker at a time, and passed on by what
+    // orders all it has done. Who reads while it runs gets a figure that was right some time ago.
+    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
+fn read(counter: &AtomicU64) -> u64 {
+    // Ordering: Relaxed; a figure.
+    counter.load(Ordering::Relaxed)
+}
+
+impl Accounts {
+    pub(crate) fn new(shared: &Shared) -> Accounts {
+        let count = shared.controls().len();
+        let channels = shared.channels();
+        let mut inputs = vec![Vec::new(); count];
+        for channel in channels.iter() {
+            let consumer = channel.process(End::Reader);
+            if consumer != OUTSIDE {
+                inputs[consumer as usize].push(channel.clone());
+            }
+        }
+        Accounts {
+            processes: (0..count).map(|_| Account::default()).collect(),
+            channels: channels.iter().map(|_| Traffic::default()).collect(),
+            inputs: inputs.into(),
+        }
+    }
+
+    pub(crate) fn process(&self, process: usize) -> ProcessAccount {
+        let account = &self.processes[process];
+        ProcessAccount {
+            busy: Duration::from_nanos(read(&account.busy_ns)),
+            switches: read(&account.switches),
+            migrations: read(&account.migrations),
+        }
+    }
+
+    pub(crate) fn channel(&self, channel: usize) -> ChannelAccount {
+        let traffic = &self.channels[channel];
+        ChannelAccount {
+            local: read(&traffic.local),
+            remote: read(&traffic.remote),
+        }
+    }
+
+    /// A process is about to be polled; returns the worker.
+    fn begin(&self, process: u32) -> u32 {
+        let account = &self.processes[process as usize];
+        let worker = roving::current_worker().map_or(NOWHERE, |worker| worker as u32 + 1);
+        // Ordering: Relaxed, both; a figure, to those who receive from this process.
+        let last = account.worker.load(Ordering::Relaxed);
+        if last != worker {
+            account.worker.store(worker, Ordering::Relaxed);
+            add(&account.migrations, u64::from(last != 0));
+        }
+        worker
+    }
+
+    /// It has been polled for that long; `seen` is what it had received from each input before.
+    fn end(&self, process: u32, worker: u32, spent: Duration, seen: &mut [u64]) {
+        let account = &self.processes[process as usize];
+        add(&account.busy_ns, spent.as_nanos() as u64);
+        add(&account.switches, 1);
+        for (channel, seen) in self.inputs[process as usize].iter().zip(seen) {
+            let taken = channel.taken().number();
+            let more = taken - *seen;
+            if more == 0 {
+                continue;
+            }
+            *seen = taken;
+            let traffic = &self.channels[channel.index()];
+            let producer = channel.process(End::Writer);
+            let from = self.processes.get(producer as usize);
+            // Ordering: Relaxed; a figure.
+            let is_local = from.is_some_and(|from| from.worker.load(Ordering::Relaxed) == worker);
+            add(
+                if is_local {
+                    &traffic.local
+                } else {
+                    &traffic.remote
+                },
+                more,
+            );
+        }
+    }
+}
+
+/// The future of a process, with its polls counted.
+pub(crate) fn accounted<F: Future<Output = ()>>(
+    future: F,
+    accounts: &Arc<Accounts>,
+    process: u32,
+) -> impl Future<Output = ()> + use<F> {
+    let accounts = Arc::clone(accounts);
+    let mut seen = vec![0; accounts.inputs[process as usize].len()];
+    async move {
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            let worker = accounts.begin(process);
+            let began = Instant::now();
+            let polled = future.as_mut().poll(context);
+            accounts.end(process, worker, began.elapsed(), &mut seen);
+            polled
+        })
+        .await;
+    }
+}

@@ -1,0 +1,89 @@
+//! Ports in the hands of threads that are no part of the network.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use crate::port::{Closed, In, Out};
+
+/// Unparks a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls until it is ready; the thread sleeps in between.
+fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(result) = poll(&mut context) {
+            return result;
+        }
+        thread::park();
+    }
+}
+
+impl<T> In<T> {
+    /// [`Self::recv`] for a thread that is no part of the network: it sleeps while there is nothing.
+    ///
+    /// Not for a process, and not for any worker: it would wait for a message in the place of
+    /// whoever is to send it.
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut network = Network::new();
+    /// let (out, mut input) = network.bounded("numbers", 2);
+    /// network.source("source", out, 0..100);
+    /// let other = std::thread::spawn(move || {
+    ///     let mut sum = 0;
+    ///     while let Some(number) = input.recv_blocking() {
+    ///         sum += number;
+    ///     }
+    ///     sum
+    /// });
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(other.join().unwrap(), 4950);
+    /// ```
+    pub fn recv_blocking(&mut self) -> Option<T> {
+        block_on(|context| self.poll_recv(context))
+    }
+}
+
+impl<T> Out<T> {
+    /// [`Self::send`] for a thread that is no part of the network: it sleeps while the channel is
+    /// full.
+    ///
+    /// Not for a process, and not for any worker, as [`In::recv_blocking`].
+    ///
+    /// # Errors
+    /// The other end is gone; the message comes back.
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut network = Network::new();
+    /// let (mut out, input) = network.bounded("numbers", 2);
+    /// let other = std::thread::spawn(move || {
+    ///     (0..100).for_each(|number| out.send_blocking(number).unwrap());
+    /// });
+    /// let mut sum = 0;
+    /// network.sink("sink", input, |number| sum += number);
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(sum, 4950);
+    /// # other.join().unwrap();
+    /// ```
+    pub fn send_blocking(&mut self, message: T) -> Result<(), Closed<T>> {
+        let mut sending = self.send(message);
+        block_on(|context| Pin::new(&mut sending).poll(context))
+    }
+}

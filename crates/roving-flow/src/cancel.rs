@@ -1,0 +1,56 @@
+//! Ending a network from outside.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::network::Network;
+use crate::shared::{Failure, Shared};
+
+/// Ends a network from anywhere: see [`Network::canceller`].
+#[derive(Clone)]
+pub struct Canceller {
+    shared: Arc<Shared>,
+}
+
+impl Network<'_> {
+    /// A handle that ends the network, and may be used by any thread, at any time.
+    ///
+    /// ```
+    /// use roving_flow::{Error, Network};
+    ///
+    /// let mut network = Network::new();
+    /// let (out, input) = network.channel("numbers");
+    /// network.source("for ever", out, 0_u64..);
+    /// let canceller = network.canceller();
+    /// network.sink("sink", input, move |number| {
+    ///     if number == 1000 {
+    ///         canceller.cancel();
+    ///     }
+    /// });
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// assert!(matches!(network.run(&pool), Err(Error::Cancelled)));
+    /// ```
+    pub fn canceller(&self) -> Canceller {
+        Canceller {
+            shared: self.shared(),
+        }
+    }
+}
+
+impl Canceller {
+    /// Ends the network: each process is dropped where it is suspended, and
+    /// [`Network::run`] returns [`Error::Cancelled`](crate::Error::Cancelled), unless the network
+    /// has ended, or failed, before. A process that computes is not interrupted: it is dropped when
+    /// it next has to wait.
+    ///
+    /// See [`Network::canceller`] for an example.
+    pub fn cancel(&self) {
+        self.shared.stop(Failure::Cancelled);
+    }
+}
+
+impl fmt::Debug for Canceller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canceller").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,294 @@
+//! Who holds a channel: its two ports, and the network that it belongs to.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::Channel;
+use super::words::{Claim, End, Words};
+use crate::prim::{AtomicPtr, AtomicU32, Mutex, Ordering};
+use crate::shared::Shared;
+use crate::turn::Turn;
+
+/// What hardly changes.
+pub(crate) struct Meta {
+    pub(crate) shared: Arc<Shared>,
+    vtable: &'static VTable,
+    /// Index in the network's list of channels.
+    pub(crate) index: u32,
+    /// Who keeps the memory: the two ports and the network.
+    references: AtomicU32,
+    /// How many of the two ports are left.
+    ports: AtomicU32,
+}
+
+/// The two processes, and the wakers of others.
+pub(crate) struct Holders {
+    /// Of futures that wait here and are not processes polled directly.
+    elsewhere: AtomicPtr<Elsewhere>,
+    producer: AtomicU32,
+    consumer: AtomicU32,
+}
+
+/// No process: that port is held outside of the network.
+pub(crate) const OUTSIDE: u32 = u32::MAX;
+
+#[derive(Default)]
+struct Elsewhere {
+    reader: Mutex<Option<Waker>>,
+    writer: Mutex<Option<Waker>>,
+}
+
+struct VTable {
+    clear: unsafe fn(NonNull<Words>),
+    free: unsafe fn(NonNull<Words>),
+    message_bytes: usize,
+}
+
+impl<T> Channel<T> {
+    const VTABLE: &'static VTable = &VTable {
+        clear: clear::<T>,
+        free: free::<T>,
+        message_bytes: size_of::<T>(),
+    };
+}
+
+/// # Safety
+/// As [`Channel::clear`]; the words are those of a `Channel<T>`.
+unsafe fn clear<T>(words: NonNull<Words>) {
+    // SAFETY: the caller's promise.
+    unsafe { words.cast::<Channel<T>>().as_ref().clear() };
+}
+
+/// # Safety
+/// Nobody uses the channel any more, it was made by [`open`], and holds messages of type `T`.
+unsafe fn free<T>(words: NonNull<Words>) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(words.cast::<Channel<T>>().as_ptr()) });
+}
+
+/// A new channel with three references: its two ports and the network.
+pub(crate) fn open<T>(shared: &Arc<Shared>, index: u32, capacity: u32) -> NonNull<Channel<T>> {
+    let meta = Meta {
+        shared: Arc::clone(shared),
+        vtable: Channel::<T>::VTABLE,
+        index,
+        references: AtomicU32::new(3),
+        ports: AtomicU32::new(2),
+    };
+    let holders = Holders {
+        elsewhere: AtomicPtr::new(std::ptr::null_mut()),
+        producer: AtomicU32::new(OUTSIDE),
+        consumer: AtomicU32::new(OUTSIDE),
+    };
+    NonNull::from(Box::leak(Box::new(Channel::new(capacity, meta, holders))))
+}
+
+/// A reference to a channel that is no port.
+pub(crate) struct Handle(NonNull<Words>);
+
+// SAFETY: what it gives access to is atomic, or frozen; the messages are `Send`, and are dropped by
+// whoever is last.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    /// # Safety
+    /// The caller has one of the channel's references, and gives it away.
+    pub(crate) unsafe fn new(words: NonNull<Words>) -> Handle {
+        Handle(words)
+    }
+}
+
+impl Clone for Handle {
+    fn clone(&self) -> Handle {
+        // Ordering: Relaxed; this handle keeps the channel meanwhile.
+        self.meta.references.fetch_add(1, Ordering::Relaxed);
+        Handle(self.0)
+    }
+}
+
+impl std::ops::Deref for Handle {
+    type Target = Words;
+
+    fn deref(&self) -> &Words {
+        // SAFETY: the handle is a reference.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: it had one reference.
+        unsafe { release(self.0) };
+    }
+}
+
+/// Gives one reference up.
+///
+/// # Safety
+/// The caller has one, and does not use the channel afterwards.
+unsafe fn release(words: NonNull<Words>) {
+    // SAFETY: the caller has a reference.
+    let meta = unsafe { &words.as_ref().meta };
+    let free = meta.vtable.free;
+    // Ordering: Edge [release]: Release, so that the memory is freed after its use here; Acquire for
+    // who frees it.
+    if meta.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // SAFETY: it was the last one; all uses by others come before this by [release].
+        unsafe { free(words) };
+    }
+}
+
+/// One of the two ports is dropped. Messages that nobody will take are dropped with the last one.
+///
+/// # Safety
+/// The caller is that port, and does not use the channel afterwards.
+pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: End) {
+    // SAFETY: the port keeps the channel.
+    unsafe {
+        let this = words.as_ref();
+        this.leave(end);
+        this.wake(match end {
+            End::Reader => End::Writer,
+            End::Writer => End::Reader,
+        });
+        // Ordering: Edge [last_port]: Release hands this end's side to who clears the channel;
+        // Acquire takes the other's over.
+        if this.meta.ports.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // The other end's writes come before this by [last_port].
+            (this.meta.vtable.clear)(words);
+        }
+        release(words);
+    }
+}
+
+impl Words {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.meta.shared
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.meta.index as usize
+    }
+
+    /// Bytes of one message, without what it points to.
+    pub(crate) fn message_bytes(&self) -> usize {
+        self.meta.vtable.message_bytes
+    }
+
+    fn holder(&self, end: End) -> &AtomicU32 {
+        match end {
+            End::Reader => &self.holders.consumer,
+            End::Writer => &self.holders.producer,
+        }
+    }
+
+    /// The process that has that end, or [`OUTSIDE`].
+    pub(crate) fn process(&self, end: End) -> u32 {
+        // Ordering: Relaxed; where it matters, what it belongs to is acquired with [wait].
+        self.holder(end).load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_process(&self, end: End, process: u32) {
+        // Ordering: Relaxed, as above.
+        self.holder(end).store(process, Ordering::Relaxed);
+    }
+
+    fn elsewhere(&self, end: End) -> &Mutex<Option<Waker>> {
+        // Ordering: Acquire. Pairs with [elsewhere]: the slots are there.
+        let mut at = self.holders.elsewhere.load(Ordering::Acquire);
+        if at.is_null() {
+            let new = Box::into_raw(Box::<Elsewhere>::default());
+            let null = std::ptr::null_mut();
+            // Ordering: Edge [elsewhere]: Release publishes the slots, Acquire takes another's.
+            at = match self.holders.elsewhere.compare_exchange(
+                null,
+                new,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => new,
+                Err(theirs) => {
+                    // SAFETY: made just now, and shown to nobody.
+                    drop(unsafe { Box::from_raw(new) });
+                    theirs
+                }
+            };
+        }
+        // SAFETY: freed with the channel only.
+        let slots = unsafe { &*at };
+        match end {
+            End::Reader => &slots.reader,
+            End::Writer => &slots.writer,
+        }
+    }
+
+    /// Has that waker woken when the end is ready. False when it is ready already.
+    #[must_use]
+    pub(crate) fn put_waker(&self, end: End, waker: &Waker) -> bool {
+        let mut slot = lock(self.elsewhere(end));
+        if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
+            *slot = Some(waker.clone());
+        }
+        drop(slot);
+        self.wait_elsewhere(end)
+    }
+
+    /// Wakes whoever waits at that end.
+    #[inline]
+    pub(crate) fn wake(&self, end: End) {
+        if self.is_waiting(end) {
+            self.wake_now(end);
+        }
+    }
+
+    #[inline(never)]
+    fn wake_now(&self, end: End) {
+        let shared = self.shared();
+        let line = shared.lines.mine();
+        match self.claim(end, line.index) {
+            Claim::Nobody => {}
+            Claim::Process => {
+                line.woke();
+                shared.control(self.process(end)).wake();
+            }
+            Claim::Elsewhere => {
+                let waker = lock(self.elsewhere(end)).take();
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+            }
+        }
+    }
+
+    /// Something has been sent or taken: wakes who waits at the other end, which is `end`. Whether
+    /// it began to wait at this very moment is looked at again before the calling process does
+    /// anything of that kind with another channel, or is suspended.
+    #[inline(always)]
+    pub(crate) fn tell(&self, end: End) {
+        if self.is_waiting(end) {
+            self.wake_now(end);
+        } else {
+            Turn::owe(self, end);
+        }
+    }
+}
+
+/// Locks, whatever has happened under the lock before.
+fn lock<V>(mutex: &Mutex<V>) -> std::sync::MutexGuard<'_, V> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Drop for Holders {
+    fn drop(&mut self) {
+        let at = *self.elsewhere.get_mut();
+        if !at.is_null() {
+            // SAFETY: made by `elsewhere`, and the channel is gone.
+            drop(unsafe { Box::from_raw(at) });
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Channels under loom: every interleaving of two threads, and what a weak machine may reorder.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::words::{Claim, End, UNBOUNDED};
+use super::{Channel, Empty, Full, Holders, Meta};
+use crate::line::{Line, are_quiet};
+use crate::prim::DataCell;
+
+fn channel(capacity: u32) -> Arc<Channel<Box<u32>>> {
+    Arc::new(Channel::new(capacity, Meta, Holders))
+}
+
+fn push(channel: &Channel<Box<u32>>, message: u32) -> bool {
+    // SAFETY: one thread of each test sends.
+    unsafe {
+        let room = channel.has_room().is_ok();
+        if room {
+            channel.push(Box::new(message));
+        }
+        room
+    }
+}
+
+fn pop(channel: &Channel<Box<u32>>) -> Result<u32, Empty> {
+    // SAFETY: one thread of each test receives.
+    unsafe { channel.pop() }.map(|message| *message)
+}
+
+/// What a port does after it has sent or taken something, when it owes nothing else.
+fn tell(channel: &Channel<Box<u32>>, end: End) -> bool {
+    let words = &channel.words;
+    let waits = words.is_waiting(end) || words.is_waiting_after_all(end);
+    waits && words.claim(end, 0) == Claim::Process
+}
+
+fn clear(channel: &Channel<Box<u32>>) {
+    // SAFETY: the other thread has been joined.
+    unsafe { channel.clear() };
+}
+
+#[test]
+fn loom_messages_arrive_in_order_through_growing_rings() {
+    loom::model(|| {
+        let channel = channel(UNBOUNDED);
+        let receiver = Arc::clone(&channel);
+        // The receiver is the one that loom runs later: it lets loads see older values, but does not
+        // always run a thread earlier for the sake of a load.
+        let thread = thread::spawn(move || {
+            let mut next = 0;
+            while let Ok(message) = pop(&receiver) {
+                assert_eq!(message, next);
+                next += 1;
+            }
+            next
+        });
+        // For loom, the first ring has one slot.
+        (0..3).for_each(|message| assert!(push(&channel, message)));
+        let mut next = thread.join().unwrap();
+        while let Ok(message) = pop(&channel) {
+            assert_eq!(message, next);
+            next += 1;
+        }
+        assert_eq!(next, 3);
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_slot_is_used_again_when_it_is_empty() {
+    loom::model(|| {
+        let channel = channel(1);
+        assert!(push(&channel, 1));
+        let sender = Arc::clone(&channel);
+        let thread = thread::spawn(move || push(&sender, 2));
+        assert_eq!(pop(&channel), Ok(1));
+        let second = thread.join().unwrap();
+        assert_eq!(pop(&channel), if second { Ok(2) } else { Err(Empty::Yet) });
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_no_reader_sleeps_on_a_message() {
+    loom::model(|| {
+        let channel = channel(2);
+        let sender = Arc::clone(&channel);
+        let thread = thread::spawn(move || {
+            assert!(push(&sender, 1));
+            tell(&sender, End::Reader)
+        });
+        let waits = pop(&channel).is_err() && channel.words.wait(End::Reader);
+        let was_woken = thread.join().unwrap();
+        assert!(was_woken || !waits);
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_no_writer_sleeps_on_room() {
+    loom::model(|| {
+        let channel = channel(1);
+        assert!(push(&channel, 1));
+        let receiver = Arc::clone(&channel);
+        let thread = thread::spawn(move || {
+            assert_eq!(pop(&receiver), Ok(1));
+            tell(&receiver, End::Writer)
+        });
+        // SAFETY: this thread sends.
+        let full = unsafe { channel.has_room() } == Err(Full::Yet);
+        let waits = full && channel.words.wait(End::Writer);
+        let was_woken = thread.join().unwrap();
+        assert!(was_woken || !waits);
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_no_writer_sleeps_on_a_channel_that_grew() {
+    loom::model(|| {
+        let channel = channel(1);
+        assert!(push(&channel, 1));
+        let other = Arc::clone(&channel);
+        let thread = thread::spawn(move || {
+            other.words.set_capacity(2);
+            other.words.claim(End::Writer, 0) == Claim::Process
+        });
+        // SAFETY: this thread sends.
+        let full = unsafe { channel.has_room() } == Err(Full::Yet);
+        let waits = full && channel.words.wait(End::Writer);
+        let was_woken = thread.join().unwrap();
+        assert!(was_woken || !waits);
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_no_reader_sleeps_on_a_closed_channel() {
+    loom::model(|| {
+        let channel = channel(1);
+        let sender = Arc::clone(&channel);
+        let thread = thread::spawn(move || {
+            assert!(push(&sender, 1));
+            sender.words.leave(End::Writer);
+            sender.words.claim(End::Reader, 0) == Claim::Process
+        });
+        let mut got = pop(&channel);
+        if got.is_ok() {
+            got = pop(&channel);
+        }
+        let waits = got == Err(Empty::Yet) && channel.words.wait(End::Reader);
+        let was_woken = thread.join().unwrap();
+        assert!(was_woken || !waits);
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_end_of_a_channel_comes_after_its_messages() {
+    loom::model(|| {
+        let channel = channel(1);
+        let receiver = Arc::clone(&channel);
+        let thread = thread::spawn(move || {
+            let first = pop(&receiver);
+            match first {
+                Err(Empty::Ended) => panic!("a message is lost"),
+                Err(Empty::Yet) => None,
+                Ok(message) => Some(message),
+            }
+        });
+        let note = push(&channel, 5);
+        channel.words.leave(End::Writer);
+        let got = thread.join().unwrap();
+        assert!(note && matches!(got, None | Some(5)));
+        assert_eq!(
+            pop(&channel),
+            if got.is_some() {
+                Err(Empty::Ended)
+            } else {
+                Ok(5)
+            }
+        );
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_who_claims_a_waker_sees_it() {
+    loom::model(|| {
+        let channel = channel(1);
+        let slot = Arc::new(DataCell::new(0));
+        let (receiver, written) = (Arc::clone(&channel), Arc::clone(&slot));
+        let thread = thread::spawn(move || {
+            // SAFETY: not read before this thread says that it waits.
+            written.with_mut(|slot| unsafe { *slot = 7 });
+            receiver.words.wait_elsewhere(End::Reader)
+        });
+        if channel.words.claim(End::Reader, 0) == Claim::Elsewhere {
+            // SAFETY: the waiter has written it before it said that it waits.
+            assert_eq!(slot.with(|slot| unsafe { *slot }), 7);
+        }
+        assert!(thread.join().unwrap());
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_who_claims_sees_what_the_waiter_wrote() {
+    loom::model(|| {
+        let channel = channel(1);
+        let note = Arc::new(DataCell::new(0));
+        let (sender, read) = (Arc::clone(&channel), Arc::clone(&note));
+        let thread = thread::spawn(move || {
+            // SAFETY: the waiter has written it before it said that it waits.
+            let look = || read.with(|note| unsafe { *note });
+            match sender.words.claim(End::Reader, 0) {
+                Claim::Process => Some(look()),
+                _ => None,
+            }
+        });
+        // SAFETY: not read before this thread says that it waits.
+        note.with_mut(|note| unsafe { *note = 7 });
+        assert!(channel.words.wait(End::Reader));
+        assert!(matches!(thread.join().unwrap(), None | Some(7)));
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_of_two_claims_one_holds() {
+    loom::model(|| {
+        let channel = channel(1);
+        assert!(push(&channel, 1));
+        assert!(channel.words.wait(End::Writer));
+        let other = Arc::clone(&channel);
+        let thread = thread::spawn(move || other.words.claim(End::Writer, 1) == Claim::Process);
+        let here = channel.words.claim(End::Writer, 2) == Claim::Process;
+        let there = thread.join().unwrap();
+        assert!(here != there);
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_last_thread_that_becomes_quiet_knows() {
+    loom::model(|| {
+        let lines = Arc::new([Line::new(0, false), Line::new(1, false)]);
+        lines.iter().for_each(Line::enter);
+        let ends = |lines: &[Line; 2], own: usize| {
+            lines[own].leave();
+            are_quiet(lines.iter())
+        };
+        let there = Arc::clone(&lines);
+        let thread = thread::spawn(move || ends(&there, 1));
+        let here = ends(&lines, 0);
+        assert!(thread.join().unwrap() || here);
+    });
+}
+
+/// One thread wakes a process and is suspended; another polls that process.
+#[test]
+fn loom_quiet_is_seen_after_a_process_was_polled_elsewhere() {
+    loom::model(|| {
+        let lines = Arc::new([Line::new(0, false), Line::new(1, false)]);
+        lines[0].enter();
+        lines[0].woke();
+        let there = Arc::clone(&lines);
+        let thread = thread::spawn(move || {
+            there[1].enter();
+            there[1].started(&there[0]);
+            there[1].leave();
+            are_quiet(there.iter())
+        });
+        lines[0].leave();
+        crate::prim::fence(crate::prim::Ordering::SeqCst);
+        let here = lines[0].is_quiet() && are_quiet(lines.iter());
+        assert!(thread.join().unwrap() || here);
+    });
+}
+
+/// Reads a slot that nobody has published: only a model checker sees what is wrong.
+#[cfg(roving_canary)]
+#[test]
+fn canary_slot_read_without_publication() {
+    loom::model(|| {
+        let note = Arc::new(DataCell::new(0));
+        let written = Arc::clone(&note);
+        // SAFETY: there is a race, which is what loom is to find.
+        let thread = thread::spawn(move || written.with_mut(|note| unsafe { *note = 1 }));
+        // SAFETY: as above.
+        note.with(|note| unsafe { *note });
+        thread.join().unwrap();
+    });
+}

@@ -1,0 +1,329 @@
+//! The words that the two ends of a channel share.
+
+use std::cell::Cell;
+use std::ptr;
+
+use super::{Holders, Meta};
+use crate::prim::{AtomicU32, AtomicU64, Ordering, fence, ord, swap_and_fence};
+
+/// Capacity of a channel without a bound.
+pub(crate) const UNBOUNDED: u32 = u32::MAX;
+
+impl End {
+    pub(crate) fn other(self) -> End {
+        match self {
+            End::Reader => End::Writer,
+            End::Writer => End::Reader,
+        }
+    }
+}
+
+/// One of the two ends, as far as somebody waits there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// The consumer, which waits for a message.
+    Reader,
+    /// The producer, which waits for room.
+    Writer,
+}
+
+/// The words of one channel.
+///
+/// | word | written by | meaning |
+/// |---|---|---|
+/// | `sent` | producer | number of messages sent, and whether the producer is gone |
+/// | `taken` | consumer | number of messages taken, and whether the consumer is gone |
+/// | `reader` | consumer: `WAITS`, `ELSEWHERE`, `NOBODY`; who claims it: the rest | whether the consumer waits |
+/// | `writer` | the same for the producer | whether the producer waits |
+/// | `capacity` | whoever has found a deadlock | how many messages may lie in the channel |
+///
+/// A waiting word goes through these phases. Each step out of a waiting one is a
+/// compare-and-swap, so that one side alone has the right, and the duty, to wake.
+///
+/// | phase | meaning | next, and by whom |
+/// |---|---|---|
+/// | `NOBODY` | nobody waits here | `WAITS` by the process that waits, `ELSEWHERE` by any other future |
+/// | `WAITS` | the process of this end has been suspended here | `CLAIMED` by who wakes it; `NOBODY` by itself when something else woke it |
+/// | `ELSEWHERE` | a waker lies in the channel | `NOBODY` by who wakes it |
+/// | `CLAIMED` + line | woken from the thread with that line, and not yet polled | `NOBODY` by the process |
+///
+/// No wake-up is lost, because each side first writes its word, then is a fence, then reads the
+/// other's: who sends publishes the message and looks for a reader; who waits says so and looks for
+/// a message. One of the two sees the other.
+#[repr(C, align(64))]
+pub(crate) struct Words {
+    // The producer's cache line, with what hardly changes.
+    sent: AtomicU64,
+    writer: AtomicU32,
+    capacity: AtomicU32,
+    pub(super) producer: Local,
+    pub(super) meta: Meta,
+    // The consumer's.
+    taken: AtomicU64,
+    reader: AtomicU32,
+    pub(super) consumer: Local,
+    /// Where the consumer finds the first ring. Written by the producer before its first message.
+    pub(super) first: Cell<*mut ()>,
+    pub(super) holders: Holders,
+}
+
+/// What one end keeps for itself.
+pub(super) struct Local {
+    /// Producer: numbers below this have room. Consumer: numbers below this are there.
+    pub(super) limit: Cell<u64>,
+    /// The ring that this end is at; null before the first message.
+    pub(super) ring: Cell<*mut ()>,
+}
+
+impl Local {
+    fn new() -> Local {
+        Local {
+            limit: Cell::new(0),
+            ring: Cell::new(ptr::null_mut()),
+        }
+    }
+}
+
+const NOBODY: u32 = 0;
+const WAITS: u32 = 1;
+const ELSEWHERE: u32 = 2;
+const CLAIMED: u32 = 3;
+
+/// A count with the mark of an end that is gone.
+const GONE: u64 = 1;
+const ONE: u64 = 2;
+
+/// What one end has said: how many messages it has sent or taken, and whether it is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Count(u64);
+
+impl Count {
+    #[inline(always)]
+    pub(crate) fn number(self) -> u64 {
+        self.0 / ONE
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_gone(self) -> bool {
+        self.0 & GONE != 0
+    }
+}
+
+/// What a waker finds when it has something to tell.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Claim {
+    /// Nobody waits.
+    Nobody,
+    /// The process of that end: wake it.
+    Process,
+    /// Whoever left the waker that lies in the channel.
+    Elsewhere,
+}
+
+/// What a process finds when it is polled again.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Resumed {
+    /// It was woken from here, by the thread with that line.
+    Claimed(u32),
+    /// Something else woke it; it waits here no more.
+    Retracted,
+}
+
+impl Words {
+    pub(super) fn new(capacity: u32, meta: Meta, holders: Holders) -> Words {
+        Words {
+            sent: AtomicU64::new(0),
+            writer: AtomicU32::new(NOBODY),
+            capacity: AtomicU32::new(capacity),
+            producer: Local::new(),
+            meta,
+            taken: AtomicU64::new(0),
+            reader: AtomicU32::new(NOBODY),
+            consumer: Local::new(),
+            first: Cell::new(ptr::null_mut()),
+            holders,
+        }
+    }
+
+    fn waiting(&self, end: End) -> &AtomicU32 {
+        match end {
+            End::Reader => &self.reader,
+            End::Writer => &self.writer,
+        }
+    }
+
+    /// Producer: how many it has sent.
+    #[inline(always)]
+    pub(super) fn sent_by_me(&self) -> Count {
+        // Ordering: Relaxed; written by this end alone.
+        Count(self.sent.load(Ordering::Relaxed))
+    }
+
+    /// Consumer: how many it has taken.
+    #[inline(always)]
+    pub(super) fn taken_by_me(&self) -> Count {
+        // Ordering: Relaxed; written by this end alone.
+        Count(self.taken.load(Ordering::Relaxed))
+    }
+
+    /// Anybody else than the producer.
+    #[inline(always)]
+    pub(crate) fn sent(&self) -> Count {
+        // Ordering: Acquire. Pairs with [sent]: the messages below this number are in their slots.
+        Count(self.sent.load(ord("see_sent", Ordering::Acquire)))
+    }
+
+    /// Anybody else than the consumer.
+    #[inline(always)]
+    pub(crate) fn taken(&self) -> Count {
+        // Ordering: Acquire. Pairs with [taken]: the slots below this number are empty.
+        Count(self.taken.load(ord("see_taken", Ordering::Acquire)))
+    }
+
+    /// Producer: the messages below that number are there.
+    #[inline(always)]
+    pub(super) fn publish_sent(&self, number: u64) {
+        // Ordering: Edge [sent]: Release hands the messages to the consumer.
+        self.sent
+            .store(number * ONE, ord("sent", Ordering::Release));
+    }
+
+    /// Consumer: the slots below that number are empty.
+    #[inline(always)]
+    pub(super) fn publish_taken(&self, number: u64) {
+        // Ordering: Edge [taken]: Release hands the slots to the producer.
+        self.taken
+            .store(number * ONE, ord("taken", Ordering::Release));
+    }
+
+    /// One end is gone. Whoever waits at the other is to be woken.
+    pub(super) fn leave(&self, end: End) {
+        let word = match end {
+            End::Reader => &self.taken,
+            End::Writer => &self.sent,
+        };
+        // Ordering: Relaxed; written by this end alone.
+        let count = word.load(Ordering::Relaxed);
+        // Ordering: Release. Pairs with [sent] and [taken], as any other count.
+        word.store(count | GONE, ord("leave", Ordering::Release));
+        fence(ord("leave_fence", Ordering::SeqCst));
+    }
+
+    /// How many messages may lie here; [`UNBOUNDED`] for any number.
+    #[inline]
+    pub(crate) fn capacity(&self) -> u32 {
+        // Ordering: Relaxed; a number. Who waits for it to grow is woken after that.
+        self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// By whoever has found a deadlock, and then wakes the writer.
+    pub(crate) fn set_capacity(&self, capacity: u32) {
+        // Ordering: Relaxed; the fence puts it before the look at `writer`, as a taken message.
+        self.capacity.store(capacity, Ordering::Relaxed);
+        fence(ord("grow_fence", Ordering::SeqCst));
+    }
+
+    /// The first number that has no room, by the capacity alone.
+    #[inline]
+    pub(crate) fn room(&self, taken: Count) -> u64 {
+        match self.capacity() {
+            UNBOUNDED => u64::MAX,
+            capacity => taken.number() + u64::from(capacity),
+        }
+    }
+
+    /// Whether who waits at that end could go on. By the process that waits there, or by anybody
+    /// who will look twice.
+    pub(crate) fn is_ready(&self, end: End) -> bool {
+        let (sent, taken) = (self.sent(), self.taken());
+        match end {
+            End::Reader => sent.number() != taken.number() || sent.is_gone(),
+            End::Writer => sent.number() < self.room(taken) || taken.is_gone(),
+        }
+    }
+
+    /// The process of that end is about to be suspended here. False when it need not: then it does
+    /// not wait.
+    ///
+    /// The caller has written down for whom to look beforehand.
+    #[must_use]
+    pub(crate) fn wait(&self, end: End) -> bool {
+        // Ordering: Edge [wait]: Release hands to the one who claims it what the process has
+        // written down about itself.
+        swap_and_fence(self.waiting(end), WAITS, ord("wait", Ordering::SeqCst));
+        !self.is_ready(end)
+    }
+
+    /// A waker has been put into the channel for that end. False when there is no need to wait.
+    #[must_use]
+    pub(crate) fn wait_elsewhere(&self, end: End) -> bool {
+        // Ordering: as above; Edge [wait] carries the waker.
+        swap_and_fence(
+            self.waiting(end),
+            ELSEWHERE,
+            ord("wait_elsewhere", Ordering::SeqCst),
+        );
+        !self.is_ready(end)
+    }
+
+    /// The process that waited there is polled again, or has found that it need not wait.
+    pub(crate) fn resume(&self, end: End) -> Resumed {
+        let word = self.waiting(end);
+        // Ordering: Relaxed; what it was woken for is acquired with the counts.
+        let mut phase = word.load(Ordering::Relaxed);
+        if phase == WAITS {
+            // Ordering: Relaxed, both; nothing is handed over.
+            match word.compare_exchange(WAITS, NOBODY, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Resumed::Retracted,
+                Err(now) => phase = now,
+            }
+        }
+        if phase < CLAIMED {
+            return Resumed::Retracted;
+        }
+        // Ordering: Relaxed; a claimed word is the process's own.
+        word.store(NOBODY, Ordering::Relaxed);
+        Resumed::Claimed(phase - CLAIMED)
+    }
+
+    /// Whether somebody waits at that end; a hint without a fence before it.
+    #[inline(always)]
+    pub(crate) fn is_waiting(&self, end: End) -> bool {
+        // Ordering: Relaxed; a claim decides.
+        matches!(self.waiting(end).load(Ordering::Relaxed), WAITS | ELSEWHERE)
+    }
+
+    /// Whether somebody waits at that end who did not see what the caller has published before.
+    pub(crate) fn is_waiting_after_all(&self, end: End) -> bool {
+        fence(ord("tell_fence", Ordering::SeqCst));
+        self.is_waiting(end)
+    }
+
+    /// Whether the process of that end is suspended there. For who follows the graph of waits.
+    pub(crate) fn is_process_waiting(&self, end: End) -> bool {
+        // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this.
+        self.waiting(end).load(Ordering::Acquire) == WAITS
+    }
+
+    /// The right to wake whoever waits at that end, for the thread with that line.
+    pub(crate) fn claim(&self, end: End, line: u32) -> Claim {
+        let word = self.waiting(end);
+        // Ordering: Relaxed; the compare-and-swap decides.
+        let phase = word.load(Ordering::Relaxed);
+        let (next, claim) = match phase {
+            WAITS => (CLAIMED + line, Claim::Process),
+            ELSEWHERE => (NOBODY, Claim::Elsewhere),
+            _ => return Claim::Nobody,
+        };
+        // Ordering: Acquire. Pairs with [wait]: the waker is there.
+        let order = ord("claim", Ordering::Acquire);
+        match word.compare_exchange(phase, next, order, Ordering::Relaxed) {
+            Ok(_) => claim,
+            // It waits no more, or another has claimed it; what it would be told it has seen, or
+            // will see before it waits again.
+            Err(_) => Claim::Nobody,
+        }
+    }
+}

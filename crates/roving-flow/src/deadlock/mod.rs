@@ -1,0 +1,147 @@
+//! Finding processes that wait for each other, and letting them go on.
+//!
+//! A process that waits for a message waits for the channel's producer; one that waits for room, for
+//! its consumer. Processes that wait for each other only, and whose channels say the same when they
+//! are read a second time, will wait for ever: whatever could wake one of them would have to be done
+//! by another, and would show in a channel's counts.
+//!
+//! If a full channel is among those, the deadlock is *artificial*: an unbounded channel would not
+//! have it. Then the smallest of the full ones grows (Parks), and it does so when the cycle forms,
+//! not only when the whole network has come to rest (Geilen and Basten). If none is full, nothing
+//! helps, and the network ends with an error.
+//!
+//! Three occasions to look, from cheap to dear:
+//!
+//! 1. A process is suspended while some process has waited for room: it follows the waits from
+//!    itself, [`STEPS`] of them. So the usual cycle is found by whoever closes it.
+//! 2. So many suspensions later, [`PERIOD`] or as many as there are processes, the whole network is
+//!    looked at: for longer cycles, and for processes that wait for any of several channels.
+//! 3. Nothing can go on any more ([`are_quiet`](crate::line::are_quiet)): the whole
+//!    network is looked at. While nobody has waited for room, this is the only occasion, and a
+//!    suspension costs next to nothing.
+
+mod graph;
+mod resolve;
+
+use crate::channel::OUTSIDE;
+use crate::channel::words::End;
+use crate::line::Line;
+use crate::prim::{Ordering, fence};
+use crate::shared::{Shared, lock};
+use crate::word::Word;
+use graph::Graph;
+
+/// Waits that a suspended process follows.
+const STEPS: usize = 16;
+/// Suspensions on one thread between two looks at the whole network.
+const PERIOD: u64 = 4096;
+/// So often a look begins anew when something has changed under it.
+const TRIES: u32 = 3;
+
+/// One process of a cycle, and what it waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wait {
+    pub(crate) process: u32,
+    pub(crate) channel: u32,
+    pub(crate) end: End,
+}
+
+/// A channel that was made larger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Growth {
+    pub(crate) channel: u32,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
+/// A process has been suspended. After a fence.
+#[inline]
+pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_write: bool) {
+    // Ordering: Relaxed, both. The fence after the process's waiting word, and that in `look`, see
+    // to it that either this is seen to be cleared, or the process is seen to wait.
+    if shared.writers.load(Ordering::Relaxed) {
+        follow(shared, line, process);
+    } else if to_write {
+        shared.writers.store(true, Ordering::Relaxed);
+        follow(shared, line, process);
+    }
+    if line.is_quiet() && shared.is_quiet() {
+        look(shared);
+    }
+}
+
+/// A process has ended.
+pub(crate) fn after_end(shared: &Shared, line: &Line) {
+    fence(Ordering::SeqCst);
+    if line.is_quiet() && shared.is_quiet() {
+        look(shared);
+    }
+}
+
+/// Where a process is suspended, if it is, and waits for one thing only.
+#[inline]
+fn single_wait(shared: &Shared, process: u32) -> Option<(Wait, u32)> {
+    let Word::One(op) = shared.control(process).word() else {
+        return None;
+    };
+    let words = op.words();
+    let waits = words.is_process_waiting(op.end)
+        && words.process(op.end) == process
+        && !words.is_ready(op.end);
+    let wait = Wait {
+        process,
+        channel: words.index() as u32,
+        end: op.end,
+    };
+    let target = words.process(op.end.other());
+    (waits && target != OUTSIDE).then_some((wait, target))
+}
+
+/// Follows the waits from that process, to where they lead back, or to a process that can go on.
+#[inline(never)]
+fn follow(shared: &Shared, line: &Line, process: u32) {
+    let mut chain = [0; STEPS];
+    let mut at = process;
+    for length in 0..STEPS {
+        let Some((_, next)) = single_wait(shared, at) else {
+            break;
+        };
+        chain[length] = at;
+        if let Some(start) = chain[..=length].iter().position(|&one| one == next) {
+            let _only_one = lock(&shared.detector);
+            let graph = Graph::of(shared, chain[start..=length].iter().copied());
+            resolve::resolve(shared, &graph);
+            return;
+        }
+        at = next;
+    }
+    let period = PERIOD.max(shared.controls().len() as u64);
+    if line.count_suspension(period) {
+        look(shared);
+    }
+}
+
+/// Looks at the whole network.
+#[cold]
+#[inline(never)]
+pub(crate) fn look(shared: &Shared) {
+    let _only_one = lock(&shared.detector);
+    // Ordering: Relaxed; a figure.
+    shared.looks.fetch_add(1, Ordering::Relaxed);
+    for _ in 0..TRIES {
+        if shared.is_stopped() {
+            return;
+        }
+        // Ordering: Relaxed, both; see `after_suspension`.
+        shared.writers.store(false, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let graph = Graph::of_all(shared);
+        if graph.has_writers() {
+            shared.writers.store(true, Ordering::Relaxed);
+        }
+        let stuck = graph.stuck();
+        if stuck.is_empty() || resolve::resolve(shared, &graph.only(&stuck)) {
+            return;
+        }
+    }
+}

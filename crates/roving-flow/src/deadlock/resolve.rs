@@ -1,0 +1,166 @@
+//! What is done about processes that wait for each other only.
+
+use super::graph::{Edge, Graph};
+use super::{Growth, Wait};
+use crate::channel::words::{End, UNBOUNDED};
+use crate::prim::Ordering;
+use crate::shared::{Failure, Shared, lock};
+
+/// Lets the processes of `graph` go on, which are thought to wait for each other only. False when
+/// that is not so, or not any more.
+///
+/// By one thread at a time.
+pub(super) fn resolve(shared: &Shared, graph: &Graph) -> bool {
+    if graph.stuck().len() != graph.len() {
+        return false;
+    }
+    // The second reading. Nobody but these could change what they wait for.
+    if Graph::of(shared, graph.processes.iter().copied()) != *graph {
+        return false;
+    }
+    let components = Components::of(graph);
+    for component in components.sinks(graph) {
+        if let Err(failure) = resolve_component(shared, graph, &component) {
+            shared.stop(failure);
+            return true;
+        }
+    }
+    true
+}
+
+/// Processes each of which waits, perhaps by way of others, for all of these and for no other.
+fn resolve_component(shared: &Shared, graph: &Graph, component: &[usize]) -> Result<(), Failure> {
+    let waits = component.iter().flat_map(|&place| graph.waits(place));
+    let full: Vec<&Edge> = waits.filter(|edge| edge.wait.end == End::Writer).collect();
+    // Ordering: Relaxed; written before the network ran.
+    let limit = shared.capacity_max.load(Ordering::Relaxed);
+    let smallest = full
+        .iter()
+        .filter(|edge| edge.capacity < limit)
+        .min_by_key(|edge| (edge.capacity, edge.wait.channel));
+    match smallest {
+        Some(edge) => {
+            grow(shared, edge, limit);
+            Ok(())
+        }
+        None if full.is_empty() => Err(Failure::Deadlock(cycle(graph, component))),
+        None => Err(Failure::Full(cycle(graph, component), limit)),
+    }
+}
+
+fn grow(shared: &Shared, edge: &Edge, limit: u32) {
+    let channels = shared.channels();
+    let Some(words) = channels.get(edge.wait.channel as usize) else {
+        return;
+    };
+    let from = edge.capacity;
+    let to = from.saturating_mul(2).min(limit).min(UNBOUNDED - 1);
+    lock(&shared.growths).push(Growth {
+        channel: edge.wait.channel,
+        from,
+        to,
+    });
+    words.set_capacity(to);
+    words.wake(End::Writer);
+}
+
+/// A cycle of waits within a component.
+fn cycle(graph: &Graph, component: &[usize]) -> Vec<Wait> {
+    let places = graph.places();
+    let mut order: Vec<usize> = Vec::new();
+    let mut at = component[0];
+    loop {
+        if let Some(start) = order.iter().position(|&one| one == at) {
+            let waits = order[start..]
+                .iter()
+                .map(|&place| graph.waits(place)[0].wait);
+            return waits.collect();
+        }
+        order.push(at);
+        // All targets are in the graph, because nothing in it can go on.
+        at = places[&graph.waits(at)[0].target];
+    }
+}
+
+/// The strongly connected components of a graph in which each process waits for others of it only,
+/// by Tarjan's algorithm.
+struct Components {
+    /// The component of each place.
+    of: Vec<usize>,
+    members: Vec<Vec<usize>>,
+}
+
+const UNSEEN: usize = usize::MAX;
+
+impl Components {
+    fn of(graph: &Graph) -> Components {
+        let places = graph.places();
+        let target = |edge: &Edge| places[&edge.target];
+        let count = graph.len();
+        let mut found = Components {
+            of: vec![UNSEEN; count],
+            members: Vec::new(),
+        };
+        let mut number = vec![UNSEEN; count];
+        let mut low = vec![0; count];
+        let mut next = 0;
+        let mut open = Vec::new();
+        // A place, and how many of its waits have been followed.
+        let mut path: Vec<(usize, usize)> = Vec::new();
+        for start in 0..count {
+            if number[start] == UNSEEN {
+                path.push((start, 0));
+            }
+            while let Some((place, followed)) = path.pop() {
+                if followed == 0 {
+                    number[place] = next;
+                    low[place] = next;
+                    next += 1;
+                    open.push(place);
+                } else {
+                    let last = target(&graph.waits(place)[followed - 1]);
+                    if found.of[last] == UNSEEN {
+                        low[place] = low[place].min(low[last]);
+                    }
+                }
+                let waits = graph.waits(place);
+                if let Some(edge) = waits.get(followed) {
+                    path.push((place, followed + 1));
+                    let to = target(edge);
+                    if number[to] == UNSEEN {
+                        path.push((to, 0));
+                    }
+                } else if low[place] == number[place] {
+                    found.close(place, &mut open);
+                }
+            }
+        }
+        found
+    }
+
+    /// All that were opened since `place` are one component.
+    fn close(&mut self, place: usize, open: &mut Vec<usize>) {
+        let mut members = Vec::new();
+        while let Some(one) = open.pop() {
+            self.of[one] = self.members.len();
+            members.push(one);
+            if one == place {
+                break;
+            }
+        }
+        members.reverse();
+        self.members.push(members);
+    }
+
+    /// Those that wait for no other component.
+    fn sinks(&self, graph: &Graph) -> Vec<Vec<usize>> {
+        let places = graph.places();
+        let stays = |place: &usize| {
+            let mut waits = graph.waits(*place).iter();
+            waits.all(|edge| self.of[places[&edge.target]] == self.of[*place])
+        };
+        let members = self.members.iter();
+        let sinks = members.filter(|members| members.iter().all(stays));
+        sinks.cloned().collect()
+    }
+}

@@ -1,0 +1,173 @@
+//! How a network can fail.
+
+use std::any::Any;
+use std::fmt;
+
+/// What a process does when it is suspended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Operation {
+    /// It waits for a message from a channel that is empty.
+    Receive,
+    /// It waits for room in a channel that is full.
+    Send,
+}
+
+/// One process of a deadlock: what it waits for, and of whom.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Blocked {
+    /// The process that waits.
+    pub process: String,
+    /// Whether for a message or for room.
+    pub operation: Operation,
+    /// The channel where it waits.
+    pub channel: String,
+    /// The process at the other end of that channel, which is in the deadlock as well.
+    pub waits_for: String,
+    /// How many messages may lie in the channel; `None` where there is no bound.
+    pub capacity: Option<usize>,
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Blocked {
+            process,
+            channel,
+            waits_for,
+            ..
+        } = self;
+        match self.operation {
+            Operation::Receive => {
+                write!(
+                    f,
+                    "`{process}` waits for a message from `{waits_for}` by `{channel}`"
+                )
+            }
+            Operation::Send => {
+                write!(
+                    f,
+                    "`{process}` waits until `{waits_for}` makes room in `{channel}`"
+                )?;
+                match self.capacity {
+                    Some(capacity) => write!(f, ", which holds {capacity}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Why a network did not come to its end.
+///
+/// ```
+/// use roving_flow::{Error, Network};
+///
+/// let mut network = Network::new();
+/// let (mut to_b, mut from_a) = network.channel::<u32>("a to b");
+/// let (mut to_a, mut from_b) = network.channel::<u32>("b to a");
+/// network.process("a", (to_b, from_b), |(mut out, mut input)| async move {
+///     let number = input.recv().await.unwrap_or(0);
+///     let _ = out.send(number).await;
+/// });
+/// network.process("b", (to_a, from_a), |(mut out, mut input)| async move {
+///     let number = input.recv().await.unwrap_or(0);
+///     let _ = out.send(number).await;
+/// });
+/// let error = network.run(&roving::Pool::new(2).unwrap()).unwrap_err();
+/// let Error::Deadlock { cycle } = &error else { panic!("{error}") };
+/// assert_eq!(cycle.len(), 2);
+/// assert!(error.to_string().contains("`a` waits for a message from `b` by `b to a`"));
+/// ```
+#[non_exhaustive]
+pub enum Error {
+    /// Each of these processes waits for the next, the last one for the first, and no channel among
+    /// those where they wait is full, so that no larger one would help.
+    Deadlock {
+        /// The processes, in the order of their waiting.
+        cycle: Vec<Blocked>,
+    },
+    /// As above, but larger channels would help, and none may grow: see
+    /// [`Network::channel_limit`](crate::Network::channel_limit).
+    Full {
+        /// The processes, in the order of their waiting.
+        cycle: Vec<Blocked>,
+        /// The limit.
+        limit: usize,
+    },
+    /// A process has panicked.
+    Panicked {
+        /// Its name.
+        process: String,
+        /// What it has panicked with.
+        payload: Box<dyn Any + Send>,
+    },
+    /// A process has returned an error: see [`Network::try_process`](crate::Network::try_process).
+    Failed {
+        /// Its name.
+        process: String,
+        /// The error.
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Somebody has called [`Canceller::cancel`](crate::Canceller::cancel).
+    Cancelled,
+    /// The network cannot be run as it was built.
+    Invalid {
+        /// The value, the allowed range and the remedy, on one line.
+        message: String,
+    },
+}
+
+fn text(payload: &(dyn Any + Send)) -> &str {
+    match payload.downcast_ref::<&'static str>() {
+        Some(text) => text,
+        None => match payload.downcast_ref::<String>() {
+            Some(text) => text,
+            None => "a value that is no text",
+        },
+    }
+}
+
+fn write_cycle(f: &mut fmt::Formatter<'_>, cycle: &[Blocked]) -> fmt::Result {
+    cycle.iter().try_for_each(|one| write!(f, "\n  {one}"))
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Deadlock { cycle } => {
+                write!(f, "deadlock: {} processes wait for each other", cycle.len())?;
+                write_cycle(f, cycle)
+            }
+            Error::Full { cycle, limit } => {
+                write!(
+                    f,
+                    "deadlock: {} processes wait for each other, and no channel may hold more than \
+                     {limit} messages: raise the limit of the network's channels",
+                    cycle.len()
+                )?;
+                write_cycle(f, cycle)
+            }
+            Error::Panicked { process, payload } => {
+                write!(f, "process `{process}` panicked: {}", text(&**payload))
+            }
+            Error::Failed { process, error } => write!(f, "process `{process}` failed: {error}"),
+            Error::Cancelled => f.write_str("the network was cancelled"),
+            Error::Invalid { message } => f.write_str(message),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Failed { error, .. } => Some(&**error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a run came to, in the words of who built the network.
+
+use std::time::Duration;
+
+use crate::accounting::Accounts;
+use crate::channel::OUTSIDE;
+use crate::channel::words::{End, UNBOUNDED};
+use crate::deadlock::Wait;
+use crate::error::{Blocked, Error, Operation};
+use crate::placement::Moved;
+use crate::prim::Ordering;
+use crate::report::{ChannelReport, Growth, ProcessReport, Report};
+use crate::shared::{Failure, Shared, lock};
+
+impl Shared {
+    pub(crate) fn set_capacity_max(&self, messages: u32) {
+        // Ordering: Relaxed; written before the network runs.
+        self.capacity_max.store(messages, Ordering::Relaxed);
+    }
+
+    fn process_name(&self, process: u32) -> String {
+        match self.plan.get() {
+            Some(plan) if process != OUTSIDE => plan.processes.get(process as usize).to_owned(),
+            _ => "the outside".to_owned(),
+        }
+    }
+
+    fn channel_name(&self, channel: u32) -> String {
+        let plan = self.plan.get();
+        plan.map_or(String::new(), |plan| {
+            plan.channels.get(channel as usize).to_owned()
+        })
+    }
+
+    /// The failure as an error.
+    pub(crate) fn explain(&self, failure: Failure) -> Error {
+        match failure {
+            Failure::Panicked(process, payload) => Error::Panicked {
+                process: self.process_name(process),
+                payload,
+            },
+            Failure::Failed(process, error) => Error::Failed {
+                process: self.process_name(process),
+                error,
+            },
+            Failure::Deadlock(waits) => Error::Deadlock {
+                cycle: self.blocked(&waits),
+            },
+            Failure::Full(waits, limit) => Error::Full {
+                cycle: self.blocked(&waits),
+                limit: limit as usize,
+            },
+            Failure::Cancelled => Error::Cancelled,
+        }
+    }
+
+    fn blocked(&self, waits: &[Wait]) -> Vec<Blocked> {
+        let channels = self.channels();
+        let blocked = waits.iter().map(|wait| {
+            let words = &channels[wait.channel as usize];
+            let (operation, other) = match wait.end {
+                End::Reader => (Operation::Receive, End::Writer),
+                End::Writer => (Operation::Send, End::Reader),
+            };
+            Blocked {
+                process: self.process_name(wait.process),
+                operation,
+                channel: self.channel_name(wait.channel),
+                waits_for: self.process_name(words.process(other)),
+                capacity: to_capacity(words.capacity()),
+            }
+        });
+        blocked.collect()
+    }
+
+    /// What was counted.
+    pub(crate) fn report(
+        &self,
+        elapsed: Duration,
+        moves: Vec<Moved>,
+        accounts: Option<&Accounts>,
+    ) -> Report {
+        let processes = (0..self.controls().len() as u32).map(|process| ProcessReport {
+            name: self.process_name(process),
+            account: accounts.map(|accounts| accounts.process(process as usize)),
+        });
+        let channels = self.channels();
+        let channels = channels.iter().map(|words| {
+            let messages = words.sent().number();
+            ChannelReport {
+                name: self.channel_name(words.index() as u32),
+                producer: to_index(words.process(End::Writer)),
+                consumer: to_index(words.process(End::Reader)),
+                capacity: to_capacity(words.capacity()),
+                messages,
+                received: words.taken().number(),
+                bytes: messages * words.message_bytes() as u64,
+                account: accounts.map(|accounts| accounts.channel(words.index())),
+            }
+        });
+        let growths = lock(&self.growths);
+        Report {
+            elapsed,
+            deterministic: self.is_kahn_network(),
+            processes: processes.collect(),
+            channels: channels.collect(),
+            growths: growths
+                .iter()
+                .map(|growth| Growth {
+                    channel: growth.channel as usize,
+                    from: growth.from as usize,
+                    to: growth.to as usize,
+                })
+                .collect(),
+            moves,
+        }
+    }
+}
+
+fn to_index(process: u32) -> Option<usize> {
+    (process != OUTSIDE).then_some(process as usize)
+}
+
+fn to_capacity(capacity: u32) -> Option<usize> {
+    (capacity != UNBOUNDED).then_some(capacity as usize)
+}

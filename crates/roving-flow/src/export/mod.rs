@@ -1,0 +1,158 @@
+//! Pictures of a network: Graphviz' language, and SVG of our own.
+//!
+//! Processes are coloured by the time that they ran, channels by the messages that went through.
+
+mod dot;
+mod layout;
+mod svg;
+
+use crate::report::Report;
+
+/// What is drawn.
+pub(crate) struct Drawing {
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+}
+
+struct Node {
+    name: String,
+    /// More about it, for a second line.
+    label: String,
+    /// From 0 to 1, compared with the others.
+    load: f64,
+}
+
+struct Edge {
+    name: String,
+    label: String,
+    from: usize,
+    to: usize,
+    load: f64,
+}
+
+impl Report {
+    /// The network in Graphviz' language, coloured by load and traffic. Groups are clusters.
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut network = Network::new();
+    /// network.accounting(true);
+    /// let (out, input) = network.channel("numbers");
+    /// network.source("source", out, 0..1000);
+    /// network.sink("sink", input, |_| {});
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// let dot = report.to_dot();
+    /// assert!(dot.starts_with("digraph") && dot.contains("p0 -> p1"));
+    /// ```
+    pub fn to_dot(&self) -> String {
+        dot::write(&Drawing::of(self))
+    }
+
+    /// The network as an SVG picture, coloured by load and traffic. It needs no other program.
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut network = Network::new();
+    /// let (out, input) = network.channel("numbers");
+    /// network.source("source", out, 0..1000);
+    /// network.sink("sink", input, |_| {});
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// let svg = report.to_svg();
+    /// assert!(svg.starts_with("<svg") && svg.contains(">source<") && svg.contains("numbers: 1000"));
+    /// ```
+    pub fn to_svg(&self) -> String {
+        svg::write(&Drawing::of(self))
+    }
+}
+
+/// `value` as a share of the largest; 0 where that is 0.
+fn share(value: f64, largest: f64) -> f64 {
+    if largest > 0.0 { value / largest } else { 0.0 }
+}
+
+impl Drawing {
+    fn of(report: &Report) -> Drawing {
+        let busy = |index: usize| {
+            let account = report.processes[index].account;
+            account.map_or(0.0, |account| account.busy.as_secs_f64())
+        };
+        let count = report.processes.len();
+        let busiest = (0..count).map(busy).fold(0.0, f64::max);
+        let mut nodes: Vec<Node> = (0..count)
+            .map(|index| {
+                let process = &report.processes[index];
+                Node {
+                    name: process.name.clone(),
+                    label: match process.account {
+                        Some(account) => format!("{:.1?}", account.busy),
+                        None => String::new(),
+                    },
+                    load: share(busy(index), busiest),
+                }
+            })
+            .collect();
+        let most = report.channels.iter().map(|one| one.messages).max();
+        let is_outside =
+            |one: &&crate::ChannelReport| one.producer.is_some() != one.consumer.is_some();
+        if report.channels.iter().any(|one| is_outside(&one)) {
+            nodes.push(Node {
+                name: "outside".to_owned(),
+                label: String::new(),
+                load: 0.0,
+            });
+        }
+        let inside = report.channels.iter();
+        let inside = inside.filter(|one| one.producer.is_some() || one.consumer.is_some());
+        let edges = inside.map(|one| Edge {
+            name: one.name.clone(),
+            label: format!("{}: {}", one.name, one.messages),
+            from: one.producer.unwrap_or(count),
+            to: one.consumer.unwrap_or(count),
+            load: share(one.messages as f64, most.unwrap_or(0) as f64),
+        });
+        Drawing {
+            edges: edges.collect(),
+            nodes,
+        }
+    }
+}
+
+/// From white (0) to red (1), as `#rrggbb`.
+fn heat(load: f64) -> String {
+    let fade = |least: f64| (255.0 - (255.0 - least) * load.clamp(0.0, 1.0)).round() as u8;
+    format!("#{:02x}{:02x}{:02x}", fade(244.0), fade(96.0), fade(64.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn drawing(edges: &[(usize, usize)]) -> Drawing {
+        let count = edges.iter().map(|&(a, b)| a.max(b) + 1).max().unwrap_or(1);
+        let node = |index| Node {
+            name: format!("group/n\"{index}<"),
+            label: "1 ms".to_owned(),
+            load: 0.5,
+        };
+        let edge = |(index, &(from, to)): (usize, &(usize, usize))| Edge {
+            name: format!("c{index}"),
+            label: format!("c{index}: 1"),
+            from,
+            to,
+            load: 1.0,
+        };
+        Drawing {
+            nodes: (0..count).map(node).collect(),
+            edges: edges.iter().enumerate().map(edge).collect(),
+        }
+    }
+
+    #[test]
+    fn more_load_is_more_red() {
+        assert_eq!(heat(0.0), "#ffffff");
+        assert_eq!(heat(1.0), "#f46040");
+        assert_eq!(heat(f64::NAN.max(0.0)), "#ffffff");
+    }
+}

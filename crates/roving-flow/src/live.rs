@@ -1,0 +1,156 @@
+//! Watching a network while it runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::channel::words::{End, UNBOUNDED};
+use crate::error::Operation;
+use crate::network::Network;
+use crate::shared::Shared;
+use crate::word::Word;
+
+/// Counters of a network that may be read at any time: see [`Network::live`].
+#[derive(Clone)]
+pub struct Live {
+    shared: Arc<Shared>,
+}
+
+/// What a network looked like. Its parts were read one after the other, while it ran.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// The processes, in the order in which they were added. Empty until the network runs.
+    pub processes: Vec<State>,
+    /// The channels, in the order in which they were added. Empty until the network runs, and when it
+    /// has ended.
+    pub channels: Vec<Queue>,
+}
+
+/// What a process is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum State {
+    /// It runs, or could.
+    Ready,
+    /// It waits at the channel with that index.
+    Waits(Operation, usize),
+    /// It waits at any of several channels.
+    WaitsForAny,
+    /// It may be woken from outside of the network.
+    Outside,
+    /// It has ended.
+    Ended,
+}
+
+/// What lies in a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Queue {
+    /// Messages that have been sent.
+    pub sent: u64,
+    /// Messages that have been received.
+    pub received: u64,
+    /// How many may lie in it; `None` where there is no bound.
+    pub capacity: Option<usize>,
+}
+
+impl Network<'_> {
+    /// A handle by which any thread can see what the network is doing. It costs nothing while nobody
+    /// looks.
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut network = Network::new();
+    /// let (out, input) = network.bounded("numbers", 4);
+    /// let live = network.live();
+    /// network.source("source", out, 0..100);
+    /// network.sink("sink", input, move |number| {
+    ///     let now = live.snapshot();
+    ///     assert_eq!(now.channels[0].received, number + 1);
+    ///     assert!(now.channels[0].sent - now.channels[0].received <= 4);
+    /// });
+    /// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+    /// ```
+    pub fn live(&self) -> Live {
+        Live {
+            shared: self.shared(),
+        }
+    }
+}
+
+impl Live {
+    /// What the network looks like now.
+    ///
+    /// See [`Network::live`] for an example.
+    pub fn snapshot(&self) -> Snapshot {
+        // While this is held, the channels that processes wait at are there.
+        let channels = self.shared.channels();
+        let queues = channels.iter().map(|words| {
+            // In this order, so that no more seem to be received than were sent.
+            let received = words.taken().number();
+            let capacity = words.capacity();
+            Queue {
+                sent: words.sent().number(),
+                received,
+                capacity: (capacity != UNBOUNDED).then_some(capacity as usize),
+            }
+        });
+        let states = self
+            .shared
+            .controls()
+            .iter()
+            .map(|control| match control.word() {
+                Word::Ended => State::Ended,
+                Word::Outside => State::Outside,
+                Word::Many => State::WaitsForAny,
+                Word::One(op) if op.words().is_process_waiting(op.end) => {
+                    let operation = match op.end {
+                        End::Reader => Operation::Receive,
+                        End::Writer => Operation::Send,
+                    };
+                    State::Waits(operation, op.words().index())
+                }
+                Word::Runs | Word::One(_) => State::Ready,
+            });
+        Snapshot {
+            channels: queues.collect(),
+            processes: states.collect(),
+        }
+    }
+
+    /// Name of the process with that index, once the network runs.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// network.process("only", (), async |()| {});
+    /// let live = network.live();
+    /// assert_eq!(live.process_name(0), None);
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(live.process_name(0), Some("only"));
+    /// ```
+    pub fn process_name(&self, process: usize) -> Option<&str> {
+        let names = &self.shared.plan.get()?.processes;
+        (process < names.len()).then(|| names.get(process))
+    }
+
+    /// Name of the channel with that index, once the network runs.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (_out, _in) = network.channel::<u8>("bytes");
+    /// let live = network.live();
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(live.channel_name(0), Some("bytes"));
+    /// ```
+    pub fn channel_name(&self, channel: usize) -> Option<&str> {
+        let names = &self.shared.plan.get()?.channels;
+        (channel < names.len()).then(|| names.get(channel))
+    }
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.snapshot().fmt(f)
+    }
+}

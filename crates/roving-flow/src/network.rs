@@ -1,0 +1,334 @@
+//! Building a network.
+
+use std::fmt::{self, Display, Write as _};
+use std::sync::Arc;
+
+use roving::task::Scope;
+
+use crate::channel::words::UNBOUNDED;
+use crate::channel::{self, Handle};
+use crate::names::Names;
+use crate::placement::Placement;
+use crate::port::{self, In, Out};
+use crate::ports::{Ports, Visitor};
+use crate::run::{Setting, start};
+use crate::shared::{Failure, Plan, Shared};
+
+/// Capacity of a channel for which none is given.
+pub(crate) const CAPACITY: usize = 64;
+
+/// Starts one process.
+pub(crate) type Start<'env> = Box<dyn FnOnce(Scope<'env>, &Setting, u32) + Send + 'env>;
+
+/// A network of processes that talk through channels, while it is built.
+///
+/// Processes may borrow what outlives `'env`, which contains the run.
+///
+/// ```
+/// use roving_flow::Network;
+///
+/// let numbers = vec![1, 2, 3];
+/// let mut network = Network::new();
+/// let (out, input) = network.channel("numbers");
+/// network.process("read", out, async |mut out| {
+///     for &number in &numbers {
+///         out.send(number).await.unwrap();
+///     }
+/// });
+/// network.process("add", input, async |mut input| {
+///     let mut sum = 0;
+///     while let Some(number) = input.recv().await {
+///         sum += number;
+///     }
+///     assert_eq!(sum, 6);
+/// });
+/// let report = network.run(&roving::Pool::new(2).unwrap()).unwrap();
+/// assert_eq!(report.channels[0].messages, 3);
+/// ```
+pub struct Network<'env> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) starts: Vec<Start<'env>>,
+    pub(crate) plan: Plan,
+    pub(crate) channels: Vec<Handle>,
+    prefix: String,
+    pub(crate) placement: Placement,
+    pub(crate) accounting: bool,
+    pub(crate) invalid: Option<String>,
+}
+
+impl Default for Network<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'env> Network<'env> {
+    /// A network with nothing in it.
+    ///
+    /// ```
+    /// let network = roving_flow::Network::new();
+    /// assert!(network.run(&roving::Pool::new(1).unwrap()).unwrap().processes.is_empty());
+    /// ```
+    pub fn new() -> Network<'env> {
+        Network {
+            shared: Arc::new(Shared::new()),
+            starts: Vec::new(),
+            plan: Plan {
+                processes: Names::default(),
+                channels: Names::default(),
+            },
+            channels: Vec::new(),
+            prefix: String::new(),
+            placement: Placement::default(),
+            accounting: false,
+            invalid: None,
+        }
+    }
+
+    /// A channel in which 64 messages may lie; it grows where that would be a deadlock.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.channel("letters");
+    /// network.source("source", out, 'a'..='z');
+    /// network.sink("sink", input, |letter| assert!(letter.is_ascii_lowercase()));
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
+    pub fn channel<T: Send + 'env>(&mut self, name: impl Display) -> (Out<T>, In<T>) {
+        self.bounded(name, CAPACITY)
+    }
+
+    /// A channel in which `capacity` messages may lie; it grows where that would be a deadlock.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.bounded("letters", 1);
+    /// network.source("source", out, 'a'..='z');
+    /// network.sink("sink", input, |letter| assert!(letter.is_ascii_lowercase()));
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
+    pub fn bounded<T: Send + 'env>(
+        &mut self,
+        name: impl Display,
+        capacity: usize,
+    ) -> (Out<T>, In<T>) {
+        let bound = match u32::try_from(capacity) {
+            Ok(bound) if (1..UNBOUNDED).contains(&bound) => bound,
+            _ => {
+                let most = UNBOUNDED - 1;
+                let text = format!(
+                    "channel `{}{name}`: a capacity of {capacity} is not in 1..={most}: give one \
+                     that is, or none",
+                    self.prefix
+                );
+                self.invalid.get_or_insert(text);
+                1
+            }
+        };
+        self.open(name, bound)
+    }
+
+    /// A channel in which any number of messages may lie: whoever sends there never waits.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.unbounded("letters");
+    /// network.source("source", out, 'a'..='z');
+    /// network.sink("sink", input, |letter| assert!(letter.is_ascii_lowercase()));
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
+    pub fn unbounded<T: Send + 'env>(&mut self, name: impl Display) -> (Out<T>, In<T>) {
+        self.open(name, UNBOUNDED)
+    }
+
+    fn open<T: Send + 'env>(&mut self, name: impl Display, capacity: u32) -> (Out<T>, In<T>) {
+        let index = self.plan.channels.push(&self.prefix, name);
+        let channel = channel::open::<T>(&self.shared, index, capacity);
+        // SAFETY: it came with three references.
+        unsafe {
+            self.channels.push(Handle::new(channel.cast()));
+            port::pair(channel)
+        }
+    }
+
+    /// A process. `body` gets the ports, and is an `async` closure, or a closure that returns a
+    /// future.
+    ///
+    /// Ports are given rather than captured, so that the network knows who waits for whom: a port
+    /// that a body has captured counts as held outside, and deadlocks by way of it are not found.
+    ///
+    /// See [`Network`] for an example.
+    pub fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = ()> + Send + 'env,
+    {
+        let index = self.plan.processes.push(&self.prefix, name);
+        let shared = &self.shared;
+        let mut invalid = None;
+        ports.visit(&mut Visitor(&mut |words, end| {
+            if Arc::ptr_eq(words.shared(), shared) {
+                words.set_process(end, index);
+            } else {
+                invalid = Some(index);
+            }
+        }));
+        if invalid.is_some() {
+            let name = self.plan.processes.get(index as usize);
+            let text = format!(
+                "process `{name}` has a port of another network: give it ports of its own, and \
+                 join networks by ports that are captured"
+            );
+            self.invalid.get_or_insert(text);
+        }
+        self.starts.push(Box::new(move |scope, setting, index| {
+            start(scope, setting, index, move || body(ports));
+        }));
+    }
+
+    /// A process that may fail: an error ends the network, as a panic does, and [`Self::run`] returns
+    /// it with the name of the process.
+    ///
+    /// ```
+    /// use roving_flow::{Error, Network};
+    ///
+    /// let mut network = Network::new();
+    /// let (out, input) = network.channel("lines");
+    /// network.source("source", out, ["1", "2", "three"]);
+    /// network.try_process("parse", input, async |mut input| {
+    ///     while let Some(line) = input.recv().await {
+    ///         line.parse::<u32>()?;
+    ///     }
+    ///     Ok::<(), std::num::ParseIntError>(())
+    /// });
+    /// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+    /// assert!(matches!(&error, Error::Failed { process, .. } if process == "parse"));
+    /// ```
+    pub fn try_process<P, F, Fut, E>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = Result<(), E>> + Send + 'env,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let shared = Arc::clone(&self.shared);
+        let index = self.plan.processes.len() as u32;
+        self.process(name, ports, move |ports| {
+            let body = body(ports);
+            async move {
+                if let Err(error) = body.await {
+                    shared.stop(Failure::Failed(index, error.into()));
+                }
+            }
+        });
+    }
+
+    /// A part of the network: the names of what is added by `build` begin with this one and a slash.
+    ///
+    /// ```
+    /// use roving_flow::{In, Network, Out};
+    ///
+    /// /// Adds two to each number.
+    /// fn add_two(network: &mut Network<'_>, input: In<u32>, out: Out<u32>) {
+    ///     let (one_more, middle) = network.channel("middle");
+    ///     for (name, from, to) in [("first", input, one_more), ("second", middle, out)] {
+    ///         network.process(name, (from, to), async |(mut from, mut to): (In<u32>, Out<u32>)| {
+    ///             while let Some(number) = from.recv().await {
+    ///                 to.send(number + 1).await.unwrap();
+    ///             }
+    ///         });
+    ///     }
+    /// }
+    ///
+    /// let mut got = Vec::new();
+    /// let mut network = Network::new();
+    /// let (out, input) = network.channel("numbers");
+    /// let (more, result) = network.channel("result");
+    /// network.source("source", out, 0..10);
+    /// network.group("add two", |network| add_two(network, input, more));
+    /// network.collect_into("sink", result, &mut got);
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert!(got.into_iter().eq(2..12));
+    /// assert_eq!(report.processes[1].name, "add two/first");
+    /// ```
+    pub fn group<R>(&mut self, name: impl Display, build: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = self.prefix.len();
+        // Writing to a string does not fail, but what is written may say that it does: then the
+        // group has that part of its name.
+        let _ = write!(self.prefix, "{name}/");
+        let result = build(self);
+        self.prefix.truncate(outer);
+        result
+    }
+
+    /// The network cannot be run, for that reason; the first one counts.
+    pub(crate) fn refuse(&mut self, reason: impl Display) {
+        let text = format!("{}: {reason}", self.prefix.trim_end_matches('/'));
+        self.invalid.get_or_insert(text);
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Where processes run: [`Placement::Stealing`] at first.
+    ///
+    /// See [`Placement`] for an example.
+    pub fn placement(&mut self, placement: Placement) {
+        self.placement = placement;
+    }
+
+    /// Whether it is counted how long each process runs, how often it changes workers, and how many
+    /// messages stay on one worker; off at first. How many messages went through a channel is known
+    /// without it.
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut network = Network::new();
+    /// network.accounting(true);
+    /// let (out, input) = network.channel("numbers");
+    /// network.source("source", out, 0..1000);
+    /// network.sink("sink", input, |_| {});
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(report.channels[0].account.unwrap().local, 1000);
+    /// assert!(report.processes[0].account.unwrap().busy > std::time::Duration::ZERO);
+    /// ```
+    pub fn accounting(&mut self, on: bool) {
+        self.accounting = on;
+    }
+
+    /// How many messages may lie in a channel that has grown: a deadlock that would take more is an
+    /// error. There is no limit at first.
+    ///
+    /// ```
+    /// use roving_flow::{Error, Network};
+    ///
+    /// let mut network = Network::new();
+    /// network.channel_limit(8);
+    /// let (out, input) = network.bounded::<u32>("numbers", 2);
+    /// // A process that sends to itself.
+    /// network.process("alone", (out, input), async |(mut out, mut input)| {
+    ///     for number in 0..10 {
+    ///         out.send(number).await.unwrap();
+    ///     }
+    ///     while input.recv().await.is_some() {}
+    /// });
+    /// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+    /// assert!(matches!(error, Error::Full { limit: 8, .. }));
+    /// ```
+    pub fn channel_limit(&mut self, messages: usize) {
+        let limit = u32::try_from(messages).unwrap_or(UNBOUNDED);
+        self.shared.set_capacity_max(limit);
+    }
+}
+
+impl fmt::Debug for Network<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Network")
+            .field("processes", &self.plan.processes.len())
+            .field("channels", &self.plan.channels.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,147 @@
+//! What a placement knows of the network that it places.
+
+use std::sync::PoisonError;
+
+use roving::adapt::Place;
+
+use super::meter::Spent;
+use crate::channel::OUTSIDE;
+use crate::channel::words::{End, Words};
+use crate::partition::{Load, Traffic};
+use crate::shared::Shared;
+
+/// The processes and channels of a network.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shape {
+    pub(crate) processes: usize,
+    /// Who sends to whom; channels that lead outside are left out.
+    pub(crate) channels: Vec<(usize, usize)>,
+}
+
+/// A network as its placement sees it.
+pub(crate) trait Network: Sync {
+    fn shape(&self) -> Shape;
+    /// The messages that have passed so far along each channel of the shape, in its order.
+    fn read_messages(&self, into: &mut Vec<u64>);
+    /// Where a process is to run.
+    fn place(&self, process: usize) -> &Place;
+}
+
+impl Network for Shared {
+    fn shape(&self) -> Shape {
+        let channels = self.channels.read().unwrap_or_else(PoisonError::into_inner);
+        Shape {
+            processes: self.controls().len(),
+            channels: channels
+                .iter()
+                .filter_map(|channel| ends(channel))
+                .collect(),
+        }
+    }
+
+    fn read_messages(&self, into: &mut Vec<u64>) {
+        let channels = self.channels.read().unwrap_or_else(PoisonError::into_inner);
+        let inside = channels.iter().filter(|channel| ends(channel).is_some());
+        into.extend(inside.map(|channel| channel.sent().number()));
+    }
+
+    fn place(&self, process: usize) -> &Place {
+        &self.controls()[process].place
+    }
+}
+
+/// Who sends there and who receives, if both are processes. That is settled before the network runs.
+fn ends(channel: &Words) -> Option<(usize, usize)> {
+    let [from, to] = [End::Writer, End::Reader].map(|end| channel.process(end));
+    (from != OUTSIDE && to != OUTSIDE).then_some((from as usize, to as usize))
+}
+
+/// All figures at one time, since the network began.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) at_ns: u64,
+    pub(crate) busy_ns: u64,
+    pub(crate) processes: Vec<Spent>,
+    pub(crate) messages: Vec<u64>,
+}
+
+impl Seen {
+    pub(crate) fn total_messages(&self) -> u64 {
+        self.messages.iter().sum()
+    }
+
+    /// What was done since `before`. A process that has ended weighs nothing; `overhead_ns` is what a
+    /// message costs each of its ends besides.
+    pub(crate) fn load_since(&self, before: &Seen, shape: &Shape, overhead_ns: u64) -> Load {
+        let spent = self.processes.iter().enumerate().map(|(process, spent)| {
+            let earlier = before.processes.get(process).map_or(0, |of| of.time_ns);
+            spent.time_ns.saturating_sub(earlier)
+        });
+        let mut load = Load {
+            processes: spent.collect(),
+            channels: Vec::with_capacity(shape.channels.len()),
+        };
+        for (channel, &(from, to)) in shape.channels.iter().enumerate() {
+            let earlier = before.messages.get(channel).copied().unwrap_or(0);
+            let messages = self.messages[channel].saturating_sub(earlier);
+            load.channels.push(Traffic { from, to, messages });
+            for end in [from, to] {
+                load.processes[end] += messages.saturating_mul(overhead_ns);
+            }
+        }
+        for (process, spent) in self.processes.iter().enumerate() {
+            if spent.has_ended {
+                load.processes[process] = 0;
+            }
+        }
+        load
+    }
+
+    pub(crate) fn blocked_ns(&self) -> Vec<u64> {
+        let blocked = self
+            .processes
+            .iter()
+            .map(|of| self.at_ns.saturating_sub(of.stopped_ns));
+        blocked.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Seen, Shape};
+    use crate::placement::meter::Spent;
+
+    #[test]
+    fn a_load_is_what_was_done_in_between() {
+        let shape = Shape {
+            processes: 3,
+            channels: vec![(0, 1), (1, 2)],
+        };
+        let spent = |time_ns, has_ended| Spent {
+            time_ns,
+            has_ended,
+            ..Spent::default()
+        };
+        let before = Seen {
+            processes: vec![spent(10, false), spent(20, false), spent(30, false)],
+            messages: vec![100, 200],
+            ..Seen::default()
+        };
+        let now = Seen {
+            processes: vec![spent(15, false), spent(21, true), spent(37, false)],
+            messages: vec![101, 203],
+            ..Seen::default()
+        };
+        let load = now.load_since(&before, &shape, 10);
+        assert_eq!(load.processes, [5 + 10, 0, 7 + 30]);
+        assert_eq!(
+            load.channels
+                .iter()
+                .map(|of| of.messages)
+                .collect::<Vec<_>>(),
+            [1, 3]
+        );
+        let all = now.load_since(&Seen::default(), &shape, 0);
+        assert_eq!(all.processes, [15, 0, 37]);
+    }
+}

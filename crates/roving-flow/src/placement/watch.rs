@@ -1,0 +1,254 @@
+//! Who looks at a running network, and moves its processes.
+//!
+//! It is a thread of its own, so that partitioning is never in the way of a worker; it sleeps but
+//! for a few looks a second. A process moves by the number in its *place*, which is read whenever
+//! the process becomes ready: what is queued or running is left alone, and nothing is locked.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Placement;
+use super::adaptive::Adaptive;
+use super::meter::Meter;
+use super::partitioned::Partitioned;
+use super::seen::{Network, Seen, Shape};
+
+/// The place of a process that any worker may run.
+pub(super) const ANYWHERE: u32 = u32::MAX;
+
+/// New places for all processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// What this way of placing them is called.
+    pub(super) name: &'static str,
+    pub(super) places: Vec<u32>,
+}
+
+/// Decides where processes run. Knows no clock and no thread.
+pub(super) trait Policy: Send {
+    /// The places to begin with. Called once, before anything else.
+    fn first(&mut self) -> Vec<u32>;
+    /// How long until the next look.
+    fn wait(&self) -> Duration;
+    fn look(&mut self, seen: &Seen) -> Option<Change>;
+}
+
+/// One time that processes were placed anew.
+///
+/// ```
+/// let moved = roving_flow::Moved { at: std::time::Duration::ZERO, to: "parts", processes: 3 };
+/// assert_eq!(moved.processes, 3);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Since the network began to run.
+    pub at: Duration,
+    /// "parts", "stealing" or "one".
+    pub to: &'static str,
+    /// How many processes have another place than before.
+    pub processes: usize,
+}
+
+/// Places the processes of one network.
+pub(crate) struct Placer {
+    policy: Box<dyn Policy>,
+    meter: Arc<Meter>,
+    shape: Shape,
+}
+
+impl Placer {
+    /// `None` if all is left to stealing: because the placement says so, or because there is one
+    /// worker only. Otherwise every process has its place, from the first partition.
+    pub(crate) fn new(
+        placement: &Placement,
+        network: &dyn Network,
+        workers: usize,
+    ) -> Option<Placer> {
+        let shape = match placement {
+            Placement::Stealing => return None,
+            _ if workers < 2 => return None,
+            _ => network.shape(),
+        };
+        let mut policy: Box<dyn Policy> = match placement {
+            Placement::Adaptive { .. } => Box::new(Adaptive::new(placement, &shape, workers)?),
+            _ => Box::new(Partitioned::new(placement, &shape, workers)?),
+        };
+        move_all(network, &policy.first());
+        Some(Placer {
+            meter: Arc::new(Meter::new(shape.processes, workers)),
+            policy,
+            shape,
+        })
+    }
+
+    /// What each process is to be timed by; see [`super::metered`].
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.meter
+    }
+
+    /// Calls `run`, which runs the network, and moves processes meanwhile. If no thread can be had
+    /// for that, they stay where they are.
+    pub(crate) fn run<R>(
+        mut self,
+        network: &dyn Network,
+        run: impl FnOnce() -> R,
+    ) -> (R, Vec<Moved>) {
+        let stop = Stop::default();
+        thread::scope(|scope| {
+            let watch = thread::Builder::new().name("roving-placement".into());
+            let watch = watch.spawn_scoped(scope, || self.watch(network, &stop));
+            let result = {
+                let _stopped = stop.when_dropped();
+                run()
+            };
+            let moved = watch.ok().and_then(|watch| watch.join().ok());
+            (result, moved.unwrap_or_default())
+        })
+    }
+
+    fn watch(&mut self, network: &dyn Network, stop: &Stop) -> Vec<Moved> {
+        let begin = Instant::now();
+        let mut log = Vec::new();
+        let mut seen = Seen::default();
+        while !stop.wait(self.policy.wait()) {
+            self.see(network, &mut seen);
+            if let Some(change) = self.policy.look(&seen) {
+                log.push(Moved {
+                    processes: move_all(network, &change.places),
+                    at: begin.elapsed(),
+                    to: change.name,
+                });
+            }
+        }
+        log
+    }
+
+    fn see(&self, network: &dyn Network, seen: &mut Seen) {
+        seen.messages.clear();
+        network.read_messages(&mut seen.messages);
+        seen.messages.resize(self.shape.channels.len(), 0);
+        seen.processes.clear();
+        let processes = 0..self.shape.processes;
+        seen.processes
+            .extend(processes.map(|process| self.meter.spent(process)));
+        seen.at_ns = self.meter.now_ns();
+        // It never goes back, whatever was read in between.
+        seen.busy_ns = self.meter.busy_ns(seen.at_ns).max(seen.busy_ns);
+    }
+}
+
+/// Gives all processes their places; how many had another one before.
+fn move_all(network: &dyn Network, places: &[u32]) -> usize {
+    let mut moved = 0;
+    for (process, &new) in places.iter().enumerate() {
+        let place = network.place(process);
+        let new = (new != ANYWHERE).then_some(new as usize);
+        if place.get() != new {
+            moved += 1;
+            place.set(new);
+        }
+    }
+    moved
+}
+
+/// A flag to wait for.
+#[derive(Default)]
+struct Stop {
+    flag: Mutex<bool>,
+    raised: Condvar,
+}
+
+impl Stop {
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.flag.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for that long, or until the flag is raised; whether it is.
+    fn wait(&self, time: Duration) -> bool {
+        let waited = self
+            .raised
+            .wait_timeout_while(self.lock(), time, |raised| !*raised);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Raises the flag when it is dropped: also when the network's run unwinds.
+    fn when_dropped(&self) -> impl Drop + '_ {
+        struct Raise<'a>(&'a Stop);
+        impl Drop for Raise<'_> {
+            fn drop(&mut self) {
+                *self.0.lock() = true;
+                self.0.raised.notify_all();
+            }
+        }
+        Raise(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use roving::adapt::Place;
+
+    use super::*;
+    use crate::partition::MigrationCost;
+
+    /// Two pairs, and nothing passes.
+    struct Quiet([Place; 4]);
+
+    impl Network for Quiet {
+        fn shape(&self) -> Shape {
+            Shape {
+                processes: 4,
+                channels: vec![(0, 1), (2, 3)],
+            }
+        }
+
+        fn read_messages(&self, _into: &mut Vec<u64>) {}
+
+        fn place(&self, process: usize) -> &Place {
+            &self.0[process]
+        }
+    }
+
+    fn quiet() -> Quiet {
+        Quiet([(); 4].map(|()| Place::new(None)))
+    }
+
+    #[test]
+    fn a_network_that_does_nothing_is_partitioned_and_the_watch_ends_with_the_run() {
+        let placement = Placement::Partitioned {
+            idle_threshold: Duration::from_millis(2),
+            alpha: 1,
+            migration_cost: MigrationCost::Fixed(16),
+            imbalance: 0.03,
+            topology: false,
+        };
+        let network = quiet();
+        let placer = Placer::new(&placement, &network, 2).unwrap();
+        let place = |process: usize| network.place(process).get();
+        assert_eq!((place(0), place(2)), (place(1), place(3)));
+        assert_ne!(place(0), place(2));
+        let (result, moved) = placer.run(&network, || {
+            thread::sleep(Duration::from_millis(30));
+            7
+        });
+        assert_eq!(result, 7);
+        assert!(!moved.is_empty());
+    }
+
+    #[test]
+    fn a_run_that_panics_stops_the_watch() {
+        let network = quiet();
+        let placer = Placer::new(&Placement::adaptive(), &network, 2).unwrap();
+        let run = AssertUnwindSafe(|| placer.run(&network, || panic!("in the network")));
+        assert!(catch_unwind(run).is_err());
+    }
+
+    #[test]
+    fn one_worker_places_nothing() {
+        assert!(Placer::new(&Placement::partitioned(), &quiet(), 1).is_none());
+        assert!(Placer::new(&Placement::Stealing, &quiet(), 8).is_none());
+    }
+}

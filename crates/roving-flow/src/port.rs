@@ -1,0 +1,372 @@
+//! The two ends of a channel, as its processes hold them.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use futures_core::stream::FusedStream;
+
+use crate::channel::words::{End, Words};
+use crate::channel::{self, Channel, Empty, Full};
+use crate::turn::Turn;
+
+/// The end of a channel from which messages come.
+pub struct In<T> {
+    channel: NonNull<Channel<T>>,
+    marker: PhantomData<T>,
+}
+
+/// The end of a channel into which messages go.
+pub struct Out<T> {
+    channel: NonNull<Channel<T>>,
+    marker: PhantomData<T>,
+}
+
+// SAFETY: a port moves messages, which are `Send`; its end of the channel goes with it.
+unsafe impl<T: Send> Send for In<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Out<T> {}
+// SAFETY: through a shared port one can read counts only, which are atomic.
+unsafe impl<T: Send> Sync for In<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Out<T> {}
+
+impl<T> Unpin for In<T> {}
+impl<T> Unpin for Out<T> {}
+
+/// What [`Out::send`] gives back when the other end of the channel is gone: the message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Closed<T>(pub T);
+
+/// Why [`In::try_recv`] has nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TryRecvError {
+    /// The channel is empty.
+    Empty,
+    /// The channel is empty, and its other end is gone.
+    Closed,
+}
+
+/// Why [`Out::try_send`] gives the message back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TrySendError<T> {
+    /// The channel is full.
+    Full(T),
+    /// Its other end is gone.
+    Closed(T),
+}
+
+/// The two ports of a new channel.
+///
+/// # Safety
+/// The caller has two references to the channel, one for each port, and gives them away.
+pub(crate) unsafe fn pair<T>(channel: NonNull<Channel<T>>) -> (Out<T>, In<T>) {
+    let marker = PhantomData;
+    (Out { channel, marker }, In { channel, marker })
+}
+
+impl<T> In<T> {
+    #[inline(always)]
+    fn channel(&self) -> &Channel<T> {
+        // SAFETY: the port keeps the channel.
+        unsafe { self.channel.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &Words {
+        &self.channel().words
+    }
+
+    /// Takes the oldest message if there is one.
+    #[inline(always)]
+    fn take(&mut self) -> Result<T, Empty> {
+        // SAFETY: the port is borrowed exclusively, and is the only one at this end.
+        let message = unsafe { self.channel().pop() }?;
+        self.words().tell(End::Writer);
+        Ok(message)
+    }
+
+    /// The next message, or `None` when the other end of the channel is gone and everything that
+    /// was sent has been received. Suspends the process while there is nothing.
+    #[inline(always)]
+    pub fn recv(&mut self) -> Receiving<'_, T> {
+        Receiving { port: self }
+    }
+
+    /// The next message, if there is one.
+    ///
+    /// What it returns depends on who is faster: a process that uses it may do other things in
+    /// another run.
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        self.words().shared().is_no_kahn_network();
+        self.take().map_err(|empty| match empty {
+            Empty::Yet => TryRecvError::Empty,
+            Empty::Ended => TryRecvError::Closed,
+        })
+    }
+
+    /// [`Self::recv`] for code that is no `async` block.
+    #[inline(always)]
+    pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+        loop {
+            match self.take() {
+                Ok(message) => return Poll::Ready(Some(message)),
+                Err(empty) => match self.wait(empty, context) {
+                    Poll::Ready(true) => return Poll::Ready(None),
+                    Poll::Ready(false) => {}
+                    Poll::Pending => return Poll::Pending,
+                },
+            }
+        }
+    }
+
+    /// Ready with whether all is over, or when there is something after all.
+    #[inline(never)]
+    fn wait(&mut self, empty: Empty, context: &mut Context<'_>) -> Poll<bool> {
+        let words = self.words();
+        match empty {
+            Empty::Ended => is_over(words),
+            Empty::Yet => wait(words, End::Reader, context),
+        }
+    }
+}
+
+impl<T> Out<T> {
+    #[inline(always)]
+    fn channel(&self) -> &Channel<T> {
+        // SAFETY: the port keeps the channel.
+        unsafe { self.channel.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &Words {
+        &self.channel().words
+    }
+
+    /// Puts a message in if there is room.
+    #[inline(always)]
+    fn put(&mut self, message: T) -> Result<(), (Full, T)> {
+        // SAFETY: the port is borrowed exclusively, and is the only one at this end.
+        unsafe {
+            if let Err(full) = self.channel().has_room() {
+                return Err((full, message));
+            }
+            self.channel().push(message);
+        }
+        self.words().tell(End::Reader);
+        Ok(())
+    }
+
+    /// Sends a message. Suspends the process while the channel is full.
+    ///
+    /// # Errors
+    /// The other end is gone; the message comes back.
+    #[inline(always)]
+    pub fn send(&mut self, message: T) -> Sending<'_, T> {
+        Sending {
+            port: self,
+            message: Some(message),
+        }
+    }
+
+    /// Sends a message if there is room.
+    ///
+    /// What it returns depends on who is faster: a process that uses it may do other things in
+    /// another run.
+    ///
+    /// # Errors
+    /// There is no room, or the other end is gone.
+    pub fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
+        self.words().shared().is_no_kahn_network();
+        self.put(message).map_err(|(full, message)| match full {
+            Full::Yet => TrySendError::Full(message),
+            Full::Ended => TrySendError::Closed(message),
+        })
+    }
+
+    /// Ready when a message can be sent, or never will be.
+    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<()>>> {
+        loop {
+            // SAFETY: the port is borrowed exclusively, and is the only one at this end.
+            match unsafe { self.channel().has_room() } {
+                Ok(()) => return Poll::Ready(Ok(())),
+                Err(full) => match self.wait(full, context) {
+                    Poll::Ready(true) => return Poll::Ready(Err(Closed(()))),
+                    Poll::Ready(false) => {}
+                    Poll::Pending => return Poll::Pending,
+                },
+            }
+        }
+    }
+
+    /// Ready with whether all is over, or when there is room after all.
+    #[inline(never)]
+    fn wait(&mut self, full: Full, context: &mut Context<'_>) -> Poll<bool> {
+        let words = self.words();
+        match full {
+            Full::Ended => is_over(words),
+            Full::Yet => wait(words, End::Writer, context),
+        }
+    }
+}
+
+/// Ready, with false, when it is worth another look.
+fn wait(words: &Words, end: End, context: &mut Context<'_>) -> Poll<bool> {
+    if Turn::note(words, end, context) || words.put_waker(end, context.waker()) {
+        Poll::Pending
+    } else {
+        Poll::Ready(false)
+    }
+}
+
+/// The other end is gone. A network that fails closes its ports, too, and none of its processes is
+/// to take that for the end of a stream: they are about to be dropped.
+fn is_over(words: &Words) -> Poll<bool> {
+    if words.shared().is_stopped() && Turn::is_current() {
+        Poll::Pending
+    } else {
+        Poll::Ready(true)
+    }
+}
+
+impl<T> Drop for In<T> {
+    fn drop(&mut self) {
+        while self.take().is_ok() {}
+        // SAFETY: this is the port of that end, and it is going.
+        unsafe { channel::drop_port(self.channel.cast(), End::Reader) };
+    }
+}
+
+impl<T> Drop for Out<T> {
+    fn drop(&mut self) {
+        // SAFETY: this is the port of that end, and it is going.
+        unsafe { channel::drop_port(self.channel.cast(), End::Writer) };
+    }
+}
+
+/// Waits for a message: see [`In::recv`].
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Receiving<'p, T> {
+    port: &'p mut In<T>,
+}
+
+impl<T> Future for Receiving<'_, T> {
+    type Output = Option<T>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        self.port.poll_recv(context)
+    }
+}
+
+/// Waits for room for a message: see [`Out::send`].
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Sending<'p, T> {
+    port: &'p mut Out<T>,
+    message: Option<T>,
+}
+
+impl<T> Unpin for Sending<'_, T> {}
+
+impl<T> Future for Sending<'_, T> {
+    type Output = Result<(), Closed<T>>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(mut message) = self.message.take() else {
+            panic!("a send was polled after it had ended");
+        };
+        loop {
+            let full = match self.port.put(message) {
+                Ok(()) => return Poll::Ready(Ok(())),
+                Err((full, back)) => {
+                    message = back;
+                    full
+                }
+            };
+            match self.port.wait(full, context) {
+                Poll::Ready(true) => return Poll::Ready(Err(Closed(message))),
+                Poll::Ready(false) => {}
+                Poll::Pending => {
+                    self.message = Some(message);
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+}
+
+impl<T> Stream for In<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        self.poll_recv(context)
+    }
+}
+
+impl<T> FusedStream for In<T> {
+    fn is_terminated(&self) -> bool {
+        let sent = self.words().sent();
+        sent.is_gone() && sent.number() == self.words().taken().number()
+    }
+}
+
+impl<T> fmt::Debug for In<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("In").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Out<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Out").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Closed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Closed(..)")
+    }
+}
+
+impl<T> fmt::Display for Closed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the other end of the channel is gone")
+    }
+}
+
+impl<T> std::error::Error for Closed<T> {}
+
+impl<T> fmt::Debug for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TrySendError::Full(_) => f.write_str("Full(..)"),
+            TrySendError::Closed(_) => f.write_str("Closed(..)"),
+        }
+    }
+}
+
+impl<T> fmt::Display for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TrySendError::Full(_) => f.write_str("the channel is full"),
+            TrySendError::Closed(_) => f.write_str("the other end of the channel is gone"),
+        }
+    }
+}
+
+impl<T> std::error::Error for TrySendError<T> {}
+
+impl fmt::Display for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TryRecvError::Empty => "the channel is empty",
+            TryRecvError::Closed => "the channel is empty, and its other end is gone",
+        })
+    }
+}
+
+impl std::error::Error for TryRecvError {}

@@ -1,0 +1,110 @@
+//! What a process may be given: any structure of ports.
+
+use crate::channel::words::{End, Words};
+use crate::port::{In, Out};
+
+/// Ports that a process is given, so that the network knows who holds which end: [`In`], [`Out`],
+/// and tuples, arrays, vectors and options of these. What takes part in no channel is given by
+/// capture.
+///
+/// ```
+/// use roving_flow::{In, Network, Out};
+///
+/// let mut network = Network::new();
+/// let channels: Vec<(Out<u32>, In<u32>)> = (0..3).map(|i| network.channel(i)).collect();
+/// let (outs, ins): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
+/// network.process("deal", outs, |outs: Vec<Out<u32>>| async move {
+///     for (number, mut out) in (0..).zip(outs) {
+///         out.send(number).await.unwrap();
+///     }
+/// });
+/// network.process("add", (ins, None::<In<u32>>), |(ins, _): (Vec<In<u32>>, _)| async move {
+///     let mut sum = 0;
+///     for mut port in ins {
+///         sum += port.recv().await.unwrap();
+///     }
+///     assert_eq!(sum, 3);
+/// });
+/// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// ```
+pub trait Ports {
+    #[doc(hidden)]
+    fn visit(&self, visitor: &mut Visitor<'_>);
+}
+
+/// Is shown each port.
+#[doc(hidden)]
+pub struct Visitor<'v>(pub(crate) &'v mut dyn FnMut(&Words, End));
+
+impl std::fmt::Debug for Visitor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Visitor").finish_non_exhaustive()
+    }
+}
+
+impl<T> Ports for In<T> {
+    fn visit(&self, visitor: &mut Visitor<'_>) {
+        (visitor.0)(self.words(), End::Reader);
+    }
+}
+
+impl<T> Ports for Out<T> {
+    fn visit(&self, visitor: &mut Visitor<'_>) {
+        (visitor.0)(self.words(), End::Writer);
+    }
+}
+
+impl<P: Ports> Ports for [P] {
+    fn visit(&self, visitor: &mut Visitor<'_>) {
+        self.iter().for_each(|port| port.visit(visitor));
+    }
+}
+
+impl<P: Ports, const N: usize> Ports for [P; N] {
+    fn visit(&self, visitor: &mut Visitor<'_>) {
+        self.as_slice().visit(visitor);
+    }
+}
+
+impl<P: Ports> Ports for Vec<P> {
+    fn visit(&self, visitor: &mut Visitor<'_>) {
+        self.as_slice().visit(visitor);
+    }
+}
+
+impl<P: Ports + ?Sized> Ports for Box<P> {
+    fn visit(&self, visitor: &mut Visitor<'_>) {
+        P::visit(self, visitor);
+    }
+}
+
+impl<P: Ports> Ports for Option<P> {
+    fn visit(&self, visitor: &mut Visitor<'_>) {
+        self.iter().for_each(|port| port.visit(visitor));
+    }
+}
+
+impl Ports for () {
+    fn visit(&self, _: &mut Visitor<'_>) {}
+}
+
+macro_rules! tuples {
+    ($($name:ident)+) => {
+        impl<$($name: Ports),+> Ports for ($($name,)+) {
+            fn visit(&self, visitor: &mut Visitor<'_>) {
+                #[allow(non_snake_case)]
+                let ($($name,)+) = self;
+                $($name.visit(visitor);)+
+            }
+        }
+    };
+}
+
+tuples!(A);
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);
+tuples!(A B C D E F G);
+tuples!(A B C D E F G H);

@@ -1,0 +1,233 @@
+//! A process: the body that its author wrote, and what the network needs around it.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use crate::channel::words::{End, Resumed};
+use crate::deadlock;
+use crate::line::Line;
+use crate::prim::{Ordering, fence};
+use crate::shared::{Failure, Shared};
+use crate::turn::{Op, Outside, Turn};
+use crate::word::Word;
+
+/// So many times in one poll a process goes on at once when what it waits for has come just then.
+const TURNS_MAX: u32 = 64;
+
+/// Where a process is suspended.
+enum Waits {
+    Nowhere,
+    At(Op),
+    Any(Box<Several>),
+}
+
+/// Behind one pointer, so that a process that waits at one place is small.
+struct Several(Vec<Op>);
+
+/// The future that a process's task polls.
+pub(crate) struct Process<F> {
+    shared: Arc<Shared>,
+    index: u32,
+    is_started: bool,
+    waits: Waits,
+    outside: Option<Arc<Outside>>,
+    /// Pinned. None when it has ended.
+    body: Option<F>,
+}
+
+/// How a turn ended.
+enum Turned {
+    Ended,
+    Suspended,
+    /// What it waits for has come meanwhile.
+    Again,
+}
+
+impl<F: Future<Output = ()>> Process<F> {
+    pub(crate) fn new(shared: &Arc<Shared>, index: u32, body: F) -> Process<F> {
+        Process {
+            shared: Arc::clone(shared),
+            index,
+            is_started: false,
+            waits: Waits::Nowhere,
+            outside: None,
+            body: Some(body),
+        }
+    }
+
+    /// It is polled: it waits nowhere any more.
+    #[inline(always)]
+    fn resume(&mut self, line: &Line) {
+        if !self.is_started {
+            self.is_started = true;
+            self.shared.process_started();
+        }
+        let waits = std::mem::replace(&mut self.waits, Waits::Nowhere);
+        if let Waits::Any(_) = &waits {
+            self.shared.control(self.index).set_word(Word::Runs);
+        }
+        waits.resume(&self.shared, line);
+        if let Some(outside) = &self.outside {
+            outside.reset();
+        }
+    }
+
+    /// One turn.
+    #[inline(always)]
+    fn turn(&mut self, line: &Line, task: &Waker) -> Turned {
+        let Some(body) = &mut self.body else {
+            return Turned::Ended;
+        };
+        if self.shared.is_stopped() {
+            return Turned::Ended;
+        }
+        let mut turn = Turn::new(&self.shared, self.index, task, self.outside.take());
+        // SAFETY: the process is pinned while it is polled, and its body is never moved.
+        let body = unsafe { Pin::new_unchecked(body) };
+        let polled =
+            turn.with(|context| panic::catch_unwind(AssertUnwindSafe(|| body.poll(context))));
+        match polled {
+            Ok(Poll::Pending) => {
+                self.outside = turn.take_outside();
+                let may_wake = self.outside.as_mut().is_some_and(Outside::may_wake);
+                let (op, more) = turn.take_ops();
+                self.shared.control(self.index).set_waker(task);
+                self.waits = Waits::new(op, more);
+                let suspended = self.waits.begin(&self.shared, self.index, line, may_wake);
+                // After a fence.
+                turn.pay_all();
+                if suspended && !self.shared.is_stopped() {
+                    return Turned::Suspended;
+                }
+                line.enter();
+                self.resume(line);
+                Turned::Again
+            }
+            Ok(Poll::Ready(())) => {
+                fence(Ordering::SeqCst);
+                turn.pay_all();
+                Turned::Ended
+            }
+            Err(payload) => {
+                self.shared.stop(Failure::Panicked(self.index, payload));
+                Turned::Ended
+            }
+        }
+    }
+
+    /// It has ended, or is to end: its ports are closed.
+    #[inline(never)]
+    fn end(&mut self, line: &Line) {
+        // SAFETY: as in `turn`; it is dropped where it is.
+        let body = unsafe { Pin::new_unchecked(&mut self.body) };
+        let dropped = panic::catch_unwind(AssertUnwindSafe(|| {
+            let mut body = body;
+            body.set(None);
+        }));
+        if let Err(payload) = dropped {
+            self.shared.stop(Failure::Panicked(self.index, payload));
+        }
+        self.outside = None;
+        self.shared.control(self.index).set_word(Word::Ended);
+        line.leave();
+        deadlock::after_end(&self.shared, line);
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Process<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: nothing is moved out; the body is treated as pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        let shared = Arc::as_ptr(&this.shared);
+        // SAFETY: the process keeps it, and is borrowed for longer than it is used.
+        let line = unsafe { &*shared }.lines.mine();
+        line.enter();
+        this.resume(line);
+        for _ in 0..TURNS_MAX {
+            match this.turn(line, context.waker()) {
+                Turned::Again => {}
+                Turned::Suspended => {
+                    let waits_to_write = this.waits.is_to_write();
+                    deadlock::after_suspension(&this.shared, line, this.index, waits_to_write);
+                    return Poll::Pending;
+                }
+                Turned::Ended => {
+                    this.end(line);
+                    return Poll::Ready(());
+                }
+            }
+        }
+        // It has gone on for long enough; the others of this worker are next.
+        context.waker().wake_by_ref();
+        line.leave();
+        Poll::Pending
+    }
+}
+
+impl Waits {
+    #[inline(always)]
+    fn new(op: Option<Op>, mut more: Vec<Op>) -> Waits {
+        match op {
+            None => Waits::Nowhere,
+            Some(op) if more.is_empty() => Waits::At(op),
+            Some(op) => {
+                more.push(op);
+                Waits::Any(Box::new(Several(more)))
+            }
+        }
+    }
+
+    fn is_to_write(&self) -> bool {
+        match self {
+            Waits::Nowhere => false,
+            Waits::At(op) => op.end == End::Writer,
+            Waits::Any(ops) => ops.0.iter().any(|op| op.end == End::Writer),
+        }
+    }
+
+    /// The process waits there from now on, and this is a fence. False when something has come
+    /// meanwhile: then it does not wait everywhere, and is to be resumed.
+    #[inline(always)]
+    fn begin(&self, shared: &Shared, process: u32, line: &Line, may_wake: bool) -> bool {
+        let control = shared.control(process);
+        let word = match self {
+            _ if may_wake => Word::Outside,
+            Waits::Nowhere => Word::Outside,
+            Waits::At(op) => Word::One(*op),
+            Waits::Any(_) => Word::Runs,
+        };
+        control.set_word(word);
+        line.leave();
+        let waits = match self {
+            Waits::Nowhere => {
+                fence(Ordering::SeqCst);
+                true
+            }
+            Waits::At(op) => op.words().wait(op.end),
+            Waits::Any(ops) => ops.0.iter().all(|op| op.words().wait(op.end)),
+        };
+        if let (Waits::Any(_), true, false) = (self, waits, may_wake) {
+            control.set_word(Word::Many);
+        }
+        waits
+    }
+
+    /// It waits there no more.
+    #[inline(always)]
+    fn resume(&self, shared: &Shared, line: &Line) {
+        let resume = |op: &Op| {
+            if let Resumed::Claimed(by) = op.words().resume(op.end) {
+                shared.lines.started(line, by);
+            }
+        };
+        match self {
+            Waits::Nowhere => {}
+            Waits::At(op) => resume(op),
+            Waits::Any(ops) => ops.0.iter().for_each(resume),
+        }
+    }
+}

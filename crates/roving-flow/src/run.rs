@@ -1,0 +1,136 @@
+//! Running a network.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use roving::Pool;
+use roving::adapt::{Place, spawn_placed};
+use roving::task::Scope;
+
+use crate::accounting::{Accounts, accounted};
+use crate::error::Error;
+use crate::network::Network;
+use crate::placement::{Meter, Placer, metered};
+use crate::process::Process;
+use crate::report::Report;
+use crate::shared::{Failure, Shared};
+
+/// What all processes of a network start with.
+pub(crate) struct Setting {
+    shared: Arc<Shared>,
+    /// With a placement that moves processes.
+    meter: Option<Arc<Meter>>,
+    accounts: Option<Arc<Accounts>>,
+}
+
+impl Network<'_> {
+    /// Runs the network on that pool, and returns when all processes have ended.
+    ///
+    /// A thread that is no worker sleeps meanwhile. On a worker, the worker takes part.
+    ///
+    /// See [`Network`] for an example.
+    ///
+    /// # Errors
+    /// See [`Error`]. All processes have ended then, too.
+    pub fn run(self, pool: &Pool) -> Result<Report, Error> {
+        if let Some(message) = self.invalid {
+            return Err(Error::Invalid { message });
+        }
+        if let Err(message) = self.placement.check() {
+            return Err(Error::Invalid { message });
+        }
+        let Network {
+            shared,
+            starts,
+            plan,
+            channels,
+            placement,
+            accounting,
+            ..
+        } = self;
+        shared.begin(plan, channels, starts.len());
+        let placer = Placer::new(&placement, &*shared, pool.workers());
+        let setting = Setting {
+            shared: Arc::clone(&shared),
+            meter: placer.as_ref().map(|placer| Arc::clone(placer.meter())),
+            accounts: accounting.then(|| Arc::new(Accounts::new(&shared))),
+        };
+        let accounts = setting.accounts.clone();
+        let began = Instant::now();
+        let run = || {
+            pool.run(move |scope| async move {
+                for (index, start) in (0..).zip(starts) {
+                    start(scope, &setting, index);
+                }
+            });
+        };
+        let moves = match placer {
+            Some(placer) => placer.run(&*shared, run).1,
+            None => {
+                run();
+                Vec::new()
+            }
+        };
+        let elapsed = began.elapsed();
+        let outcome = match shared.take_failure() {
+            Some(failure) => Err(shared.explain(failure)),
+            None => Ok(shared.report(elapsed, moves, accounts.as_deref())),
+        };
+        // Channels keep what is shared, which keeps the channels until now.
+        let mut channels = shared
+            .channels
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let gone = std::mem::take(&mut *channels);
+        drop(channels);
+        drop(gone);
+        outcome
+    }
+}
+
+/// Makes the future and gives it to the workers.
+pub(crate) fn start<'env, Fut>(
+    scope: Scope<'env>,
+    setting: &Setting,
+    index: u32,
+    make: impl FnOnce() -> Fut,
+) where
+    Fut: Future<Output = ()> + Send + 'env,
+{
+    let shared = &setting.shared;
+    match panic::catch_unwind(AssertUnwindSafe(make)) {
+        Ok(body) => {
+            let process = Process::new(shared, index, body);
+            match &setting.accounts {
+                Some(accounts) => {
+                    let process = accounted(process, accounts, index);
+                    spawn(scope, setting, index, process);
+                }
+                None => spawn(scope, setting, index, process),
+            }
+        }
+        Err(payload) => {
+            shared.process_started();
+            shared.stop(Failure::Panicked(index, payload));
+        }
+    }
+}
+
+/// Where its place says, if there are places, now and whenever it is ready.
+fn spawn<'env, Fut>(scope: Scope<'env>, setting: &Setting, index: u32, process: Fut)
+where
+    Fut: Future<Output = ()> + Send + 'env,
+{
+    match &setting.meter {
+        None => drop(scope.spawn(process)),
+        Some(meter) => {
+            let place: *const Place = &setting.shared.control(index).place;
+            // SAFETY: the place is in what the process shares with its network, and the process
+            // keeps that. A place is read while its task holds its future, which is the process.
+            let place = unsafe { &*place };
+            let future = metered(process, Arc::clone(meter), index as usize);
+            drop(spawn_placed(scope, place, future));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What the processes of a network, and whoever watches them, have in common.
+
+use std::any::Any;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::task::Waker;
+
+use roving::adapt::Place;
+
+use crate::channel::Handle;
+use crate::deadlock::{Growth, Wait};
+use crate::lines::Lines;
+use crate::names::Names;
+use crate::prim::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::word::{AtomicWord, Word};
+
+/// What others may know of a process while it runs.
+pub(crate) struct Control {
+    /// Set before the process is suspended for the first time, and never changed: a process is
+    /// always polled as the same task.
+    waker: OnceLock<Waker>,
+    word: AtomicWord,
+    /// Where it is to run.
+    pub(crate) place: Place,
+}
+
+impl Control {
+    fn new() -> Control {
+        Control {
+            waker: OnceLock::new(),
+            word: AtomicWord::new(),
+            place: Place::new(None),
+        }
+    }
+
+    /// By the process, before it says anywhere that it waits.
+    pub(crate) fn set_waker(&self, waker: &Waker) {
+        self.waker.get_or_init(|| waker.clone());
+    }
+
+    #[inline]
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    pub(crate) fn word(&self) -> Word {
+        self.word.get()
+    }
+
+    /// By the process alone.
+    #[inline(always)]
+    pub(crate) fn set_word(&self, word: Word) {
+        self.word.set(word);
+    }
+}
+
+/// How a network failed.
+pub(crate) enum Failure {
+    Panicked(u32, Box<dyn Any + Send>),
+    Failed(u32, Box<dyn std::error::Error + Send + Sync>),
+    Deadlock(Vec<Wait>),
+    Full(Vec<Wait>, u32),
+    Cancelled,
+}
+
+/// The names and the ends of a network's parts, as they were built.
+pub(crate) struct Plan {
+    pub(crate) processes: Names,
+    pub(crate) channels: Names,
+}
+
+pub(crate) struct Shared {
+    pub(crate) lines: Lines,
+    controls: OnceLock<Box<[Control]>>,
+    /// The channels, from when the network runs until it has ended.
+    pub(crate) channels: RwLock<Vec<Handle>>,
+    pub(crate) plan: OnceLock<Plan>,
+    /// Processes that have not been polled yet.
+    unstarted: AtomicUsize,
+    stopped: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+    /// A process has waited for room: deadlocks are looked for at each suspension, until a look
+    /// at the whole network finds no such process.
+    pub(crate) writers: AtomicBool,
+    /// Held by who looks at the network.
+    pub(crate) detector: Mutex<()>,
+    pub(crate) growths: Mutex<Vec<Growth>>,
+    /// What a channel may grow to.
+    pub(crate) capacity_max: AtomicU32,
+    /// A process has done what makes the outcome depend on who is faster.
+    sees_speed: AtomicBool,
+    /// Looks at the whole network.
+    pub(crate) looks: AtomicU64,
+}
+
+/// Locks, whatever has happened under the lock before.
+pub(crate) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new() -> Shared {
+        Shared {
+            lines: Lines::new(),
+            controls: OnceLock::new(),
+            channels: RwLock::new(Vec::new()),
+            plan: OnceLock::new(),
+            unstarted: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            writers: AtomicBool::new(false),
+            detector: Mutex::new(()),
+            growths: Mutex::new(Vec::new()),
+            capacity_max: AtomicU32::new(u32::MAX),
+            sees_speed: AtomicBool::new(false),
+            looks: AtomicU64::new(0),
+        }
+    }
+
+    /// The network is about to run.
+    pub(crate) fn begin(&self, plan: Plan, channels: Vec<Handle>, processes: usize) {
+        // Ordering: Relaxed; what the processes are handed over with orders it.
+        self.unstarted.store(processes, Ordering::Relaxed);
+        let _ = self.plan.set(plan);
+        *self
+            .channels
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = channels;
+        let _ = self
+            .controls
+            .set((0..processes).map(|_| Control::new()).collect());
+    }
+
+    pub(crate) fn channels(&self) -> RwLockReadGuard<'_, Vec<Handle>> {
+        self.channels.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn controls(&self) -> &[Control] {
+        self.controls.get().map_or(&[], |controls| controls)
+    }
+
+    /// Only processes that run are asked for, hence it is there.
+    #[inline(always)]
+    pub(crate) fn control(&self, process: u32) -> &Control {
+        &self.controls()[process as usize]
+    }
+
+    /// A process is polled for the first time.
+    pub(crate) fn process_started(&self) {
+        // Ordering: Relaxed; read after a fence when all else is quiet.
+        self.unstarted.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether nothing can go on but by what comes from outside; see [`Lines::are_quiet`].
+    pub(crate) fn is_quiet(&self) -> bool {
+        // Ordering: Relaxed; who polls a process for the first time asks later.
+        self.lines.are_quiet() && self.unstarted.load(Ordering::Relaxed) == 0
+    }
+
+    /// The caller does what Kahn's model does not have: the outcome may depend on who is faster.
+    #[inline]
+    pub(crate) fn is_no_kahn_network(&self) {
+        // Ordering: Relaxed, both; read when all processes have ended.
+        if !self.sees_speed.load(Ordering::Relaxed) {
+            self.sees_speed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn is_kahn_network(&self) -> bool {
+        // Ordering: Relaxed, as above.
+        !self.sees_speed.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        // Ordering: Acquire. Pairs with [stop]: a port that is closed by a process that fails is
+        // seen closed by those only who see this as well.
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// The network ends with that; the first failure counts.
+    pub(crate) fn stop(&self, failure: Failure) {
+        {
+            let mut first = lock(&self.failure);
+            if first.is_some() {
+                drop(first);
+                crate::unwind::drop_quietly(failure);
+                return;
+            }
+            *first = Some(failure);
+            // Ordering: Edge [stop]: Release, before any port is closed for it.
+            self.stopped.store(true, Ordering::Release);
+        }
+        fence(Ordering::SeqCst);
+        for control in self.controls() {
+            control.wake();
+        }
+    }
+
+    pub(crate) fn take_failure(&self) -> Option<Failure> {
+        lock(&self.failure).take()
+    }
+}

@@ -1,0 +1,306 @@
+//! One poll of a process: what its channel operations find out, and leave to its end.
+
+use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, RawWaker, RawWakerVTable, Waker};
+
+use crate::channel::words::{End, Words};
+use crate::prim::{AtomicBool, Ordering};
+use crate::shared::Shared;
+
+/// An operation that could not be done at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Op {
+    words: NonNull<Words>,
+    pub(crate) end: End,
+}
+
+// SAFETY: the words are made for several threads, and the network keeps its channels while any of
+// its processes is there.
+unsafe impl Send for Op {}
+
+impl Op {
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &Words {
+        // SAFETY: noted by a process of the network that the channel belongs to, which keeps it.
+        unsafe { self.words.as_ref() }
+    }
+
+    /// In one pointer: which end, in the lowest bit.
+    #[inline(always)]
+    pub(crate) fn pack(self) -> *mut Words {
+        self.words.as_ptr().map_addr(|at| at | self.end as usize)
+    }
+
+    /// # Safety
+    /// The pointer was packed, and the channel's network still runs.
+    pub(crate) unsafe fn unpack(packed: *mut Words) -> Op {
+        let end = match packed.addr() & 1 {
+            0 => End::Reader,
+            _ => End::Writer,
+        };
+        // SAFETY: what was packed is not null.
+        let words = unsafe { NonNull::new_unchecked(packed.map_addr(|at| at & !1)) };
+        Op { words, end }
+    }
+}
+
+/// One poll of a process, on the native stack of its worker.
+pub(crate) struct Turn<'p> {
+    shared: &'p Arc<Shared>,
+    process: u32,
+    /// The waker of the process's task.
+    task: &'p Waker,
+    /// A handle for wakers that leave the poll; see [`Outside`].
+    outside: OnceLock<Arc<Outside>>,
+    op: Cell<Option<Op>>,
+    more: RefCell<Vec<Op>>,
+    /// Channels in which something was done without a fence after it: where something was taken,
+    /// and where something was sent.
+    owed: [Cell<*const Words>; 2],
+}
+
+/// What wakers of a process stand on that are held by anything but our channels: while there is
+/// one, the process may be woken from outside.
+pub(crate) struct Outside {
+    waker: Waker,
+    woken: AtomicBool,
+}
+
+impl Outside {
+    /// Whether there is such a waker, or one has woken since [`Self::reset`].
+    pub(crate) fn may_wake(this: &mut Arc<Outside>) -> bool {
+        match Arc::get_mut(this) {
+            None => true,
+            Some(alone) => *alone.woken.get_mut(),
+        }
+    }
+
+    pub(crate) fn reset(&self) {
+        // Ordering: Relaxed; a wake-up after this is for the poll that begins, or the next one.
+        self.woken.store(false, Ordering::Relaxed);
+    }
+
+    fn wake(&self) {
+        // Ordering: Relaxed; the waker is given up later, which `Arc::get_mut` acquires.
+        self.woken.store(true, Ordering::Relaxed);
+        self.waker.wake_by_ref();
+    }
+}
+
+thread_local! {
+    /// The turn of the process that this thread polls; null where it polls none.
+    static CURRENT: Cell<*const Turn<'static>> = const { Cell::new(ptr::null()) };
+}
+
+impl<'p> Turn<'p> {
+    #[inline(always)]
+    pub(crate) fn new(
+        shared: &'p Arc<Shared>,
+        process: u32,
+        task: &'p Waker,
+        outside: Option<Arc<Outside>>,
+    ) -> Turn<'p> {
+        Turn {
+            shared,
+            process,
+            task,
+            outside: match outside {
+                None => OnceLock::new(),
+                Some(outside) => OnceLock::from(outside),
+            },
+            op: Cell::new(None),
+            more: RefCell::new(Vec::new()),
+            owed: [Cell::new(ptr::null()), Cell::new(ptr::null())],
+        }
+    }
+
+    /// Calls `f` with a context for the process's body, as part of this turn.
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
+        struct Restore(*const Turn<'static>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.with(|current| current.set(self.0));
+            }
+        }
+        let this: *const Turn<'p> = self;
+        let _restore = Restore(CURRENT.with(|current| current.replace(this.cast())));
+        let raw = RawWaker::new(this.cast(), &LENT);
+        // SAFETY: the functions keep the contract of wakers; the turn outlives the context, and
+        // clones do not point to it.
+        let lent = ManuallyDrop::new(unsafe { Waker::from_raw(raw) });
+        f(&mut Context::from_waker(&lent))
+    }
+
+    /// Calls `f` with the turn that the calling thread is in.
+    #[inline(always)]
+    fn with_current<R>(f: impl FnOnce(Option<&Turn<'_>>) -> R) -> R {
+        let current = CURRENT.with(Cell::get);
+        // SAFETY: set while `with` runs on this thread, during which the turn is borrowed.
+        f(unsafe { current.as_ref() })
+    }
+
+    /// Whether the calling thread polls a process.
+    pub(crate) fn is_current() -> bool {
+        CURRENT.with(|current| !current.get().is_null())
+    }
+
+    /// An operation at that end of a channel has to wait. True when the process sees to it at the
+    /// end of its turn. False when there is no such turn, or the context is not the process's own:
+    /// then a waker has to be left with the channel.
+    pub(crate) fn note(words: &Words, end: End, context: &Context<'_>) -> bool {
+        Turn::with_current(|turn| {
+            let Some(turn) = turn else { return false };
+            let this: *const Turn<'_> = turn;
+            let waker = context.waker();
+            let is_own = ptr::eq(waker.data(), this.cast()) && ptr::eq(waker.vtable(), &LENT);
+            if !is_own || !Arc::ptr_eq(turn.shared, words.shared()) {
+                return false;
+            }
+            if words.process(end) != turn.process {
+                words.set_process(end, turn.process);
+            }
+            let words = NonNull::from(words);
+            let op = Op { words, end };
+            match turn.op.get() {
+                None => turn.op.set(Some(op)),
+                Some(first) if first.words == words && first.end == end => {}
+                Some(_) => {
+                    let mut more = turn.more.borrow_mut();
+                    if !more.iter().any(|one| one.words == words && one.end == end) {
+                        more.push(op);
+                    }
+                }
+            }
+            true
+        })
+    }
+
+    /// Something was done in a channel of which whoever waits at `end` may have to hear, and there
+    /// was no fence after it.
+    #[inline(always)]
+    pub(crate) fn owe(words: &Words, end: End) {
+        Turn::with_current(|turn| {
+            let Some(turn) = turn else {
+                pay(words, end);
+                return;
+            };
+            if !Arc::ptr_eq(turn.shared, words.shared()) {
+                pay(words, end);
+                return;
+            }
+            let cell = &turn.owed[end as usize];
+            if !ptr::eq(cell.get(), words) {
+                turn.owe_another(words, end);
+            }
+        });
+    }
+
+    #[inline(never)]
+    fn owe_another(&self, words: &Words, end: End) {
+        let before = self.owed[end as usize].replace(words);
+        // SAFETY: a channel of this network, which keeps it while this process is there.
+        if let Some(before) = unsafe { before.as_ref() } {
+            pay(before, end);
+        }
+    }
+
+    /// Wakes whoever began to wait just when something was done. After a fence.
+    pub(crate) fn pay_all(&self) {
+        for end in [End::Reader, End::Writer] {
+            let words = self.owed[end as usize].replace(ptr::null());
+            // SAFETY: as in `owe_another`.
+            if let Some(words) = unsafe { words.as_ref() } {
+                words.wake(end);
+            }
+        }
+    }
+
+    /// What has to wait: the first operation, and the others.
+    #[inline(always)]
+    pub(crate) fn take_ops(&self) -> (Option<Op>, Vec<Op>) {
+        (self.op.take(), self.more.take())
+    }
+
+    pub(crate) fn take_outside(&mut self) -> Option<Arc<Outside>> {
+        self.outside.take()
+    }
+
+    fn to_outside(&self) -> Arc<Outside> {
+        let outside = self.outside.get_or_init(|| {
+            Arc::new(Outside {
+                waker: self.task.clone(),
+                woken: AtomicBool::new(false),
+            })
+        });
+        Arc::clone(outside)
+    }
+}
+
+#[inline(never)]
+fn pay(words: &Words, end: End) {
+    if words.is_waiting_after_all(end) {
+        words.wake(end);
+    }
+}
+
+/// Of the waker that is lent to a process's body. A static, not a constant: its address is how it
+/// is recognised.
+static LENT: RawWakerVTable = RawWakerVTable::new(clone_lent, wake_lent, wake_lent, drop_lent);
+static LEFT: RawWakerVTable =
+    RawWakerVTable::new(clone_left, wake_left, wake_left_by_ref, drop_left);
+
+/// # Safety
+/// `at` is the data of a lent waker.
+unsafe fn clone_lent(at: *const ()) -> RawWaker {
+    // SAFETY: it is a turn, which outlives what was lent. Another thread may have it by reference:
+    // it touches nothing here but the task's waker and the `OnceLock`.
+    let outside = unsafe { (*at.cast::<Turn<'_>>()).to_outside() };
+    RawWaker::new(Arc::into_raw(outside).cast(), &LEFT)
+}
+
+/// # Safety
+/// As [`clone_lent`].
+unsafe fn wake_lent(at: *const ()) {
+    // SAFETY: as there.
+    unsafe { (*at.cast::<Turn<'_>>()).to_outside() }.wake();
+}
+
+/// # Safety
+/// None.
+unsafe fn drop_lent(_: *const ()) {}
+
+/// # Safety
+/// `at` is the data of a waker that has left its turn.
+unsafe fn clone_left(at: *const ()) -> RawWaker {
+    // SAFETY: it is a counted pointer.
+    unsafe { Arc::increment_strong_count(at.cast::<Outside>()) };
+    RawWaker::new(at, &LEFT)
+}
+
+/// # Safety
+/// As [`clone_left`], and the waker is given up.
+unsafe fn wake_left(at: *const ()) {
+    // SAFETY: as there.
+    unsafe {
+        wake_left_by_ref(at);
+        drop_left(at);
+    }
+}
+
+/// # Safety
+/// As [`clone_left`].
+unsafe fn wake_left_by_ref(at: *const ()) {
+    // SAFETY: it is a counted pointer.
+    unsafe { (*at.cast::<Outside>()).wake() };
+}
+
+/// # Safety
+/// As [`clone_left`], and the waker is given up.
+unsafe fn drop_left(at: *const ()) {
+    // SAFETY: as there.
+    drop(unsafe { Arc::from_raw(at.cast::<Outside>()) });
+}

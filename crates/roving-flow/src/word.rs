@@ -1,0 +1,76 @@
+//! What a process says that it waits for.
+
+use std::ptr;
+
+use crate::channel::words::Words;
+use crate::prim::{AtomicPtr, Ordering};
+use crate::turn::Op;
+
+/// What a process said last. Whether it still waits there is for the channel to tell: so a process
+/// need not say that it runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Word {
+    /// It can run, or does, or has not begun.
+    Runs,
+    /// It has ended.
+    Ended,
+    /// For something that is no channel of this network; perhaps for channels as well.
+    Outside,
+    /// For any of several: those of its channels where it waits.
+    Many,
+    /// For that one.
+    One(Op),
+}
+
+/// A [`Word`] that its process writes, and others read while the network runs.
+pub(crate) struct AtomicWord(AtomicPtr<Words>);
+
+// No channel has such an address: they are aligned to 64.
+const RUNS: usize = 0;
+const ENDED: usize = 2;
+const OUTSIDE: usize = 4;
+const MANY: usize = 6;
+
+impl Word {
+    #[inline(always)]
+    fn pack(self) -> *mut Words {
+        match self {
+            Word::Runs => ptr::without_provenance_mut(RUNS),
+            Word::Ended => ptr::without_provenance_mut(ENDED),
+            Word::Outside => ptr::without_provenance_mut(OUTSIDE),
+            Word::Many => ptr::without_provenance_mut(MANY),
+            Word::One(op) => op.pack(),
+        }
+    }
+}
+
+impl AtomicWord {
+    pub(crate) fn new() -> AtomicWord {
+        AtomicWord(AtomicPtr::new(Word::Runs.pack()))
+    }
+
+    pub(crate) fn get(&self) -> Word {
+        // Ordering: Acquire. Pairs with [word]: what the process has done before it said so.
+        let word = self.0.load(Ordering::Acquire);
+        match word.addr() {
+            RUNS => Word::Runs,
+            ENDED => Word::Ended,
+            OUTSIDE => Word::Outside,
+            MANY => Word::Many,
+            // SAFETY: anything else was packed from an operation, whose network runs while its
+            // processes' words are looked at.
+            _ => Word::One(unsafe { Op::unpack(word) }),
+        }
+    }
+
+    /// By the process alone.
+    #[inline(always)]
+    pub(crate) fn set(&self, word: Word) {
+        let word = word.pack();
+        // Ordering: Relaxed; only the process writes it.
+        if self.0.load(Ordering::Relaxed) != word {
+            // Ordering: Edge [word]: Release keeps it behind what the process has done before.
+            self.0.store(word, Ordering::Release);
+        }
+    }
+}

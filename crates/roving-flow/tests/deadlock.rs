@@ -1,0 +1,183 @@
+//! Deadlocks: those that a larger channel resolves, and those that nothing does.
+
+use roving::Pool;
+use roving_flow::{Error, Network, Operation};
+
+/// A process that sends a batch to another, which first wants one from elsewhere.
+#[test]
+fn a_full_channel_on_a_cycle_grows() {
+    for workers in 1..=3 {
+        let pool = Pool::new(workers).unwrap();
+        let mut network = Network::new();
+        let (to_b, from_a) = network.bounded::<u32>("a to b", 1);
+        let (done, is_done) = network.bounded::<u32>("done", 1);
+        network.process("a", (to_b, done), async |(mut to_b, mut done)| {
+            for number in 0..100 {
+                to_b.send(number).await.unwrap();
+            }
+            done.send(1).await.unwrap();
+        });
+        network.process("b", (from_a, is_done), async |(mut from_a, mut is_done)| {
+            assert_eq!(is_done.recv().await, Some(1));
+            for number in 0..100 {
+                assert_eq!(from_a.recv().await, Some(number));
+            }
+        });
+        let report = network.run(&pool).unwrap();
+        let sizes: Vec<_> = report
+            .growths
+            .iter()
+            .map(|one| (one.from, one.to))
+            .collect();
+        assert_eq!(
+            sizes,
+            [
+                (1, 2),
+                (2, 4),
+                (4, 8),
+                (8, 16),
+                (16, 32),
+                (32, 64),
+                (64, 128)
+            ]
+        );
+        assert_eq!(report.channels[0].capacity, Some(128));
+        assert_eq!(report.channels[1].capacity, Some(1));
+    }
+}
+
+/// The part that has no deadlock goes on for ever, unless the other one ends.
+#[test]
+fn a_local_deadlock_is_resolved_while_the_rest_runs() {
+    let pool = Pool::new(2).unwrap();
+    let mut network = Network::new();
+    let (there, here) = network.bounded::<u32>("there", 1);
+    let (back, forth) = network.bounded::<u32>("back", 1);
+    let (stop, stopped) = network.bounded::<()>("stop", 1);
+    let ports = (there, forth, stopped);
+    network.process(
+        "ping",
+        ports,
+        async |(mut there, mut forth, mut stopped)| {
+            while stopped.try_recv().is_err() {
+                there.send(1).await.unwrap();
+                forth.recv().await.unwrap();
+            }
+        },
+    );
+    network.process("pong", (here, back), async |(mut here, mut back)| {
+        while let Some(number) = here.recv().await {
+            if back.send(number).await.is_err() {
+                break;
+            }
+        }
+    });
+    let (to_b, from_a) = network.bounded::<u32>("a to b", 2);
+    let (done, is_done) = network.bounded::<u32>("done", 1);
+    network.process("a", (to_b, done), async |(mut to_b, mut done)| {
+        for number in 0..10 {
+            to_b.send(number).await.unwrap();
+        }
+        done.send(1).await.unwrap();
+    });
+    let ports = (from_a, is_done, stop);
+    network.process("b", ports, async |(mut from_a, mut is_done, mut stop)| {
+        is_done.recv().await;
+        while from_a.recv().await.is_some() {}
+        stop.send(()).await.unwrap();
+    });
+    let report = network.run(&pool).unwrap();
+    assert_eq!(report.growths.len(), 3);
+}
+
+#[test]
+fn a_true_deadlock_is_named_process_by_process() {
+    let pool = Pool::new(2).unwrap();
+    let mut network = Network::new();
+    let count = 5;
+    let (mut outs, mut ins) = (Vec::new(), Vec::new());
+    for index in 0..count {
+        let (out, input) = network.channel::<u8>(format_args!("from {index}"));
+        outs.push(out);
+        ins.push(input);
+    }
+    ins.rotate_right(1);
+    for (index, ports) in outs.into_iter().zip(ins).enumerate() {
+        network.process(
+            format_args!("p{index}"),
+            ports,
+            async |(mut out, mut input)| {
+                while let Some(token) = input.recv().await {
+                    out.send(token).await.unwrap();
+                }
+            },
+        );
+    }
+    // Two more that have nothing to do with it.
+    let (out, input) = network.channel::<u8>("once");
+    network.process("bystander", out, async |mut out| {
+        out.send(1).await.unwrap();
+    });
+    network.process(
+        "reader",
+        input,
+        async |mut input| {
+            while input.recv().await.is_some() {}
+        },
+    );
+    let error = network.run(&pool).unwrap_err();
+    let Error::Deadlock { cycle } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(cycle.len(), count);
+    for (one, next) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
+        assert_eq!(one.operation, Operation::Receive);
+        assert_eq!(one.waits_for, next.process);
+        assert_eq!(one.channel, format!("from {}", &next.process[1..]));
+    }
+}
+
+#[test]
+fn a_limit_holds_and_is_named() {
+    let pool = Pool::new(2).unwrap();
+    let mut network = Network::new();
+    network.channel_limit(5);
+    let (to_b, from_a) = network.bounded::<u32>("a to b", 1);
+    let (done, is_done) = network.bounded::<u32>("done", 1);
+    network.process("a", (to_b, done), async |(mut to_b, mut done)| {
+        for number in 0..100 {
+            to_b.send(number).await.unwrap();
+        }
+        done.send(1).await.unwrap();
+    });
+    network.process("b", (from_a, is_done), async |(mut from_a, mut is_done)| {
+        is_done.recv().await;
+        while from_a.recv().await.is_some() {}
+    });
+    let error = network.run(&pool).unwrap_err();
+    let Error::Full { cycle, limit } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!((cycle.len(), *limit), (2, 5));
+    let text = error.to_string();
+    assert!(
+        text.contains("`a` waits until `b` makes room in `a to b`, which holds 5"),
+        "{text}"
+    );
+    assert!(
+        text.contains("`b` waits for a message from `a` by `done`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_capacity_of_none_is_refused() {
+    let mut network = Network::new();
+    let _ports = network.bounded::<u32>("narrow", 0);
+    let error = network.run(&Pool::new(1).unwrap()).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("`narrow`: a capacity of 0 is not in 1..="),
+        "{text}"
+    );
+}

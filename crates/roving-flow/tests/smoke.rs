@@ -1,0 +1,72 @@
+//! Small networks, each of which shows one thing.
+
+use roving::Pool;
+use roving_flow::{Error, Network};
+
+#[test]
+fn a_chain_passes_everything_on_in_order() {
+    for workers in 1..=4 {
+        let pool = Pool::new(workers).unwrap();
+        let mut got = Vec::new();
+        let mut network = Network::new();
+        let (source, mut last) = network.bounded::<u64>("0", 3);
+        for stage in 1..20 {
+            let (out, next) = network.bounded::<u64>(stage, 3);
+            let input = std::mem::replace(&mut last, next);
+            network.process(
+                format_args!("add {stage}"),
+                (input, out),
+                async move |(mut input, mut out)| {
+                    while let Some(number) = input.recv().await {
+                        out.send(number + 1).await.unwrap();
+                    }
+                },
+            );
+        }
+        network.process("source", source, async |mut out| {
+            for number in 0..10_000 {
+                out.send(number).await.unwrap();
+            }
+        });
+        let into = &mut got;
+        network.process("sink", last, |mut input| async move {
+            while let Some(number) = input.recv().await {
+                into.push(number);
+            }
+        });
+        let report = network.run(&pool).unwrap();
+        assert!(got.into_iter().eq(19..10_019));
+        assert!(report.channels.iter().all(|one| one.messages == 10_000));
+    }
+}
+
+#[test]
+fn a_panic_ends_the_network_and_is_named() {
+    let pool = Pool::new(2).unwrap();
+    let mut network = Network::new();
+    let (mut ports, mut first) = (Vec::new(), None);
+    for index in 0..5 {
+        let (out, input) = network.channel::<u32>(index);
+        ports.push(input);
+        first.get_or_insert(out);
+    }
+    network.process("waits", first, async |mut out| {
+        // Everybody else's channel is closed, but this one is not told that it is over.
+        while let Some(out) = &mut out {
+            out.send(1).await.unwrap();
+        }
+    });
+    network.process("bad", ports, async |mut ports| {
+        for port in &mut ports {
+            port.recv().await;
+        }
+        panic!("on purpose");
+    });
+    match network.run(&pool).unwrap_err() {
+        Error::Panicked { process, payload } => {
+            assert_eq!(process, "bad");
+            assert_eq!(payload.downcast_ref::<&str>(), Some(&"on purpose"));
+        }
+        other => panic!("{other}"),
+    }
+}

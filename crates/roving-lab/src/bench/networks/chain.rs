@@ -1,0 +1,81 @@
+//! The row about very many processes: what each costs to make, to run and to hold.
+
+use std::cell::RefCell;
+
+use crate::bench::probe::{self, Probe};
+use crate::bench::record::{Bound::AtMost, Record};
+use crate::bench::{Scale, both};
+use crate::compare::lanes::interleave;
+use crate::input::Failure;
+use crate::measure::Times;
+use crate::networks::placement::Place;
+use crate::networks::run::Arena;
+
+/// What must be reached and what would be better still, in bytes a process.
+const BYTES: (f64, f64) = (600.0, 300.0);
+
+/// A chain of a million processes, made and run; and its memory, in a process of its own.
+pub(in crate::bench) fn chain(scale: &Scale) -> Result<Record, Failure> {
+    let mut record = Record::default();
+    let input = if scale.quick { "20000" } else { "1000000" };
+    let arena = Arena::named("chain", input)?;
+    let processes = arena.items() as f64;
+    let of = format!("chain {input}");
+    let places: Vec<(Place, usize)> = Place::all()
+        .into_iter()
+        .flat_map(|place| [(place, 1), (place, 2)])
+        .collect();
+    let builds: Vec<RefCell<Times>> = places.iter().map(|_| RefCell::default()).collect();
+    let mut lanes = Vec::new();
+    for ((place, workers), builds) in places.iter().zip(&builds) {
+        let lane = arena.watched(*place, *workers, false, |ran| {
+            builds.borrow_mut().push(ran.build);
+        });
+        lanes.push(lane?);
+    }
+    let series = interleave(&mut lanes, scale.rounds(5)).map_err(Failure::Run)?;
+    drop(lanes);
+    let factor = 1e9 / processes;
+    series
+        .iter()
+        .for_each(|one| record.series(&of, one, "ns/process", factor));
+    for ((place, workers), builds) in places.iter().zip(builds) {
+        let what = format!("{of}, {}, {}: to make", place.name(), both(*workers));
+        record.single(&what, "ns/process", builds.into_inner().median() * factor);
+    }
+    memory(&mut record, input, processes)?;
+    Ok(record)
+}
+
+/// The greatest memory of one run over that before it, by placement.
+fn memory(record: &mut Record, input: &str, processes: f64) -> Result<(), Failure> {
+    if crate::memory::restart_peak().is_none() {
+        let why = "memory: this system does not say how much is held";
+        record.absent.push(why.into());
+        return Ok(());
+    }
+    for place in Place::all() {
+        let bytes = probe::ask(&Probe::NetworkMemory {
+            network: "chain".into(),
+            input: input.into(),
+            placement: place.name().into(),
+            workers: 2,
+        })?;
+        let what = format!(
+            "chain {input}, {}, 2 workers: peak memory a process",
+            place.name()
+        );
+        record.single(&what, "bytes", bytes / processes);
+        if place == Place::default() {
+            let (must, stretch) = BYTES;
+            record.claim(
+                what,
+                "bytes",
+                bytes / processes,
+                AtMost(must),
+                AtMost(stretch),
+            );
+        }
+    }
+    Ok(())
+}

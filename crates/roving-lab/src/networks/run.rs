@@ -1,0 +1,293 @@
+//! One network run: on a pool, with a placement, its answer checked; and `roving run` for networks.
+
+use std::time::{Duration, Instant};
+
+use roving::{Amount, Pool};
+use roving_flow::Network;
+
+use super::Job;
+use super::placement::{self, Place};
+use super::report::{Beside, NetworkReport, Traffic};
+use crate::cli::RunArgs;
+use crate::compare::field::SERIAL;
+use crate::compare::lanes::Lane;
+use crate::input::{BadInput, Failure};
+use crate::measure::Times;
+use crate::memory;
+use crate::report::{Profile, Seconds};
+use crate::run::{Progress, Settings as Common, Sink};
+use crate::workloads::{Answer, Evidence};
+
+/// How networks are run.
+#[derive(Clone, Debug)]
+struct Settings {
+    workers: usize,
+    steal: Amount,
+    repeat: usize,
+    profile: bool,
+    place: Place,
+}
+
+impl Settings {
+    fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
+        if let Some(form) = &args.form {
+            let allowed = "no form for a network: its processes are async tasks";
+            return Err(BadInput::new("--form", form, allowed, "leave it out"));
+        }
+        let common = Common::parse(args)?;
+        let place = args.placement.as_deref();
+        Ok(Settings {
+            workers: common.workers,
+            steal: common.steal,
+            repeat: common.repeat,
+            profile: common.profile,
+            place: place.map_or(Ok(Place::default()), placement::parse)?,
+        })
+    }
+}
+
+/// A pool for networks.
+pub(crate) fn pool(workers: usize, steal: Amount, profile: bool) -> Result<Pool, Failure> {
+    let builder = Pool::builder()
+        .workers(workers)
+        .steal(steal)
+        .profile(profile);
+    builder
+        .build()
+        .map_err(|error| Failure::Run(format!("no pool of {workers}: {error}; take fewer workers")))
+}
+
+/// What one run of a network gave.
+pub(crate) struct Ran {
+    /// To make processes and channels.
+    pub(crate) build: Duration,
+    /// From the start of the network to its end; where a process measures the time, that.
+    pub(crate) time: Duration,
+    /// What it found.
+    pub(crate) answer: Answer,
+    /// What the network says of itself.
+    pub(crate) report: roving_flow::Report,
+}
+
+/// Runs the network of `job` once.
+pub(crate) fn once(job: &Job, pool: &Pool, place: Place, accounting: bool) -> Result<Ran, Failure> {
+    job.program.ready("network");
+    let begin = Instant::now();
+    let mut network = Network::new();
+    network.placement(place.placement());
+    network.accounting(accounting);
+    job.program.weave(&mut network);
+    let build = begin.elapsed();
+    let start = Instant::now();
+    let ran = network.run(pool);
+    let time = start.elapsed();
+    let report = ran.map_err(|error| {
+        let (name, input) = (job.kind.name, job.program.input());
+        Failure::Run(format!(
+            "{name} {input} on {} workers: {error}",
+            pool.workers()
+        ))
+    })?;
+    Ok(Ran {
+        build,
+        time: job.program.span().unwrap_or(time),
+        answer: job.program.answer(),
+        report,
+    })
+}
+
+/// A program whose right answer is known, and the lanes in which it is done.
+pub(crate) struct Arena {
+    /// The program.
+    pub(crate) job: Job,
+    /// What a serial run found.
+    pub(crate) reference: Answer,
+}
+
+impl Arena {
+    /// Runs the program serially once, and holds what is known against it.
+    pub(crate) fn new(job: Job) -> Result<Arena, Failure> {
+        let reference = job.program.serial()?;
+        if let Some(want) = job.program.expected().filter(|want| *want != reference) {
+            let (name, input) = (job.kind.name, job.program.input());
+            let (found, want) = (reference.0, want.0);
+            let line = format!("{name} {input} serially found {found:?}, but right are {want:?}");
+            return Err(Failure::Run(line));
+        }
+        Ok(Arena { job, reference })
+    }
+
+    /// The program `name` on `input`.
+    pub(crate) fn named(name: &str, input: &str) -> Result<Arena, Failure> {
+        Arena::new(Job::parse(name, Some(input))?)
+    }
+
+    /// How many items the answer stands for.
+    pub(crate) fn items(&self) -> u64 {
+        self.job.program.items(&self.reference)
+    }
+
+    /// One timed serial run.
+    pub(crate) fn serial(&self) -> Result<Duration, Failure> {
+        self.job.program.ready("serial");
+        let start = Instant::now();
+        let found = self.job.program.serial()?;
+        let time = start.elapsed();
+        if found == self.reference {
+            Ok(time)
+        } else {
+            Err(Failure::Run(
+                "two serial runs found different answers".into(),
+            ))
+        }
+    }
+
+    /// One run of the network, verified.
+    pub(crate) fn network(
+        &self,
+        pool: &Pool,
+        place: Place,
+        accounting: bool,
+    ) -> Result<Ran, Failure> {
+        let ran = once(&self.job, pool, place, accounting)?;
+        let verdict = self.job.verify(ran.answer, self.reference);
+        verdict.map_err(Failure::Run)?;
+        Ok(ran)
+    }
+
+    /// The serial run as a lane.
+    pub(crate) fn serial_lane(&self) -> Lane<'_> {
+        Lane::new(SERIAL, 1, || {
+            self.serial().map_err(|failure| failure.to_string())
+        })
+    }
+
+    /// The network under a placement as a lane, with a pool of its own.
+    pub(crate) fn lane(&self, place: Place, workers: usize) -> Result<Lane<'_>, Failure> {
+        self.watched(place, workers, false, |_| {})
+    }
+
+    /// The same; `watch` sees each run.
+    pub(crate) fn watched<'a>(
+        &'a self,
+        place: Place,
+        workers: usize,
+        accounting: bool,
+        watch: impl Fn(&Ran) + 'a,
+    ) -> Result<Lane<'a>, Failure> {
+        let pool = pool(workers, Amount::default(), false)?;
+        Ok(Lane::new(place.name(), workers, move || {
+            let ran = self.network(&pool, place, accounting);
+            let ran = ran.map_err(|failure| failure.to_string())?;
+            watch(&ran);
+            Ok(ran.time)
+        }))
+    }
+}
+
+/// `roving run` of a network.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let settings = Settings::parse(args)?;
+    // Before the work, which may be long.
+    let sink = Sink::open(args.json.as_deref())?;
+    let job = Job::parse(&args.workload, args.input.as_deref())?;
+    let report = measured(job, &settings)?;
+    sink.write(&report.json(), &report.table())
+}
+
+/// What the timed runs gave.
+struct Runs {
+    times: Times,
+    builds: Times,
+    serial_times: Times,
+    cold_seconds: Option<f64>,
+    memory_bytes: Option<u64>,
+    last: roving_flow::Report,
+}
+
+fn measured(job: Job, settings: &Settings) -> Result<NetworkReport, Failure> {
+    let title = format!("{} {}", job.kind.name, job.program.input());
+    let progress = Progress::new(title, 2 * settings.repeat + 1);
+    let arena = Arena::new(job)?;
+    progress.step();
+    let runs = repeated(&arena, settings, &progress)?;
+    let profiled = settings
+        .profile
+        .then(|| profiled(&arena, settings))
+        .transpose()?;
+    let (traffic, profile) = profiled.unzip();
+    let (seconds, serial_seconds) = (runs.times.median(), runs.serial_times.median());
+    let items = arena.items();
+    let evidence = match arena.job.program.expected() {
+        Some(_) => Evidence::Definition,
+        None => Evidence::Serial,
+    };
+    Ok(NetworkReport {
+        workload: arena.job.kind.name,
+        input: arena.job.program.input(),
+        workers: settings.workers,
+        placement: settings.place.text(),
+        policy: settings.steal.to_string(),
+        verified: evidence.word(),
+        seconds: Seconds {
+            median: seconds,
+            min: runs.times.min(),
+        },
+        serial_seconds,
+        speedup: serial_seconds / seconds,
+        items,
+        items_per_s: items as f64 / seconds,
+        build_seconds: runs.builds.median(),
+        processes: runs.last.processes.len() as u64,
+        channels: runs.last.channels.len() as u64,
+        growths: runs.last.growths.len() as u64,
+        traffic,
+        profile,
+        beside: Beside {
+            kind: arena.job.kind,
+            evidence,
+            answer: arena.reference,
+            repeat: settings.repeat,
+            cold_seconds: runs.cold_seconds,
+            memory_bytes: runs.memory_bytes,
+        },
+    })
+}
+
+/// A cold run in a new pool, if there is more than one; then serial runs and runs of the network in turn.
+fn repeated(arena: &Arena, settings: &Settings, progress: &Progress) -> Result<Runs, Failure> {
+    let pool = pool(settings.workers, settings.steal, false)?;
+    let once = || arena.network(&pool, settings.place, false);
+    let base = memory::restart_peak();
+    let cold = (settings.repeat > 1).then(once).transpose()?;
+    let (mut times, mut builds, mut serial_times) =
+        (Times::default(), Times::default(), Times::default());
+    let mut last = None;
+    for _ in 0..settings.repeat {
+        serial_times.push(arena.serial()?);
+        progress.step();
+        let ran = once()?;
+        times.push(ran.time);
+        builds.push(ran.build);
+        last = Some(ran.report);
+        progress.step();
+    }
+    let peak = memory::peak_bytes();
+    Ok(Runs {
+        times,
+        builds,
+        serial_times,
+        cold_seconds: cold.map(|ran| ran.time.as_secs_f64()),
+        memory_bytes: peak.zip(base).map(|(peak, base)| peak.saturating_sub(base)),
+        last: last.ok_or_else(|| Failure::Run("nothing was run".into()))?,
+    })
+}
+
+/// One run with statistics of the workers and accounting of the network, after one to warm up.
+fn profiled(arena: &Arena, settings: &Settings) -> Result<(Traffic, Profile), Failure> {
+    let pool = pool(settings.workers, settings.steal, true)?;
+    arena.network(&pool, settings.place, true)?;
+    pool.reset_profile();
+    let ran = arena.network(&pool, settings.place, true)?;
+    Ok((Traffic::from(&ran.report), Profile::from(&pool.profile())))
+}

@@ -1,0 +1,212 @@
+//! `scatter-gather`: a centre hands a message to each of its workers, waits for all the answers, and begins
+//! again. The shape of one MapReduce after another; with little work a message it shows what that costs.
+
+use std::time::{Duration, Instant};
+
+use roving_flow::{In, Network, Out};
+
+use super::found::Found;
+use super::params::{Param, read, take_work};
+use super::work::{mixed, turns_in, work};
+use super::{Entry, Program};
+use crate::input::{BadInput, Failure};
+use crate::workloads::stress::Leaf;
+use crate::workloads::{Answer, Kind};
+
+pub(super) const ENTRY: Entry = Entry {
+    kind: Kind {
+        name: "scatter-gather",
+        about: "a centre that hands work to its processes and waits for all, again and again",
+        inputs: &[
+            ("10us", "50 processes, 10 µs a message, 400 rounds"),
+            ("0us", "no work, 4,000 rounds"),
+            ("1us", "1 µs a message, 4,000 rounds"),
+            ("100us", "100 µs a message, 40 rounds"),
+        ],
+        params: "processes=1 to 1e5, messages=1 to 1e5 for each in a round, work=TIME (1ns to 1s) or \
+                 turns of a loop (0 to 1e9), rounds=1 to 1e9",
+        items: "messages",
+        figures: &["checksum"],
+        serial: "the same work in a loop",
+    },
+    parse: |input| Ok(Box::new(Scatter::parse(input)?)),
+};
+
+/// How many processes, messages for each and rounds; and the work of each message.
+#[derive(Debug)]
+pub(crate) struct Scatter {
+    pub(crate) processes: u64,
+    pub(crate) messages: u64,
+    pub(crate) rounds: u64,
+    work: Leaf,
+    pub(crate) turns: u64,
+    found: Found,
+}
+
+impl Scatter {
+    /// Reads a named input or parameters.
+    pub(crate) fn parse(input: &str) -> Result<Scatter, BadInput> {
+        let named = match input {
+            "0us" => "work=0,rounds=4000",
+            "1us" => "work=1us,rounds=4000",
+            "10us" => "work=10us,rounds=400",
+            "100us" => "work=100us,rounds=40",
+            other => other,
+        };
+        let mut scatter = Scatter {
+            processes: 50,
+            messages: 1,
+            rounds: 400,
+            work: Leaf::Nanos(10_000),
+            turns: 0,
+            found: Found::default(),
+        };
+        let rest = take_work("scatter-gather", named, &mut scatter.work)?;
+        let params = &mut [
+            Param::new("processes", 1..=100_000, &mut scatter.processes),
+            Param::new("messages", 1..=100_000, &mut scatter.messages),
+            Param::new("rounds", 1..=1_000_000_000, &mut scatter.rounds),
+        ];
+        if !rest.is_empty() {
+            read("scatter-gather", &rest, params)?;
+        }
+        scatter.turns = match scatter.work {
+            Leaf::Turns(turns) => turns,
+            Leaf::Nanos(nanos) => turns_in(nanos),
+        };
+        Ok(scatter)
+    }
+
+    /// Messages to the processes; as many come back.
+    pub(crate) fn total(&self) -> u64 {
+        self.rounds * self.processes * self.messages
+    }
+
+    /// How many messages wait in a channel at most: all of a round.
+    fn capacity(&self) -> usize {
+        self.messages as usize
+    }
+}
+
+/// What the `number`-th message of a run asks for: its number.
+pub(crate) fn reply(turns: u64, number: u64) -> u64 {
+    work(turns, number)
+}
+
+/// One process: works for each message.
+async fn serve(turns: u64, mut input: In<u64>, mut out: Out<u64>) {
+    while let Some(number) = input.recv().await {
+        if out.send(reply(turns, number)).await.is_err() {
+            break;
+        }
+    }
+}
+
+/// The centre. None when a process has ended before its time.
+async fn centre(
+    program: &Scatter,
+    mut outs: Vec<Out<u64>>,
+    mut inputs: Vec<In<u64>>,
+) -> Option<u64> {
+    let (mut number, mut sum) = (0u64, 0u64);
+    for _ in 0..program.rounds {
+        for out in &mut outs {
+            for _ in 0..program.messages {
+                out.send(number).await.ok()?;
+                number += 1;
+            }
+        }
+        for input in &mut inputs {
+            for _ in 0..program.messages {
+                sum = mixed(sum, input.recv().await?);
+            }
+        }
+    }
+    Some(sum)
+}
+
+impl Program for Scatter {
+    fn input(&self) -> String {
+        let Scatter {
+            processes,
+            messages,
+            rounds,
+            ..
+        } = self;
+        let work = self.work.text();
+        format!("work={work},processes={processes},messages={messages},rounds={rounds}")
+    }
+
+    fn weave<'env>(&'env self, network: &mut Network<'env>) {
+        self.found.clear();
+        let (capacity, turns) = (self.capacity(), self.turns);
+        let (mut outs, mut inputs) = (Vec::new(), Vec::new());
+        for place in 0..self.processes {
+            let (out, input) = network.bounded::<u64>(format_args!("to {place}"), capacity);
+            let (reply, replies) = network.bounded::<u64>(format_args!("from {place}"), capacity);
+            let ports = (input, reply);
+            network.process(format_args!("serve {place}"), ports, move |(input, out)| {
+                serve(turns, input, out)
+            });
+            outs.push(out);
+            inputs.push(replies);
+        }
+        network.process("centre", (outs, inputs), move |(outs, inputs)| async move {
+            let start = Instant::now();
+            if let Some(sum) = centre(self, outs, inputs).await {
+                let answer = Answer([sum, 0, 0]);
+                self.found.set(answer, Some(start.elapsed()));
+            }
+        });
+    }
+
+    fn answer(&self) -> Answer {
+        self.found.answer()
+    }
+
+    fn span(&self) -> Option<Duration> {
+        self.found.span()
+    }
+
+    fn serial(&self) -> Result<Answer, Failure> {
+        let replies = (0..self.total()).map(|number| reply(self.turns, number));
+        Ok(Answer([replies.fold(0, mixed), 0, 0]))
+    }
+
+    fn items(&self, _: &Answer) -> u64 {
+        self.total()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_read_back() {
+        for input in [
+            "10us",
+            "0us",
+            "1us",
+            "100us",
+            "3,messages=2,work=7,rounds=5",
+        ] {
+            let scatter = Scatter::parse(input).unwrap();
+            let again = Scatter::parse(&scatter.input()).unwrap();
+            assert_eq!(scatter.input(), again.input());
+        }
+        let small = Scatter::parse("3,messages=2,work=7,rounds=5").unwrap();
+        assert_eq!((small.total(), small.turns), (30, 7));
+        for bad in ["work=2s", "processes=0", "work=1us,rounds=none"] {
+            assert!(Scatter::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_checksum_sees_the_order_and_the_work() {
+        let sum = |input: &str| Scatter::parse(input).unwrap().serial().unwrap();
+        assert_eq!(sum("3,work=7,rounds=2"), sum("3,work=7,rounds=2"));
+        assert_ne!(sum("3,work=7,rounds=2"), sum("3,work=8,rounds=2"));
+        assert_ne!(sum("3,work=7,rounds=2"), sum("3,work=7,rounds=3"));
+    }
+}

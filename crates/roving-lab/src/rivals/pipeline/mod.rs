@@ -1,0 +1,101 @@
+//! The pipeline of `compress` as one would write it with others: the same blocks, the same codec, the same
+//! output. Each starts its threads once, but for the one that has threads of its own, not a pool.
+
+mod crossbeam;
+mod rayon;
+mod tokio;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::networks::Program as _;
+use crate::networks::compress::Compress;
+use crate::networks::compress::blocks::Blocks;
+
+/// A pipeline that is ready.
+pub(crate) trait Pipeline {
+    /// What it is called in tables.
+    fn name(&self) -> &'static str;
+    /// Compresses a file once.
+    fn run(&mut self, job: Job) -> io::Result<()>;
+}
+
+/// From where, to where, and how many bytes at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    from: PathBuf,
+    to: PathBuf,
+    block_bytes: usize,
+}
+
+impl Job {
+    fn open(&self) -> io::Result<(Blocks, File)> {
+        let blocks = Blocks::open(&self.from, self.block_bytes)?;
+        Ok((blocks, File::create(&self.to)?))
+    }
+}
+
+/// All of them, with so many threads for the compression.
+pub(crate) fn all(workers: usize) -> Result<Vec<Box<dyn Pipeline>>, String> {
+    let wrong = |error: &dyn std::fmt::Display| format!("no pool of {workers}: {error}");
+    Ok(vec![
+        Box::new(rayon::Pool::start(workers).map_err(|error| wrong(&error))?),
+        Box::new(crossbeam::Threads::new(workers)),
+        Box::new(tokio::Pool::start(workers).map_err(|error| wrong(&error))?),
+    ])
+}
+
+/// One timed run, whose output must be that of the serial run.
+pub(crate) fn timed(pipeline: &mut dyn Pipeline, program: &Compress) -> Result<Duration, String> {
+    let name = pipeline.name();
+    let to = program.out(name);
+    let job = Job {
+        from: program.plain().to_owned(),
+        to: Path::new(&to).to_owned(),
+        block_bytes: program.block_bytes(),
+    };
+    program.ready(name);
+    let start = Instant::now();
+    pipeline.run(job).map_err(|error| error.to_string())?;
+    let time = start.elapsed();
+    program.compare(name)?;
+    Ok(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_write_what_a_serial_run_does() {
+        for input in ["1,block_kib=16", "1,block_kib=2000"] {
+            let mut program = Compress::parse(input).unwrap();
+            program.prepare().unwrap();
+            program.serial().unwrap();
+            for workers in [1, 3] {
+                for mut pipeline in all(workers).unwrap() {
+                    for _ in 0..2 {
+                        let run = timed(pipeline.as_mut(), &program);
+                        assert!(run.is_ok(), "{}: {run:?}", pipeline.name());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error_for_all() {
+        let mut program = Compress::parse("1").unwrap();
+        program.prepare().unwrap();
+        for mut pipeline in all(2).unwrap() {
+            let job = Job {
+                from: program.out("nobody"),
+                to: program.out(pipeline.name()),
+                block_bytes: 1024,
+            };
+            assert!(pipeline.run(job).is_err(), "{}", pipeline.name());
+        }
+    }
+}
