@@ -5,6 +5,7 @@ mod handoff;
 mod joins;
 pub(crate) mod machine;
 mod networks;
+mod orders;
 mod overview;
 pub(crate) mod probe;
 mod quiet;
@@ -105,7 +106,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 22] = [
+const ROWS: [Row; 23] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -155,6 +156,11 @@ const ROWS: [Row; 22] = [
         "amounts",
         "One, fixed or half: how much a thief takes of continuations and of tasks",
         Measure::Table(tasks::amounts),
+    ),
+    row(
+        "orders",
+        "Work-first or help-first where parallelism is flat, with the profile",
+        Measure::Table(orders::flat),
     ),
     row(
         "idle",

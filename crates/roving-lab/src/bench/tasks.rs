@@ -22,12 +22,12 @@ const ORDERS: [(Runtime, [(f64, f64); 2]); 2] = [
     (Runtime::RovingSpawn, [(30.0, 15.0), (60.0, 25.0)]),
 ];
 
-fn field(workload: &str, input: &str) -> Result<Field, Failure> {
+pub(super) fn field(workload: &str, input: &str) -> Result<Field, Failure> {
     Field::new(Job::parse(workload, Some(input))?)
 }
 
 /// One of ours in a form, on so many workers, with thieves that take this much.
-fn lane(
+pub(super) fn lane(
     field: &Field,
     runtime: Runtime,
     workers: usize,
@@ -137,27 +137,33 @@ const AMOUNTS: [Amount; 4] = [
     Amount::Half,
 ];
 
-/// Workloads and inputs for the comparison of amounts: of the paper's kinds, and of a size that lets
-/// them all be run.
-const COMPARED: [(&str, &str); 10] = [
+/// Workloads and inputs for the comparison of amounts: of the paper's kinds, small ones and the paper's own
+/// sizes.
+const COMPARED: [(&str, &str); 15] = [
     ("fib", "33"),
     ("uts", "A"),
     ("uts", "B"),
     ("flat", "1e6"),
     ("strassen", "1024"),
+    ("strassen", "2048"),
+    ("strassen", "4096"),
     ("sparselu", "25x100"),
+    ("sparselu", "50x100"),
     ("fft", "1M"),
+    ("fft", "32M"),
+    ("fft", "64M"),
     ("cholesky", "2000"),
     ("matmul", "512"),
     ("substring", "20"),
 ];
+/// Those that take a second and more each: fewer rounds tell as much.
+const LONG: [&str; 6] = ["B", "2048", "4096", "50x100", "32M", "64M"];
 
 /// One, fixed and half, of continuations (work-first) and of tasks (help-first).
 pub(super) fn amounts(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
     for (workload, input) in COMPARED {
-        // B has 30 million nodes: fewer rounds tell as much.
-        let rounds = scale.rounds(if input == "B" { 3 } else { 7 });
+        let rounds = scale.rounds(if LONG.contains(&input) { 3 } else { 7 });
         let input = if scale.quick {
             quick_input(workload)
         } else {

@@ -1,10 +1,12 @@
-//! `flat`: one task spawns very many empty ones and waits for all. Nothing but spawning, so it
-//! shows what a spawn costs, and how much memory waiting tasks hold.
+//! `flat`: one task spawns very many others and waits for all. With empty ones it is nothing but
+//! spawning, so it shows what a spawn costs, and how much memory waiting tasks hold.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use roving::task::{Scope, Task};
 
+use super::stress::{Leaf, calibrated, leaf};
 use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
@@ -14,10 +16,22 @@ use crate::tasks::Order;
 #[derive(Debug)]
 pub(crate) struct Flat {
     tasks: usize,
+    /// What each does.
+    work: Leaf,
+    /// The same in turns of a loop, here and now.
+    turns: u64,
     /// Each task adds one: only in a run that is not timed, else the tasks are not empty.
     counted: bool,
     /// The tasks of the last counted run.
     done: AtomicU64,
+}
+
+/// What one task does.
+#[inline(always)]
+fn work(turns: u64) {
+    if turns > 0 {
+        black_box(leaf(turns));
+    }
 }
 
 impl Flat {
@@ -29,28 +43,51 @@ impl Flat {
 
 impl Workload for Flat {
     const NAME: &'static str = "flat";
-    const ABOUT: &'static str = "empty tasks spawned by one task, then awaited";
+    const ABOUT: &'static str =
+        "tasks, empty ones unless said otherwise, spawned by one and then awaited";
     const INPUTS: &'static [(&'static str, &'static str)] = &[
         ("1e6", "1,000,000 tasks, as fork-join in WORMS' paper"),
         ("1e5", "100,000 tasks"),
         ("1e7", "10,000,000 tasks"),
+        ("1e5x1us", "100,000 tasks of a microsecond"),
+        ("1e4x10us", "10,000 tasks of ten"),
     ];
-    const PARAMS: &'static str = "tasks, from 1 to 1e9";
+    const PARAMS: &'static str =
+        "tasks, from 1 to 1e9, and what each does: 1e5x500ns, or 1e5x200 turns of a loop";
     const ITEMS: &'static str = "tasks";
     const FIGURES: &'static [&'static str] = &["tasks"];
     const SERIAL: &'static str = "a box and a call through it for each task";
 
     fn parse(input: &str) -> Result<Self, BadInput> {
-        let tasks = number_in("flat input", input, 1..=1_000_000_000, "take flat 1e6")? as usize;
+        let (tasks, work) = input.split_once('x').unwrap_or((input, "0"));
+        let tasks = number_in("flat input", tasks, 1..=1_000_000_000, "take flat 1e6")? as usize;
+        let work = Leaf::parse(work).ok_or_else(|| {
+            let allowed = "1ns to 1s, or 0 to 1e9 turns of a loop";
+            BadInput::new("work of a flat task", work, allowed, "write 1e5x500ns")
+        })?;
         Ok(Flat {
             tasks,
+            work,
+            turns: 0,
             counted: false,
             done: AtomicU64::new(0),
         })
     }
 
     fn input(&self) -> String {
-        self.tasks.to_string()
+        match self.work {
+            Leaf::Turns(0) => self.tasks.to_string(),
+            work => format!("{}x{}", self.tasks, work.text()),
+        }
+    }
+
+    fn prepare(&mut self) {
+        if self.turns == 0 {
+            self.turns = match self.work {
+                Leaf::Turns(turns) => turns,
+                Leaf::Nanos(nanos) => calibrated(nanos),
+            };
+        }
     }
 
     fn set_proof(&mut self, on: bool) -> bool {
@@ -59,26 +96,30 @@ impl Workload for Flat {
     }
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
+        let turns = self.turns;
         if self.counted {
             *self.done.get_mut() = 0;
             let done = &self.done;
             cx.spawn_all(self.tasks, &|_| {
+                work(turns);
                 // Ordering: only the sum matters; the scope's end orders it before the read.
                 done.fetch_add(1, Ordering::Relaxed);
             });
         } else {
-            cx.spawn_all(self.tasks, &|_| {});
+            cx.spawn_all(self.tasks, &|_| work(turns));
         }
     }
 
     fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
         async move {
+            let turns = self.turns;
             // Nobody awaits the children: the root does not end before them.
             if self.counted {
                 *self.done.get_mut() = 0;
                 let done = &self.done;
                 for _ in 0..self.tasks {
                     let count = async move {
+                        work(turns);
                         // Ordering: only the sum matters; the root's end orders it before the read.
                         done.fetch_add(1, Ordering::Relaxed);
                     };
@@ -86,7 +127,7 @@ impl Workload for Flat {
                 }
             } else {
                 for _ in 0..self.tasks {
-                    O::branch(scope, async {}).await;
+                    O::branch(scope, async move { work(turns) }).await;
                 }
             }
         }
