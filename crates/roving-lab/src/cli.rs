@@ -9,6 +9,7 @@ use crate::bench::drop_in::{self, DropInArgs};
 use crate::bench::{self, BenchArgs, probe};
 use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
+use crate::out::show;
 use crate::{report, run};
 
 /// Runs parallel workloads on the Roving runtime, and checks their answers.
@@ -87,10 +88,7 @@ pub(crate) fn main() -> Result<(), Failure> {
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::DropIn(args)) => drop_in::run(&args),
         Some(Command::Probe { words }) => probe::run(&words),
-        Some(Command::List) => {
-            report::print_list();
-            Ok(())
-        }
+        Some(Command::List) => report::print_list(),
     }
 }
 
@@ -100,7 +98,7 @@ fn explain(error: &clap::Error) -> Result<(), Failure> {
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
     ) {
-        print!("{error}");
+        show(format_args!("{error}"))?;
         return Ok(());
     }
     let text = error.to_string();

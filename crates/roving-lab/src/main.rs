@@ -21,6 +21,7 @@ mod input;
 mod measure;
 mod memory;
 mod networks;
+mod out;
 mod plot;
 mod report;
 mod rivals;

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::input::Failure;
 use crate::input::grouped;
 use crate::networks;
+use crate::out::show;
 use crate::workloads::{Answer, CATALOGUE, Evidence, Kind};
 
 /// The result of one job. Its JSON has exactly these fields, less `beside`.
@@ -319,8 +321,8 @@ pub(crate) fn seconds(seconds: f64) -> String {
 }
 
 /// `roving list`.
-pub(crate) fn print_list() {
-    print!("{}", list());
+pub(crate) fn print_list() -> Result<(), Failure> {
+    show(format_args!("{}", list()))
 }
 
 fn list() -> String {

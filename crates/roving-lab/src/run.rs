@@ -16,6 +16,7 @@ use crate::input::{BadInput, Failure, number_in};
 use crate::measure::{self, Times};
 use crate::memory;
 use crate::networks;
+use crate::out::show;
 use crate::report::{Beside, Profile, Report, Seconds};
 use crate::tasks::Form;
 use crate::workloads::{Answer, Evidence, Job};
@@ -161,10 +162,10 @@ impl Sink {
     /// Writes both forms of a report to where they go.
     pub(crate) fn write(self, json: &str, table: &str) -> Result<(), Failure> {
         match self {
-            Sink::Table => print!("{table}"),
-            Sink::Json => println!("{json}"),
+            Sink::Table => show(format_args!("{table}"))?,
+            Sink::Json => show(format_args!("{json}\n"))?,
             Sink::File(mut file) => {
-                print!("{table}");
+                show(format_args!("{table}"))?;
                 writeln!(file, "{json}")
                     .map_err(|error| Failure::Run(format!("the JSON was not written: {error}")))?;
             }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::{Command, Stdio};
+
 use common::{directory, roving, text};
 use serde_json::Value;
 
@@ -248,4 +250,19 @@ fn help_and_version_are_no_errors() {
     assert!(printed(&["--help"]).contains("Usage: roving"));
     assert!(printed(&["run", "--help"]).contains("--steal"));
     assert!(printed(&["--version"]).starts_with("roving "));
+}
+
+/// As under `roving list | head -0`.
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_roving"))
+        .arg("list")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{:?}", output.status);
+    assert_eq!(text(&output.stderr), "");
 }

@@ -22,6 +22,7 @@ use clap::Args;
 use self::record::{Record, figures};
 use crate::compare::{make_directory, write};
 use crate::input::{BadInput, Failure};
+use crate::out::show;
 use crate::rivals;
 
 /// Where results go.
@@ -278,7 +279,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         let quick = if args.quick { " --quick" } else { "" };
         let command = format!("cargo run --release -- bench{quick} {}", row.name);
         let (record, beside) = measured(row, &scale)?;
-        print!("{}", shown(row, &record));
+        show(format_args!("{}", shown(row, &record)))?;
         write(
             &out.join(format!("{}.csv", row.name)),
             &record.csv(&command, &machine).text(),
@@ -288,7 +289,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         }
         summary::write(&out)?;
     }
-    println!("written: {}", out.join("README.md").display());
+    show(format_args!(
+        "written: {}\n",
+        out.join("README.md").display()
+    ))?;
     Ok(())
 }
 

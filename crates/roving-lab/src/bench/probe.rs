@@ -13,6 +13,7 @@ use crate::input::{BadInput, Failure, number_in};
 use crate::memory;
 use crate::networks::run::{once, pool};
 use crate::networks::{self, placement};
+use crate::out::show;
 use crate::rivals::{Runtime, alone};
 use crate::workloads::Job;
 
@@ -211,7 +212,7 @@ impl Probe {
 
 /// `roving probe`.
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
-    println!("{}", Probe::parse(words)?.answer()?);
+    show(format_args!("{}\n", Probe::parse(words)?.answer()?))?;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use self::field::{Field, SERIAL};
 use self::lanes::{Series, find, interleave};
 use crate::bench::machine;
 use crate::input::{BadInput, Failure};
+use crate::out::show;
 use crate::plot;
 use crate::rivals::{self, Runtime};
 use crate::run::{cores, parse_repeat, parse_steal, parse_workers};
@@ -154,7 +155,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     rivals::deepen_stacks();
     let (name, input) = (job.kind().name, job.input());
     let comparison = compare_amounts(&Field::new(job)?, &runtimes, &steals, &workers, rounds)?;
-    print!("{}", table(&comparison, &format!("{name} {input}")));
+    show(format_args!(
+        "{}",
+        table(&comparison, &format!("{name} {input}"))
+    ))?;
     let command = command(args, &workers, rounds, against);
     write_files(&comparison, &out, name, &input, &command)
 }
@@ -307,7 +311,11 @@ fn write_files(
         &plot_path,
         &speedup_plot(&comparison.series, &title).map_err(Failure::Run)?,
     )?;
-    println!("written: {}, {}", csv_path.display(), plot_path.display());
+    show(format_args!(
+        "written: {}, {}\n",
+        csv_path.display(),
+        plot_path.display()
+    ))?;
     Ok(())
 }
 

@@ -19,6 +19,7 @@ use super::Scale;
 use super::record::{Bound::AtMost, Measurement, Record};
 use crate::compare::lanes::{Lane, interleave};
 use crate::input::{BadInput, Failure, number_in};
+use crate::out::show;
 
 /// The program that is built twice, and its name.
 const BENCH: &str = "crates/rayon-core/bench";
@@ -250,19 +251,23 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
     let mut pair = Pair::start(&core, &flags).map_err(Failure::Run)?;
     let names = chosen(&args.workloads, &pair.workloads)?;
     let [stock, ours] = pair.built.each_ref().map(|built| &built.version);
-    println!("rayon-core: stock {stock}, drop-in {ours}; {THREADS} threads");
-    println!("{}", page::HEAD_LINE);
+    show(format_args!(
+        "rayon-core: stock {stock}, drop-in {ours}; {THREADS} threads\n"
+    ))?;
+    show(format_args!("{}\n", page::HEAD_LINE))?;
     let mut demos = Vec::new();
     for (name, group) in names {
         let ratio = pair.measure(&name, rounds).map_err(Failure::Run)?;
         let must = MUSTS.iter().find(|must| must.workload == name);
-        println!("{}", page::line(&ratio, must));
+        show(format_args!("{}\n", page::line(&ratio, must)))?;
         demos.extend((group == "demo").then_some(ratio));
     }
     if !demos.is_empty() {
         let mean = geometric_mean(&demos.iter().collect::<Vec<_>>());
         let (count, (must, _)) = (demos.len(), DEMOS);
-        println!("geometric mean over {count} demo benchmarks: {mean:.3} (want at most {must})");
+        show(format_args!(
+            "geometric mean over {count} demo benchmarks: {mean:.3} (want at most {must})\n"
+        ))?;
     }
     Ok(())
 }
