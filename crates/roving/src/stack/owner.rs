@@ -209,7 +209,9 @@ impl<'s> Owner<'s> {
         let line = self.line();
         let top = line.top.get();
         let is_tripped = !ptr::eq(self.thread_line(), line);
-        let is_first = self.stack.own.barrier.get().is_null();
+        // From the first on more are public.
+        let is_first = self.stack.own.barrier.get().is_null()
+            && self.public_seen() < self.stack.showing.thieves;
         let limit = line.push_limit.get();
         if is_tripped || is_first || limit.is_null() {
             return self.push_unjoined_slowly(run, payload);

@@ -357,7 +357,6 @@ impl Worker {
     ///
     /// # Safety
     /// It is this worker's; not any more afterwards.
-    #[cold]
     #[inline(never)]
     unsafe fn suspend(&self, frame: Frame) {
         // What runs while this worker looks for the next frame runs in no task.

@@ -7,10 +7,10 @@ use crate::prim::{AtomicU64, Ordering, ord};
 ///
 /// | phase | meaning | next, and by whom |
 /// |---|---|---|
-/// | `RUNNING` | a worker polls it | `SUSPENDED` or `SCHEDULED` by that worker; `NOTIFIED` by a waker |
+/// | `RUNNING` | a worker polls it, or will: whoever woke it has passed it on | `SUSPENDED` or `SCHEDULED` by that worker; `NOTIFIED` by a waker |
 /// | `NOTIFIED` | the same, and it was woken meanwhile | `SCHEDULED` by that worker |
-/// | `SUSPENDED` | nobody has it; it is counted at its root | `SCHEDULED` by a waker, which passes it on |
-/// | `SCHEDULED` | it is a continuation on a stack, or in its root's queue: it will be polled | `RUNNING` by the worker that takes it |
+/// | `SUSPENDED` | nobody has it; it is counted at its root | `RUNNING` by a waker, which passes it on |
+/// | `SCHEDULED` | it is a continuation on a stack, or was woken in its poll: it will be polled, and need not be woken | `RUNNING` by the worker that takes it |
 /// | any + `OVER` | it has ended; waking does nothing | |
 ///
 /// Above the phase stands the number of references: the wakers, and one for the frame itself
@@ -78,12 +78,12 @@ impl Life {
                 // By the waker lent to a poll, of a frame that has none of its own.
                 RUNNING if word == 0 => REFERENCE | NOTIFIED,
                 RUNNING => word | NOTIFIED,
-                SUSPENDED => word | SCHEDULED,
+                SUSPENDED => word & !PHASE,
                 NOTIFIED | SCHEDULED => word,
                 _ => return false,
             };
-            // Ordering: Edge [wake]: Release, so that the next poll sees why it was woken, even
-            // where the word stays as it is. Acquire pairs with [suspend]: what the last poll left
+            // Ordering: Edge [wake]: Release, so that the next poll sees why it was woken, or the one
+            // after it, even where the word stays as it is. Acquire pairs with [suspend]: what the last poll left
             // in the frame goes along with it.
             let order = ord("wake", Ordering::AcqRel);
             match self
@@ -124,10 +124,15 @@ impl Life {
         self.0.fetch_or(SCHEDULED, Ordering::Relaxed);
     }
 
-    /// Worker: is about to poll a shared frame that was scheduled.
+    /// Worker: is about to poll a shared frame.
+    #[inline(always)]
     pub(super) fn resume(&self) {
-        // Ordering: Acquire pairs with [wake]: the poll sees what the frame was woken for.
-        self.0.fetch_and(!PHASE, ord("resume", Ordering::Acquire));
+        // Ordering: Relaxed; no waker changes a word that says so. One that was woken while it was
+        // suspended was handed over since, with what it was woken for.
+        if self.0.load(Ordering::Relaxed) & PHASE == SCHEDULED {
+            // Ordering: Acquire pairs with [wake]: the poll sees what the frame was woken for.
+            self.0.fetch_and(!PHASE, ord("resume", Ordering::Acquire));
+        }
     }
 
     /// Worker: the frame has ended; to wake it does nothing any more.

@@ -282,6 +282,39 @@ fn loom_woken_continuation_sees_why() {
     });
 }
 
+/// Woken once more before it is polled: that poll sees why, or there is another.
+#[test]
+fn loom_frame_woken_twice_sees_why() {
+    loom::model(|| {
+        let frame = Polled::new();
+        assert_eq!(frame.life.suspend(), Suspension::Suspended);
+        let said = Arc::new(AtomicUsize::new(0));
+        let waker = {
+            let (frame, said) = (Arc::clone(&frame), Arc::clone(&said));
+            thread::spawn(move || {
+                // Ordering: Relaxed; the wake-up is to make it seen.
+                said.store(1, Ordering::Relaxed);
+                frame.life.wake()
+            })
+        };
+        if !frame.life.wake() {
+            // It is the other's to poll, who sees what it has said itself.
+            assert!(waker.join().unwrap(), "nobody polls it");
+            return;
+        }
+        frame.life.resume();
+        // Ordering: Relaxed, as above.
+        let mut seen = said.load(Ordering::Relaxed) == 1;
+        if frame.life.suspend() == Suspension::Again {
+            frame.life.resume();
+            // Ordering: Relaxed, as above.
+            seen = said.load(Ordering::Relaxed) == 1;
+            assert!(seen, "polled again in vain");
+        }
+        assert!(waker.join().unwrap() || seen, "a wake-up is lost");
+    });
+}
+
 /// Ended while it is woken: whoever is last finds nothing to do.
 #[test]
 fn loom_ended_frame_is_not_polled() {
