@@ -231,7 +231,8 @@ impl<'s> Owner<'s> {
 
     /// The first since the stack held none leaves the limits anew: more is to be public from now on.
     fn push_unjoined_slowly<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
-        let (_, wake) = self.push(run, payload)?;
+        // Half of what is there is public in any case: no look at the clock, to see if it may be more.
+        let (_, wake) = self.push_timed(run, payload, false)?;
         self.raise_barrier();
         let wake = wake | self.show_half();
         self.settle();
