@@ -1,5 +1,6 @@
 //! What a run came to, in the words of who built the network.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::accounting::Accounts;
@@ -7,9 +8,10 @@ use crate::channel::OUTSIDE;
 use crate::channel::words::{End, UNBOUNDED};
 use crate::deadlock::Wait;
 use crate::error::{Blocked, Error, Operation};
+use crate::names::Names;
 use crate::placement::Moved;
 use crate::prim::Ordering;
-use crate::report::{ChannelReport, Growth, ProcessReport, Report};
+use crate::report::{ChannelReport, Growth, Name, ProcessReport, Report};
 use crate::shared::{Failure, Shared, lock};
 
 impl Shared {
@@ -80,30 +82,33 @@ impl Shared {
         moves: Vec<Moved>,
         accounts: Option<&Accounts>,
     ) -> Report {
-        let processes = (0..self.controls().len() as u32).map(|process| ProcessReport {
-            name: self.process_name(process),
-            account: accounts.map(|accounts| accounts.process(process as usize)),
-        });
-        let channels = self.channels();
-        let channels = channels.iter().map(|words| {
-            let messages = words.sent().number();
-            ChannelReport {
-                name: self.channel_name(words.index() as u32),
+        let (mut processes, mut channels) = (Vec::new(), Vec::new());
+        if let Some(plan) = self.plan.get() {
+            let name = |names: &Arc<Names>, index: usize| Name {
+                names: Arc::clone(names),
+                index: index as u32,
+            };
+            processes.extend((0..self.controls().len()).map(|process| ProcessReport {
+                name: name(&plan.processes, process),
+                account: accounts.map(|accounts| accounts.process(process)),
+            }));
+            channels.extend(self.channels().iter().map(|words| ChannelReport {
+                name: name(&plan.channels, words.index()),
                 producer: to_index(words.process(End::Writer)),
                 consumer: to_index(words.process(End::Reader)),
                 capacity: to_capacity(words.capacity()),
-                messages,
+                messages: words.sent().number(),
                 received: words.taken().number(),
-                bytes: messages * words.message_bytes() as u64,
+                bytes: words.sent().number() * words.message_bytes() as u64,
                 account: accounts.map(|accounts| accounts.channel(words.index())),
-            }
-        });
+            }));
+        }
         let growths = lock(&self.growths);
         Report {
             elapsed,
             deterministic: self.is_kahn_network(),
-            processes: processes.collect(),
-            channels: channels.collect(),
+            processes,
+            channels,
             growths: growths
                 .iter()
                 .map(|growth| Growth {

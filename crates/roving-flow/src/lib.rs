@@ -41,6 +41,7 @@
 //! | `network` | makes ports and the network's own references to channels |
 //! | `run` | lends processes the word with their place |
 //! | `process` | polls its body in place |
+//! | `once`, `shared` | a waker that is put in once, used by reference, and taken out at the end |
 //! | `turn` | lends a waker, and finds the poll that a thread is in |
 //! | `word` | a pointer to a channel, in a word that also holds other things |
 //! | `prim` | one processor instruction |
@@ -75,6 +76,9 @@ mod names;
 #[allow(unsafe_code)]
 mod network;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod once;
+#[cfg(not(loom))]
 pub mod partition;
 #[cfg(not(loom))]
 mod placement;
@@ -94,6 +98,7 @@ mod report;
 #[allow(unsafe_code)]
 mod run;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
 mod shared;
 #[cfg(not(loom))]
 mod sources;
@@ -118,5 +123,5 @@ pub use {
     placement::{Moved, Placement},
     port::{Closed, In, Out, Receiving, Sending, TryRecvError, TrySendError},
     ports::Ports,
-    report::{ChannelAccount, ChannelReport, Growth, ProcessAccount, ProcessReport, Report},
+    report::{ChannelAccount, ChannelReport, Growth, Name, ProcessAccount, ProcessReport, Report},
 };

@@ -7,7 +7,6 @@ use roving::task::Scope;
 
 use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
-use crate::names::Names;
 use crate::placement::Placement;
 use crate::port::{self, In, Out};
 use crate::ports::{Ports, Visitor};
@@ -74,8 +73,8 @@ impl<'env> Network<'env> {
             shared: Arc::new(Shared::new()),
             starts: Vec::new(),
             plan: Plan {
-                processes: Names::default(),
-                channels: Names::default(),
+                processes: Arc::default(),
+                channels: Arc::default(),
             },
             channels: Vec::new(),
             prefix: String::new(),
@@ -142,7 +141,7 @@ impl<'env> Network<'env> {
     }
 
     fn open<T: Send + 'env>(&mut self, name: impl Display, capacity: u32) -> (Out<T>, In<T>) {
-        let index = self.plan.channels.push(&self.prefix, name);
+        let index = Arc::make_mut(&mut self.plan.channels).push(&self.prefix, name);
         let channel = channel::open::<T>(&self.shared, index, capacity);
         // SAFETY: it came with three references.
         unsafe {
@@ -164,7 +163,7 @@ impl<'env> Network<'env> {
         F: FnOnce(P) -> Fut + Send + 'env,
         Fut: Future<Output = ()> + Send + 'env,
     {
-        let index = self.plan.processes.push(&self.prefix, name);
+        let index = Arc::make_mut(&mut self.plan.processes).push(&self.prefix, name);
         let shared = &self.shared;
         let mut invalid = None;
         ports.visit(&mut Visitor(&mut |words, end| {

@@ -1,7 +1,10 @@
 //! What a run came to.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::names::Names;
 use crate::placement::Moved;
 
 /// What a network did: returned by [`Network::run`](crate::Network::run).
@@ -24,12 +27,60 @@ pub struct Report {
     pub moves: Vec<Moved>,
 }
 
+/// The name of a process or a channel. All names of a network stand in one string, which this shares;
+/// it is used as a `str`.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// network.process("only", (), async |()| {});
+/// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// assert_eq!(report.processes[0].name, "only");
+/// assert_eq!(report.processes[0].name.len(), 4);
+/// ```
+#[derive(Clone)]
+pub struct Name {
+    pub(crate) names: Arc<Names>,
+    pub(crate) index: u32,
+}
+
+impl std::ops::Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.names.get(self.index as usize)
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
 /// What one process did.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessReport {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// What was counted of it; `None` without [`Network::accounting`](crate::Network::accounting).
     pub account: Option<ProcessAccount>,
 }
@@ -51,7 +102,7 @@ pub struct ProcessAccount {
 #[non_exhaustive]
 pub struct ChannelReport {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// Index of the process that sent, in [`Report::processes`]; `None` when the port was held
     /// outside of the network.
     pub producer: Option<usize>,

@@ -73,6 +73,8 @@ impl Network<'_> {
             }
         };
         let elapsed = began.elapsed();
+        // SAFETY: their root has returned, so all have ended.
+        unsafe { shared.end() };
         let outcome = match shared.take_failure() {
             Some(failure) => Err(shared.explain(failure)),
             None => Ok(shared.report(elapsed, moves, accounts.as_deref())),

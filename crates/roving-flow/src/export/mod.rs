@@ -84,7 +84,7 @@ impl Drawing {
             .map(|index| {
                 let process = &report.processes[index];
                 Node {
-                    name: process.name.clone(),
+                    name: process.name.to_string(),
                     label: match process.account {
                         Some(account) => format!("{:.1?}", account.busy),
                         None => String::new(),
@@ -106,7 +106,7 @@ impl Drawing {
         let inside = report.channels.iter();
         let inside = inside.filter(|one| one.producer.is_some() || one.consumer.is_some());
         let edges = inside.map(|one| Edge {
-            name: one.name.clone(),
+            name: one.name.to_string(),
             label: format!("{}: {}", one.name, one.messages),
             from: one.producer.unwrap_or(count),
             to: one.consumer.unwrap_or(count),
