@@ -37,6 +37,7 @@
 //! | module | reason |
 //! |---|---|
 //! | `channel` | the memory that producer and consumer share |
+//! | `placement` | polls the process that it times in place |
 //! | `port` | each port is the only one at its end |
 //! | `network` | makes ports and the network's own references to channels |
 //! | `run` | lends processes the word with their place |
@@ -81,6 +82,7 @@ mod once;
 #[cfg(not(loom))]
 pub mod partition;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
 mod placement;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
