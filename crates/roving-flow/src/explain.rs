@@ -8,10 +8,9 @@ use crate::channel::OUTSIDE;
 use crate::channel::words::{End, UNBOUNDED};
 use crate::deadlock::Wait;
 use crate::error::{Blocked, Error, Operation};
-use crate::names::Names;
 use crate::placement::Moved;
 use crate::prim::Ordering;
-use crate::report::{ChannelReport, Growth, Name, ProcessReport, Report};
+use crate::report::{Growth, Record, Report};
 use crate::shared::{Failure, Shared, lock};
 
 impl Shared {
@@ -82,48 +81,33 @@ impl Shared {
         moves: Vec<Moved>,
         accounts: Option<&Accounts>,
     ) -> Report {
-        let (mut processes, mut channels) = (Vec::new(), Vec::new());
-        if let Some(plan) = self.plan.get() {
-            let name = |names: &Arc<Names>, index: usize| Name {
-                names: Arc::clone(names),
-                index: index as u32,
-            };
-            processes.extend((0..self.controls().len()).map(|process| ProcessReport {
-                name: name(&plan.processes, process),
-                account: accounts.map(|accounts| accounts.process(process)),
-            }));
-            channels.extend(self.channels().iter().map(|words| ChannelReport {
-                name: name(&plan.channels, words.index()),
-                producer: to_index(words.process(End::Writer)),
-                consumer: to_index(words.process(End::Reader)),
-                capacity: to_capacity(words.capacity()),
-                messages: words.sent().number(),
-                received: words.taken().number(),
-                bytes: words.sent().number() * words.message_bytes() as u64,
-                account: accounts.map(|accounts| accounts.channel(words.index())),
-            }));
-        }
+        let names = self.plan.get();
+        let channels = self.channels();
+        let records = channels.iter().map(|words| Record {
+            messages: words.sent().number(),
+            received: words.taken().number(),
+            producer: words.process(End::Writer),
+            consumer: words.process(End::Reader),
+            capacity: words.capacity(),
+            message_bytes: u32::try_from(words.message_bytes()).unwrap_or(u32::MAX),
+        });
         let growths = lock(&self.growths);
+        let growths = growths.iter().map(|growth| Growth {
+            channel: growth.channel as usize,
+            from: growth.from as usize,
+            to: growth.to as usize,
+        });
         Report {
             elapsed,
             deterministic: self.is_kahn_network(),
-            processes,
-            channels,
-            growths: growths
-                .iter()
-                .map(|growth| Growth {
-                    channel: growth.channel as usize,
-                    from: growth.from as usize,
-                    to: growth.to as usize,
-                })
-                .collect(),
+            growths: growths.collect(),
             moves,
+            process_names: names.map_or_else(Arc::default, |plan| Arc::clone(&plan.processes)),
+            channel_names: names.map_or_else(Arc::default, |plan| Arc::clone(&plan.channels)),
+            channels: records.collect(),
+            accounts: accounts.map(Accounts::figures),
         }
     }
-}
-
-fn to_index(process: u32) -> Option<usize> {
-    (process != OUTSIDE).then_some(process as usize)
 }
 
 fn to_capacity(capacity: u32) -> Option<usize> {

@@ -42,7 +42,7 @@ pub(crate) type Start<'env> = Box<dyn FnOnce(Scope<'env>, &Setting, u32) + Send 
 ///     assert_eq!(sum, 6);
 /// });
 /// let report = network.run(&roving::Pool::new(2).unwrap()).unwrap();
-/// assert_eq!(report.channels[0].messages, 3);
+/// assert_eq!(report.channel(0).messages, 3);
 /// ```
 pub struct Network<'env> {
     pub(crate) shared: Arc<Shared>,
@@ -66,7 +66,7 @@ impl<'env> Network<'env> {
     ///
     /// ```
     /// let network = roving_flow::Network::new();
-    /// assert!(network.run(&roving::Pool::new(1).unwrap()).unwrap().processes.is_empty());
+    /// assert!(network.run(&roving::Pool::new(1).unwrap()).unwrap().processes().len() == 0);
     /// ```
     pub fn new() -> Network<'env> {
         Network {
@@ -249,7 +249,7 @@ impl<'env> Network<'env> {
     /// network.collect_into("sink", result, &mut got);
     /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
     /// assert!(got.into_iter().eq(2..12));
-    /// assert_eq!(report.processes[1].name, "add two/first");
+    /// assert_eq!(report.process(1).name, "add two/first");
     /// ```
     pub fn group<R>(&mut self, name: impl Display, build: impl FnOnce(&mut Self) -> R) -> R {
         let outer = self.prefix.len();
@@ -291,8 +291,8 @@ impl<'env> Network<'env> {
     /// network.source("source", out, 0..1000);
     /// network.sink("sink", input, |_| {});
     /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
-    /// assert_eq!(report.channels[0].account.unwrap().local, 1000);
-    /// assert!(report.processes[0].account.unwrap().busy > std::time::Duration::ZERO);
+    /// assert_eq!(report.channel(0).account.unwrap().local, 1000);
+    /// assert!(report.process(0).account.unwrap().busy > std::time::Duration::ZERO);
     /// ```
     pub fn accounting(&mut self, on: bool) {
         self.accounting = on;

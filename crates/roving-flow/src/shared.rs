@@ -81,6 +81,8 @@ pub(crate) struct Shared {
     pub(crate) plan: OnceLock<Plan>,
     /// Processes that have not been polled yet.
     unstarted: AtomicUsize,
+    /// Processes that have not ended.
+    running: AtomicUsize,
     stopped: AtomicBool,
     failure: Mutex<Option<Failure>>,
     /// A process has waited for room: deadlocks are looked for at each suspension, until a look
@@ -110,6 +112,7 @@ impl Shared {
             channels: RwLock::new(Vec::new()),
             plan: OnceLock::new(),
             unstarted: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
             failure: Mutex::new(None),
             writers: AtomicBool::new(false),
@@ -125,6 +128,7 @@ impl Shared {
     pub(crate) fn begin(&self, plan: Plan, channels: Vec<Handle>, processes: usize) {
         // Ordering: Relaxed; what the processes are handed over with orders it.
         self.unstarted.store(processes, Ordering::Relaxed);
+        self.running.store(processes, Ordering::Relaxed);
         let _ = self.plan.set(plan);
         *self
             .channels
@@ -153,6 +157,12 @@ impl Shared {
     pub(crate) fn process_started(&self) {
         // Ordering: Relaxed; read after a fence when all else is quiet.
         self.unstarted.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A process has ended; whether there are others.
+    pub(crate) fn process_ended(&self) -> bool {
+        // Ordering: Relaxed; nothing is handed over.
+        self.running.fetch_sub(1, Ordering::Relaxed) != 1
     }
 
     /// Whether nothing can go on but by what comes from outside; see [`Lines::are_quiet`].
