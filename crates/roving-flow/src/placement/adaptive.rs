@@ -315,6 +315,7 @@ mod tests {
             let seen = Seen {
                 at_ns: at_us * 1000,
                 busy_ns: 0,
+                looks_ns: 0,
                 processes: vec![Spent::default(); 4],
                 messages: vec![total, 0, 0],
             };

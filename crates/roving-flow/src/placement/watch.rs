@@ -120,6 +120,7 @@ impl Placer {
                     to: change.name,
                 });
             }
+            seen.looks_ns += self.meter.now_ns() - seen.at_ns;
         }
         log
     }
