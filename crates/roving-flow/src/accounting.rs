@@ -71,21 +71,18 @@ impl Accounts {
         }
     }
 
-    pub(crate) fn process(&self, process: usize) -> ProcessAccount {
-        let account = &self.processes[process];
-        ProcessAccount {
+    /// Of all processes and all channels.
+    pub(crate) fn figures(&self) -> (Vec<ProcessAccount>, Vec<ChannelAccount>) {
+        let processes = self.processes.iter().map(|account| ProcessAccount {
             busy: Duration::from_nanos(read(&account.busy_ns)),
             switches: read(&account.switches),
             migrations: read(&account.migrations),
-        }
-    }
-
-    pub(crate) fn channel(&self, channel: usize) -> ChannelAccount {
-        let traffic = &self.channels[channel];
-        ChannelAccount {
+        });
+        let channels = self.channels.iter().map(|traffic| ChannelAccount {
             local: read(&traffic.local),
             remote: read(&traffic.remote),
-        }
+        });
+        (processes.collect(), channels.collect())
     }
 
     /// A process is about to be polled; returns the worker.

@@ -1,5 +1,6 @@
 //! What a run came to, in the words of who built the network.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::accounting::Accounts;
@@ -9,7 +10,7 @@ use crate::deadlock::Wait;
 use crate::error::{Blocked, Error, Operation};
 use crate::placement::Moved;
 use crate::prim::Ordering;
-use crate::report::{ChannelReport, Growth, ProcessReport, Report};
+use crate::report::{Growth, Record, Report};
 use crate::shared::{Failure, Shared, lock};
 
 impl Shared {
@@ -80,45 +81,33 @@ impl Shared {
         moves: Vec<Moved>,
         accounts: Option<&Accounts>,
     ) -> Report {
-        let processes = (0..self.controls().len() as u32).map(|process| ProcessReport {
-            name: self.process_name(process),
-            account: accounts.map(|accounts| accounts.process(process as usize)),
-        });
+        let names = self.plan.get();
         let channels = self.channels();
-        let channels = channels.iter().map(|words| {
-            let messages = words.sent().number();
-            ChannelReport {
-                name: self.channel_name(words.index() as u32),
-                producer: to_index(words.process(End::Writer)),
-                consumer: to_index(words.process(End::Reader)),
-                capacity: to_capacity(words.capacity()),
-                messages,
-                received: words.taken().number(),
-                bytes: messages * words.message_bytes() as u64,
-                account: accounts.map(|accounts| accounts.channel(words.index())),
-            }
+        let records = channels.iter().map(|words| Record {
+            messages: words.sent().number(),
+            received: words.taken().number(),
+            producer: words.process(End::Writer),
+            consumer: words.process(End::Reader),
+            capacity: words.capacity(),
+            message_bytes: u32::try_from(words.message_bytes()).unwrap_or(u32::MAX),
         });
         let growths = lock(&self.growths);
+        let growths = growths.iter().map(|growth| Growth {
+            channel: growth.channel as usize,
+            from: growth.from as usize,
+            to: growth.to as usize,
+        });
         Report {
             elapsed,
             deterministic: self.is_kahn_network(),
-            processes: processes.collect(),
-            channels: channels.collect(),
-            growths: growths
-                .iter()
-                .map(|growth| Growth {
-                    channel: growth.channel as usize,
-                    from: growth.from as usize,
-                    to: growth.to as usize,
-                })
-                .collect(),
+            growths: growths.collect(),
             moves,
+            process_names: names.map_or_else(Arc::default, |plan| Arc::clone(&plan.processes)),
+            channel_names: names.map_or_else(Arc::default, |plan| Arc::clone(&plan.channels)),
+            channels: records.collect(),
+            accounts: accounts.map(Accounts::figures),
         }
     }
-}
-
-fn to_index(process: u32) -> Option<usize> {
-    (process != OUTSIDE).then_some(process as usize)
 }
 
 fn to_capacity(capacity: u32) -> Option<usize> {

@@ -37,10 +37,12 @@
 //! | module | reason |
 //! |---|---|
 //! | `channel` | the memory that producer and consumer share |
+//! | `placement` | polls the process that it times in place |
 //! | `port` | each port is the only one at its end |
 //! | `network` | makes ports and the network's own references to channels |
 //! | `run` | lends processes the word with their place |
 //! | `process` | polls its body in place |
+//! | `once`, `shared` | a waker that is put in once, used by reference, and taken out at the end |
 //! | `turn` | lends a waker, and finds the poll that a thread is in |
 //! | `word` | a pointer to a channel, in a word that also holds other things |
 //! | `prim` | one processor instruction |
@@ -75,8 +77,12 @@ mod names;
 #[allow(unsafe_code)]
 mod network;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod once;
+#[cfg(not(loom))]
 pub mod partition;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
 mod placement;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
@@ -94,6 +100,7 @@ mod report;
 #[allow(unsafe_code)]
 mod run;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
 mod shared;
 #[cfg(not(loom))]
 mod sources;
@@ -118,5 +125,5 @@ pub use {
     placement::{Moved, Placement},
     port::{Closed, In, Out, Receiving, Sending, TryRecvError, TrySendError},
     ports::Ports,
-    report::{ChannelAccount, ChannelReport, Growth, ProcessAccount, ProcessReport, Report},
+    report::{ChannelAccount, ChannelReport, Growth, Name, ProcessAccount, ProcessReport, Report},
 };

@@ -7,7 +7,6 @@ use roving::task::Scope;
 
 use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
-use crate::names::Names;
 use crate::placement::Placement;
 use crate::port::{self, In, Out};
 use crate::ports::{Ports, Visitor};
@@ -43,7 +42,7 @@ pub(crate) type Start<'env> = Box<dyn FnOnce(Scope<'env>, &Setting, u32) + Send 
 ///     assert_eq!(sum, 6);
 /// });
 /// let report = network.run(&roving::Pool::new(2).unwrap()).unwrap();
-/// assert_eq!(report.channels[0].messages, 3);
+/// assert_eq!(report.channel(0).messages, 3);
 /// ```
 pub struct Network<'env> {
     pub(crate) shared: Arc<Shared>,
@@ -67,15 +66,15 @@ impl<'env> Network<'env> {
     ///
     /// ```
     /// let network = roving_flow::Network::new();
-    /// assert!(network.run(&roving::Pool::new(1).unwrap()).unwrap().processes.is_empty());
+    /// assert!(network.run(&roving::Pool::new(1).unwrap()).unwrap().processes().len() == 0);
     /// ```
     pub fn new() -> Network<'env> {
         Network {
             shared: Arc::new(Shared::new()),
             starts: Vec::new(),
             plan: Plan {
-                processes: Names::default(),
-                channels: Names::default(),
+                processes: Arc::default(),
+                channels: Arc::default(),
             },
             channels: Vec::new(),
             prefix: String::new(),
@@ -142,7 +141,7 @@ impl<'env> Network<'env> {
     }
 
     fn open<T: Send + 'env>(&mut self, name: impl Display, capacity: u32) -> (Out<T>, In<T>) {
-        let index = self.plan.channels.push(&self.prefix, name);
+        let index = Arc::make_mut(&mut self.plan.channels).push(&self.prefix, name);
         let channel = channel::open::<T>(&self.shared, index, capacity);
         // SAFETY: it came with three references.
         unsafe {
@@ -164,7 +163,7 @@ impl<'env> Network<'env> {
         F: FnOnce(P) -> Fut + Send + 'env,
         Fut: Future<Output = ()> + Send + 'env,
     {
-        let index = self.plan.processes.push(&self.prefix, name);
+        let index = Arc::make_mut(&mut self.plan.processes).push(&self.prefix, name);
         let shared = &self.shared;
         let mut invalid = None;
         ports.visit(&mut Visitor(&mut |words, end| {
@@ -250,7 +249,7 @@ impl<'env> Network<'env> {
     /// network.collect_into("sink", result, &mut got);
     /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
     /// assert!(got.into_iter().eq(2..12));
-    /// assert_eq!(report.processes[1].name, "add two/first");
+    /// assert_eq!(report.process(1).name, "add two/first");
     /// ```
     pub fn group<R>(&mut self, name: impl Display, build: impl FnOnce(&mut Self) -> R) -> R {
         let outer = self.prefix.len();
@@ -292,8 +291,8 @@ impl<'env> Network<'env> {
     /// network.source("source", out, 0..1000);
     /// network.sink("sink", input, |_| {});
     /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
-    /// assert_eq!(report.channels[0].account.unwrap().local, 1000);
-    /// assert!(report.processes[0].account.unwrap().busy > std::time::Duration::ZERO);
+    /// assert_eq!(report.channel(0).account.unwrap().local, 1000);
+    /// assert!(report.process(0).account.unwrap().busy > std::time::Duration::ZERO);
     /// ```
     pub fn accounting(&mut self, on: bool) {
         self.accounting = on;

@@ -1,11 +1,19 @@
 //! What a run came to.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::channel::OUTSIDE;
+use crate::channel::words::UNBOUNDED;
+use crate::names::Names;
 use crate::placement::Moved;
 
 /// What a network did: returned by [`Network::run`](crate::Network::run).
-#[derive(Clone, Debug)]
+///
+/// It holds figures; what it says of a process or a channel is put together when it is asked for, so
+/// that the report of a million processes is small.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Report {
     /// From the start of the first process to the end of the last.
@@ -14,14 +22,169 @@ pub struct Report {
     /// [`Merge`](crate::Merge), no [`In::try_recv`](crate::In::try_recv), no
     /// [`Out::try_send`](crate::Out::try_send) was used.
     pub deterministic: bool,
-    /// The processes, in the order in which they were added.
-    pub processes: Vec<ProcessReport>,
-    /// The channels, in the order in which they were added.
-    pub channels: Vec<ChannelReport>,
     /// The channels that were made larger to resolve a deadlock, in the order in which it happened.
     pub growths: Vec<Growth>,
     /// The times that processes were placed anew, in their order.
     pub moves: Vec<Moved>,
+    pub(crate) process_names: Arc<Names>,
+    pub(crate) channel_names: Arc<Names>,
+    pub(crate) channels: Vec<Record>,
+    /// Of all processes and all channels, with accounting only.
+    pub(crate) accounts: Option<(Vec<ProcessAccount>, Vec<ChannelAccount>)>,
+}
+
+/// The figures of one channel.
+#[derive(Clone)]
+pub(crate) struct Record {
+    pub(crate) messages: u64,
+    pub(crate) received: u64,
+    pub(crate) producer: u32,
+    pub(crate) consumer: u32,
+    pub(crate) capacity: u32,
+    pub(crate) message_bytes: u32,
+}
+
+impl Report {
+    /// The processes, in the order in which they were added.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// network.process("only", (), async |()| {});
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert!(report.processes().map(|process| process.name).eq(["only"]));
+    /// ```
+    pub fn processes(&self) -> impl ExactSizeIterator<Item = ProcessReport> + '_ {
+        (0..self.process_names.len()).map(|index| self.process(index))
+    }
+
+    /// The channels, in the order in which they were added.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.channel("numbers");
+    /// network.source("source", out, 0..10);
+    /// network.sink("sink", input, |_| {});
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(report.channels().map(|channel| channel.messages).sum::<u64>(), 10);
+    /// ```
+    pub fn channels(&self) -> impl ExactSizeIterator<Item = ChannelReport> + '_ {
+        (0..self.channels.len()).map(|index| self.channel(index))
+    }
+
+    /// The process with that index.
+    ///
+    /// See [`Self::processes`] for an example.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn process(&self, index: usize) -> ProcessReport {
+        assert!(
+            index < self.process_names.len(),
+            "there is no process {index}: there are {}",
+            self.process_names.len()
+        );
+        ProcessReport {
+            name: Name::of(&self.process_names, index),
+            account: self.accounts.as_ref().map(|accounts| accounts.0[index]),
+        }
+    }
+
+    /// The channel with that index.
+    ///
+    /// See [`Self::channels`] for an example.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn channel(&self, index: usize) -> ChannelReport {
+        assert!(
+            index < self.channels.len(),
+            "there is no channel {index}: there are {}",
+            self.channels.len()
+        );
+        let record = &self.channels[index];
+        let process = |process: u32| (process != OUTSIDE).then_some(process as usize);
+        let capacity = record.capacity;
+        ChannelReport {
+            name: Name::of(&self.channel_names, index),
+            producer: process(record.producer),
+            consumer: process(record.consumer),
+            capacity: (capacity != UNBOUNDED).then_some(capacity as usize),
+            messages: record.messages,
+            received: record.received,
+            bytes: record.messages * u64::from(record.message_bytes),
+            account: self.accounts.as_ref().map(|accounts| accounts.1[index]),
+        }
+    }
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report")
+            .field("elapsed", &self.elapsed)
+            .field("deterministic", &self.deterministic)
+            .field("processes", &self.process_names.len())
+            .field("channels", &self.channels.len())
+            .field("growths", &self.growths)
+            .field("moves", &self.moves)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The name of a process or a channel. All names of a network stand in one string, which this shares;
+/// it is used as a `str`.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// network.process("only", (), async |()| {});
+/// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// assert_eq!(report.process(0).name, "only");
+/// assert_eq!(report.process(0).name.len(), 4);
+/// ```
+#[derive(Clone)]
+pub struct Name {
+    names: Arc<Names>,
+    index: u32,
+}
+
+impl Name {
+    fn of(names: &Arc<Names>, index: usize) -> Name {
+        Name {
+            names: Arc::clone(names),
+            index: index as u32,
+        }
+    }
+}
+
+impl std::ops::Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.names.get(self.index as usize)
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
 }
 
 /// What one process did.
@@ -29,7 +192,7 @@ pub struct Report {
 #[non_exhaustive]
 pub struct ProcessReport {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// What was counted of it; `None` without [`Network::accounting`](crate::Network::accounting).
     pub account: Option<ProcessAccount>,
 }
@@ -51,8 +214,8 @@ pub struct ProcessAccount {
 #[non_exhaustive]
 pub struct ChannelReport {
     /// Its name.
-    pub name: String,
-    /// Index of the process that sent, in [`Report::processes`]; `None` when the port was held
+    pub name: Name,
+    /// Index of the process that sent, in [`Report::processes()`]; `None` when the port was held
     /// outside of the network.
     pub producer: Option<usize>,
     /// Index of the process that received.
@@ -83,7 +246,7 @@ pub struct ChannelAccount {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Growth {
-    /// Index of the channel, in [`Report::channels`].
+    /// Index of the channel, in [`Report::channels()`].
     pub channel: usize,
     /// Its capacity before.
     pub from: usize,

@@ -11,7 +11,7 @@ use roving::task::Scope;
 use crate::accounting::{Accounts, accounted};
 use crate::error::Error;
 use crate::network::Network;
-use crate::placement::{Meter, Placer, metered};
+use crate::placement::{Meter, Metered, Placer};
 use crate::process::Process;
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
@@ -73,6 +73,8 @@ impl Network<'_> {
             }
         };
         let elapsed = began.elapsed();
+        // SAFETY: their root has returned, so all have ended.
+        unsafe { shared.end() };
         let outcome = match shared.take_failure() {
             Some(failure) => Err(shared.explain(failure)),
             None => Ok(shared.report(elapsed, moves, accounts.as_deref())),
@@ -129,7 +131,7 @@ where
             // SAFETY: the place is in what the process shares with its network, and the process
             // keeps that. A place is read while its task holds its future, which is the process.
             let place = unsafe { &*place };
-            let future = metered(process, Arc::clone(meter), index as usize);
+            let future = Metered::new(process, meter, index);
             drop(spawn_placed(scope, place, future));
         }
     }

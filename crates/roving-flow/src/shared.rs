@@ -1,7 +1,7 @@
 //! What the processes of a network, and whoever watches them, have in common.
 
 use std::any::Any;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::task::Waker;
 
 use roving::adapt::Place;
@@ -10,14 +10,15 @@ use crate::channel::Handle;
 use crate::deadlock::{Growth, Wait};
 use crate::lines::Lines;
 use crate::names::Names;
+use crate::once::OnceWaker;
 use crate::prim::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use crate::word::{AtomicWord, Word};
 
 /// What others may know of a process while it runs.
 pub(crate) struct Control {
-    /// Set before the process is suspended for the first time, and never changed: a process is
-    /// always polled as the same task.
-    waker: OnceLock<Waker>,
+    /// Set before the process is suspended for the first time, and never changed while it is there: a
+    /// process is always polled as the same task.
+    waker: OnceWaker,
     word: AtomicWord,
     /// Where it is to run.
     pub(crate) place: Place,
@@ -26,7 +27,7 @@ pub(crate) struct Control {
 impl Control {
     fn new() -> Control {
         Control {
-            waker: OnceLock::new(),
+            waker: OnceWaker::new(),
             word: AtomicWord::new(),
             place: Place::new(None),
         }
@@ -34,14 +35,16 @@ impl Control {
 
     /// By the process, before it says anywhere that it waits.
     pub(crate) fn set_waker(&self, waker: &Waker) {
-        self.waker.get_or_init(|| waker.clone());
+        // SAFETY: a process is polled by one thread at a time.
+        unsafe { self.waker.set(waker) };
     }
 
+    /// By who has claimed the process where it waits, so that it has not ended, or holds the lock of
+    /// the network's failure.
     #[inline]
     pub(crate) fn wake(&self) {
-        if let Some(waker) = self.waker.get() {
-            waker.wake_by_ref();
-        }
+        // SAFETY: it is taken out under that lock, when all processes have ended.
+        unsafe { self.waker.wake() };
     }
 
     pub(crate) fn word(&self) -> Word {
@@ -66,8 +69,8 @@ pub(crate) enum Failure {
 
 /// The names and the ends of a network's parts, as they were built.
 pub(crate) struct Plan {
-    pub(crate) processes: Names,
-    pub(crate) channels: Names,
+    pub(crate) processes: Arc<Names>,
+    pub(crate) channels: Arc<Names>,
 }
 
 pub(crate) struct Shared {
@@ -78,6 +81,8 @@ pub(crate) struct Shared {
     pub(crate) plan: OnceLock<Plan>,
     /// Processes that have not been polled yet.
     unstarted: AtomicUsize,
+    /// Processes that have not ended.
+    running: AtomicUsize,
     stopped: AtomicBool,
     failure: Mutex<Option<Failure>>,
     /// A process has waited for room: deadlocks are looked for at each suspension, until a look
@@ -107,6 +112,7 @@ impl Shared {
             channels: RwLock::new(Vec::new()),
             plan: OnceLock::new(),
             unstarted: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
             failure: Mutex::new(None),
             writers: AtomicBool::new(false),
@@ -122,6 +128,7 @@ impl Shared {
     pub(crate) fn begin(&self, plan: Plan, channels: Vec<Handle>, processes: usize) {
         // Ordering: Relaxed; what the processes are handed over with orders it.
         self.unstarted.store(processes, Ordering::Relaxed);
+        self.running.store(processes, Ordering::Relaxed);
         let _ = self.plan.set(plan);
         *self
             .channels
@@ -150,6 +157,12 @@ impl Shared {
     pub(crate) fn process_started(&self) {
         // Ordering: Relaxed; read after a fence when all else is quiet.
         self.unstarted.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A process has ended; whether there are others.
+    pub(crate) fn process_ended(&self) -> bool {
+        // Ordering: Relaxed; nothing is handed over.
+        self.running.fetch_sub(1, Ordering::Relaxed) != 1
     }
 
     /// Whether nothing can go on but by what comes from outside; see [`Lines::are_quiet`].
@@ -191,10 +204,20 @@ impl Shared {
             *first = Some(failure);
             // Ordering: Edge [stop]: Release, before any port is closed for it.
             self.stopped.store(true, Ordering::Release);
+            fence(Ordering::SeqCst);
+            self.controls().iter().for_each(Control::wake);
         }
-        fence(Ordering::SeqCst);
+    }
+
+    /// All processes have ended: gives back what their wakers keep.
+    ///
+    /// # Safety
+    /// They have.
+    pub(crate) unsafe fn end(&self) {
+        let _nobody_stops_it = lock(&self.failure);
         for control in self.controls() {
-            control.wake();
+            // SAFETY: no process waits anywhere, so that nobody can claim it; and the lock is held.
+            unsafe { control.waker.clear() };
         }
     }
 

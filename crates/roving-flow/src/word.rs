@@ -25,7 +25,7 @@ pub(crate) enum Word {
 /// A [`Word`] that its process writes, and others read while the network runs.
 pub(crate) struct AtomicWord(AtomicPtr<Words>);
 
-// No channel has such an address: they are aligned to 64.
+// No channel has such an address: no memory lies there.
 const RUNS: usize = 0;
 const ENDED: usize = 2;
 const OUTSIDE: usize = 4;

@@ -41,8 +41,8 @@ fn a_full_channel_on_a_cycle_grows() {
                 (64, 128)
             ]
         );
-        assert_eq!(report.channels[0].capacity, Some(128));
-        assert_eq!(report.channels[1].capacity, Some(1));
+        assert_eq!(report.channel(0).capacity, Some(128));
+        assert_eq!(report.channel(1).capacity, Some(1));
     }
 }
 

@@ -36,7 +36,7 @@ fn a_chain_passes_everything_on_in_order() {
         });
         let report = network.run(&pool).unwrap();
         assert!(got.into_iter().eq(19..10_019));
-        assert!(report.channels.iter().all(|one| one.messages == 10_000));
+        assert!(report.channels().all(|one| one.messages == 10_000));
     }
 }
 

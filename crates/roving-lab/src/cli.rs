@@ -64,6 +64,9 @@ pub(crate) struct RunArgs {
     /// Where the processes of a network run: stealing, partitioned, adaptive [default: stealing].
     #[arg(long, value_name = "PLACEMENT", allow_hyphen_values = true)]
     pub(crate) placement: Option<String>,
+    /// Draw a network, coloured by load and traffic, from one run more with accounting on.
+    #[arg(long, value_name = "FILE.svg|FILE.dot")]
+    pub(crate) graph: Option<PathBuf>,
     /// How often; the times are medians [default: 5].
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     pub(crate) repeat: Option<String>,

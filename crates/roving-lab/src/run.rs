@@ -127,9 +127,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if networks::Job::find(&args.workload).is_some() {
         return networks::run::run(args);
     }
-    if let Some(placement) = &args.placement {
-        let allowed = "no placement for a workload that is no network";
-        return Err(BadInput::new("--placement", placement, allowed, "leave it out").into());
+    let graph = args.graph.as_ref().map(|path| path.display().to_string());
+    for (option, value) in [("--placement", &args.placement), ("--graph", &graph)] {
+        if let Some(value) = value {
+            let allowed = "no such option for a workload that is no network";
+            return Err(BadInput::new(option, value, allowed, "leave it out").into());
+        }
     }
     let settings = Settings::parse(args)?;
     let mut job = Job::parse(&args.workload, args.input.as_deref())?;

@@ -152,6 +152,29 @@ fn the_table_says_what_the_network_is_and_what_went_through_it() {
 }
 
 #[test]
+fn a_network_is_drawn_into_a_file() {
+    let words = [
+        "run",
+        "random",
+        "--input",
+        "B,division=20,work_ms=1",
+        "--repeat",
+        "1",
+    ];
+    for (name, begin) in [("network.svg", "<svg"), ("network.dot", "digraph")] {
+        let path = directory(name);
+        let path = path.to_str().expect("the path is UTF-8");
+        let output = roving(&[&words[..], &["--graph", path]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let picture = std::fs::read_to_string(path).expect("the picture");
+        assert!(
+            picture.starts_with(begin) && picture.contains("node 17"),
+            "{picture}"
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_done_is_said_in_one_line() {
     for (words, parts) in [
         (
@@ -187,6 +210,14 @@ fn what_cannot_be_done_is_said_in_one_line() {
         (
             &["run", "fib", "--placement", "stealing"],
             &["--placement `stealing`", "no network"],
+        ),
+        (
+            &["run", "fib", "--graph", "x.svg"],
+            &["--graph `x.svg`", "no network"],
+        ),
+        (
+            &["run", "ring", "--graph", "x.png"],
+            &["--graph `x.png`", ".svg"],
         ),
         (&["compare", "ring"], &["`ring`", "bench networks"]),
     ] {

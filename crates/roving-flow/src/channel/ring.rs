@@ -13,16 +13,16 @@ use crate::prim::{AtomicPtr, AtomicU64, DataCell, Ordering};
 
 /// Slots of a channel's first ring, unless its capacity is less. Loom sees rings follow each other
 /// with few messages.
-const SLOTS_FIRST: u32 = if cfg!(loom) { 1 } else { 4 };
+const SLOTS_FIRST: u32 = if cfg!(loom) { 1 } else { 2 };
 
 /// What precedes the slots.
 #[repr(C)]
 pub(crate) struct Ring<T> {
-    /// Number of the first message that lies in the next ring; `u64::MAX` while there is none.
+    /// Number of the first message that lies in the next ring. While there is none: so much less than
+    /// `u64::MAX` as the number of the first message that lies here, which is more than there will
+    /// ever be messages.
     end: AtomicU64,
     next: AtomicPtr<Ring<T>>,
-    /// Number of the first message that lies here.
-    start: u64,
     /// Number of slots, less one; their number is a power of two.
     mask: u32,
     slots: [DataCell<MaybeUninit<T>>; 0],
@@ -66,9 +66,8 @@ impl<T> Ring<T> {
         // SAFETY: fresh memory for the header and, from the offset on, for so many slots.
         unsafe {
             at.write(Ring {
-                end: AtomicU64::new(u64::MAX),
+                end: AtomicU64::new(u64::MAX - start),
                 next: AtomicPtr::new(std::ptr::null_mut()),
-                start,
                 mask: slots - 1,
                 slots: [],
             });
@@ -118,11 +117,14 @@ impl<T> Ring<T> {
         unsafe { (*ring.as_ptr()).mask + 1 }
     }
 
+    /// Producer: number of the first message that lies here, in the newest ring.
+    ///
     /// # Safety
-    /// The ring is alive.
+    /// The ring is alive, and no other was linked to it.
     pub(crate) unsafe fn start(ring: NonNull<Ring<T>>) -> u64 {
-        // SAFETY: the caller's promise; the field never changes.
-        unsafe { (*ring.as_ptr()).start }
+        // Ordering: Relaxed; written by this end alone.
+        // SAFETY: the caller's promise.
+        u64::MAX - unsafe { (*ring.as_ptr()).end.load(Ordering::Relaxed) }
     }
 
     /// Producer: the messages from `number` on lie in `next`.

@@ -50,9 +50,11 @@ pub(crate) enum End {
 /// No wake-up is lost, because each side first writes its word, then is a fence, then reads the
 /// other's: who sends publishes the message and looks for a reader; who waits says so and looks for
 /// a message. One of the two sees the other.
-#[repr(C, align(64))]
+/// What each end writes is 64 bytes from what the other does. Where the memory does not begin with a
+/// cache line, fields that hardly change lie in between.
+#[repr(C)]
 pub(crate) struct Words {
-    // The producer's cache line, with what hardly changes.
+    // The producer's.
     sent: AtomicU64,
     writer: AtomicU32,
     capacity: AtomicU32,

@@ -1,7 +1,5 @@
 //! Who waits for whom, as it was read at one time.
 
-use std::collections::HashMap;
-
 use super::Wait;
 use crate::channel::words::{Count, End, Words};
 use crate::shared::Shared;
@@ -22,9 +20,10 @@ pub(super) struct Edge {
 /// on, or waits for something else.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Graph {
+    /// In order.
     pub(super) processes: Vec<u32>,
     /// Where the waits of each begin, and the end of the last.
-    starts: Vec<usize>,
+    starts: Vec<u32>,
     edges: Vec<Edge>,
 }
 
@@ -46,7 +45,7 @@ fn edge(process: u32, words: &Words, end: End) -> Option<Edge> {
 }
 
 impl Graph {
-    /// Of these processes.
+    /// Of these processes, which are in order.
     pub(super) fn of(shared: &Shared, processes: impl Iterator<Item = u32>) -> Graph {
         let mut graph = Graph {
             starts: vec![0],
@@ -59,7 +58,7 @@ impl Graph {
                 Word::Many => graph.add_many(shared, process),
                 Word::Runs | Word::Ended | Word::Outside => {}
             }
-            graph.starts.push(graph.edges.len());
+            graph.starts.push(graph.edges.len() as u32);
         }
         graph
     }
@@ -86,13 +85,13 @@ impl Graph {
         for &place in places {
             graph.processes.push(self.processes[place]);
             graph.edges.extend_from_slice(self.waits(place));
-            graph.starts.push(graph.edges.len());
+            graph.starts.push(graph.edges.len() as u32);
         }
         graph
     }
 
     pub(super) fn waits(&self, place: usize) -> &[Edge] {
-        &self.edges[self.starts[place]..self.starts[place + 1]]
+        &self.edges[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 
     pub(super) fn len(&self) -> usize {
@@ -103,36 +102,55 @@ impl Graph {
         self.edges.iter().any(|edge| edge.wait.end == End::Writer)
     }
 
-    /// Where each process is in this graph.
-    pub(super) fn places(&self) -> HashMap<u32, usize> {
-        let places = self.processes.iter().enumerate();
-        places.map(|(place, &process)| (process, place)).collect()
+    /// Where that process is in this graph.
+    pub(super) fn place(&self, process: u32) -> Option<usize> {
+        // In a graph of all, each is where its number says.
+        match self.processes.get(process as usize) {
+            Some(&one) if one == process => Some(process as usize),
+            _ => self.processes.binary_search(&process).ok(),
+        }
+    }
+
+    /// The places of those that wait for each place, one after the other, and where they begin.
+    fn waiters(&self) -> (Vec<u32>, Vec<u32>) {
+        let targets = || self.edges.iter().filter_map(|edge| self.place(edge.target));
+        let mut starts = vec![0_u32; self.len() + 1];
+        targets().for_each(|target| starts[target] += 1);
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut waiters = vec![0; sum as usize];
+        for place in 0..self.len() {
+            for edge in self.waits(place) {
+                if let Some(target) = self.place(edge.target) {
+                    starts[target] -= 1;
+                    waiters[starts[target] as usize] = place as u32;
+                }
+            }
+        }
+        (waiters, starts)
     }
 
     /// The places of the processes from which no wait leads to one that can go on, here or outside
     /// of this graph.
     pub(super) fn stuck(&self) -> Vec<usize> {
-        let places = self.places();
-        let mut waiters = vec![Vec::new(); self.len()];
+        let (waiters, starts) = self.waiters();
         let mut goes_on = vec![false; self.len()];
         let mut queue = Vec::new();
         for (place, goes_on) in goes_on.iter_mut().enumerate() {
-            let mut may = self.waits(place).is_empty();
-            for edge in self.waits(place) {
-                match places.get(&edge.target) {
-                    Some(&target) => waiters[target].push(place),
-                    None => may = true,
-                }
-            }
-            if may {
+            let waits = self.waits(place);
+            let leads_out = |edge: &Edge| self.place(edge.target).is_none();
+            if waits.is_empty() || waits.iter().any(leads_out) {
                 *goes_on = true;
                 queue.push(place);
             }
         }
         while let Some(place) = queue.pop() {
-            for &waiter in &waiters[place] {
-                if !std::mem::replace(&mut goes_on[waiter], true) {
-                    queue.push(waiter);
+            for &waiter in &waiters[starts[place] as usize..starts[place + 1] as usize] {
+                if !std::mem::replace(&mut goes_on[waiter as usize], true) {
+                    queue.push(waiter as usize);
                 }
             }
         }

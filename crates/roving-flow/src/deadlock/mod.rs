@@ -73,7 +73,7 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
 /// A process has ended.
 pub(crate) fn after_end(shared: &Shared, line: &Line) {
     fence(Ordering::SeqCst);
-    if line.is_quiet() && shared.is_quiet() {
+    if shared.process_ended() && line.is_quiet() && shared.is_quiet() {
         look(shared);
     }
 }
@@ -109,7 +109,9 @@ fn follow(shared: &Shared, line: &Line, process: u32) {
         chain[length] = at;
         if let Some(start) = chain[..=length].iter().position(|&one| one == next) {
             let _only_one = lock(&shared.detector);
-            let graph = Graph::of(shared, chain[start..=length].iter().copied());
+            let cycle = &mut chain[start..=length];
+            cycle.sort_unstable();
+            let graph = Graph::of(shared, cycle.iter().copied());
             resolve::resolve(shared, &graph);
             return;
         }

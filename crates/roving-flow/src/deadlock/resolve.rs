@@ -64,9 +64,15 @@ fn grow(shared: &Shared, edge: &Edge, limit: u32) {
     words.wake(End::Writer);
 }
 
+/// The place of whom that wait is for: in the graph, because nothing in it can go on.
+fn target(graph: &Graph, edge: &Edge) -> usize {
+    graph
+        .place(edge.target)
+        .expect("whoever waits for others is not stuck")
+}
+
 /// A cycle of waits within a component.
 fn cycle(graph: &Graph, component: &[usize]) -> Vec<Wait> {
-    let places = graph.places();
     let mut order: Vec<usize> = Vec::new();
     let mut at = component[0];
     loop {
@@ -77,8 +83,7 @@ fn cycle(graph: &Graph, component: &[usize]) -> Vec<Wait> {
             return waits.collect();
         }
         order.push(at);
-        // All targets are in the graph, because nothing in it can go on.
-        at = places[&graph.waits(at)[0].target];
+        at = target(graph, &graph.waits(at)[0]);
     }
 }
 
@@ -94,8 +99,6 @@ const UNSEEN: usize = usize::MAX;
 
 impl Components {
     fn of(graph: &Graph) -> Components {
-        let places = graph.places();
-        let target = |edge: &Edge| places[&edge.target];
         let count = graph.len();
         let mut found = Components {
             of: vec![UNSEEN; count],
@@ -118,7 +121,7 @@ impl Components {
                     next += 1;
                     open.push(place);
                 } else {
-                    let last = target(&graph.waits(place)[followed - 1]);
+                    let last = target(graph, &graph.waits(place)[followed - 1]);
                     if found.of[last] == UNSEEN {
                         low[place] = low[place].min(low[last]);
                     }
@@ -126,7 +129,7 @@ impl Components {
                 let waits = graph.waits(place);
                 if let Some(edge) = waits.get(followed) {
                     path.push((place, followed + 1));
-                    let to = target(edge);
+                    let to = target(graph, edge);
                     if number[to] == UNSEEN {
                         path.push((to, 0));
                     }
@@ -154,10 +157,9 @@ impl Components {
 
     /// Those that wait for no other component.
     fn sinks(&self, graph: &Graph) -> Vec<Vec<usize>> {
-        let places = graph.places();
         let stays = |place: &usize| {
             let mut waits = graph.waits(*place).iter();
-            waits.all(|edge| self.of[places[&edge.target]] == self.of[*place])
+            waits.all(|edge| self.of[target(graph, edge)] == self.of[*place])
         };
         let members = self.members.iter();
         let sinks = members.filter(|members| members.iter().all(stays));

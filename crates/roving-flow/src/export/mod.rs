@@ -6,7 +6,7 @@ mod dot;
 mod layout;
 mod svg;
 
-use crate::report::Report;
+use crate::report::{ChannelReport, ProcessReport, Report};
 
 /// What is drawn.
 pub(crate) struct Drawing {
@@ -74,43 +74,38 @@ fn share(value: f64, largest: f64) -> f64 {
 
 impl Drawing {
     fn of(report: &Report) -> Drawing {
-        let busy = |index: usize| {
-            let account = report.processes[index].account;
+        let busy = |process: &ProcessReport| {
+            let account = process.account;
             account.map_or(0.0, |account| account.busy.as_secs_f64())
         };
-        let count = report.processes.len();
-        let busiest = (0..count).map(busy).fold(0.0, f64::max);
-        let mut nodes: Vec<Node> = (0..count)
-            .map(|index| {
-                let process = &report.processes[index];
-                Node {
-                    name: process.name.clone(),
-                    label: match process.account {
-                        Some(account) => format!("{:.1?}", account.busy),
-                        None => String::new(),
-                    },
-                    load: share(busy(index), busiest),
-                }
-            })
-            .collect();
-        let most = report.channels.iter().map(|one| one.messages).max();
-        let is_outside =
-            |one: &&crate::ChannelReport| one.producer.is_some() != one.consumer.is_some();
-        if report.channels.iter().any(|one| is_outside(&one)) {
+        let busiest = report.processes().map(|one| busy(&one)).fold(0.0, f64::max);
+        let node = |process: ProcessReport| Node {
+            name: process.name.to_string(),
+            label: match process.account {
+                Some(account) => format!("{:.1?}", account.busy),
+                None => String::new(),
+            },
+            load: share(busy(&process), busiest),
+        };
+        let mut nodes: Vec<Node> = report.processes().map(node).collect();
+        let outside = nodes.len();
+        let is_used = |one: &ChannelReport| one.producer.is_some() || one.consumer.is_some();
+        let channels: Vec<ChannelReport> = report.channels().filter(is_used).collect();
+        let is_opening = |one: &ChannelReport| one.producer.is_none() || one.consumer.is_none();
+        if channels.iter().any(is_opening) {
             nodes.push(Node {
                 name: "outside".to_owned(),
                 label: String::new(),
                 load: 0.0,
             });
         }
-        let inside = report.channels.iter();
-        let inside = inside.filter(|one| one.producer.is_some() || one.consumer.is_some());
-        let edges = inside.map(|one| Edge {
-            name: one.name.clone(),
+        let most = channels.iter().map(|one| one.messages).max().unwrap_or(0);
+        let edges = channels.iter().map(|one| Edge {
+            name: one.name.to_string(),
             label: format!("{}: {}", one.name, one.messages),
-            from: one.producer.unwrap_or(count),
-            to: one.consumer.unwrap_or(count),
-            load: share(one.messages as f64, most.unwrap_or(0) as f64),
+            from: one.producer.unwrap_or(outside),
+            to: one.consumer.unwrap_or(outside),
+            load: share(one.messages as f64, most as f64),
         });
         Drawing {
             edges: edges.collect(),

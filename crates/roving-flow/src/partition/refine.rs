@@ -13,8 +13,14 @@ use super::state::{Rule, State};
 /// Passes at the most; mostly three or four suffice.
 const PASSES_MAX: usize = 24;
 
-/// Moves without a better partition after which a pass ends, at the least.
+/// Moves without a better partition after which a pass ends, at the least and at the most; in between
+/// it is an eighth of the vertices.
 const STALL_MIN: usize = 512;
+const STALL_MAX: usize = 4096;
+
+/// In graphs with more vertices, those that have all neighbours in their own part are left out, until
+/// one of these is moved.
+const LARGE: usize = 1 << 15;
 
 /// Betters a partition until neither kind of pass does.
 pub(super) fn refine(state: &mut State<'_>, parts: usize, random: &mut Random) {
@@ -53,7 +59,7 @@ impl Pass {
     /// Whether the partition is a better one afterwards.
     fn run(&mut self, state: &mut State<'_>, rule: Rule, random: &mut Random) -> bool {
         self.fill(state, random);
-        let stall = STALL_MIN.max(state.graph.vertices() / 8);
+        let stall = (state.graph.vertices() / 8).clamp(STALL_MIN, STALL_MAX);
         let first = state.rank();
         let (mut best, mut kept) = (first, 0);
         while let Some((vertex, to)) = self.pick(state, rule) {
@@ -79,9 +85,12 @@ impl Pass {
     }
 
     fn fill(&mut self, state: &State<'_>, random: &mut Random) {
+        let rim_only = state.graph.vertices() > LARGE && !state.has_excess();
         for vertex in random.order(state.graph.vertices()) {
             if !state.graph.is_free(vertex) {
                 self.locked[vertex as usize] = true;
+            } else if rim_only && !state.is_on_rim(vertex) {
+                continue;
             } else if let Some((gain, _)) = state.best_move(vertex, Rule::Any) {
                 self.buckets.insert(vertex, state.part(vertex), gain);
             }

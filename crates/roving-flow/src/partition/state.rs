@@ -117,6 +117,12 @@ impl<'g> State<'g> {
         best
     }
 
+    /// Whether it has an edge to another part.
+    pub(super) fn is_on_rim(&self, vertex: u32) -> bool {
+        let own = self.part(vertex);
+        self.links.of(vertex).iter().any(|entry| entry.0 != own)
+    }
+
     /// By how much the cut gets less when a vertex is moved.
     fn gain(&self, vertex: u32, to: u32) -> i64 {
         let from = self.part(vertex) as usize;

@@ -3,9 +3,9 @@
 //! Two obstacles were found to partitioning: running times that vary, and the choice of the moment
 //! (Vrba et al. 2009). Both come from acting on a prediction. Here a prediction is a proposal only:
 //! it is tried for some milliseconds, beside what the network did just before, and what moves more
-//! messages, twice in a row, stays. A trial costs at most its own length, and one that failed is put
-//! off for twice as long as the last time, so that what all trials cost is bounded whatever they
-//! propose.
+//! messages, twice in a row, stays. A trial costs at most its own length, and trials that fail may
+//! take a twenty-fifth of the time, so that what they cost is bounded whatever they propose; one that
+//! failed is put off for ever longer.
 //!
 //! Where messages carry work, stealing is near its best and nothing is tried: only a few figures
 //! are read every tenth of a second. Where they are tiny, the network's time goes into passing
@@ -30,6 +30,12 @@ const CALM: Duration = Duration::from_millis(100);
 const PROCESSES_MAX: usize = 100_000;
 /// Imbalance of the parts: measured weights of a few milliseconds are no better than that.
 const IMBALANCE: f64 = 0.05;
+/// Trials that fail take no more than one in so many of all nanoseconds, and those of two.
+const SHARE: u64 = 25;
+const PREPAID_NS: u64 = 15_000_000;
+/// Below that share of what is usual, so many times in a row, the kept arm has become slower.
+const FALLEN: f64 = 0.75;
+const FALLS: u32 = 4;
 /// How thoroughly they are looked for: workers have to do without a processor meanwhile, where there
 /// are no more processors than workers.
 const STARTS: usize = 2;
@@ -88,6 +94,11 @@ pub(super) struct Adaptive {
     calm: Duration,
     /// The rate of the kept arm, smoothed.
     usual: f64,
+    /// How many times in a row it was far below that.
+    falls: u32,
+    /// When the trial that is going on began, and how long all those took that failed.
+    began_ns: u64,
+    failed_ns: u64,
     last: Seen,
 }
 
@@ -119,6 +130,9 @@ impl Adaptive {
             retries: [retry; 3],
             calm: trial,
             usual: 0.0,
+            falls: 0,
+            began_ns: 0,
+            failed_ns: 0,
             last: Seen::default(),
         })
     }
@@ -144,12 +158,14 @@ impl Adaptive {
             return (was != Arm::Stealing).then(|| self.change(Arm::Stealing, &[]));
         }
         self.calm = self.trial;
-        self.usual += (rate - self.usual) / 4.0;
+        self.expect(rate, seen.at_ns);
         let due = Arm::ALL.into_iter().filter(|&arm| arm != self.kept);
         let arm = due.min_by_key(|&arm| self.retries[arm as usize].at_ns)?;
-        if self.retry(arm).at_ns > seen.at_ns {
+        let is_paid = self.failed_ns <= PREPAID_NS + seen.at_ns / SHARE;
+        if self.retry(arm).at_ns > seen.at_ns || !is_paid {
             return None;
         }
+        self.began_ns = seen.at_ns;
         if arm == Arm::Parts {
             let mut load = seen.load_since(&self.last, &self.shape, 0);
             expect_more(&mut load, seen);
@@ -159,6 +175,23 @@ impl Adaptive {
         let before = rate.max(self.usual);
         self.phase = Phase::Settling { arm, before };
         Some(self.change(arm, &self.proposed))
+    }
+
+    /// Learns the rate of the kept arm. When it has fallen, what was tried before says little: the
+    /// network has changed, or a trial has left it in a worse state than it was in.
+    fn expect(&mut self, rate: f64, now_ns: u64) {
+        self.falls = match rate < FALLEN * self.usual {
+            true => self.falls + 1,
+            false => 0,
+        };
+        if self.falls == FALLS {
+            (self.falls, self.usual) = (0, rate);
+            for retry in &mut self.retries {
+                retry.at_ns = now_ns;
+            }
+        } else if self.falls == 0 {
+            self.usual += (rate - self.usual) / 4.0;
+        }
     }
 
     /// The arm moves more messages: it is kept, where it already runs.
@@ -184,6 +217,7 @@ impl Adaptive {
         let retry = self.retry(arm);
         retry.at_ns = now_ns + retry.after_ns;
         retry.after_ns = (retry.after_ns * factor).min(RETRY_NS_MAX);
+        self.failed_ns += now_ns - self.began_ns;
         self.phase = Phase::Kept;
         self.change(self.kept, &self.parts)
     }
@@ -281,6 +315,7 @@ mod tests {
             let seen = Seen {
                 at_ns: at_us * 1000,
                 busy_ns: 0,
+                looks_ns: 0,
                 processes: vec![Spent::default(); 4],
                 messages: vec![total, 0, 0],
             };
@@ -377,6 +412,36 @@ mod tests {
             policy.retries.iter().any(|retry| retry.after_ns > RETRY_NS),
             "{last}"
         );
+    }
+
+    /// After half a second, stealing moves half as many messages as before.
+    #[test]
+    fn when_the_kept_placement_has_become_slower_others_are_tried_at_once() {
+        let shape = Shape {
+            processes: 2,
+            channels: vec![(0, 1)],
+        };
+        let mut policy = Adaptive::new(&Placement::adaptive(), &shape, 2).unwrap();
+        policy.first();
+        let (mut total, mut at_us, mut name) = (0, 0, "stealing");
+        while at_us < 600_000 {
+            let wait_us = policy.wait().as_micros() as u64;
+            at_us += wait_us;
+            let rate = match name {
+                "stealing" if at_us < 500_000 => 10,
+                "stealing" => 5,
+                _ => 8,
+            };
+            total += wait_us * rate;
+            let seen = Seen {
+                at_ns: at_us * 1000,
+                processes: vec![Spent::default(); 2],
+                messages: vec![total],
+                ..Seen::default()
+            };
+            name = policy.look(&seen).map_or(name, |change| change.name);
+        }
+        assert_ne!(policy.kept, Arm::Stealing);
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! What each process and each worker spends: the weights by which a network is partitioned.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use crate::prim::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -65,6 +64,8 @@ impl Meter {
     }
 
     /// Times a poll that stands for `polls`; returns how long it took, too.
+    #[cold]
+    #[inline(never)]
     fn poll<T>(
         &self,
         process: usize,
@@ -103,6 +104,12 @@ impl Meter {
         (result, end - begin)
     }
 
+    #[cold]
+    fn end(&self, process: usize) {
+        // Ordering: none needed, it is a figure.
+        self.processes[process].has_ended.store(true, Relaxed);
+    }
+
     /// What a process has spent.
     pub(crate) fn spent(&self, process: usize) -> Spent {
         let of = &self.processes[process];
@@ -138,36 +145,70 @@ impl Meter {
 }
 
 /// How many polls of a process are not timed after one that took so long.
-fn skip_after(poll_ns: u64) -> u64 {
+fn skip_after(poll_ns: u64) -> u32 {
     match poll_ns {
-        0..2_000 => 31,
-        2_000..10_000 => 3,
+        0..1_000 => 127,
+        1_000..10_000 => 7,
         _ => 0,
     }
 }
 
-/// The future, with its polls timed.
-pub(crate) async fn metered<F: Future>(future: F, meter: Arc<Meter>, process: usize) -> F::Output {
-    let mut future = pin!(future);
-    let (mut skip, mut skipped) = (0, 0);
-    let output = poll_fn(|context| {
-        if skipped < skip {
-            skipped += 1;
-            return future.as_mut().poll(context);
+/// A process, with some of its polls timed.
+pub(crate) struct Metered<F> {
+    meter: Arc<Meter>,
+    process: u32,
+    /// How many more polls are not timed, and how many there are between two that are.
+    left: u32,
+    skip: u32,
+    /// Pinned.
+    future: F,
+}
+
+impl<F> Metered<F> {
+    pub(crate) fn new(future: F, meter: &Arc<Meter>, process: u32) -> Metered<F> {
+        Metered {
+            meter: Arc::clone(meter),
+            process,
+            left: 0,
+            skip: 0,
+            future,
         }
-        let poll = || future.as_mut().poll(context);
-        let (result, poll_ns) = meter.poll(process, skipped + 1, poll);
-        (skip, skipped) = (skip_after(poll_ns), 0);
+    }
+}
+
+impl<F: Future> Future for Metered<F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // SAFETY: nothing is moved out of it; the future is treated as pinned, below.
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: it is pinned as part of this, and never moved.
+        let future = unsafe { Pin::new_unchecked(&mut this.future) };
+        let result = match this.left {
+            0 => {
+                let polls = u64::from(this.skip) + 1;
+                let process = this.process as usize;
+                let (result, poll_ns) = this.meter.poll(process, polls, || future.poll(context));
+                this.skip = skip_after(poll_ns);
+                this.left = this.skip;
+                result
+            }
+            _ => {
+                this.left -= 1;
+                future.poll(context)
+            }
+        };
+        if result.is_ready() {
+            this.meter.end(this.process as usize);
+        }
         result
-    })
-    .await;
-    // Ordering: none needed, it is a figure.
-    meter.processes[process].has_ended.store(true, Relaxed);
-    output
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::hint::black_box;
     use std::time::Duration;
 
@@ -200,8 +241,8 @@ mod tests {
         let pool = roving::Pool::new(1).unwrap();
         let both = &meter;
         pool.run(move |scope| async move {
-            let first = scope.spawn(metered(wait, Arc::clone(both), 0));
-            metered(work, Arc::clone(both), 1).await;
+            let first = scope.spawn(Metered::new(wait, both, 0));
+            Metered::new(work, both, 1).await;
             first.await;
         });
         let spent = [meter.spent(0), meter.spent(1)];

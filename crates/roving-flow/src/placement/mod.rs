@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::partition::MigrationCost;
 
-pub(crate) use meter::{Meter, metered};
+pub(crate) use meter::{Meter, Metered};
 pub use watch::Moved;
 pub(crate) use watch::Placer;
 

@@ -14,9 +14,14 @@ const PATIENCE_MAX: u32 = 64;
 /// parallelism to find.
 const HELP_PERCENT: u128 = 10;
 
-/// Devine et al., with two additions against the instability that Nornir saw: the threshold doubles
-/// each time that partitioning did not make the workers less idle, and what was spent before the
-/// last time still counts, by half.
+/// Looking and partitioning take no more than one in so many nanoseconds, and those of a few
+/// partitions to begin with: workers may have no other processor meanwhile.
+const SHARE: u64 = 20;
+const PREPAID_NS: u64 = 20_000_000;
+
+/// Devine et al., with three additions against the instability that Nornir saw: the threshold doubles
+/// each time that partitioning did not make the workers less idle; what was spent before the last
+/// time still counts, by half; and partitioning takes a twentieth of the time at the most.
 #[derive(Debug)]
 pub(super) struct Partitioned {
     shape: Shape,
@@ -127,7 +132,8 @@ impl Policy for Partitioned {
     fn look(&mut self, seen: &Seen) -> Option<Change> {
         let worker_ns = (seen.at_ns - self.base.at_ns) * self.workers as u64;
         let idle_ns = worker_ns.saturating_sub(seen.busy_ns - self.base.busy_ns);
-        if idle_ns < self.threshold_ns.saturating_mul(u64::from(self.patience)) {
+        let has_enough = idle_ns >= self.threshold_ns.saturating_mul(u64::from(self.patience));
+        if !has_enough || seen.looks_ns > PREPAID_NS + seen.at_ns / SHARE {
             return None;
         }
         self.learn(idle_ns, worker_ns);
@@ -210,6 +216,7 @@ mod tests {
         Seen {
             at_ns: at_ms * 1_000_000,
             busy_ns: busy_ms * 1_000_000,
+            looks_ns: 0,
             processes: spent.collect(),
             messages: messages.to_vec(),
         }
@@ -258,6 +265,20 @@ mod tests {
         }
         assert!(looks.len() < 9, "{looks:?}");
         assert!(policy.patience > 16);
+    }
+
+    #[test]
+    fn a_network_that_takes_long_to_partition_is_seldom_partitioned() {
+        let mut policy = policy(2, &[(0, 1)]);
+        policy.first();
+        let mut times = 0;
+        for ms in (25..2000).step_by(25) {
+            let mut seen = seen(ms, ms, &[ms / 2; 2], &[ms]);
+            seen.looks_ns = times * 50_000_000;
+            policy.patience = 1;
+            times += u64::from(policy.look(&seen).is_some());
+        }
+        assert_eq!(times, 3);
     }
 
     #[test]

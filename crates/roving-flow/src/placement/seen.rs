@@ -61,6 +61,8 @@ fn ends(channel: &Words) -> Option<(usize, usize)> {
 pub(crate) struct Seen {
     pub(crate) at_ns: u64,
     pub(crate) busy_ns: u64,
+    /// What looking at the network, and partitioning it, has taken so far.
+    pub(crate) looks_ns: u64,
     pub(crate) processes: Vec<Spent>,
     pub(crate) messages: Vec<u64>,
 }

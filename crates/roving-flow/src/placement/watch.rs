@@ -82,7 +82,7 @@ impl Placer {
         })
     }
 
-    /// What each process is to be timed by; see [`super::metered`].
+    /// What each process is to be timed by; see [`super::Metered`].
     pub(crate) fn meter(&self) -> &Arc<Meter> {
         &self.meter
     }
@@ -120,6 +120,7 @@ impl Placer {
                     to: change.name,
                 });
             }
+            seen.looks_ns += self.meter.now_ns() - seen.at_ns;
         }
         log
     }

@@ -4,7 +4,7 @@
 use roving_flow::{In, Network, Out};
 
 use super::found::Found;
-use super::params::{Param, read};
+use super::params::{Param, read, require_processes};
 use super::{Entry, Program};
 use crate::input::{BadInput, Failure};
 use crate::workloads::{Answer, Kind};
@@ -17,7 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
             ("1e6", "1,000,000 processes, one token"),
             ("1e5", "100,000 processes, one token"),
         ],
-        params: "processes=1 to 1e8, tokens=1 to 1e9, capacity=1 to 1e6 tokens a channel",
+        params: "processes=1 to 4e9, tokens=1 to 1e9, capacity=1 to 1e6 tokens a channel",
         items: "processes",
         figures: &["sum", "tokens"],
         serial: "one loop over an array of counters a token",
@@ -43,11 +43,12 @@ impl Chain {
             found: Found::default(),
         };
         let params = &mut [
-            Param::new("processes", 1..=100_000_000, &mut chain.processes),
+            Param::new("processes", 1..=4_000_000_000, &mut chain.processes),
             Param::new("tokens", 1..=1_000_000_000, &mut chain.tokens),
             Param::new("capacity", 1..=1_000_000, &mut chain.capacity),
         ];
         read("chain", input, params)?;
+        require_processes("chain", input, chain.processes, "take chain 1e6")?;
         Ok(chain)
     }
 }
@@ -139,5 +140,12 @@ mod tests {
         assert_eq!(chain.serial().unwrap(), Answer([3 + 21, 3, 0]));
         assert_eq!(chain.expected(), Some(chain.serial().unwrap()));
         assert!(Chain::parse("0").is_err());
+        if cfg!(target_os = "linux") {
+            let line = Chain::parse("processes=4e9").unwrap_err().to_string();
+            assert!(
+                line.contains("MiB") && line.contains("take chain 1e6"),
+                "{line}"
+            );
+        }
     }
 }

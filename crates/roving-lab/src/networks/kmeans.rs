@@ -12,6 +12,7 @@ use super::found::Found;
 use super::params::{Param, read};
 use super::{Entry, Program};
 use crate::input::{BadInput, Failure};
+use crate::memory;
 use crate::workloads::numbers::{Digest, Noise};
 use crate::workloads::{Answer, Kind};
 
@@ -42,6 +43,9 @@ pub(super) const ENTRY: Entry = Entry {
 const EDGE: usize = 1000;
 /// What a coordinate of 1 is here. The square of a distance still fits 32 bits.
 const UNIT: i32 = 32;
+
+/// What a channel with its messages takes, about.
+const CHANNEL_BYTES: u64 = 500;
 
 /// Three coordinates, in parts of [`UNIT`].
 type Point = [i32; 3];
@@ -79,6 +83,8 @@ impl Kmeans {
             Param::new("processes", 1..=1024, &mut kmeans.processes),
         ];
         read("kmeans", named, params)?;
+        let need = kmeans.points * 12 + kmeans.processes.pow(2) * CHANNEL_BYTES;
+        memory::require("kmeans", input, need, "take kmeans 20")?;
         Ok(kmeans)
     }
 

@@ -7,6 +7,7 @@ mod found;
 mod h264;
 mod kmeans;
 pub(crate) mod params;
+mod picture;
 pub(crate) mod placement;
 pub(crate) mod random;
 pub(crate) mod report;

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::input::{BadInput, number_in};
+use crate::memory;
 use crate::workloads::parse_params;
 use crate::workloads::stress::Leaf;
 
@@ -31,6 +32,19 @@ pub(super) fn read(workload: &str, input: &str, params: &mut [Param<'_>]) -> Res
         *param.value = number_in(&subject, text, param.range.clone(), &remedy)?;
     }
     Ok(())
+}
+
+/// What a process with its channel takes while its network runs, about.
+const PROCESS_BYTES: u64 = 1000;
+
+/// An error where there is no memory for so many processes.
+pub(super) fn require_processes(
+    workload: &str,
+    input: &str,
+    processes: u64,
+    remedy: &str,
+) -> Result<(), BadInput> {
+    memory::require(workload, input, processes * PROCESS_BYTES, remedy)
 }
 
 /// Reads the work of one message, a time or turns of a loop, when it is among `parts`; gives the rest.

@@ -169,15 +169,14 @@ impl From<&roving_flow::Report> for Traffic {
     fn from(report: &roving_flow::Report) -> Traffic {
         let mut traffic = Traffic::default();
         for account in report
-            .processes
-            .iter()
+            .processes()
             .filter_map(|process| process.account)
         {
             traffic.cpu_s += account.busy.as_secs_f64();
             traffic.switches += account.switches;
             traffic.migrations += account.migrations;
         }
-        for channel in &report.channels {
+        for channel in report.channels() {
             let account = channel.account.unwrap_or_default();
             traffic.messages += channel.messages;
             traffic.local += account.local;

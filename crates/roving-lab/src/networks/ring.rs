@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use roving_flow::{In, Network, Out};
 
 use super::found::Found;
-use super::params::{Param, read};
+use super::params::{Param, read, require_processes};
 use super::{Entry, Program};
 use crate::input::{BadInput, Failure};
 use crate::workloads::{Answer, Kind};
@@ -60,6 +60,7 @@ impl Ring {
             Param::new("capacity", 1..=1_000_000, &mut ring.capacity),
         ];
         read("ring", named, params)?;
+        require_processes("ring", input, ring.processes, "take ring paper")?;
         Ok(ring)
     }
 

@@ -6,6 +6,7 @@ use roving::{Amount, Pool};
 use roving_flow::Network;
 
 use super::Job;
+use super::picture::Picture;
 use super::placement::{self, Place};
 use super::report::{Beside, NetworkReport, Traffic};
 use crate::cli::RunArgs;
@@ -190,8 +191,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let settings = Settings::parse(args)?;
     // Before the work, which may be long.
     let sink = Sink::open(args.json.as_deref())?;
+    let picture = args.graph.as_deref().map(Picture::open).transpose()?;
     let job = Job::parse(&args.workload, args.input.as_deref())?;
-    let report = measured(job, &settings)?;
+    let (arena, report) = measured(job, &settings)?;
+    if let Some(picture) = picture {
+        let pool = pool(settings.workers, settings.steal, false)?;
+        picture.write(&arena.network(&pool, settings.place, true)?.report)?;
+    }
     sink.write(&report.json(), &report.table())
 }
 
@@ -205,7 +211,7 @@ struct Runs {
     last: roving_flow::Report,
 }
 
-fn measured(job: Job, settings: &Settings) -> Result<NetworkReport, Failure> {
+fn measured(job: Job, settings: &Settings) -> Result<(Arena, NetworkReport), Failure> {
     let title = format!("{} {}", job.kind.name, job.program.input());
     let progress = Progress::new(title, 2 * settings.repeat + 1);
     let arena = Arena::new(job)?;
@@ -222,7 +228,7 @@ fn measured(job: Job, settings: &Settings) -> Result<NetworkReport, Failure> {
         Some(_) => Evidence::Definition,
         None => Evidence::Serial,
     };
-    Ok(NetworkReport {
+    let report = NetworkReport {
         workload: arena.job.kind.name,
         input: arena.job.program.input(),
         workers: settings.workers,
@@ -238,8 +244,8 @@ fn measured(job: Job, settings: &Settings) -> Result<NetworkReport, Failure> {
         items,
         items_per_s: items as f64 / seconds,
         build_seconds: runs.builds.median(),
-        processes: runs.last.processes.len() as u64,
-        channels: runs.last.channels.len() as u64,
+        processes: runs.last.processes().len() as u64,
+        channels: runs.last.channels().len() as u64,
         growths: runs.last.growths.len() as u64,
         traffic,
         profile,
@@ -251,7 +257,8 @@ fn measured(job: Job, settings: &Settings) -> Result<NetworkReport, Failure> {
             cold_seconds: runs.cold_seconds,
             memory_bytes: runs.memory_bytes,
         },
-    })
+    };
+    Ok((arena, report))
 }
 
 /// A cold run in a new pool, if there is more than one; then serial runs and runs of the network in turn.
