@@ -7,7 +7,6 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use futures_core::stream::FusedStream;
 
 use crate::channel::words::{End, Words};
 use crate::channel::{self, Channel, Empty, Full};
@@ -304,13 +303,6 @@ impl<T> Stream for In<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
         self.poll_recv(context)
-    }
-}
-
-impl<T> FusedStream for In<T> {
-    fn is_terminated(&self) -> bool {
-        let sent = self.words().sent();
-        sent.is_gone() && sent.number() == self.words().taken().number()
     }
 }
 
