@@ -301,6 +301,33 @@ fn a_port_of_another_network_is_refused() {
 }
 
 #[test]
+fn a_network_that_was_cancelled_does_not_run() {
+    let mut network = Network::new();
+    let (out, input) = network.channel::<u32>("numbers");
+    network.source(
+        "source",
+        out,
+        (0..10).inspect(|_| panic!("nobody asks for it")),
+    );
+    network.sink("sink", input, |_| {});
+    network.canceller().cancel();
+    let result = network.run(&Pool::new(2).unwrap());
+    assert!(matches!(result, Err(Error::Cancelled)));
+}
+
+#[test]
+fn a_body_that_panics_before_its_first_poll_is_named() {
+    let mut network = Network::new();
+    let (out, input) = network.channel::<u32>("numbers");
+    network.process("bad", out, |_out| -> std::future::Ready<()> {
+        panic!("at once")
+    });
+    network.sink("sink", input, |_| {});
+    let result = network.run(&Pool::new(2).unwrap());
+    assert!(matches!(result, Err(Error::Panicked { process, .. }) if process == "bad"));
+}
+
+#[test]
 fn accounts_add_up() {
     let pool = Pool::new(2).unwrap();
     let mut network = Network::new();
