@@ -110,6 +110,7 @@ impl Line {
 /// that asks later, and sees what was written before the fence here; for else this thread would have
 /// seen its `started_elsewhere`.
 pub(crate) fn are_quiet<'l>(mut lines: impl Iterator<Item = &'l Line>) -> bool {
+    // Ordering: Edge [quiet]: a fence between the thread's own counters and the look at the others'.
     fence(ord("quiet_fence", Ordering::SeqCst));
     lines.all(Line::is_quiet)
 }

@@ -7,19 +7,55 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use futures_core::stream::FusedStream;
 
 use crate::channel::words::{End, Words};
 use crate::channel::{self, Channel, Empty, Full};
 use crate::turn::Turn;
 
 /// The end of a channel from which messages come.
+///
+/// It is a `Stream` as well. When it is dropped, the channel is closed: whoever sends there hears of it.
+///
+/// ```
+/// use roving_flow::{In, Network};
+///
+/// let mut network = Network::new();
+/// let (out, input) = network.channel("numbers");
+/// network.source("source", out, 1..=3);
+/// network.process("add", input, async |mut input: In<u32>| {
+///     assert_eq!(input.recv().await, Some(1));
+///     assert_eq!(input.recv().await, Some(2));
+///     assert_eq!(input.recv().await, Some(3));
+///     assert_eq!(input.recv().await, None);
+/// });
+/// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// ```
 pub struct In<T> {
     channel: NonNull<Channel<T>>,
     marker: PhantomData<T>,
 }
 
 /// The end of a channel into which messages go.
+///
+/// When it is dropped, the stream ends: whoever receives gets what is still there, then `None`.
+///
+/// ```
+/// use roving_flow::{Network, Out};
+///
+/// let mut network = Network::new();
+/// let (out, input) = network.channel("numbers");
+/// network.process("count", out, async |mut out: Out<u32>| {
+///     for number in 0.. {
+///         if out.send(number).await.is_err() {
+///             break; // nobody receives any more
+///         }
+///     }
+/// });
+/// network.process("enough", input, async |mut input| {
+///     while input.recv().await != Some(100) {}
+/// });
+/// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// ```
 pub struct Out<T> {
     channel: NonNull<Channel<T>>,
     marker: PhantomData<T>,
@@ -38,10 +74,16 @@ impl<T> Unpin for In<T> {}
 impl<T> Unpin for Out<T> {}
 
 /// What [`Out::send`] gives back when the other end of the channel is gone: the message.
+///
+/// ```
+/// let (mut out, input) = roving_flow::Network::new().channel("numbers");
+/// drop(input);
+/// assert_eq!(out.send_blocking(3).unwrap_err().0, 3);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T>(pub T);
 
-/// Why [`In::try_recv`] has nothing.
+/// Why [`In::try_recv`] has nothing. There is an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TryRecvError {
     /// The channel is empty.
@@ -50,7 +92,7 @@ pub enum TryRecvError {
     Closed,
 }
 
-/// Why [`Out::try_send`] gives the message back.
+/// Why [`Out::try_send`] gives the message back. There is an example.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// The channel is full.
@@ -91,6 +133,8 @@ impl<T> In<T> {
 
     /// The next message, or `None` when the other end of the channel is gone and everything that
     /// was sent has been received. Suspends the process while there is nothing.
+    ///
+    /// Nothing is lost when the future is dropped. See [`In`] for an example.
     #[inline(always)]
     pub fn recv(&mut self) -> Receiving<'_, T> {
         Receiving { port: self }
@@ -98,8 +142,25 @@ impl<T> In<T> {
 
     /// The next message, if there is one.
     ///
+    /// # Not deterministic
+    ///
     /// What it returns depends on who is faster: a process that uses it may do other things in
     /// another run.
+    ///
+    /// # Errors
+    /// There is none now, or there will never be one again.
+    ///
+    /// ```
+    /// use roving_flow::{Network, TryRecvError};
+    ///
+    /// let mut network = Network::new();
+    /// let (mut out, mut input) = network.channel("numbers");
+    /// assert_eq!(input.try_recv(), Err(TryRecvError::Empty));
+    /// out.try_send(7).unwrap();
+    /// drop(out);
+    /// assert_eq!(input.try_recv(), Ok(7));
+    /// assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+    /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.words().shared().is_no_kahn_network();
         self.take().map_err(|empty| match empty {
@@ -109,6 +170,17 @@ impl<T> In<T> {
     }
 
     /// [`Self::recv`] for code that is no `async` block.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.channel("numbers");
+    /// network.source("source", out, [5]);
+    /// network.process("sink", input, async |mut input| {
+    ///     let number = std::future::poll_fn(|context| input.poll_recv(context)).await;
+    ///     assert_eq!(number, Some(5));
+    /// });
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
     #[inline(always)]
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
         loop {
@@ -162,6 +234,9 @@ impl<T> Out<T> {
 
     /// Sends a message. Suspends the process while the channel is full.
     ///
+    /// When the future is dropped before it is ready, the message is dropped with it. See [`Out`] for an
+    /// example.
+    ///
     /// # Errors
     /// The other end is gone; the message comes back.
     #[inline(always)]
@@ -174,11 +249,24 @@ impl<T> Out<T> {
 
     /// Sends a message if there is room.
     ///
+    /// # Not deterministic
+    ///
     /// What it returns depends on who is faster: a process that uses it may do other things in
     /// another run.
     ///
     /// # Errors
     /// There is no room, or the other end is gone.
+    ///
+    /// ```
+    /// use roving_flow::{Network, TrySendError};
+    ///
+    /// let mut network = Network::new();
+    /// let (mut out, input) = network.bounded("numbers", 1);
+    /// out.try_send(1).unwrap();
+    /// assert!(matches!(out.try_send(2), Err(TrySendError::Full(2))));
+    /// drop(input);
+    /// assert!(matches!(out.try_send(3), Err(TrySendError::Closed(3))));
+    /// ```
     pub fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
         self.words().shared().is_no_kahn_network();
         self.put(message).map_err(|(full, message)| match full {
@@ -188,6 +276,22 @@ impl<T> Out<T> {
     }
 
     /// Ready when a message can be sent, or never will be.
+    ///
+    /// # Errors
+    /// The other end is gone.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.bounded("numbers", 1);
+    /// network.process("source", out, async |mut out| {
+    ///     for number in 0..10 {
+    ///         std::future::poll_fn(|context| out.poll_ready(context)).await.unwrap();
+    ///         out.send(number).await.unwrap(); // at once
+    ///     }
+    /// });
+    /// network.sink("sink", input, |_| {});
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
     pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<()>>> {
         loop {
             // SAFETY: the port is borrowed exclusively, and is the only one at this end.
@@ -304,13 +408,6 @@ impl<T> Stream for In<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
         self.poll_recv(context)
-    }
-}
-
-impl<T> FusedStream for In<T> {
-    fn is_terminated(&self) -> bool {
-        let sent = self.words().sent();
-        sent.is_gone() && sent.number() == self.words().taken().number()
     }
 }
 

@@ -106,6 +106,7 @@ impl<F: Future<Output = ()>> Process<F> {
                 Turned::Again
             }
             Ok(Poll::Ready(())) => {
+                // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
                 fence(Ordering::SeqCst);
                 turn.pay_all();
                 Turned::Ended
@@ -204,6 +205,7 @@ impl Waits {
         line.leave();
         let waits = match self {
             Waits::Nowhere => {
+                // Ordering: the fence that `Words::wait` is otherwise. Pairs with [wait] and [quiet].
                 fence(Ordering::SeqCst);
                 true
             }

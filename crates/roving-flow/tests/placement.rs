@@ -153,6 +153,7 @@ fn adaptive_tries_other_placements_where_messages_are_tiny() {
         }
         // It was over before the first look.
         messages *= 2;
+        assert!(messages < 1 << 28, "nothing is ever tried");
     }
 }
 
@@ -188,6 +189,73 @@ fn a_panic_ends_a_placed_network_with_its_name() {
         });
         let error = network.run(&pool).unwrap_err();
         assert!(matches!(&error, Error::Panicked { process, .. } if process == "sink"));
+    }
+}
+
+#[test]
+fn deadlocks_are_found_wherever_processes_run() {
+    let pool = Pool::new(2).unwrap();
+    for placement in placements() {
+        let mut network = Network::new();
+        network.placement(placement);
+        let (to_b, from_a) = network.channel::<u32>("a to b");
+        let (to_a, from_b) = network.channel::<u32>("b to a");
+        for (name, ports) in [("a", (to_b, from_b)), ("b", (to_a, from_a))] {
+            network.process(
+                name,
+                ports,
+                async |(mut out, mut input): (Out<_>, In<_>)| {
+                    while let Some(n) = input.recv().await {
+                        out.send(n).await.unwrap();
+                    }
+                },
+            );
+        }
+        let error = network.run(&pool).unwrap_err();
+        assert!(matches!(error, Error::Deadlock { .. }), "{error}");
+    }
+}
+
+/// One sends all of its numbers by the first channel before the second; the other reads the second
+/// first.
+#[test]
+fn channels_grow_wherever_processes_run() {
+    let pool = Pool::new(2).unwrap();
+    for placement in placements() {
+        let mut sums = Vec::new();
+        let mut network = Network::new();
+        network.placement(placement);
+        let (first_out, first) = network.bounded::<u32>("first", 2);
+        let (second_out, second) = network.bounded::<u32>("second", 2);
+        let (done_out, done) = network.bounded::<u32>("done", 2);
+        network.process(
+            "send",
+            (first_out, second_out),
+            async |ports: (Out<u32>, Out<u32>)| {
+                let (mut first_out, mut second_out) = ports;
+                for n in 0..100 {
+                    first_out.send(n).await.unwrap();
+                }
+                second_out.send(100).await.unwrap();
+            },
+        );
+        network.process(
+            "receive",
+            (first, second, done_out),
+            async |ports: (In<u32>, In<u32>, Out<u32>)| {
+                let (mut first, mut second, mut done) = ports;
+                let mut sum = second.recv().await.unwrap();
+                while let Some(n) = first.recv().await {
+                    sum += n;
+                }
+                done.send(sum).await.unwrap();
+            },
+        );
+        network.collect_into("collect", done, &mut sums);
+        let report = network.run(&pool).unwrap();
+        assert!(report.growths.iter().all(|growth| growth.channel == 0));
+        assert!(!report.growths.is_empty());
+        assert_eq!(sums, [5050]);
     }
 }
 

@@ -92,8 +92,8 @@ fn build(workspace: &Workspace, step: &mut Step) -> Result<Vec<PathBuf>> {
         let Ok(value) = serde_json::from_str::<Value>(line) else {
             continue;
         };
-        let is_it = |name: &&str| value["target"]["name"] == **name;
-        let place = LIBRARIES.iter().position(|name| is_it(&name));
+        let is_it = |name: &str| value["target"]["name"] == name;
+        let place = LIBRARIES.iter().position(|name| is_it(name));
         if let (true, Some(place)) = (value["reason"] == "compiler-artifact", place) {
             let files = value["filenames"].as_array().cloned().unwrap_or_default();
             let mut names = files.iter().filter_map(Value::as_str);

@@ -222,7 +222,8 @@ impl Words {
 
     /// By whoever has found a deadlock, and then wakes the writer.
     pub(crate) fn set_capacity(&self, capacity: u32) {
-        // Ordering: Relaxed; the fence puts it before the look at `writer`, as a taken message.
+        // Ordering: Relaxed; the fence puts it before the look at `writer`, as a taken message. Pairs
+        // with [wait], which is a fence as well.
         self.capacity.store(capacity, Ordering::Relaxed);
         fence(ord("grow_fence", Ordering::SeqCst));
     }
@@ -299,6 +300,8 @@ impl Words {
 
     /// Whether somebody waits at that end who did not see what the caller has published before.
     pub(crate) fn is_waiting_after_all(&self, end: End) -> bool {
+        // Ordering: a fence between what was published and the look at who waits. Pairs with [wait],
+        // which is a fence as well: one side sees the other.
         fence(ord("tell_fence", Ordering::SeqCst));
         self.is_waiting(end)
     }

@@ -72,6 +72,7 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
 
 /// A process has ended.
 pub(crate) fn after_end(shared: &Shared, line: &Line) {
+    // Ordering: a fence between `Line::leave` and the looks at lines. Pairs with [quiet].
     fence(Ordering::SeqCst);
     if shared.process_ended() && line.is_quiet() && shared.is_quiet() {
         look(shared);
@@ -134,7 +135,8 @@ pub(crate) fn look(shared: &Shared) {
         if shared.is_stopped() {
             return;
         }
-        // Ordering: Relaxed, both; see `after_suspension`.
+        // Ordering: Relaxed, both, with a fence between the store and the looks at who waits. Pairs
+        // with [wait], which is a fence before a process looks at this.
         shared.writers.store(false, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let graph = Graph::of_all(shared);

@@ -144,12 +144,46 @@ impl Meter {
     }
 }
 
-/// How many polls of a process are not timed after one that took so long.
-fn skip_after(poll_ns: u64) -> u32 {
-    match poll_ns {
-        0..1_000 => 127,
-        1_000..10_000 => 7,
-        _ => 0,
+/// How many polls are left out between two that are timed.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// Of those to come.
+    left: u32,
+    /// Of those since the last one that was timed.
+    skipped: u32,
+    /// The mean of `skipped`: doubled after each short poll, and nothing after a long one.
+    mean: u32,
+    /// The last pseudo-random number.
+    noise: u32,
+}
+
+/// A poll that takes longer than reading the clock, by far.
+const LONG_NS: u64 = 2_000;
+const MEAN_MAX: u32 = 32;
+
+impl Pace {
+    fn new(process: u32) -> Pace {
+        Pace {
+            left: 0,
+            skipped: 0,
+            mean: 0,
+            noise: process.wrapping_mul(0x9E37_79B9) | 1,
+        }
+    }
+
+    /// A poll was timed. At random times, because what a process does may be periodic: one that is
+    /// long every second time would always be seen to be short.
+    fn timed(&mut self, poll_ns: u64) {
+        self.mean = match poll_ns < LONG_NS {
+            true => (2 * self.mean + 1).min(MEAN_MAX),
+            false => 0,
+        };
+        // Marsaglia's xorshift.
+        self.noise ^= self.noise << 13;
+        self.noise ^= self.noise >> 17;
+        self.noise ^= self.noise << 5;
+        self.skipped = self.noise % (2 * self.mean + 1);
+        self.left = self.skipped;
     }
 }
 
@@ -157,9 +191,7 @@ fn skip_after(poll_ns: u64) -> u32 {
 pub(crate) struct Metered<F> {
     meter: Arc<Meter>,
     process: u32,
-    /// How many more polls are not timed, and how many there are between two that are.
-    left: u32,
-    skip: u32,
+    pace: Pace,
     /// Pinned.
     future: F,
 }
@@ -169,8 +201,7 @@ impl<F> Metered<F> {
         Metered {
             meter: Arc::clone(meter),
             process,
-            left: 0,
-            skip: 0,
+            pace: Pace::new(process),
             future,
         }
     }
@@ -185,17 +216,16 @@ impl<F: Future> Future for Metered<F> {
         let this = unsafe { self.get_unchecked_mut() };
         // SAFETY: it is pinned as part of this, and never moved.
         let future = unsafe { Pin::new_unchecked(&mut this.future) };
-        let result = match this.left {
+        let result = match this.pace.left {
             0 => {
-                let polls = u64::from(this.skip) + 1;
+                let polls = u64::from(this.pace.skipped) + 1;
                 let process = this.process as usize;
                 let (result, poll_ns) = this.meter.poll(process, polls, || future.poll(context));
-                this.skip = skip_after(poll_ns);
-                this.left = this.skip;
+                this.pace.timed(poll_ns);
                 result
             }
             _ => {
-                this.left -= 1;
+                this.pace.left -= 1;
                 future.poll(context)
             }
         };
@@ -254,5 +284,42 @@ mod tests {
                 .all(|spent| spent.has_ended && spent.stopped_ns > 0)
         );
         assert!(meter.busy_ns(meter.now_ns()) >= 20_000_000);
+    }
+
+    /// Three polls of a microsecond's tenth, then one of half a millisecond, over and over.
+    #[test]
+    fn polls_that_are_long_now_and_then_are_not_missed() {
+        let mut pace = Pace::new(7);
+        let (mut told_ns, mut real_ns, mut timed) = (0, 0, 0);
+        for poll in 0..100_000_u64 {
+            let poll_ns = if poll % 4 == 3 { 500_000 } else { 100 };
+            real_ns += poll_ns;
+            if pace.left > 0 {
+                pace.left -= 1;
+                continue;
+            }
+            told_ns += poll_ns * (u64::from(pace.skipped) + 1);
+            timed += 1;
+            pace.timed(poll_ns);
+        }
+        let ratio = told_ns as f64 / real_ns as f64;
+        assert!((0.95..1.05).contains(&ratio), "{ratio}");
+        assert!(timed < 60_000, "{timed}");
+    }
+
+    #[test]
+    fn of_short_polls_one_in_many_is_timed() {
+        let mut pace = Pace::new(1);
+        let mut timed = 0;
+        for _ in 0..100_000 {
+            match pace.left {
+                0 => {
+                    timed += 1;
+                    pace.timed(100);
+                }
+                _ => pace.left -= 1,
+            }
+        }
+        assert!((2_500..4_000).contains(&timed), "{timed}");
     }
 }

@@ -49,6 +49,7 @@ pub enum Placement {
     /// Each process has its worker, by partitioning the graph of the network: first as if all
     /// processes and channels were alike, then, whenever the workers have been idle for
     /// `idle_threshold` since the last time, all together, by what they have spent (Devine et al.).
+    /// The first partition of a million processes takes a second or two.
     Partitioned {
         /// Idle time, summed over the workers, after which the network is partitioned anew.
         idle_threshold: Duration,
@@ -65,7 +66,7 @@ pub enum Placement {
     },
     /// Stealing, as long as messages carry work. Where they are tiny, partitioning and a single
     /// worker are tried for some milliseconds each, now and then, and kept where more messages
-    /// pass.
+    /// pass. Networks of more than 100,000 processes are left to stealing.
     Adaptive {
         /// Worker time a message below which other placements than stealing are tried.
         grain: Duration,

@@ -1,0 +1,358 @@
+//! Ports that are dropped, moved, or held outside; merging; groups and stages.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+
+use futures_util::{StreamExt, select};
+use roving::Pool;
+use roving_flow::{Closed, Error, In, Merge, Network, Out, State, TryRecvError, TrySendError};
+
+/// Counts how many of it are alive.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(alive: &Arc<AtomicUsize>) -> Counted {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Counted(Arc::clone(alive))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn every_message_is_dropped_once_whoever_leaves_first() {
+    let pool = Pool::new(2).unwrap();
+    let alive = Arc::new(AtomicUsize::new(0));
+    for taken in [0, 1, 5, 100] {
+        let mut network = Network::new();
+        let (out, input) = network.unbounded("all");
+        let own = &alive;
+        network.process("send", out, |mut out: Out<Counted>| async move {
+            for _ in 0..50 {
+                if out.send(Counted::new(own)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        network.process("receive", input, |mut input: In<Counted>| async move {
+            for _ in 0..taken {
+                if input.recv().await.is_none() {
+                    return;
+                }
+            }
+        });
+        network.run(&pool).unwrap();
+        assert_eq!(alive.load(Ordering::Relaxed), 0, "{taken} taken");
+    }
+    // Nor is one lost in a network that never runs.
+    let mut network = Network::new();
+    let (mut out, input) = network.unbounded("never");
+    out.try_send(Counted::new(&alive)).unwrap();
+    network.sink("sink", input, drop);
+    drop(network);
+    drop(out);
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn who_sends_hears_that_nobody_receives() {
+    let pool = Pool::new(2).unwrap();
+    let mut network = Network::new();
+    let (out, input) = network.bounded("narrow", 1);
+    network.process("send", out, async |mut out| {
+        let mut sent = 0;
+        while out.send(sent).await.is_ok() {
+            sent += 1;
+        }
+        let Err(Closed(back)) = out.send(77).await else {
+            panic!("the channel is closed");
+        };
+        assert_eq!(back, 77);
+    });
+    network.process("leave", input, async |mut input| {
+        assert_eq!(input.recv().await, Some(0));
+    });
+    network.run(&pool).unwrap();
+}
+
+#[test]
+fn trying_does_not_wait_and_is_told() {
+    let mut network = Network::new();
+    let (out, input) = network.bounded("one", 1);
+    network.process("both", (out, input), async |(mut out, mut input)| {
+        assert_eq!(input.try_recv(), Err(TryRecvError::Empty));
+        out.try_send(1).unwrap();
+        assert!(matches!(out.try_send(2), Err(TrySendError::Full(2))));
+        drop(out);
+        assert_eq!(input.try_recv(), Ok(1));
+        assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+    });
+    let report = network.run(&Pool::new(1).unwrap()).unwrap();
+    assert!(!report.deterministic);
+}
+
+#[test]
+fn a_port_can_be_sent_to_another_process() {
+    for workers in 1..=3 {
+        let mut got = Vec::new();
+        let mut network = Network::new();
+        let (numbers, input) = network.bounded::<u32>("numbers", 2);
+        let (ports, given) = network.bounded::<In<u32>>("ports", 1);
+        network.source("source", numbers, 0..100);
+        network.process("first", (input, ports), async |(mut input, mut ports)| {
+            for number in 0..10 {
+                assert_eq!(input.recv().await, Some(number));
+            }
+            ports.send(input).await.unwrap();
+        });
+        let into = &mut got;
+        network.process("second", given, |mut given: In<In<u32>>| async move {
+            let mut input = given.recv().await.unwrap();
+            while let Some(number) = input.recv().await {
+                into.push(number);
+            }
+        });
+        network.run(&Pool::new(workers).unwrap()).unwrap();
+        assert!(got.into_iter().eq(10..100));
+    }
+}
+
+#[test]
+fn a_deadlock_by_way_of_a_merge_is_found() {
+    let pool = Pool::new(2).unwrap();
+    // `merge` waits for either of two, both of which wait for it.
+    let mut network = Network::new();
+    let (to_merge_1, from_1) = network.bounded::<u32>("1 to merge", 1);
+    let (to_merge_2, from_2) = network.bounded::<u32>("2 to merge", 1);
+    let (to_1, in_1) = network.bounded::<u32>("merge to 1", 1);
+    let (to_2, in_2) = network.bounded::<u32>("merge to 2", 1);
+    for (name, ports) in [("1", (in_1, to_merge_1)), ("2", (in_2, to_merge_2))] {
+        network.process(name, ports, async |(mut input, mut out)| {
+            while let Some(number) = input.recv().await {
+                if out.send(number).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    let ports = (Merge::new([from_1, from_2]), to_1, to_2);
+    network.process("merge", ports, async |(mut merge, mut to_1, mut to_2)| {
+        while let Some((_, number)) = merge.recv().await {
+            let _ = to_1.send(number).await;
+            let _ = to_2.send(number).await;
+        }
+    });
+    let Err(Error::Deadlock { cycle }) = network.run(&pool) else {
+        panic!("it is one");
+    };
+    assert!(cycle.iter().any(|one| one.process == "merge"));
+}
+
+#[test]
+fn whoever_waits_for_the_outside_is_in_no_deadlock() {
+    let pool = Pool::new(2).unwrap();
+    let mut network = Network::new();
+    let (out, input) = network.bounded::<u32>("by way of a thread", 1);
+    let (mut from_outside, inside) = network.bounded::<u32>("from outside", 1);
+    let slot = Arc::new(Mutex::new((None, None::<Waker>)));
+    let filled = Arc::clone(&slot);
+    let ended = poll_fn(move |context| {
+        let mut slot = slot.lock().unwrap();
+        slot.1 = Some(context.waker().clone());
+        slot.0.map_or(Poll::Pending, Poll::Ready)
+    });
+    // One waits for a future from elsewhere, one for that, and one for a port that a thread holds.
+    network.process("waits", out, |mut out| async move {
+        let number = ended.await;
+        out.send(number).await.unwrap();
+    });
+    network.process("next", input, async |mut input| {
+        assert_eq!(input.recv().await, Some(5));
+    });
+    network.process("inside", inside, async |mut inside| {
+        assert_eq!(inside.recv().await, Some(6));
+    });
+    let live = network.live();
+    let thread = std::thread::spawn(move || {
+        while !live.snapshot().processes.contains(&State::Outside) {
+            std::thread::yield_now();
+        }
+        let mut slot = filled.lock().unwrap();
+        slot.0 = Some(5);
+        slot.1.take().unwrap().wake();
+        from_outside.send_blocking(6).unwrap();
+    });
+    network.run(&pool).unwrap();
+    thread.join().unwrap();
+}
+
+#[test]
+fn inputs_are_streams_and_can_be_selected() {
+    let mut network = Network::new();
+    let (out, input) = network.channel("numbers");
+    let (letters, letter) = network.channel("letters");
+    network.source("numbers", out, 0..10_u32);
+    network.source("letters", letters, 'a'..='e');
+    network.process("select", (input, letter), async |(numbers, letters)| {
+        let (mut numbers, mut letters) = (numbers.map(|number| number * 2).fuse(), letters.fuse());
+        let (mut sum, mut text) = (0, String::new());
+        loop {
+            select! {
+                number = numbers.select_next_some() => sum += number,
+                letter = letters.select_next_some() => text.push(letter),
+                complete => break,
+            }
+        }
+        assert_eq!((sum, text.as_str()), (90, "abcde"));
+    });
+    network.run(&Pool::new(2).unwrap()).unwrap();
+}
+
+#[test]
+fn stages_of_any_size_keep_the_order_or_every_message() {
+    let pool = Pool::new(3).unwrap();
+    for k in [1, 2, 5] {
+        let (mut ordered, mut unordered) = (Vec::new(), Vec::new());
+        let mut network = Network::new();
+        let (out, input) = network.bounded::<u64>("numbers", 3);
+        let (squared, squares) = network.bounded("squares", 2);
+        let (all, some) = network.bounded("all", 1);
+        network.source("source", out, 0..1000);
+        network.stage("ordered", k, input, squared, |number| {
+            std::hint::black_box((0..number % 64).sum::<u64>());
+            number * number
+        });
+        let (copy, copied) = network.bounded("copy", 3);
+        network.process(
+            "copy",
+            (squares, all, copy),
+            async |(mut from, mut a, mut b)| {
+                while let Some(number) = from.recv().await {
+                    a.send(number).await.unwrap();
+                    b.send(number).await.unwrap();
+                }
+            },
+        );
+        let (rooted, roots) = network.bounded("roots", 2);
+        network.stage_unordered("unordered", k, some, rooted, |square: u64| square.isqrt());
+        network.collect_into("in order", copied, &mut ordered);
+        network.collect_into("in any order", roots, &mut unordered);
+        let report = network.run(&pool).unwrap();
+        assert!(
+            ordered
+                .into_iter()
+                .eq((0..1000).map(|number| number * number))
+        );
+        unordered.sort_unstable();
+        assert!(unordered.into_iter().eq(0..1000));
+        let names: Vec<_> = report.processes().map(|one| one.name.to_string()).collect();
+        assert!(
+            names.contains(&"ordered/deal".to_owned()) && names.contains(&"unordered/0".to_owned())
+        );
+    }
+    let mut network = Network::new();
+    let (out, input) = network.channel::<u32>("numbers");
+    let (to, _from) = network.channel::<u32>("none");
+    network.source("source", out, 0..10);
+    network.stage("empty", 0, input, to, |number| number);
+    let error = network.run(&pool).unwrap_err().to_string();
+    assert!(
+        error.contains("empty: a stage of 0 processes") && error.contains("at least 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_network_can_run_inside_a_process_of_another() {
+    let pool = Pool::new(2).unwrap();
+    let mut outer = Network::new();
+    let (out, input) = outer.channel("sums");
+    let pool_of_inner = &pool;
+    outer.process("with another inside", out, |mut out| async move {
+        let mut sum = 0_u64;
+        let mut inner = Network::new();
+        let (numbers, input) = inner.bounded("numbers", 2);
+        inner.source("source", numbers, 0..100);
+        inner.sink("sink", input, |number: u64| sum += number);
+        inner.run(pool_of_inner).unwrap();
+        out.send(sum).await.unwrap();
+    });
+    outer.sink("sink", input, |sum| assert_eq!(sum, 4950));
+    outer.run(&pool).unwrap();
+}
+
+#[test]
+fn a_port_of_another_network_is_refused() {
+    let mut one = Network::new();
+    let mut other = Network::new();
+    let (out, _input) = one.channel::<u32>("numbers");
+    other.source("source", out, 0..3);
+    let error = other.run(&Pool::new(1).unwrap()).unwrap_err().to_string();
+    assert!(
+        error.contains("`source` has a port of another network"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_network_that_was_cancelled_does_not_run() {
+    let mut network = Network::new();
+    let (out, input) = network.channel::<u32>("numbers");
+    network.source(
+        "source",
+        out,
+        (0..10).inspect(|_| panic!("nobody asks for it")),
+    );
+    network.sink("sink", input, |_| {});
+    network.canceller().cancel();
+    let result = network.run(&Pool::new(2).unwrap());
+    assert!(matches!(result, Err(Error::Cancelled)));
+}
+
+#[test]
+fn a_body_that_panics_before_its_first_poll_is_named() {
+    let mut network = Network::new();
+    let (out, input) = network.channel::<u32>("numbers");
+    network.process("bad", out, |_out| -> std::future::Ready<()> {
+        panic!("at once")
+    });
+    network.sink("sink", input, |_| {});
+    let result = network.run(&Pool::new(2).unwrap());
+    assert!(matches!(result, Err(Error::Panicked { process, .. }) if process == "bad"));
+}
+
+#[test]
+fn accounts_add_up() {
+    let pool = Pool::new(2).unwrap();
+    let mut network = Network::new();
+    network.accounting(true);
+    let (out, input) = network.bounded("numbers", 4);
+    let (twice, doubled) = network.bounded("doubled", 4);
+    network.source("source", out, 0..5000_u64);
+    network.process("double", (input, twice), async |(mut input, mut out)| {
+        while let Some(number) = input.recv().await {
+            out.send(2 * number).await.unwrap();
+        }
+    });
+    network.sink("sink", doubled, |_| {});
+    let report = network.run(&pool).unwrap();
+    for channel in report.channels() {
+        let account = channel.account.unwrap();
+        assert_eq!(account.local + account.remote, 5000);
+        assert_eq!(
+            (channel.messages, channel.received, channel.bytes),
+            (5000, 5000, 40_000)
+        );
+    }
+    for process in report.processes() {
+        let account = process.account.unwrap();
+        assert!(account.switches > 0 && account.migrations < account.switches);
+        assert!(account.busy <= report.elapsed);
+    }
+}
