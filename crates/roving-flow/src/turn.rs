@@ -1,6 +1,6 @@
 //! One poll of a process: what its channel operations find out, and leave to its end.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
@@ -56,7 +56,7 @@ pub(crate) struct Turn<'p> {
     /// A handle for wakers that leave the poll; see [`Outside`].
     outside: OnceLock<Arc<Outside>>,
     op: Cell<Option<Op>>,
-    more: RefCell<Vec<Op>>,
+    more: Cell<Vec<Op>>,
     /// Channels in which something was done without a fence after it: where something was taken,
     /// and where something was sent.
     owed: [Cell<*const Words>; 2],
@@ -112,7 +112,7 @@ impl<'p> Turn<'p> {
                 Some(outside) => OnceLock::from(outside),
             },
             op: Cell::new(None),
-            more: RefCell::new(Vec::new()),
+            more: Cell::new(Vec::new()),
             owed: [Cell::new(ptr::null()), Cell::new(ptr::null())],
         }
     }
@@ -167,12 +167,13 @@ impl<'p> Turn<'p> {
             let op = Op { words, end };
             match turn.op.get() {
                 None => turn.op.set(Some(op)),
-                Some(first) if first.words == words && first.end == end => {}
+                Some(first) if first == op => {}
                 Some(_) => {
-                    let mut more = turn.more.borrow_mut();
-                    if !more.iter().any(|one| one.words == words && one.end == end) {
+                    let mut more = turn.more.take();
+                    if !more.contains(&op) {
                         more.push(op);
                     }
+                    turn.more.set(more);
                 }
             }
             true

@@ -1,0 +1,67 @@
+//! A process with its channel is small: networks may have a million of them.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roving::Pool;
+use roving_flow::Network;
+
+/// The system's allocator, with the bytes that are out, now and at most.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a process may take, its channel, its name and its part of the report included; without what
+/// the allocator adds.
+const BYTES_MAX: usize = 500;
+
+#[test]
+fn a_chain_of_processes_is_small_while_it_runs() {
+    const PROCESSES: usize = 1 << 16;
+    let pool = Pool::new(2).unwrap();
+    let before = NOW.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let mut sum = 0;
+    let mut network = Network::new();
+    let (source, mut last) = network.bounded::<u64>("c", 4);
+    for _ in 0..PROCESSES {
+        let (out, next) = network.bounded("c", 4);
+        let input = std::mem::replace(&mut last, next);
+        network.process("p", (input, out), async |(mut input, mut out)| {
+            while let Some(number) = input.recv().await {
+                if out.send(number + 1).await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    network.source("source", source, 0..3);
+    network.sink("sink", last, |number: u64| sum += number);
+    let report = network.run(&pool).unwrap();
+    let each = (PEAK.load(Ordering::Relaxed) - before) / PROCESSES;
+    println!("{each} bytes a process");
+    assert!(each <= BYTES_MAX, "{each} bytes a process");
+    assert_eq!(report.processes().len(), PROCESSES + 2);
+    drop(report);
+    assert_eq!(sum, 3 * PROCESSES as u64 + 3);
+}
