@@ -168,10 +168,7 @@ impl Traffic {
 impl From<&roving_flow::Report> for Traffic {
     fn from(report: &roving_flow::Report) -> Traffic {
         let mut traffic = Traffic::default();
-        for account in report
-            .processes()
-            .filter_map(|process| process.account)
-        {
+        for account in report.processes().filter_map(|process| process.account) {
             traffic.cpu_s += account.busy.as_secs_f64();
             traffic.switches += account.switches;
             traffic.migrations += account.migrations;
