@@ -360,6 +360,24 @@ impl<'s> Owner<'s> {
         (index >= self.stack.own.split.get()).then_some(index)
     }
 
+    /// Takes the newest task off the stack, if it is private and nothing has to be answered or
+    /// published meanwhile.
+    #[inline]
+    pub(crate) fn pop_private(&self) -> Option<usize> {
+        let line = self.line();
+        let is_tripped = !ptr::eq(self.thread_line(), line);
+        if is_tripped || line.push_limit.get().is_null() {
+            return None;
+        }
+        let index = self.top().checked_sub(1)?;
+        if index < self.stack.own.split.get() {
+            return None;
+        }
+        self.drop_top(index);
+        self.set_pop_limit();
+        Some(index)
+    }
+
     /// Takes the newest task, which stands at `index`, off the stack, or says that it is stolen;
     /// then its slot is still in use.
     pub(crate) fn pop(&self, index: usize) -> (Popped, bool) {

@@ -34,6 +34,13 @@ impl Hand {
     }
 }
 
+#[cold]
+fn turn(hand: &Mutex<Hand>, next: Activity) -> Activity {
+    let mut hand = hand.lock().unwrap_or_else(PoisonError::into_inner);
+    hand.advance();
+    std::mem::replace(&mut hand.now, next)
+}
+
 impl Clock {
     /// A stopped clock, or one that has just begun to count what a worker does before it works.
     pub(crate) fn new(on: bool) -> Clock {
@@ -48,15 +55,11 @@ impl Clock {
     }
 
     /// From now on the worker does `next`. Returns what it did until now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&self, next: Activity) -> Activity {
         match &self.hand {
             None => next,
-            Some(hand) => {
-                let mut hand = hand.lock().unwrap_or_else(PoisonError::into_inner);
-                hand.advance();
-                std::mem::replace(&mut hand.now, next)
-            }
+            Some(hand) => turn(hand, next),
         }
     }
 

@@ -389,9 +389,12 @@ impl Worker {
     pub(super) unsafe fn pop_frame(&self, local: &Local, base: *const Slot) -> Option<Frame> {
         let owner = self.owner();
         while owner.stack().at(owner.top()) > base {
-            owner.answer_alarm();
-            let index = owner.top() - 1;
-            if self.take(index) == Taken::Here {
+            let private = owner.pop_private();
+            let index = private.unwrap_or_else(|| {
+                owner.answer_alarm();
+                owner.top() - 1
+            });
+            if private.is_some() || self.take(index) == Taken::Here {
                 // SAFETY: popped; it is a frame.
                 let pushed = unsafe { owner.stack().slot(index).take::<Pushed>() };
                 // SAFETY: this worker's now.
