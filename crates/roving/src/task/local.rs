@@ -21,7 +21,7 @@ pub(crate) struct Local {
     /// another: null where the worker runs frames on top of something that waits for them.
     pub(super) resumes: Cell<*const Root>,
     /// The top of the stack when the current poll began, and above it the frames that it has left
-    /// there itself.
+    /// there itself. Null within a `scope` or the like, which joins what is left above its base.
     pub(super) level: Cell<*const Slot>,
     /// How many counts at the root whose frames are run this worker has beyond its own: of frames
     /// that were suspended and run again. The next that is suspended gets one of them.
@@ -229,6 +229,18 @@ impl Local {
             self.placed_left.set(placed);
         }
         self.counts.replace(outer.counts)
+    }
+
+    /// Nothing is to be left on the stack for the end of the current poll. Returns what
+    /// [`Self::show_level`] needs.
+    #[inline]
+    pub(crate) fn hide_level(&self) -> *const Slot {
+        self.level.replace(ptr::null())
+    }
+
+    #[inline]
+    pub(crate) fn show_level(&self, level: *const Slot) {
+        self.level.set(level);
     }
 
     /// That many counts at the root have become free.
