@@ -159,7 +159,9 @@ impl Worker {
             outer: ptr::null(),
         }));
         worker.clock().enter(Activity::Busy);
+        worker.stay_away();
         CURRENT.set(worker);
+        task::set_current_local(&worker.seat().tasks);
         LEAVING.set(Some(Leaving(&registry.seats[0].stack)));
         true
     }
@@ -538,6 +540,7 @@ pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
             worker.handle(&registry.settings.on_start);
             worker.clock().enter(Activity::Steal);
             worker.work();
+            worker.stay_away();
             worker.clock().enter(Activity::Frame);
             worker.handle(&registry.settings.on_exit);
             // What that spawned; nobody else may be left.

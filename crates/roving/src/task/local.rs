@@ -42,8 +42,8 @@ pub(crate) struct Local {
     pub(super) migrate: bool,
 }
 
-// SAFETY: everything but the figures in `store` is used by the seat's thread alone (`with`), and
-// in an in-place pool by who holds the pool's lock.
+// SAFETY: everything but the figures in `store` and what stands behind the lock in `placed` is used
+// by the seat's thread alone (`with`), and in an in-place pool by who holds the pool's lock.
 unsafe impl Sync for Local {}
 // SAFETY: what the free lists point to is memory that nobody else knows of; the other pointers
 // are null while no thread is the worker.
@@ -144,6 +144,11 @@ impl Local {
     /// Frames that lie here for later use. By anybody.
     pub(crate) fn frames_kept(&self) -> u64 {
         self.store.kept()
+    }
+
+    /// There will be no thread that is the worker: what has its place there goes elsewhere.
+    pub(crate) fn close_place(&self) {
+        self.placed.close();
     }
 
     /// The newest frame on the stack was stolen.
