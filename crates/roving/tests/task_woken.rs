@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
 use common::{AMOUNTS, pool, pool_that_steals, watched, yield_now};
+use roving::Pool;
+use roving::adapt::StandIn;
 use roving::task::{Forked, block_on, fork, spawn};
 use signal::Signal;
 
@@ -142,24 +144,32 @@ fn runs_after(wakes: impl Fn(&Signal) + Sync) {
 fn a_task_that_was_woken_runs_while_its_waker_waits_for_it() {
     watched(|| {
         for amount in AMOUNTS {
-            let pool = pool_that_steals(2, amount);
-            pool.run(async |_| {
-                let (ping, pong) = (Arc::new(Signal::default()), Arc::new(Signal::default()));
-                let woken = spawn({
-                    let (ping, pong) = (Arc::clone(&ping), Arc::clone(&pong));
-                    async move {
-                        ping.wait().await;
-                        pong.set();
-                    }
-                });
-                while ping.wakers.lock().unwrap().is_empty() {
-                    yield_now().await;
-                }
-                ping.set();
-                block_on(pong.wait());
-                woken.await;
-            });
+            wakes_and_waits(&pool_that_steals(2, amount));
         }
+        wakes_and_waits(&pool(1));
+        let for_jobs = Pool::builder().workers(1).stand_in(StandIn::ForJobs);
+        wakes_and_waits(&for_jobs.build().unwrap());
+        let nobody = Pool::builder().workers(1).stand_in(StandIn::Nobody);
+        wakes_and_waits(&nobody.build().unwrap());
+    });
+}
+
+fn wakes_and_waits(pool: &Pool) {
+    pool.run(async |_| {
+        let (ping, pong) = (Arc::new(Signal::default()), Arc::new(Signal::default()));
+        let woken = spawn({
+            let (ping, pong) = (Arc::clone(&ping), Arc::clone(&pong));
+            async move {
+                ping.wait().await;
+                pong.set();
+            }
+        });
+        while ping.wakers.lock().unwrap().is_empty() {
+            yield_now().await;
+        }
+        ping.set();
+        block_on(pong.wait());
+        woken.await;
     });
 }
 

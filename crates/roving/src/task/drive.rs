@@ -182,7 +182,8 @@ impl Worker {
     ///
     /// Those on the stack are run newest first, and two that keep waking each other would keep all
     /// others waiting. So their number is bounded until the stack has been emptied of frames. And
-    /// where a thief leaves a few tasks alone, one that its waker then waits for would stay here.
+    /// where thieves leave a few tasks alone, or nobody takes those of a worker that is parked, one
+    /// that its waker then waits for would stay here: see `Registry::takes_any`.
     ///
     /// # Safety
     /// The frame is the caller's, and counted at its root.
@@ -190,8 +191,8 @@ impl Worker {
         // SAFETY: the frame is the caller's.
         let root = unsafe { frame.as_ref() }.root.get();
         let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
-        let is_shown = self.registry().settings.amount.least() == 1;
-        if !is_here || !is_shown || !self.is_at_level() || !local.may_push_woken() {
+        let is_taken = self.registry().takes_any();
+        if !is_here || !is_taken || !self.is_at_level() || !local.may_push_woken() {
             return false;
         }
         let pushed = Pushed {
