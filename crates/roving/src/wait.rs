@@ -239,9 +239,13 @@ impl Worker {
         let doing = self.clock().enter(Activity::Switch);
         self.registry().spares.replace_me(self.registry());
         self.clock().enter(Activity::Idle);
-        let result = self.away(f);
+        let result = self.away(|| {
+            let result = f();
+            // What has its index may be waiting for a task with its place here.
+            self.index_back();
+            result
+        });
         // Counted only when it does go on: what has its index may need a thread in its place.
-        self.index_back();
         self.registry().spares.back_again();
         self.clock().enter(doing);
         result

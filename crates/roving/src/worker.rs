@@ -159,7 +159,9 @@ impl Worker {
             outer: ptr::null(),
         }));
         worker.clock().enter(Activity::Busy);
+        worker.stay_away();
         CURRENT.set(worker);
+        task::set_current_local(&worker.seat().tasks);
         LEAVING.set(Some(Leaving(&registry.seats[0].stack)));
         true
     }
@@ -244,8 +246,12 @@ impl Worker {
     /// stack: before that, nobody may hear that `f` has ended.
     pub(crate) fn framed<R>(&self, f: impl FnOnce() -> R) -> R {
         let (base, outer_floor) = self.owner.open_frame();
+        // Nor may a frame that `f` wakes be among what is joined here: it would run on top of the poll
+        // that calls this.
+        let level = self.seat().tasks.hide_level();
         let result = f();
         self.drain(base);
+        self.seat().tasks.show_level(level);
         self.owner.close_frame(outer_floor);
         result
     }
@@ -534,6 +540,7 @@ pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
             worker.handle(&registry.settings.on_start);
             worker.clock().enter(Activity::Steal);
             worker.work();
+            worker.stay_away();
             worker.clock().enter(Activity::Frame);
             worker.handle(&registry.settings.on_exit);
             // What that spawned; nobody else may be left.

@@ -3,13 +3,16 @@
 mod common;
 
 use std::future::poll_fn;
-use std::sync::Mutex;
+use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{LazyLock, Mutex};
 use std::task::Poll;
+use std::thread;
+use std::time::Duration;
 
 use common::{pool, watched, yield_now};
 use roving::adapt::{Place, spawn_placed};
-use roving::{Pool, current_worker};
+use roving::{Pool, current_worker, task};
 
 #[test]
 fn a_task_runs_where_its_place_says() {
@@ -134,4 +137,95 @@ fn a_ring_through_all_workers() {
         let other = common::pool(2);
         other.install(|| roving::join(|| ring(&pool, false), || ring(&pool, false)));
     });
+}
+
+/// What another thread wakes, in ways of waiting in which the worker named by the place does not look
+/// for its mail.
+#[test]
+fn a_place_whose_worker_does_not_look_is_any() {
+    watched(|| {
+        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        in_place.run(|s| waits_at(s, &PLACES[0]));
+
+        // Its worker never comes to an end of what is ready in the root that it waits for.
+        let pool = pool(1);
+        pool.install(|| {
+            pool.run(|s| async move {
+                let task = spawn_placed(s, &PLACES[0], elsewhere());
+                while !task.is_ended() {
+                    yield_now().await;
+                }
+            });
+        });
+    });
+}
+
+/// A thread that was adopted looks for tasks only when it waits.
+#[test]
+fn a_place_with_an_adopted_thread_is_any() {
+    watched(|| {
+        let adopted = || {
+            let pool = Pool::builder().workers(2).adopt_current_thread();
+            let pool = pool.build().unwrap();
+            thread::scope(|threads| {
+                threads.spawn(|| pool.run(|s| waits_at(s, &PLACES[0])));
+            });
+            pool.run(|s| waits_at(s, &PLACES[0]));
+            pool.run(|s| waits_at(s, &PLACES[1]));
+        };
+        thread::spawn(adopted).join().unwrap();
+    });
+}
+
+/// So is one whose worker has no thread, or none any more.
+#[test]
+fn a_place_without_a_thread_is_any() {
+    watched(|| {
+        let mut threads = Vec::new();
+        let pool = Pool::builder().workers(2).build_with(|thread| {
+            if thread.index() == 0 {
+                threads.push(thread::spawn(|| thread.run()));
+            }
+            Ok(())
+        });
+        pool.unwrap().run(|s| waits_at(s, &PLACES[1]));
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
+
+        let exit = |index: usize| {
+            if index == 1 {
+                // The other one has ended.
+                thread::sleep(Duration::from_millis(20));
+            }
+            task::scope(|s| waits_at(s, &PLACES[1 - index]));
+        };
+        drop(Pool::builder().workers(2).on_exit(exit).build().unwrap());
+    });
+}
+
+static PLACES: [LazyLock<Place>; 2] = [
+    LazyLock::new(|| Place::new(Some(0))),
+    LazyLock::new(|| Place::new(Some(1))),
+];
+
+/// Something that another thread, of no pool, wakes once.
+async fn elsewhere() {
+    let mut asked = false;
+    poll_fn(|context| {
+        if mem::replace(&mut asked, true) {
+            return Poll::Ready(());
+        }
+        let waker = context.waker().clone();
+        thread::spawn(|| {
+            thread::sleep(Duration::from_millis(5));
+            waker.wake();
+        });
+        Poll::Pending
+    })
+    .await;
+}
+
+async fn waits_at<'scope>(s: task::Scope<'scope>, place: &'scope Place) {
+    spawn_placed(s, place, elsewhere()).await;
 }

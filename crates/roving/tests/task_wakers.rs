@@ -3,6 +3,8 @@
 mod common;
 #[path = "common/panics.rs"]
 mod panics;
+#[path = "common/signal.rs"]
+mod signal;
 #[path = "common/system.rs"]
 mod system;
 
@@ -20,36 +22,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{join, select_biased};
 use roving::Pool;
 use roving::task::{Task, block_on, call, fork, spawn};
-
-/// Ready when another thread says so.
-#[derive(Default)]
-struct Signal {
-    is_set: AtomicBool,
-    wakers: Mutex<Vec<Waker>>,
-}
-
-impl Signal {
-    fn set(&self) {
-        self.is_set.store(true, SeqCst);
-        for waker in std::mem::take(&mut *self.wakers.lock().unwrap()) {
-            waker.wake();
-        }
-    }
-
-    async fn wait(&self) {
-        poll_fn(|context| {
-            if self.is_set.load(SeqCst) {
-                return Poll::Ready(());
-            }
-            self.wakers.lock().unwrap().push(context.waker().clone());
-            match self.is_set.load(SeqCst) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            }
-        })
-        .await;
-    }
-}
+use signal::Signal;
 
 /// A timer that a thread of its own drives.
 fn sleep(time: Duration) -> impl Future<Output = ()> + Send {
@@ -423,101 +396,5 @@ fn a_foreign_executor_inside_a_task() {
             Through(a).await + b + c
         });
         assert_eq!(sum, 6);
-    });
-}
-
-/// Two tasks that keep waking each other are run newest first, and keep the one that would end
-/// them waiting; but not for ever.
-#[test]
-fn tasks_that_keep_waking_each_other_let_others_run() {
-    watched(|| {
-        let pool = pool(1);
-        pool.run(async |_| {
-            let stop = Arc::new(AtomicBool::new(false));
-            let ball: Arc<[Signal; 2]> = Arc::default();
-            // The oldest on the stack, and so the last to run there.
-            let stopper = spawn({
-                let stop = Arc::clone(&stop);
-                async move { stop.store(true, SeqCst) }
-            });
-            let players = [0, 1].map(|me| {
-                let (ball, stop) = (Arc::clone(&ball), Arc::clone(&stop));
-                spawn(async move {
-                    let mut hits = 0_u64;
-                    while !stop.load(SeqCst) {
-                        ball[1 - me].set();
-                        ball[me].wait().await;
-                        ball[me].is_set.store(false, SeqCst);
-                        hits += 1;
-                    }
-                    ball[1 - me].set();
-                    hits
-                })
-            });
-            for player in players {
-                assert!(player.await > 0);
-            }
-            stopper.await;
-        });
-    });
-}
-
-/// Who is woken by a closure of a `join` does not run on top of that join.
-#[test]
-fn a_wake_inside_of_a_join_runs_after_it() {
-    watched(|| {
-        let pool = pool(1);
-        pool.run(async |_| {
-            let signal = Arc::new(Signal::default());
-            let joining = Arc::new(AtomicBool::new(false));
-            let woken = spawn({
-                let (signal, joining) = (Arc::clone(&signal), Arc::clone(&joining));
-                async move {
-                    signal.wait().await;
-                    assert!(!joining.load(SeqCst), "it runs on top of a join");
-                }
-            });
-            while signal.wakers.lock().unwrap().is_empty() {
-                yield_now().await;
-            }
-            joining.store(true, SeqCst);
-            roving::join(|| signal.set(), || ());
-            joining.store(false, SeqCst);
-            woken.await;
-        });
-    });
-}
-
-/// Whoever is woken while a long poll goes on is not hidden from an idle worker.
-#[test]
-fn a_task_that_was_woken_can_be_stolen() {
-    watched(|| {
-        let pool = pool(2);
-        for _ in 0..20 {
-            let signal = Arc::new(Signal::default());
-            let has_run = Arc::new(AtomicBool::new(false));
-            pool.run(|_| {
-                let (signal, has_run) = (Arc::clone(&signal), Arc::clone(&has_run));
-                async move {
-                    let woken = spawn({
-                        let (signal, has_run) = (Arc::clone(&signal), Arc::clone(&has_run));
-                        async move {
-                            signal.wait().await;
-                            has_run.store(true, SeqCst);
-                        }
-                    });
-                    while signal.wakers.lock().unwrap().is_empty() {
-                        fork(async {}).await.await;
-                        thread::yield_now();
-                    }
-                    signal.set();
-                    // This poll does not end before the other worker has come.
-                    while !has_run.load(SeqCst) {
-                        thread::yield_now();
-                    }
-                    woken.await;
-                }
-            });
-        }
     });
 }

@@ -103,6 +103,12 @@ impl Registry {
         self.settings.workers
     }
 
+    /// Whether somebody takes every task of a worker that waits: thieves one alone, and a spare thread
+    /// whatever there is. As a job it would run in any case.
+    pub(crate) fn takes_any(&self) -> bool {
+        self.settings.amount.least() == 1 && self.spares.stand_in == StandIn::ForAll
+    }
+
     /// The seats that a thief has to look at are those below this number.
     pub(crate) fn seats_in_use(&self) -> usize {
         // Ordering: Acquire. Pairs with [seat_in_use].

@@ -56,6 +56,7 @@ impl WorkerThread {
 impl Drop for WorkerThread {
     fn drop(&mut self) {
         if let Some(registry) = self.registry.take() {
+            registry.seats[self.index].tasks.close_place();
             registry.expect_no_thread();
         }
     }

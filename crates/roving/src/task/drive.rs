@@ -181,7 +181,9 @@ impl Worker {
     /// here: then it goes through its root's queue.
     ///
     /// Those on the stack are run newest first, and two that keep waking each other would keep all
-    /// others waiting. So their number is bounded until the stack has been emptied of frames.
+    /// others waiting. So their number is bounded until the stack has been emptied of frames. And
+    /// where thieves leave a few tasks alone, or nobody takes those of a worker that is parked, one
+    /// that its waker then waits for would stay here: see `Registry::takes_any`.
     ///
     /// # Safety
     /// The frame is the caller's, and counted at its root.
@@ -189,7 +191,8 @@ impl Worker {
         // SAFETY: the frame is the caller's.
         let root = unsafe { frame.as_ref() }.root.get();
         let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
-        if !is_here || !self.is_at_level() || !local.may_push_woken() {
+        let is_taken = self.registry().takes_any();
+        if !is_here || !is_taken || !self.is_at_level() || !local.may_push_woken() {
             return false;
         }
         let pushed = Pushed {
@@ -347,8 +350,13 @@ impl Worker {
         if pushed.frame != child || pushed.number != NEW {
             return false;
         }
+        let is_at_level = self.is_at_level();
         let (popped, wake) = owner.pop(index);
         debug_assert_eq!(popped, Popped::Here);
+        if is_at_level {
+            // Else the level would be that of a closure which a join pushes here next.
+            self.seat().tasks.level.set(owner.line().top.get());
+        }
         self.wake_if(wake);
         true
     }

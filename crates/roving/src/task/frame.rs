@@ -133,6 +133,8 @@ struct Memory<F: Future> {
     body: Body<F>,
 }
 
+/// Each of them at its start: what is behind a pointer to the body does not depend on `F`.
+#[repr(C)]
 union Body<F: Future> {
     future: ManuallyDrop<F>,
     value: ManuallyDrop<F::Output>,

@@ -21,7 +21,7 @@ pub(crate) struct Local {
     /// another: null where the worker runs frames on top of something that waits for them.
     pub(super) resumes: Cell<*const Root>,
     /// The top of the stack when the current poll began, and above it the frames that it has left
-    /// there itself.
+    /// there itself. Null within a `scope` or the like, which joins what is left above its base.
     pub(super) level: Cell<*const Slot>,
     /// How many counts at the root whose frames are run this worker has beyond its own: of frames
     /// that were suspended and run again. The next that is suspended gets one of them.
@@ -42,8 +42,8 @@ pub(crate) struct Local {
     pub(super) migrate: bool,
 }
 
-// SAFETY: everything but the figures in `store` is used by the seat's thread alone (`with`), and
-// in an in-place pool by who holds the pool's lock.
+// SAFETY: everything but the figures in `store` and what stands behind the lock in `placed` is used
+// by the seat's thread alone (`with`), and in an in-place pool by who holds the pool's lock.
 unsafe impl Sync for Local {}
 // SAFETY: what the free lists point to is memory that nobody else knows of; the other pointers
 // are null while no thread is the worker.
@@ -146,6 +146,11 @@ impl Local {
         self.store.kept()
     }
 
+    /// There will be no thread that is the worker: what has its place there goes elsewhere.
+    pub(crate) fn close_place(&self) {
+        self.placed.close();
+    }
+
     /// The newest frame on the stack was stolen.
     pub(super) fn count_loss(&self) {
         self.losses.set(self.losses.get().wrapping_add(1));
@@ -229,6 +234,18 @@ impl Local {
             self.placed_left.set(placed);
         }
         self.counts.replace(outer.counts)
+    }
+
+    /// Nothing is to be left on the stack for the end of the current poll. Returns what
+    /// [`Self::show_level`] needs.
+    #[inline]
+    pub(crate) fn hide_level(&self) -> *const Slot {
+        self.level.replace(ptr::null())
+    }
+
+    #[inline]
+    pub(crate) fn show_level(&self, level: *const Slot) {
+        self.level.set(level);
     }
 
     /// That many counts at the root have become free.

@@ -7,13 +7,15 @@
 //!
 //! A worker that is blocked, or runs something on top of what is, has no tasks of its own: what has
 //! its place there goes to any worker. Else two that wait for each other's tasks would wait for ever.
+//! Nor has one without a thread that looks for them: an adopted thread, or one that never came or has
+//! ended.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::mem;
 use std::pin::Pin;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use super::drive::Level;
@@ -22,7 +24,6 @@ use super::handle::Forked;
 use super::local::Local;
 use super::root::Root;
 use super::scope::Scope;
-use crate::pool::registry::Registry;
 use crate::prim::{AtomicUsize, Ordering};
 use crate::stats::Activity;
 use crate::worker::Worker;
@@ -117,7 +118,7 @@ pub(super) unsafe fn place_of(frame: Frame) -> Option<usize> {
 pub(super) struct Queue {
     /// The worker's alone, oldest first. Empty while it is away.
     own: RefCell<VecDeque<Frame>>,
-    /// How many times over the worker is blocked.
+    /// How many times over the worker is blocked, or has no loop to look here.
     away: Cell<usize>,
     arrivals: Mutex<Arrivals>,
 }
@@ -127,6 +128,8 @@ struct Arrivals {
     frames: VecDeque<Frame>,
     /// There is a job in the worker's mailbox that takes them over.
     announced: bool,
+    /// The worker is away: nothing is here, nor is anything sent.
+    closed: bool,
 }
 
 // SAFETY: a frame in the queue belongs to who takes it out; its future is `Send`.
@@ -140,30 +143,50 @@ impl Queue {
             arrivals: Mutex::new(Arrivals {
                 frames: VecDeque::new(),
                 announced: false,
+                closed: false,
             }),
         }
     }
 
-    /// The owner takes over what others have sent.
+    fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The owner takes over what others have sent: nothing, if it is away.
     fn take_over(&self) {
         let frames = {
-            let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut arrivals = self.arrivals();
             arrivals.announced = false;
             mem::take(&mut arrivals.frames)
         };
         self.own.borrow_mut().extend(frames);
-        if self.away.get() > 0 {
-            self.send_away();
+    }
+
+    /// The owner is away, until it has come back as often as it left.
+    fn leave(&self) {
+        let times = self.away.replace(self.away.get() + 1);
+        if times == 0 {
+            send_away(self.own.take());
+            self.close();
         }
     }
 
-    /// Everything that is here may run anywhere.
-    fn send_away(&self) {
-        let frames = self.own.take();
-        for frame in frames {
-            // SAFETY: what is in the queue is alive, nobody else's, and counted.
-            unsafe { Root::enqueue(frame.as_ref().root.get(), frame) };
+    fn come_back(&self) {
+        let times = self.away.get() - 1;
+        self.away.set(times);
+        if times == 0 {
+            self.arrivals().closed = false;
         }
+    }
+
+    /// Nothing is to be sent here from now on. By the owner, or where there is none.
+    pub(super) fn close(&self) {
+        let frames = {
+            let mut arrivals = self.arrivals();
+            arrivals.closed = true;
+            mem::take(&mut arrivals.frames)
+        };
+        send_away(frames);
     }
 
     /// The owner takes the oldest, if it is of that root; of any root, if that is null.
@@ -178,11 +201,24 @@ impl Queue {
     }
 }
 
-/// Gives a ready frame to the worker with that index. False if there is none, or it is away.
+/// Frames out of a queue: they may run anywhere.
+fn send_away(frames: VecDeque<Frame>) {
+    for frame in frames {
+        // SAFETY: what was in the queue is alive, nobody else's, and counted.
+        unsafe { Root::enqueue(frame.as_ref().root.get(), frame) };
+    }
+}
+
+/// Gives a ready frame to the worker with that index of the root's pool. False if there is none, or
+/// it is away.
 ///
 /// # Safety
-/// The frame is the caller's, counted at its root, which belongs to that pool.
-pub(super) unsafe fn deliver(registry: &Arc<Registry>, index: usize, frame: Frame) -> bool {
+/// The frame is the caller's, and counted at that root.
+pub(super) unsafe fn deliver(root: *const Root, index: usize, frame: Frame) -> bool {
+    // The frame may run as soon as it has been sent, its root be over, and the pool be gone: hence no
+    // reference for an argument, and another handle of the pool before that.
+    // SAFETY: the root is not over before the frame has run.
+    let registry = unsafe { &(*root).registry };
     if index >= registry.workers() {
         return false;
     }
@@ -199,14 +235,13 @@ pub(super) unsafe fn deliver(registry: &Arc<Registry>, index: usize, frame: Fram
         }
         return is_back;
     }
-    // The frame may run as soon as it has been sent, its root be over, and the pool be gone.
     let registry = Arc::clone(registry);
     let queue = &registry.seats[index].tasks.placed;
     let announces = {
-        let mut arrivals = queue
-            .arrivals
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut arrivals = queue.arrivals();
+        if arrivals.closed {
+            return false;
+        }
         arrivals.frames.push_back(frame);
         !mem::replace(&mut arrivals.announced, true)
     };
@@ -223,11 +258,15 @@ impl Worker {
     /// Calls `f`, which does not unwind, and in which this worker blocks.
     pub(crate) fn away<R>(&self, f: impl FnOnce() -> R) -> R {
         let placed = &self.seat().tasks.placed;
-        placed.away.set(placed.away.get() + 1);
-        placed.send_away();
+        placed.leave();
         let result = f();
-        placed.away.set(placed.away.get() - 1);
+        placed.come_back();
         result
+    }
+
+    /// This worker's loop is over, or it never has one.
+    pub(crate) fn stay_away(&self) {
+        self.seat().tasks.placed.leave();
     }
 
     /// Runs the oldest frame that has its place here. False if there is none.

@@ -140,8 +140,7 @@ impl Root {
         // SAFETY: the caller's promise, and it is to be polled, so it holds its future.
         unsafe {
             let place = placed::place_of(frame);
-            let registry = &(*this).registry;
-            if !place.is_some_and(|index| placed::deliver(registry, index, frame)) {
+            if !place.is_some_and(|index| placed::deliver(this, index, frame)) {
                 Root::enqueue(this, frame);
             }
         }

@@ -1,0 +1,208 @@
+//! Where and when a task runs that another one of its root has woken.
+
+mod common;
+#[path = "common/signal.rs"]
+mod signal;
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+use common::{AMOUNTS, pool, pool_that_steals, watched, yield_now};
+use roving::Pool;
+use roving::adapt::StandIn;
+use roving::task::{Forked, block_on, fork, spawn};
+use signal::Signal;
+
+/// Two tasks that keep waking each other are run newest first, and keep the one that would end
+/// them waiting; but not for ever.
+#[test]
+fn tasks_that_keep_waking_each_other_let_others_run() {
+    watched(|| {
+        let pool = pool(1);
+        pool.run(async |_| {
+            let stop = Arc::new(AtomicBool::new(false));
+            let ball: Arc<[Signal; 2]> = Arc::default();
+            // The oldest on the stack, and so the last to run there.
+            let stopper = spawn({
+                let stop = Arc::clone(&stop);
+                async move { stop.store(true, SeqCst) }
+            });
+            let players = [0, 1].map(|me| {
+                let (ball, stop) = (Arc::clone(&ball), Arc::clone(&stop));
+                spawn(async move {
+                    let mut hits = 0_u64;
+                    while !stop.load(SeqCst) {
+                        ball[1 - me].set();
+                        ball[me].wait().await;
+                        ball[me].is_set.store(false, SeqCst);
+                        hits += 1;
+                    }
+                    ball[1 - me].set();
+                    hits
+                })
+            });
+            for player in players {
+                assert!(player.await > 0);
+            }
+            stopper.await;
+        });
+    });
+}
+
+/// Who is woken by a closure of a `join` does not run on top of that join.
+#[test]
+fn a_wake_inside_of_a_join_runs_after_it() {
+    watched(|| {
+        let pool = pool(1);
+        pool.run(async |_| {
+            let signal = Arc::new(Signal::default());
+            let joining = Arc::new(AtomicBool::new(false));
+            let woken = spawn({
+                let (signal, joining) = (Arc::clone(&signal), Arc::clone(&joining));
+                async move {
+                    signal.wait().await;
+                    assert!(!joining.load(SeqCst), "it runs on top of a join");
+                }
+            });
+            while signal.wakers.lock().unwrap().is_empty() {
+                yield_now().await;
+            }
+            joining.store(true, SeqCst);
+            roving::join(|| signal.set(), || ());
+            joining.store(false, SeqCst);
+            woken.await;
+        });
+    });
+}
+
+/// Nor on top of a `scope`: a lock may be held across either.
+#[test]
+fn a_wake_inside_of_a_scope_runs_after_it() {
+    runs_after(|signal| roving::scope(|_| signal.set()));
+    runs_after(|signal| roving::scope(|s| s.spawn(|_| signal.set())));
+    runs_after(|signal| roving::join(|| roving::scope(|_| signal.set()), || ()).0);
+}
+
+/// The same after the poll has taken back a child that it had spawned.
+#[test]
+fn a_wake_inside_of_a_join_after_a_child_was_asked_for_runs_after_it() {
+    watched(|| {
+        let pool = pool(1);
+        pool.run(async |_| {
+            let (signal, busy, woken) = waiting_task().await;
+            let mut child = spawn(async {});
+            poll_fn(|context| {
+                let asked = Pin::new(&mut child).poll(context);
+                busy.store(true, SeqCst);
+                roving::join(|| signal.set(), || ());
+                busy.store(false, SeqCst);
+                asked
+            })
+            .await;
+            woken.await;
+        });
+    });
+}
+
+/// A task that waits for the signal, and must not go on while the flag is set.
+async fn waiting_task() -> (Arc<Signal>, Arc<AtomicBool>, Forked<()>) {
+    let signal = Arc::new(Signal::default());
+    let busy = Arc::new(AtomicBool::new(false));
+    let woken = spawn({
+        let (signal, busy) = (Arc::clone(&signal), Arc::clone(&busy));
+        async move {
+            signal.wait().await;
+            assert!(!busy.load(SeqCst), "it runs on top of a waiting frame");
+        }
+    });
+    while signal.wakers.lock().unwrap().is_empty() {
+        yield_now().await;
+    }
+    (signal, busy, woken)
+}
+
+/// Who is woken in `wakes` is not polled before that has returned.
+fn runs_after(wakes: impl Fn(&Signal) + Sync) {
+    watched(|| {
+        let pool = pool(1);
+        let wakes = &wakes;
+        pool.run(|_| async move {
+            let (signal, busy, woken) = waiting_task().await;
+            busy.store(true, SeqCst);
+            wakes(&signal);
+            busy.store(false, SeqCst);
+            woken.await;
+        });
+    });
+}
+
+/// A task may wake another and then wait, in a root of its own, for what that does.
+#[test]
+fn a_task_that_was_woken_runs_while_its_waker_waits_for_it() {
+    watched(|| {
+        for amount in AMOUNTS {
+            wakes_and_waits(&pool_that_steals(2, amount));
+        }
+        wakes_and_waits(&pool(1));
+        let for_jobs = Pool::builder().workers(1).stand_in(StandIn::ForJobs);
+        wakes_and_waits(&for_jobs.build().unwrap());
+        let nobody = Pool::builder().workers(1).stand_in(StandIn::Nobody);
+        wakes_and_waits(&nobody.build().unwrap());
+    });
+}
+
+fn wakes_and_waits(pool: &Pool) {
+    pool.run(async |_| {
+        let (ping, pong) = (Arc::new(Signal::default()), Arc::new(Signal::default()));
+        let woken = spawn({
+            let (ping, pong) = (Arc::clone(&ping), Arc::clone(&pong));
+            async move {
+                ping.wait().await;
+                pong.set();
+            }
+        });
+        while ping.wakers.lock().unwrap().is_empty() {
+            yield_now().await;
+        }
+        ping.set();
+        block_on(pong.wait());
+        woken.await;
+    });
+}
+
+/// Whoever is woken while a long poll goes on is not hidden from an idle worker.
+#[test]
+fn a_task_that_was_woken_can_be_stolen() {
+    watched(|| {
+        let pool = pool(2);
+        for _ in 0..20 {
+            let signal = Arc::new(Signal::default());
+            let has_run = Arc::new(AtomicBool::new(false));
+            pool.run(|_| {
+                let (signal, has_run) = (Arc::clone(&signal), Arc::clone(&has_run));
+                async move {
+                    let woken = spawn({
+                        let (signal, has_run) = (Arc::clone(&signal), Arc::clone(&has_run));
+                        async move {
+                            signal.wait().await;
+                            has_run.store(true, SeqCst);
+                        }
+                    });
+                    while signal.wakers.lock().unwrap().is_empty() {
+                        fork(async {}).await.await;
+                        thread::yield_now();
+                    }
+                    signal.set();
+                    // This poll does not end before the other worker has come.
+                    while !has_run.load(SeqCst) {
+                        thread::yield_now();
+                    }
+                    woken.await;
+                }
+            });
+        }
+    });
+}
