@@ -14,27 +14,7 @@ pub(crate) use std::sync::{
 
 pub(crate) use std::sync::atomic::Ordering;
 
-/// Names an ordering, so that the mutation check can weaken it.
-///
-/// In a normal build it is the ordering itself, folded away. Under loom, when the environment
-/// variable `ROVING_MUTANT` holds `name`, it is `Relaxed`: the loom test that `mutants.txt` lists
-/// for that name has to fail then (`cargo xtask mutants`).
-#[cfg(not(loom))]
-#[inline(always)]
-pub(crate) const fn ord(_name: &'static str, ordering: Ordering) -> Ordering {
-    ordering
-}
-
-#[cfg(loom)]
-pub(crate) fn ord(name: &'static str, ordering: Ordering) -> Ordering {
-    static MUTANT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-    let mutant = MUTANT.get_or_init(|| std::env::var("ROVING_MUTANT").ok());
-    if mutant.as_deref() == Some(name) {
-        Ordering::Relaxed
-    } else {
-        ordering
-    }
-}
+pub(crate) use roving::prim::{DataCell, ord};
 
 /// One half of a point in the manner of Dekker: what this thread wrote before is visible to others
 /// before it reads what comes after. The other half is another such fence. `SeqCst`, but for mutants.
@@ -89,27 +69,3 @@ pub(crate) fn swap_and_fence(word: &AtomicU32, value: u32, ordering: Ordering) {
     word.swap(value, access);
     fence(ordering);
 }
-
-/// Data that one thread at a time may touch; loom checks that it is so.
-#[cfg(not(loom))]
-pub(crate) struct DataCell<T>(std::cell::UnsafeCell<T>);
-
-#[cfg(not(loom))]
-impl<T> DataCell<T> {
-    pub(crate) fn new(value: T) -> DataCell<T> {
-        DataCell(std::cell::UnsafeCell::new(value))
-    }
-
-    #[inline(always)]
-    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        f(self.0.get())
-    }
-
-    #[inline(always)]
-    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        f(self.0.get())
-    }
-}
-
-#[cfg(loom)]
-pub(crate) type DataCell<T> = loom::cell::UnsafeCell<T>;

@@ -62,8 +62,9 @@ mod parallel;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod pool;
-#[allow(unsafe_code)]
-mod prim;
+#[doc(hidden)]
+#[allow(unsafe_code, reason = "listed above")]
+pub mod prim;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod scope;

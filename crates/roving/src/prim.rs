@@ -1,5 +1,8 @@
 //! The only door to atomics, cells, threads and clocks: `std`, or loom when built with
 //! `--cfg loom`, so that the same algorithm runs and is explored.
+//!
+//! What is public here is for the crates of this repository that are explored as well. It is not
+//! covered by semantic versioning.
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -21,12 +24,13 @@ pub(crate) use std::sync::atomic::Ordering;
 /// for that name has to fail then (`cargo xtask mutants`).
 #[cfg(not(loom))]
 #[inline(always)]
-pub(crate) const fn ord(_name: &'static str, ordering: Ordering) -> Ordering {
+pub const fn ord(_name: &'static str, ordering: Ordering) -> Ordering {
     ordering
 }
 
 #[cfg(loom)]
-pub(crate) fn ord(name: &'static str, ordering: Ordering) -> Ordering {
+#[doc(hidden)]
+pub fn ord(name: &'static str, ordering: Ordering) -> Ordering {
     static MUTANT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
     let mutant = MUTANT.get_or_init(|| std::env::var("ROVING_MUTANT").ok());
     if mutant.as_deref() == Some(name) {
@@ -38,23 +42,31 @@ pub(crate) fn ord(name: &'static str, ordering: Ordering) -> Ordering {
 
 /// Data that one thread at a time may touch; loom checks that it is so.
 #[cfg(not(loom))]
-pub(crate) struct DataCell<T>(std::cell::UnsafeCell<T>);
+pub struct DataCell<T>(std::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
 impl<T> DataCell<T> {
+    /// Its value is the caller's to protect.
+    pub const fn new(value: T) -> DataCell<T> {
+        DataCell(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Calls `f` with a pointer for reading.
     #[inline(always)]
-    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
     }
 
+    /// Calls `f` with a pointer for writing.
     #[inline(always)]
-    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }
 }
 
+/// The same, watched.
 #[cfg(loom)]
-pub(crate) type DataCell<T> = loom::cell::UnsafeCell<T>;
+pub type DataCell<T> = loom::cell::UnsafeCell<T>;
 
 /// Keeps two values that different threads write on different cache lines (two of them, because
 /// neighbouring lines are fetched together).

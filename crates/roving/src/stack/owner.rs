@@ -382,20 +382,18 @@ impl<'s> Owner<'s> {
     /// then its slot is still in use.
     pub(crate) fn pop(&self, index: usize) -> (Popped, bool) {
         debug_assert_eq!(self.top(), index + 1);
-        let is_public = index < self.stack.own.split.get();
-        let how = match is_public {
-            true => self.pop_public(index),
-            false => Popped::Here,
+        if self.pop_private().is_some() {
+            return (Popped::Here, false);
+        }
+        let how = if index < self.stack.own.split.get() {
+            self.pop_public(index)
+        } else {
+            Popped::Here
         };
         let wake = match how {
             Popped::Here => {
                 self.drop_top(index);
-                if is_public || self.line().push_limit.get().is_null() {
-                    self.show_if_asked()
-                } else {
-                    self.set_pop_limit();
-                    false
-                }
+                self.show_if_asked()
             }
             Popped::Away => {
                 self.settle();

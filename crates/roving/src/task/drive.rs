@@ -148,27 +148,34 @@ impl Worker {
     /// # Safety
     /// It is new, and its root is that of the task that is being polled here.
     pub(super) unsafe fn spawn_frame(&self, child: Frame) {
-        let pushed = Pushed {
-            frame: child,
-            number: NEW,
-        };
-        let is_at_level = self.is_at_level();
-        match self.owner().push_unjoined(run_pushed, pushed) {
-            Ok(wake) => {
-                if is_at_level {
-                    self.seat().tasks.level.set(self.owner().line().top.get());
-                }
-                self.wake_if(wake);
-            }
-            Err((_, wake)) => {
-                self.wake_if(wake);
-                // SAFETY: the root is open while one of its tasks is polled.
-                let counts = unsafe { self.run_uncounted(&[], child, ptr::null()) };
+        // SAFETY: the root is open while one of its tasks is polled.
+        unsafe {
+            if !self.leave_frame(child, NEW) {
+                let counts = self.run_uncounted(&[], child, ptr::null());
                 // That the child's own was counted is not true: it was new.
                 self.seat().tasks.keep_counts(counts - 1);
                 self.run_stranded();
             }
         }
+    }
+
+    /// Leaves a frame on the stack, in a poll, for the end of that or for thieves. False when there
+    /// is no room.
+    ///
+    /// # Safety
+    /// As [`Self::push_frame`].
+    unsafe fn leave_frame(&self, frame: Frame, number: u64) -> bool {
+        let is_at_level = self.is_at_level();
+        let pushed = Pushed { frame, number };
+        let (done, wake) = match self.owner().push_unjoined(run_pushed, pushed) {
+            Ok(wake) => (true, wake),
+            Err((_, wake)) => (false, wake),
+        };
+        if done && is_at_level {
+            self.seat().tasks.level.set(self.owner().line().top.get());
+        }
+        self.wake_if(wake);
+        done
     }
 
     /// Whether nothing lies on the stack, above what was there when the current poll began, but
@@ -192,24 +199,9 @@ impl Worker {
         let root = unsafe { frame.as_ref() }.root.get();
         let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
         let is_taken = self.registry().takes_any();
-        if !is_here || !is_taken || !self.is_at_level() || !local.may_push_woken() {
-            return false;
-        }
-        let pushed = Pushed {
-            frame,
-            number: COUNTED,
-        };
-        match self.owner().push_unjoined(run_pushed, pushed) {
-            Ok(wake) => {
-                local.level.set(self.owner().line().top.get());
-                self.wake_if(wake);
-                true
-            }
-            Err((_, wake)) => {
-                self.wake_if(wake);
-                false
-            }
-        }
+        let may_stay = is_here && is_taken && self.is_at_level() && local.may_push_woken();
+        // SAFETY: the caller's promise.
+        may_stay && unsafe { self.leave_frame(frame, COUNTED) }
     }
 
     /// Puts a frame on the stack between two polls. False when there is no room.

@@ -12,7 +12,6 @@ use super::frame::{self, Frame, Header};
 use super::handle::Forked;
 use super::local::{Local, Next};
 use super::order::{SpawnOrder, site_of};
-use super::root::Root;
 use super::waker;
 use crate::worker::Worker;
 
@@ -253,16 +252,6 @@ pub(super) fn bind_new(child: Frame) {
     let unbound = Unbound(child);
     with_task(|_, current| bind(child, current));
     mem::forget(unbound);
-}
-
-/// The root of the task that is polled; a child of another one is refused. Null is none.
-pub(super) fn with_root(root: *const Root) -> *const Root {
-    with_task(|_, current| {
-        if !root.is_null() && root != current.root.get() {
-            of_another_root();
-        }
-        current.root.get()
-    })
 }
 
 /// Puts a new child on this worker's stack, for thieves to take.

@@ -257,20 +257,25 @@ fn loom_woken_frame_is_polled_once_and_sees_why() {
     });
 }
 
+/// A thread that says something and wakes the frame for it: what is said, and whether the frame was
+/// handed to that thread.
+fn woken_for_a_word(frame: &Arc<Polled>) -> (Arc<AtomicUsize>, thread::JoinHandle<bool>) {
+    let word = Arc::new(AtomicUsize::new(0));
+    let (frame, said) = (Arc::clone(frame), Arc::clone(&word));
+    let waker = thread::spawn(move || {
+        // Ordering: Relaxed; the wake-up is to make it seen.
+        said.store(1, Ordering::Relaxed);
+        frame.life.wake()
+    });
+    (word, waker)
+}
+
 /// A continuation on a stack is woken: the poll that comes anyway sees why, or there is another.
 #[test]
 fn loom_woken_continuation_sees_why() {
     loom::model(|| {
         let frame = Polled::new();
-        let said = Arc::new(AtomicUsize::new(0));
-        let waker = {
-            let (frame, said) = (Arc::clone(&frame), Arc::clone(&said));
-            thread::spawn(move || {
-                // Ordering: Relaxed; the wake-up is to make it seen.
-                said.store(1, Ordering::Relaxed);
-                frame.life.wake()
-            })
-        };
+        let (said, waker) = woken_for_a_word(&frame);
         frame.life.schedule();
         frame.life.resume();
         // Ordering: Relaxed, as above.
@@ -288,15 +293,7 @@ fn loom_frame_woken_twice_sees_why() {
     loom::model(|| {
         let frame = Polled::new();
         assert_eq!(frame.life.suspend(), Suspension::Suspended);
-        let said = Arc::new(AtomicUsize::new(0));
-        let waker = {
-            let (frame, said) = (Arc::clone(&frame), Arc::clone(&said));
-            thread::spawn(move || {
-                // Ordering: Relaxed; the wake-up is to make it seen.
-                said.store(1, Ordering::Relaxed);
-                frame.life.wake()
-            })
-        };
+        let (said, waker) = woken_for_a_word(&frame);
         if !frame.life.wake() {
             // It is the other's to poll, who sees what it has said itself.
             assert!(waker.join().unwrap(), "nobody polls it");

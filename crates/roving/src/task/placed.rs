@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use super::drive::Level;
+use super::fork::bind_new;
 use super::frame::{self, Frame};
 use super::handle::Forked;
 use super::local::Local;
@@ -94,10 +95,11 @@ where
     F: Future + Send + 'scope,
     F::Output: Send + 'scope,
 {
-    let root = scope.checked_root();
-    let frame = frame::new_placed(Placed { place, future }, root);
+    let frame = frame::new_placed(Placed { place, future }, scope.root);
+    bind_new(frame);
     // SAFETY: a new frame, whose root is open while one of its tasks is polled; it is counted now.
     unsafe {
+        let root = frame.as_ref().root.get();
         (*root).open();
         Root::make_ready(root, frame);
         Forked::open(frame)

@@ -115,18 +115,17 @@ impl Root {
     /// # Safety
     /// It is the caller's, and counted at this root.
     pub(super) unsafe fn pass_on(this: *const Root, frame: Frame) {
+        let push = |local: &Local| {
+            Worker::with_current(|worker| {
+                // SAFETY: the caller's promise.
+                worker.is_some_and(|worker| unsafe { worker.push_woken(local, frame) })
+            })
+        };
+        // A look before the worker is asked for: `push_woken` looks again.
+        let push_here = |local: &Local| ptr::eq(local.resumes.get(), this) && push(local);
         // SAFETY: the caller's promise; it is to be polled, so it holds its future.
-        let is_placed = unsafe { placed::place_of(frame) }.is_some();
-        let is_pushed = !is_placed
-            && Local::with(|local| {
-                // A look before the worker is asked for: `push_woken` looks again.
-                ptr::eq(local.resumes.get(), this)
-                    && Worker::with_current(|worker| {
-                        // SAFETY: the caller's promise.
-                        worker.is_some_and(|worker| unsafe { worker.push_woken(local, frame) })
-                    })
-            });
-        if !is_pushed {
+        let has_place = unsafe { placed::place_of(frame) }.is_some();
+        if has_place || !Local::with(push_here) {
             // SAFETY: the caller's promise.
             unsafe { Root::make_ready(this, frame) };
         }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::panic;
 use std::sync::Arc;
 
-use super::fork::{Call, Fork, with_root};
+use super::fork::{Call, Fork};
 use super::frame;
 use super::handle::Forked;
 use super::root::Root;
@@ -167,7 +167,7 @@ where
 #[derive(Clone, Copy)]
 pub struct Scope<'scope> {
     /// For comparison only: a token may outlive its root.
-    root: *const Root,
+    pub(super) root: *const Root,
     /// Invariant in `'scope`, as `std::thread::Scope` is.
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -262,13 +262,6 @@ impl<'scope> Scope<'scope> {
         F::Output: Send + 'scope,
     {
         Fork::branched(frame::new(child, self.root))
-    }
-}
-
-impl Scope<'_> {
-    /// Its root, which the task that is polled belongs to.
-    pub(super) fn checked_root(self) -> *const Root {
-        with_root(self.root)
     }
 }
 
