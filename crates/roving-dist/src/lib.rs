@@ -1,0 +1,2 @@
+//! Process networks and bags of tasks across ranks.
+#![deny(unsafe_code)]

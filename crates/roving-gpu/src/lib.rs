@@ -1,0 +1,2 @@
+//! Tasks with a CPU and a GPU implementation.
+#![deny(unsafe_code)]
