@@ -5,18 +5,7 @@ use std::process::Command;
 use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
-use crate::{Result, docs, loom, mutants, rayon, setup, tidy, tool};
-
-/// Lints; each warning is an error.
-pub(crate) const CLIPPY: [&str; 7] = [
-    "clippy",
-    "--workspace",
-    "--all-targets",
-    "--all-features",
-    "--",
-    "-D",
-    "warnings",
-];
+use crate::{Result, docs, features, loom, mutants, rayon, setup, tidy, tool};
 
 /// Everything that CI requires.
 pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) {
@@ -25,13 +14,15 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
         plain(workspace, step, &["fmt", "--all", "--check"])
     });
     report.step("tidy", |step| tidy::check(workspace, step));
-    report.step("clippy", |step| plain(workspace, step, &CLIPPY));
+    report.step("clippy", |step| clippy(workspace, step));
     report.step("test", |step| {
         let mut command = workspace.cargo(&["test", "--workspace", "--no-fail-fast"]);
         let seen = tool::watch(&mut command)?;
         Tally::read(&seen.lines).judge(&seen, step);
         Ok(())
     });
+    report.step("devices", |step| features::devices(workspace, step));
+    report.step("ranks", |step| features::ranks(workspace, step));
     report.step("rustdoc", |step| rustdoc(workspace, step));
     report.step("docs", |step| docs::check(workspace, step));
     report.step("rayon-core", |step| rayon::outside(workspace, step));
@@ -60,6 +51,19 @@ pub(crate) fn clean(workspace: &Workspace, no_install: bool) -> Result<bool> {
     Ok(tool::watch(&mut command)?.ok)
 }
 
+/// Lints, without the optional features and with all that can be built here.
+fn clippy(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    lint(workspace, step, &[])?;
+    lint(workspace, step, &["--features", &features::buildable()])
+}
+
+/// Lints with these features; each warning is an error.
+pub(crate) fn lint(workspace: &Workspace, step: &mut Step, features: &[&str]) -> Result<()> {
+    let words = ["clippy", "--workspace", "--all-targets"];
+    let deny = ["--", "-D", "warnings"];
+    plain(workspace, step, &[&words[..], features, &deny].concat())
+}
+
 /// One cargo command that must succeed without a warning.
 pub(crate) fn plain(workspace: &Workspace, step: &mut Step, words: &[&str]) -> Result<()> {
     judge(&tool::watch(&mut workspace.cargo(words))?, step);
@@ -82,10 +86,12 @@ fn judge(seen: &tool::Seen, step: &mut Step) {
 
 /// The public pages without a warning; then, so that no link to a private item is stale, all pages.
 pub(crate) fn rustdoc(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps"]);
+    let features = features::buildable();
+    let words = ["doc", "--workspace", "--no-deps", "--features", &features];
+    let mut command = workspace.cargo(&words);
     command.env("RUSTDOCFLAGS", "-D warnings");
     judge(&tool::watch(&mut command)?, step);
-    let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps"]);
+    let mut command = workspace.cargo(&words);
     command.arg("--document-private-items");
     let seen = tool::watch(&mut command)?;
     for line in seen.lines.iter().filter(|line| is_stale_link(line)) {

@@ -6,6 +6,7 @@
 mod cargo_test;
 mod checks;
 mod docs;
+mod features;
 mod loom;
 mod mutants;
 mod nightly;

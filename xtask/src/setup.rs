@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, tool};
+use crate::{Result, features, tool};
 
 /// A Debian package, how to see that it is there, and what is left out without it.
 struct Wanted {
@@ -14,7 +14,10 @@ struct Wanted {
     without: &'static str,
 }
 
-const WANTED: [Wanted; 3] = [
+const NO_VULKAN: &str = "the tests of Vulkan devices find no device";
+const NO_MPI: &str = "the tests with ranks of MPI are left out";
+
+const WANTED: [Wanted; 9] = [
     Wanted {
         package: "g++",
         present: || tool::works("g++", &["--version"]),
@@ -30,6 +33,36 @@ const WANTED: [Wanted; 3] = [
         present: || tool::works("valgrind", &["--version"]),
         without: "instruction counts are left out of `roving bench`",
     },
+    Wanted {
+        package: "libvulkan1",
+        present: features::has_vulkan,
+        without: NO_VULKAN,
+    },
+    Wanted {
+        package: "mesa-vulkan-drivers",
+        present: features::has_vulkan,
+        without: NO_VULKAN,
+    },
+    Wanted {
+        package: "libopenmpi-dev",
+        present: || tool::works("mpicc", &["--version"]),
+        without: NO_MPI,
+    },
+    Wanted {
+        package: "openmpi-bin",
+        present: || tool::works("mpirun", &["--version"]),
+        without: NO_MPI,
+    },
+    Wanted {
+        package: "libclang-dev",
+        present: || tool::works("clang", &["--version"]),
+        without: NO_MPI,
+    },
+    Wanted {
+        package: "clang",
+        present: || tool::works("clang", &["--version"]),
+        without: NO_MPI,
+    },
 ];
 
 /// Installs what is missing where it may, and says plainly what stays missing.
@@ -37,7 +70,8 @@ pub(crate) fn prepare(workspace: &Workspace, step: &mut Step, no_install: bool) 
     toolchain(workspace, step, no_install);
     let missing: Vec<&Wanted> = WANTED.iter().filter(|wanted| !(wanted.present)()).collect();
     if missing.is_empty() {
-        println!("g++, libtbb-dev and valgrind are here");
+        let names = WANTED.map(|wanted| wanted.package);
+        println!("{} are here", names.join(", "));
         return Ok(());
     }
     let names: Vec<&str> = missing.iter().map(|wanted| wanted.package).collect();

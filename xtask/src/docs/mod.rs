@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 use crate::{Result, tidy, tool};
 
 /// The libraries that pages may use, by the names of their crates.
-const LIBRARIES: [&str; 2] = ["roving", "roving_flow"];
+const LIBRARIES: [&str; 4] = ["roving", "roving_dist", "roving_flow", "roving_gpu"];
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let libraries = build(workspace, step)?;
@@ -77,16 +77,12 @@ fn rustdoc(page: &Path, libraries: &[PathBuf], deps: &Path) -> Command {
 
 /// Builds the libraries and returns the paths of their `.rlib` files.
 fn build(workspace: &Workspace, step: &mut Step) -> Result<Vec<PathBuf>> {
-    let words = [
-        "build",
-        "-p",
-        "roving",
-        "-p",
-        "roving-flow",
-        "--lib",
-        "--message-format=json-render-diagnostics",
-    ];
-    let text = tool::output(&mut workspace.cargo(&words))?;
+    let words = ["build", "--lib", "--message-format=json-render-diagnostics"];
+    let mut command = workspace.cargo(&words);
+    for library in LIBRARIES {
+        command.args(["-p", &library.replace('_', "-")]);
+    }
+    let text = tool::output(&mut command)?;
     let mut found = vec![None; LIBRARIES.len()];
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<Value>(line) else {

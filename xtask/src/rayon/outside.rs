@@ -39,7 +39,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         println!("\n{name}");
         let mut own = Step::default();
         checks::plain(&one, &mut own, &["fmt", "--all", "--check"])?;
-        checks::plain(&one, &mut own, &checks::CLIPPY)?;
+        checks::lint(&one, &mut own, &["--all-features"])?;
         if has_tests(&one.root)? {
             let mut command = one.cargo(&["test", "--workspace", "--no-fail-fast"]);
             let seen = tool::watch(&mut command)?;
