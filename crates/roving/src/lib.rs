@@ -5,7 +5,7 @@
 //! * [`task`] runs async tasks, whose continuations can be stolen.
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool.
-//! * [`Profile`] says what the workers did.
+//! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
 //!
 //! ```
 //! fn fib(n: u32) -> u64 {
@@ -74,6 +74,8 @@ mod stack;
 mod stats;
 #[cfg(not(loom))]
 mod steal;
+#[cfg(not(loom))]
+pub mod trace;
 #[cfg(not(loom))]
 mod unwind;
 #[cfg(not(loom))]

@@ -30,6 +30,17 @@ pub(crate) fn pin_to(processor: usize) -> bool {
     }
 }
 
+/// Has `f` called when the process exits in the ordinary way. False when the system refuses.
+pub(crate) fn at_exit(f: extern "C" fn()) -> bool {
+    unsafe extern "C" {
+        /// Of the C library, on every system.
+        fn atexit(f: extern "C" fn()) -> i32;
+    }
+    // SAFETY: the function is as the C standard declares it, and `f` is there for as long as this
+    // library is loaded.
+    unsafe { atexit(f) == 0 }
+}
+
 /// Elsewhere nothing is known, and nothing is pinned.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn allowed_processors() -> Vec<usize> {

@@ -3,14 +3,17 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Pool, WorkerThread};
 use crate::os;
 use crate::sleep::spares::StandIn;
 use crate::stack::state::WORKERS_MAX;
+use crate::stats::Keep;
 use crate::steal::amount::{AMOUNT_MAX, Amount};
 use crate::task::SpawnOrder;
+use crate::trace::exit::{Debt, wishes};
 
 /// Called with the index of a worker.
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
@@ -30,6 +33,7 @@ pub(crate) struct Settings {
     pub(crate) spawn_order: SpawnOrder,
     pub(crate) migrate: bool,
     pub(crate) profile: bool,
+    pub(crate) debt: Debt,
     pub(crate) in_place: bool,
     /// The building thread is worker 0.
     pub(crate) adopts: bool,
@@ -46,6 +50,14 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn thread_name(&self, index: usize) -> String {
         format!("{}-{index}", self.name)
+    }
+
+    pub(crate) fn keep(&self) -> Keep {
+        match (self.debt.has_trace(), self.profile || self.debt.report) {
+            (true, _) => Keep::Trace,
+            (false, true) => Keep::Times,
+            (false, false) => Keep::Nothing,
+        }
     }
 
     /// The processor that worker `index` is pinned to. Spare threads are not pinned.
@@ -89,6 +101,7 @@ pub struct PoolBuilder {
     spawn_order: SpawnOrder,
     migrate: bool,
     profile: bool,
+    debt: Debt,
     in_place: bool,
     adopts: bool,
     stand_in: StandIn,
@@ -108,6 +121,7 @@ impl PoolBuilder {
             spawn_order: SpawnOrder::default(),
             migrate: false,
             profile: false,
+            debt: Debt::default(),
             in_place: false,
             adopts: false,
             stand_in: StandIn::ForAll,
@@ -171,6 +185,21 @@ impl PoolBuilder {
     /// when on, which costs a nanosecond or two a task.
     pub fn profile(mut self, profile: bool) -> PoolBuilder {
         self.profile = profile;
+        self
+    }
+
+    /// Prints the profile to standard error when the pool ends, or the program. Implies
+    /// [`Self::profile`]. Also to be had without a change of the program: `ROVING_PROFILE=1`; see
+    /// [`crate::trace`].
+    pub fn report(mut self, report: bool) -> PoolBuilder {
+        self.debt.report = report;
+        self
+    }
+
+    /// Writes a trace to `file` when the pool ends, or the program. Implies [`Self::profile`]. For all
+    /// pools of a program together: `ROVING_TRACE=FILE`; see [`crate::trace`].
+    pub fn trace(mut self, file: impl Into<PathBuf>) -> PoolBuilder {
+        self.debt.trace = Some(file.into());
         self
     }
 
@@ -301,6 +330,12 @@ impl PoolBuilder {
             true => (PATIENCE_CROWDED, QUICK_ROUNDS_CROWDED),
             false => (PATIENCE, QUICK_ROUNDS),
         };
+        let wishes = wishes();
+        let debt = Debt {
+            report: self.debt.report || wishes.report,
+            trace: self.debt.trace,
+            shared: wishes.trace.is_some(),
+        };
         Ok(Settings {
             workers,
             spares: SPARES_MAX,
@@ -313,6 +348,7 @@ impl PoolBuilder {
             spawn_order: self.spawn_order,
             migrate: self.migrate,
             profile: self.profile,
+            debt,
             in_place: self.in_place,
             adopts: self.adopts,
             own_threads: false,

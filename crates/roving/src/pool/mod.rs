@@ -22,6 +22,7 @@ use crate::inject::Job;
 use crate::latch::Latch;
 use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
+use crate::trace;
 use crate::unwind::with_frame_lent;
 use crate::worker::Worker;
 use builder::{Reason, SPARES_MAX, Settings};
@@ -87,6 +88,7 @@ impl Pool {
             registry: Arc::new(Registry::new(settings)),
         };
         let registry = &pool.registry;
+        trace::exit::enter(registry);
         if registry.settings.adopts && !Worker::adopt(registry) {
             return Err(Reason::IsWorker.into());
         }

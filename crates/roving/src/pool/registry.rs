@@ -17,7 +17,9 @@ use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
 use crate::sleep::spares::{Spares, StandIn};
 use crate::stack::Showing;
-use crate::stats::{Profile, WorkerProfile};
+use crate::stats::lane::Lane;
+use crate::stats::{Keep, Profile, WorkerProfile};
+use crate::trace;
 use crate::unwind::drop_quietly;
 use crate::worker::run_thread;
 
@@ -76,14 +78,14 @@ impl Registry {
             wide: shown(SHOWN_MAX),
             least: settings.amount.least(),
             everything: settings.amount != crate::Amount::One,
-            counting: settings.profile,
+            counting: settings.keep() != Keep::Nothing,
         };
         let tasks = TaskSettings {
             order: settings.spawn_order,
             migrate: settings.migrate,
         };
         Registry {
-            seats: Seats::new(showing, tasks, workers, spares),
+            seats: Seats::new(showing, settings.keep(), tasks, workers, spares),
             idle: IdleSet::new(workers + spares),
             waiting: IdleSet::new(workers + spares),
             following: AtomicUsize::new(0),
@@ -316,6 +318,14 @@ impl Registry {
         }
     }
 
+    /// The trace of each seat, in pools that keep one.
+    pub(crate) fn lanes(&self) -> Vec<Lane> {
+        self.seats
+            .iter()
+            .filter_map(|seat| seat.clock.lane())
+            .collect()
+    }
+
     pub(crate) fn reset_profile(&self) {
         for seat in self.seats.iter() {
             seat.clock.reset();
@@ -359,6 +369,12 @@ impl Registry {
         // for the new thread, which starts under the lock, to see who sleeps without having looked.
         self.in_use.fetch_max(index + 1, Ordering::AcqRel);
         Ok(true)
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        trace::exit::settle(self);
     }
 }
 

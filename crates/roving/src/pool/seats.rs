@@ -8,7 +8,7 @@ use crate::inject::Queue;
 use crate::prim::{AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
 use crate::stack::{Showing, TaskStack};
-use crate::stats::Clock;
+use crate::stats::{Clock, Keep};
 use crate::task::{Local, SpawnOrder};
 
 /// What others see of one worker, or of a spare thread.
@@ -33,13 +33,13 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    fn new(showing: Showing, tasks: Local, most: usize) -> Seat {
+    fn new(showing: Showing, keep: Keep, tasks: Local, most: usize) -> Seat {
         Seat {
             stack: TaskStack::new(showing),
             mailbox: Queue::new(),
             spawned: Queue::new(),
             in_order: Queue::new(),
-            clock: Clock::new(showing.counting),
+            clock: Clock::new(keep),
             tasks,
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
@@ -90,6 +90,7 @@ const NOBODY: usize = usize::MAX;
 /// taken.
 pub(crate) struct Seats {
     showing: Showing,
+    keep: Keep,
     tasks: TaskSettings,
     workers: Box<[Seat]>,
     spares: Box<[OnceLock<Box<Seat>>]>,
@@ -98,14 +99,16 @@ pub(crate) struct Seats {
 impl Seats {
     pub(super) fn new(
         showing: Showing,
+        keep: Keep,
         tasks: TaskSettings,
         workers: usize,
         spares: usize,
     ) -> Seats {
         let most = workers + spares;
-        let seat = |index| Seat::new(showing, tasks.local(index), most);
+        let seat = |index| Seat::new(showing, keep, tasks.local(index), most);
         Seats {
             showing,
+            keep,
             tasks,
             workers: (0..workers).map(seat).collect(),
             spares: (0..spares).map(|_| OnceLock::new()).collect(),
@@ -132,6 +135,7 @@ impl Seats {
             let seat = || {
                 Box::new(Seat::new(
                     self.showing,
+                    self.keep,
                     self.tasks.local(index),
                     self.most(),
                 ))

@@ -1,9 +1,10 @@
 //! What a pool has done: counters that are always kept, and times that are kept on request.
 
 mod clock;
+pub(crate) mod lane;
 mod profile;
 mod tally;
 
-pub(crate) use clock::{Activity, Clock};
+pub(crate) use clock::{Activity, Clock, Keep};
 pub use profile::{Counters, Profile, WorkerProfile};
 pub(crate) use tally::{Tally, bump};

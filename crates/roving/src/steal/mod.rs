@@ -9,6 +9,7 @@ use std::time::Instant;
 use self::amount::{AMOUNT_MAX, Amount};
 use self::restraint::Theft;
 use crate::stack::thief::Claim;
+use crate::stats::lane::Event;
 use crate::stats::{Activity, bump};
 use crate::task::Level;
 use crate::worker::Worker;
@@ -94,6 +95,11 @@ impl Worker {
                 bump(&tally.steals_won, 1);
                 bump(&tally.tasks_stolen, count as u64);
                 self.clock().enter(Activity::Busy);
+                self.clock().note(|at| Event::Theft {
+                    victim,
+                    tasks: count,
+                    at,
+                });
                 if left > 0 {
                     self.wake_for(victim);
                 }

@@ -1,0 +1,100 @@
+//! What one worker did, and when: its lane of a trace.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use super::Activity;
+
+/// Something that happened on a lane.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// The worker did one thing.
+    State {
+        activity: Activity,
+        from: Instant,
+        to: Instant,
+    },
+    /// It took tasks from the stack of another.
+    Theft {
+        victim: usize,
+        tasks: usize,
+        at: Instant,
+    },
+    /// A span of the program's own has ended here.
+    Span {
+        name: Cow<'static, str>,
+        from: Instant,
+        to: Instant,
+        /// It began on another lane.
+        moved: bool,
+    },
+}
+
+/// Events in the order of their ends, and how many more there were.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lane {
+    pub(crate) events: Vec<Event>,
+    pub(crate) left_out: u64,
+}
+
+/// Most events of a lane, some 70 MB.
+const EVENTS_MAX: usize = 1 << 20;
+
+impl Lane {
+    pub(crate) fn push(&mut self, event: Event) {
+        if self.events.len() < EVENTS_MAX {
+            self.events.push(event);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// The worker has done `activity`. Reading the clock does not divide it into two.
+    pub(crate) fn state(&mut self, activity: Activity, from: Instant, to: Instant) {
+        if let Some(Event::State {
+            activity: last,
+            to: end,
+            ..
+        }) = self.events.last_mut()
+            && *last == activity
+            && *end == from
+        {
+            *end = to;
+            return;
+        }
+        self.push(Event::State { activity, from, to });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_state_that_goes_on_is_one_event() {
+        let mut lane = Lane::default();
+        let start = Instant::now();
+        let at = |ns| start + Duration::from_nanos(ns);
+        lane.state(Activity::Busy, at(0), at(5));
+        lane.state(Activity::Busy, at(5), at(9));
+        lane.state(Activity::Idle, at(9), at(10));
+        assert_eq!(lane.events.len(), 2);
+        assert!(matches!(lane.events[0], Event::State { to, .. } if to == at(9)));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let mut lane = Lane::default();
+        let at = Instant::now();
+        for tasks in 0..EVENTS_MAX + 3 {
+            lane.push(Event::Theft {
+                victim: 0,
+                tasks,
+                at,
+            });
+        }
+        assert_eq!((lane.events.len(), lane.left_out), (EVENTS_MAX, 3));
+    }
+}

@@ -1,0 +1,153 @@
+//! What is owed when the program ends: tables and traces of its pools.
+//!
+//! A pool that is dropped settles its own; those that live on, as the global one does, are asked when
+//! the process exits.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use super::{Record, begin, file, table};
+use crate::os;
+use crate::pool::registry::Registry;
+
+/// What the environment asks for.
+pub(crate) struct Wishes {
+    pub(crate) report: bool,
+    pub(crate) trace: Option<PathBuf>,
+}
+
+/// Read once, when the first pool is built.
+pub(crate) fn wishes() -> &'static Wishes {
+    static WISHES: OnceLock<Wishes> = OnceLock::new();
+    WISHES.get_or_init(|| {
+        let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+        Wishes {
+            report: set("ROVING_PROFILE").is_some_and(|value| value != "0"),
+            trace: set("ROVING_TRACE").map(PathBuf::from),
+        }
+    })
+}
+
+/// What a pool owes when it ends.
+#[derive(Clone, Default)]
+pub(crate) struct Debt {
+    /// A table.
+    pub(crate) report: bool,
+    /// A trace of its own.
+    pub(crate) trace: Option<PathBuf>,
+    /// A part of the program's trace.
+    pub(crate) shared: bool,
+}
+
+impl Debt {
+    pub(crate) fn is_any(&self) -> bool {
+        self.report || self.has_trace()
+    }
+
+    pub(crate) fn has_trace(&self) -> bool {
+        self.shared || self.trace.is_some()
+    }
+}
+
+/// The pools that owe something and live, and what those that are gone have left for the program's
+/// trace.
+#[derive(Default)]
+struct Book {
+    alive: Vec<Weak<Registry>>,
+    left: Vec<Record>,
+    settles_at_exit: bool,
+}
+
+/// Most pools of which a trace is kept after their end.
+const LEFT_MAX: usize = 256;
+
+static BOOK: Mutex<Option<Book>> = Mutex::new(None);
+
+fn book() -> MutexGuard<'static, Option<Book>> {
+    BOOK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A pool has been made.
+pub(crate) fn enter(registry: &Arc<Registry>) {
+    let debt = &registry.settings.debt;
+    if !debt.is_any() {
+        return;
+    }
+    if debt.has_trace() {
+        begin();
+    }
+    let mut book = book();
+    let book = book.get_or_insert_default();
+    book.alive.retain(|pool| pool.strong_count() > 0);
+    book.alive.push(Arc::downgrade(registry));
+    if !book.settles_at_exit {
+        book.settles_at_exit = os::at_exit(at_exit);
+    }
+}
+
+/// A pool has ended.
+pub(crate) fn settle(registry: &Registry) {
+    let debt = &registry.settings.debt;
+    if !debt.is_any() {
+        return;
+    }
+    let record = registry.record();
+    pay(debt, &record);
+    if debt.shared {
+        let mut book = book();
+        let left = &mut book.get_or_insert_default().left;
+        if left.len() < LEFT_MAX {
+            left.push(record);
+        }
+    }
+}
+
+/// What concerns one pool alone.
+fn pay(debt: &Debt, record: &Record) {
+    if debt.report {
+        // Nobody is left to hear that standard error is closed.
+        let _ = io::stderr().write_all(table::of(record).as_bytes());
+    }
+    if let Some(path) = &debt.trace {
+        write(path, &[record]);
+    }
+}
+
+extern "C" fn at_exit() {
+    let Some(book) = book().take() else {
+        return;
+    };
+    let alive: Vec<Arc<Registry>> = book.alive.iter().filter_map(Weak::upgrade).collect();
+    let mut records = book.left;
+    for registry in alive {
+        let record = registry.record();
+        pay(&registry.settings.debt, &record);
+        if registry.settings.debt.shared {
+            records.push(record);
+        }
+        // Its threads run on; it is not to be dropped here.
+        std::mem::forget(registry);
+    }
+    if let Some(path) = &wishes().trace {
+        write(path, &records.iter().collect::<Vec<_>>());
+    }
+}
+
+/// A trace that cannot be written is no reason to fail: the program's own work is done.
+fn write(path: &Path, records: &[&Record]) {
+    let written = File::create(path).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        file::write(records, &mut out)?;
+        out.flush()
+    });
+    if let Err(error) = written {
+        let path = path.display();
+        let _ = writeln!(
+            io::stderr(),
+            "roving: the trace cannot be written to {path}: {error}; name another file"
+        );
+    }
+}

@@ -1,0 +1,227 @@
+//! A trace in the format of Chrome's trace events, which Perfetto reads.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::time::Instant;
+
+use super::{Record, outside};
+use crate::stats::lane::{Event, Lane};
+
+/// Writes what the pools have recorded, and the spans of other threads.
+pub(super) fn write(records: &[&Record], out: &mut dyn Write) -> io::Result<()> {
+    let outside = outside();
+    let threads: Vec<&(String, Lane)> = outside.iter().flatten().map(|(_, lane)| lane).collect();
+    let lanes = records.iter().flat_map(|record| &record.lanes);
+    let lanes = lanes.chain(threads.iter().map(|thread| &thread.1));
+    let starts = lanes.flat_map(|lane| lane.events.iter().map(begins));
+    let mut file = File {
+        out,
+        epoch: starts.min().unwrap_or_else(Instant::now),
+        is_first: true,
+        ids: 0,
+    };
+    file.out
+        .write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
+    for (number, record) in records.iter().enumerate() {
+        file.pool(number + 1, record)?;
+    }
+    if !threads.is_empty() {
+        file.name_process(0, "threads outside of pools")?;
+    }
+    for (number, (name, lane)) in threads.into_iter().enumerate() {
+        file.name_lane(0, number, name)?;
+        file.lane(0, [number; 2], lane)?;
+    }
+    file.out.write_all(b"\n]}\n")
+}
+
+fn begins(event: &Event) -> Instant {
+    match event {
+        Event::State { from, .. } | Event::Span { from, .. } => *from,
+        Event::Theft { at, .. } => *at,
+    }
+}
+
+struct File<'o> {
+    out: &'o mut dyn Write,
+    epoch: Instant,
+    is_first: bool,
+    /// Of arrows, and of spans apart from the lanes.
+    ids: u64,
+}
+
+/// The lanes of a worker: its states, and the program's spans.
+fn tids(worker: usize) -> [usize; 2] {
+    [2 * worker, 2 * worker + 1]
+}
+
+impl File<'_> {
+    fn pool(&mut self, pid: usize, record: &Record) -> io::Result<()> {
+        self.name_process(pid, &format!("pool {pid}: {}", record.name))?;
+        for (index, lane) in record.lanes.iter().enumerate() {
+            let name = match index.checked_sub(record.workers) {
+                None => format!("worker {index}"),
+                Some(spare) => format!("spare {spare}"),
+            };
+            let is_span = |event: &Event| matches!(event, Event::Span { moved: false, .. });
+            let [states, spans] = tids(index);
+            self.name_lane(pid, states, &name)?;
+            if lane.events.iter().any(is_span) {
+                self.name_lane(pid, spans, &format!("{name}: spans"))?;
+            }
+            self.lane(pid, [states, spans], lane)?;
+        }
+        Ok(())
+    }
+
+    fn lane(&mut self, pid: usize, tids: [usize; 2], lane: &Lane) -> io::Result<()> {
+        for event in &lane.events {
+            match event {
+                Event::State { activity, from, to } => {
+                    let name = Text(activity.word());
+                    let when = (*from, *to);
+                    self.slice(&name, "state", pid, tids[0], when)?;
+                }
+                Event::Theft { victim, tasks, at } => {
+                    self.arrow(pid, self::tids(*victim)[0], tids[0], *tasks, *at)?;
+                }
+                Event::Span {
+                    name,
+                    from,
+                    to,
+                    moved: false,
+                } => self.slice(&Text(name), "span", pid, tids[1], (*from, *to))?,
+                Event::Span { name, from, to, .. } => {
+                    self.apart(&Text(name), pid, tids[1], (*from, *to))?;
+                }
+            }
+        }
+        if lane.left_out > 0 {
+            self.event(format_args!(
+                "\"name\":\"{} events left out\",\"ph\":\"I\",\"s\":\"p\",\"ts\":0,\"pid\":{pid},\"tid\":{}",
+                lane.left_out, tids[0]
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn slice(
+        &mut self,
+        name: &Text<'_>,
+        category: &str,
+        pid: usize,
+        tid: usize,
+        (from, to): (Instant, Instant),
+    ) -> io::Result<()> {
+        let (ts, end) = (self.ns(from), self.ns(to));
+        self.event(format_args!(
+            "\"name\":{name},\"cat\":\"{category}\",\"ph\":\"X\",\"ts\":{},\"dur\":{},\"pid\":{pid},\"tid\":{tid}",
+            Micros(ts),
+            Micros(end - ts)
+        ))
+    }
+
+    fn arrow(
+        &mut self,
+        pid: usize,
+        victim: usize,
+        thief: usize,
+        tasks: usize,
+        at: Instant,
+    ) -> io::Result<()> {
+        self.ids += 1;
+        let (id, ts) = (self.ids, Micros(self.ns(at)));
+        self.event(format_args!(
+            "\"name\":\"steal\",\"cat\":\"steal\",\"ph\":\"s\",\"id\":{id},\"ts\":{ts},\"pid\":{pid},\"tid\":{victim}"
+        ))?;
+        self.event(format_args!(
+            "\"name\":\"steal\",\"cat\":\"steal\",\"ph\":\"f\",\"bp\":\"e\",\"id\":{id},\"ts\":{ts},\"pid\":{pid},\
+             \"tid\":{thief},\"args\":{{\"tasks\":{tasks}}}"
+        ))
+    }
+
+    /// A span that ended on another lane than it began on.
+    fn apart(
+        &mut self,
+        name: &Text<'_>,
+        pid: usize,
+        tid: usize,
+        when: (Instant, Instant),
+    ) -> io::Result<()> {
+        self.ids += 1;
+        let id = self.ids;
+        for (phase, at) in [("b", when.0), ("e", when.1)] {
+            let ts = Micros(self.ns(at));
+            self.event(format_args!(
+                "\"name\":{name},\"cat\":\"span\",\"ph\":\"{phase}\",\"id\":{id},\"ts\":{ts},\"pid\":{pid},\"tid\":{tid}"
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn name_process(&mut self, pid: usize, name: &str) -> io::Result<()> {
+        self.event(format_args!(
+            "\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{pid},\"args\":{{\"name\":{}}}",
+            Text(name)
+        ))
+    }
+
+    fn name_lane(&mut self, pid: usize, tid: usize, name: &str) -> io::Result<()> {
+        self.event(format_args!(
+            "\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":{}}}",
+            Text(name)
+        ))?;
+        self.event(format_args!(
+            "\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"sort_index\":{tid}}}"
+        ))
+    }
+
+    fn event(&mut self, fields: fmt::Arguments<'_>) -> io::Result<()> {
+        let comma = if self.is_first { "" } else { ",\n" };
+        self.is_first = false;
+        write!(self.out, "{comma}{{{fields}}}")
+    }
+
+    fn ns(&self, at: Instant) -> u128 {
+        at.saturating_duration_since(self.epoch).as_nanos()
+    }
+}
+
+/// Nanoseconds, written as microseconds.
+struct Micros(u128);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
+    }
+}
+
+/// A string of JSON.
+struct Text<'t>(&'t str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                c if c < ' ' => write!(f, "\\u{:04x}", u32::from(c))?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped() {
+        let name = "a \"b\" \\ \n\u{1}é";
+        let written = Text(name).to_string();
+        assert_eq!(written, r#""a \"b\" \\ \u000a\u0001é""#);
+        assert_eq!(Micros(1_234_005).to_string(), "1234.005");
+    }
+}

@@ -1,0 +1,255 @@
+//! Traces and the table at a program's end, read back as their users' tools read them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use roving::{Pool, task, trace};
+use serde_json::Value;
+
+fn fib(n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let (a, b) = roving::join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+/// A file of this test alone, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let file = format!("roving-{}-{name}.json", std::process::id());
+        Scratch(std::env::temp_dir().join(file))
+    }
+
+    fn events(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.0).expect("the trace was written");
+        let value: Value = serde_json::from_str(&text).expect("the trace is JSON");
+        let events = value["traceEvents"].as_array().expect("a list of events");
+        events.iter().for_each(check_fields);
+        events.clone()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// What the format demands of each kind of event.
+fn check_fields(event: &Value) {
+    let has = |fields: &[&str]| {
+        for field in fields {
+            assert!(!event[field].is_null(), "no {field} in {event}");
+        }
+    };
+    has(&["name", "ph", "pid"]);
+    match event["ph"].as_str().unwrap() {
+        "M" => has(&["args"]),
+        "X" => has(&["ts", "dur", "tid"]),
+        "s" | "f" | "b" | "e" => has(&["ts", "tid", "id", "cat"]),
+        "I" => has(&["ts", "s"]),
+        other => panic!("unknown phase {other}"),
+    }
+}
+
+fn of_phase<'e>(events: &'e [Value], phase: &str) -> Vec<&'e Value> {
+    events.iter().filter(|event| event["ph"] == phase).collect()
+}
+
+fn named<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
+    events
+        .iter()
+        .filter(|event| event["name"] == name)
+        .collect()
+}
+
+/// In each lane the states follow each other without overlap, and without a gap.
+fn check_states(events: &[Value]) {
+    let mut lanes: HashMap<(u64, u64), Vec<(f64, f64)>> = HashMap::new();
+    for event in events.iter().filter(|event| event["cat"] == "state") {
+        let number = |field: &str| event[field].as_f64().unwrap();
+        let lane = (
+            event["pid"].as_u64().unwrap(),
+            event["tid"].as_u64().unwrap(),
+        );
+        lanes
+            .entry(lane)
+            .or_default()
+            .push((number("ts"), number("ts") + number("dur")));
+    }
+    assert!(lanes.len() >= 2, "a lane for each worker");
+    for spans in lanes.values() {
+        for pair in spans.windows(2) {
+            let gap = pair[1].0 - pair[0].1;
+            assert!(gap.abs() < 0.01, "{} µs between two states", gap);
+        }
+    }
+}
+
+#[test]
+fn a_trace_has_states_thefts_and_spans() {
+    let scratch = Scratch::new("pool");
+    let pool = Pool::builder().workers(2).name("t").trace(&scratch.0);
+    let pool = pool.build().unwrap();
+    let before = pool.profile().total().counters.steals_won;
+    // Until there is a theft to be seen.
+    for round in 0.. {
+        pool.install(|| {
+            let _outer = trace::span("outer \"quoted\"");
+            let _inner = trace::span(format!("round {round}"));
+            assert_eq!(fib(18), 2_584);
+        });
+        if pool.profile().total().counters.steals_won > before {
+            break;
+        }
+    }
+    let won = pool.profile().total().counters.steals_won;
+    drop(pool);
+    let events = scratch.events();
+    check_states(&events);
+    assert_eq!(named(&events, "round 0").len(), 1);
+    assert!(!named(&events, "outer \"quoted\"").is_empty());
+    let (starts, ends) = (of_phase(&events, "s"), of_phase(&events, "f"));
+    assert!(starts.len() as u64 >= won && starts.len() == ends.len());
+    for (start, end) in starts.iter().zip(&ends) {
+        assert_eq!(start["id"], end["id"]);
+        assert_ne!(start["tid"], end["tid"], "a thief is not its own victim");
+        assert!(end["args"]["tasks"].as_u64().unwrap() > 0);
+    }
+    let names = named(&events, "thread_name");
+    let names: Vec<&str> = names
+        .iter()
+        .map(|event| event["args"]["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.contains(&"worker 0") && names.contains(&"worker 1"),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_span_may_move_with_its_task() {
+    let scratch = Scratch::new("moved");
+    let pool = Pool::builder()
+        .workers(2)
+        .trace(&scratch.0)
+        .build()
+        .unwrap();
+    let moved = (0..10_000).any(|_| {
+        pool.run(|_| async {
+            let _span = trace::span("journey");
+            let from = roving::current_worker();
+            let child = task::fork(async { std::hint::black_box(fib(16)) }).await;
+            let to = roving::current_worker();
+            child.await;
+            from != to
+        })
+    });
+    assert!(moved, "no continuation was stolen in ten thousand forks");
+    drop(pool);
+    let events = scratch.events();
+    let (begun, ended) = (of_phase(&events, "b"), of_phase(&events, "e"));
+    assert!(!begun.is_empty() && begun.len() == ended.len());
+    assert!(begun.iter().all(|event| event["name"] == "journey"));
+}
+
+#[test]
+fn spans_of_other_threads_have_their_own_lanes() {
+    let scratch = Scratch::new("outside");
+    let pool = Pool::builder()
+        .workers(2)
+        .trace(&scratch.0)
+        .build()
+        .unwrap();
+    let thread = std::thread::Builder::new().name("loader".to_owned());
+    let load = || drop(trace::span("load"));
+    thread.spawn(load).unwrap().join().unwrap();
+    drop(pool);
+    let events = scratch.events();
+    let load = named(&events, "load");
+    assert_eq!(load.len(), 1);
+    let is_its_name = |event: &&Value| event["ph"] == "M" && event["tid"] == load[0]["tid"];
+    let lane = events
+        .iter()
+        .filter(|event| event["pid"] == 0)
+        .find(is_its_name);
+    assert_eq!(lane.unwrap()["args"]["name"], "loader");
+}
+
+#[test]
+fn a_reset_starts_the_trace_again() {
+    let scratch = Scratch::new("reset");
+    let pool = Pool::builder()
+        .workers(2)
+        .trace(&scratch.0)
+        .build()
+        .unwrap();
+    pool.install(|| drop(trace::span("before")));
+    pool.reset_profile();
+    pool.install(|| drop(trace::span("after")));
+    drop(pool);
+    let events = scratch.events();
+    assert!(named(&events, "before").is_empty());
+    assert_eq!(named(&events, "after").len(), 1);
+}
+
+/// What the test below starts: does something only there.
+#[test]
+fn program_with_a_global_pool() {
+    if std::env::var_os("ROVING_TEST_PROGRAM").is_some() {
+        assert_eq!(fib(15), 610);
+        let pool = Pool::builder().workers(2).name("second").build().unwrap();
+        pool.install(|| drop(trace::span("work")));
+    }
+}
+
+fn program(variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "program_with_a_global_pool", "--nocapture"]);
+    command
+        .env("ROVING_TEST_PROGRAM", "1")
+        .env("ROVING_WORKERS", "2");
+    command
+        .env_remove("ROVING_PROFILE")
+        .env_remove("ROVING_TRACE");
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn the_environment_asks_for_a_table() {
+    let said = program(&[("ROVING_PROFILE", "1")]);
+    for pool in ["pool `second`, 2 workers", "pool `roving`, 2 workers"] {
+        assert_eq!(said.matches(pool).count(), 1, "{said}");
+    }
+    assert_eq!(said.matches("  worker 1").count(), 2, "{said}");
+    assert!(!program(&[("ROVING_PROFILE", "0")]).contains("pool"));
+}
+
+#[test]
+fn the_environment_asks_for_a_trace() {
+    let scratch = Scratch::new("program");
+    let said = program(&[("ROVING_TRACE", scratch.0.to_str().unwrap())]);
+    assert!(!said.contains("roving:"), "{said}");
+    let events = scratch.events();
+    check_states(&events);
+    assert_eq!(named(&events, "process_name").len(), 2, "both pools");
+    assert_eq!(named(&events, "work").len(), 1);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_one_line() {
+    let said = program(&[("ROVING_TRACE", "/no/such/folder/t.json")]);
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("roving:"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    assert!(lines[0].contains("/no/such/folder/t.json") && lines[0].contains("name another file"));
+}
