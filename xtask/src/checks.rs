@@ -21,6 +21,9 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
         Tally::read(&seen.lines).judge(&seen, step);
         Ok(())
     });
+    report.step("integrations", |step| {
+        features::integrations(workspace, step)
+    });
     report.step("devices", |step| features::devices(workspace, step));
     report.step("ranks", |step| features::ranks(workspace, step));
     report.step("rustdoc", |step| rustdoc(workspace, step));

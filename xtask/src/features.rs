@@ -9,8 +9,11 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
-/// Features that build anywhere; what they need is looked for when the program runs.
-const ALWAYS: [&str; 4] = [
+/// What of other crates the runtime serves.
+const INTEGRATIONS: [&str; 2] = ["roving/metrics", "roving/tracing"];
+
+/// Back-ends of devices. They build anywhere; drivers are looked for when the program runs.
+const DEVICES: [&str; 4] = [
     "roving-gpu/cuda",
     "roving-gpu/wgpu",
     "roving-lab/cuda",
@@ -23,7 +26,7 @@ const MPI: [&str; 2] = ["roving-dist/mpi", "roving-lab/mpi"];
 /// All features that this machine can build, as the word after `--features`.
 pub(crate) fn buildable() -> String {
     let mpi = if has_mpi() { &MPI[..] } else { &[] };
-    [&ALWAYS[..], mpi].concat().join(",")
+    [&INTEGRATIONS[..], &DEVICES, mpi].concat().join(",")
 }
 
 /// Whether the software driver of Vulkan is here.
@@ -49,13 +52,22 @@ fn holds(dir: &str, name: &str) -> bool {
         .any(|file| file.file_name().to_string_lossy().starts_with(name))
 }
 
+/// The tests of what the runtime does for other crates.
+pub(crate) fn integrations(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    for target in [&["--test", "metrics", "--test", "tracing"][..], &["--doc"]] {
+        let mut command = tests(workspace, &["roving"], &INTEGRATIONS.join(","));
+        run(command.args(target), step)?;
+    }
+    Ok(())
+}
+
 /// The tests of the crates that have devices, with both back-ends built in. Those of Vulkan run on
 /// the software driver; those of CUDA say what they skip.
 pub(crate) fn devices(workspace: &Workspace, step: &mut Step) -> Result<()> {
     if !has_vulkan() {
         step.skip("no software driver of Vulkan (mesa-vulkan-drivers): its tests find no device");
     }
-    let mut command = tests(workspace, &["roving-gpu", "roving-lab"], &ALWAYS.join(","));
+    let mut command = tests(workspace, &["roving-gpu", "roving-lab"], &DEVICES.join(","));
     // Mesa warns where it has no such folder.
     if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
         command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
@@ -96,7 +108,7 @@ mod tests {
     #[test]
     fn each_feature_is_one_of_a_package() {
         let workspace = Workspace::find().unwrap();
-        for feature in ALWAYS.into_iter().chain(MPI) {
+        for feature in INTEGRATIONS.into_iter().chain(DEVICES).chain(MPI) {
             let (package, name) = feature.split_once('/').unwrap();
             let dir = &workspace.package(package).unwrap().dir;
             let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();

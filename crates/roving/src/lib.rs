@@ -54,6 +54,8 @@ mod latch;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod local;
+#[cfg(all(feature = "metrics", not(loom)))]
+pub mod metrics;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod os;

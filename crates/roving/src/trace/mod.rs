@@ -12,6 +12,8 @@
 //! that nobody steals are no events: a trace shows what the scheduler did, and what the program itself
 //! names by [`span`].
 //!
+//! With the feature `tracing`, `trace::SpanLayer` puts the spans of the `tracing` crate there as well.
+//!
 //! In a trace each pool is a process. Each worker has a lane with its states (*busy*, *steal*, *idle*, *switch*,
 //! *frame*), and below it one with the spans of the program. A theft is an arrow from the victim to the
 //! thief.
@@ -34,7 +36,12 @@
 
 pub(crate) mod exit;
 mod file;
+#[cfg(feature = "tracing")]
+mod layer;
 mod table;
+
+#[cfg(feature = "tracing")]
+pub use layer::SpanLayer;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
