@@ -142,10 +142,11 @@ fn a_span_may_move_with_its_task() {
         .unwrap();
     let moved = (0..10_000).any(|_| {
         pool.run(|_| async {
-            let _span = trace::span("journey");
+            let span = trace::span("journey");
             let from = roving::current_worker();
             let child = task::fork(async { std::hint::black_box(fib(16)) }).await;
             let to = roving::current_worker();
+            drop(span);
             child.await;
             from != to
         })
@@ -252,4 +253,51 @@ fn a_trace_that_cannot_be_written_is_one_line() {
         .collect();
     assert_eq!(lines.len(), 1, "{said}");
     assert!(lines[0].contains("/no/such/folder/t.json") && lines[0].contains("name another file"));
+}
+
+/// Asks the program's socket while it runs, as `roving top` does.
+#[cfg(unix)]
+#[test]
+fn a_socket_tells_what_the_workers_do() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    if std::env::var_os("ROVING_TEST_WATCHED").is_some() {
+        let pool = Pool::builder().workers(2).name("watched").build().unwrap();
+        pool.install(|| fib(10));
+        let path = std::env::var("ROVING_TOP").unwrap();
+        let mut stream = UnixStream::connect(path).unwrap();
+        let mut answers = BufReader::new(stream.try_clone().unwrap()).lines();
+        for _ in 0..2 {
+            stream.write_all(b"\n").unwrap();
+            let line = answers.next().unwrap().unwrap();
+            let value: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(value["pid"], std::process::id());
+            let pools = value["pools"].as_array().unwrap();
+            let pool = pools.iter().find(|pool| pool["name"] == "watched").unwrap();
+            let seats = pool["seats"].as_array().unwrap();
+            assert!(seats.len() >= 2);
+            let doing = ["busy", "steal", "idle", "switch", "frame"];
+            for seat in seats {
+                assert!(doing.contains(&seat["doing"].as_str().unwrap()), "{seat}");
+            }
+            let tasks = seats.iter().map(|seat| seat["tasks"].as_u64().unwrap());
+            assert_eq!(tasks.sum::<u64>(), 88);
+        }
+        return;
+    }
+    let socket = std::env::temp_dir().join(format!("roving-test-{}.sock", std::process::id()));
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([
+        "--exact",
+        "a_socket_tells_what_the_workers_do",
+        "--nocapture",
+    ]);
+    command
+        .env("ROVING_TEST_WATCHED", "1")
+        .env("ROVING_TOP", &socket);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(!socket.exists(), "the socket is removed at the end");
 }

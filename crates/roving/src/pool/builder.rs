@@ -53,7 +53,7 @@ impl Settings {
     }
 
     pub(crate) fn keep(&self) -> Keep {
-        match (self.debt.has_trace(), self.profile || self.debt.report) {
+        match (self.debt.has_trace(), self.profile || self.debt.is_any()) {
             (true, _) => Keep::Trace,
             (false, true) => Keep::Times,
             (false, false) => Keep::Nothing,
@@ -335,6 +335,7 @@ impl PoolBuilder {
             report: self.debt.report || wishes.report,
             trace: self.debt.trace,
             shared: wishes.trace.is_some(),
+            live: wishes.top.is_some(),
         };
         Ok(Settings {
             workers,

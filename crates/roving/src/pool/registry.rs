@@ -18,7 +18,7 @@ use crate::sleep::idle::IdleSet;
 use crate::sleep::spares::{Spares, StandIn};
 use crate::stack::Showing;
 use crate::stats::lane::Lane;
-use crate::stats::{Keep, Profile, WorkerProfile};
+use crate::stats::{Activity, Keep, Profile, WorkerProfile};
 use crate::trace;
 use crate::unwind::drop_quietly;
 use crate::worker::run_thread;
@@ -323,6 +323,14 @@ impl Registry {
         self.seats
             .iter()
             .filter_map(|seat| seat.clock.lane())
+            .collect()
+    }
+
+    /// What each seat's worker does now, in a word; `?` where nobody keeps that.
+    pub(crate) fn doing(&self) -> Vec<&'static str> {
+        let seats = self.seats.iter();
+        seats
+            .map(|seat| seat.clock.now().map_or("?", Activity::word))
             .collect()
     }
 

@@ -97,6 +97,11 @@ impl Clock {
         });
     }
 
+    /// What the worker does now, where that is kept.
+    pub(crate) fn now(&self) -> Option<Activity> {
+        self.with_hand(|hand| hand.now)
+    }
+
     /// The trace so far, if one is kept.
     pub(crate) fn lane(&self) -> Option<Lane> {
         self.with_hand(|hand| {

@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use super::{Record, begin, file, table};
+use super::{Record, begin, file, live, table};
 use crate::os;
 use crate::pool::registry::Registry;
 
@@ -17,6 +17,8 @@ use crate::pool::registry::Registry;
 pub(crate) struct Wishes {
     pub(crate) report: bool,
     pub(crate) trace: Option<PathBuf>,
+    /// Where a live view may ask.
+    pub(crate) top: Option<PathBuf>,
 }
 
 /// Read once, when the first pool is built.
@@ -27,6 +29,7 @@ pub(crate) fn wishes() -> &'static Wishes {
         Wishes {
             report: set("ROVING_PROFILE").is_some_and(|value| value != "0"),
             trace: set("ROVING_TRACE").map(PathBuf::from),
+            top: set("ROVING_TOP").and_then(|value| live::socket(&value)),
         }
     })
 }
@@ -40,11 +43,13 @@ pub(crate) struct Debt {
     pub(crate) trace: Option<PathBuf>,
     /// A part of the program's trace.
     pub(crate) shared: bool,
+    /// An answer to whoever watches it live.
+    pub(crate) live: bool,
 }
 
 impl Debt {
     pub(crate) fn is_any(&self) -> bool {
-        self.report || self.has_trace()
+        self.report || self.live || self.has_trace()
     }
 
     pub(crate) fn has_trace(&self) -> bool {
@@ -85,6 +90,9 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
     book.alive.push(Arc::downgrade(registry));
     if !book.settles_at_exit {
         book.settles_at_exit = os::at_exit(at_exit);
+        if let Some(path) = &wishes().top {
+            live::serve(path);
+        }
     }
 }
 
@@ -116,6 +124,16 @@ fn pay(debt: &Debt, record: &Record) {
     }
 }
 
+/// Calls `f` with the pools that live.
+pub(super) fn with_alive<R>(f: impl FnOnce(&[Arc<Registry>]) -> R) -> R {
+    let alive = |book: &Option<Book>| -> Vec<Arc<Registry>> {
+        let pools = book.iter().flat_map(|book| &book.alive);
+        pools.filter_map(Weak::upgrade).collect()
+    };
+    let pools = alive(&book());
+    f(&pools)
+}
+
 extern "C" fn at_exit() {
     let Some(book) = book().take() else {
         return;
@@ -133,6 +151,9 @@ extern "C" fn at_exit() {
     }
     if let Some(path) = &wishes().trace {
         write(path, &records.iter().collect::<Vec<_>>());
+    }
+    if let Some(path) = &wishes().top {
+        live::end(path);
     }
 }
 

@@ -1,8 +1,9 @@
 //! What the workers of any program did, without changing it: a table, or a trace to look at.
 //!
-//! | set in the environment | what is written when the program ends |
+//! | set in the environment | what is shown, at the end of the program unless it says otherwise |
 //! |---|---|
 //! | `ROVING_PROFILE=1` | to standard error: for each pool, where the time of its workers went, and what they counted |
+//! | `ROVING_TOP=1` or `=SOCKET` | (while it runs) what each worker does now, to `roving top PID` or `roving top SOCKET`; Unix only |
 //! | `ROVING_TRACE=FILE` | to that file: the same over time, for [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` |
 //!
 //! [`PoolBuilder::report`](crate::PoolBuilder::report) and [`PoolBuilder::trace`](crate::PoolBuilder::trace)
@@ -36,8 +37,10 @@
 
 pub(crate) mod exit;
 mod file;
+mod json;
 #[cfg(feature = "tracing")]
 mod layer;
+mod live;
 mod table;
 
 #[cfg(feature = "tracing")]

@@ -1,0 +1,153 @@
+//! A socket by which another process sees what the pools of this one do: `roving top`.
+//!
+//! Whoever connects sends a line and gets a line of JSON, as often as it likes. The thread that serves it sleeps
+//! in between, so nothing ticks here.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::exit::with_alive;
+use super::json::Text;
+use crate::pool::registry::Registry;
+use crate::stats::WorkerProfile;
+
+/// Where `ROVING_TOP` wants the socket; nowhere if it is "0".
+pub(super) fn socket(value: &OsStr) -> Option<PathBuf> {
+    match value.to_str() {
+        Some("0") => None,
+        Some("1") => {
+            let dir = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+            let dir = dir
+                .filter(|dir| dir.is_dir())
+                .unwrap_or_else(std::env::temp_dir);
+            Some(dir.join(format!("roving-{}.sock", std::process::id())))
+        }
+        _ => Some(PathBuf::from(value)),
+    }
+}
+
+/// What all pools do now, as one line of JSON.
+#[cfg_attr(
+    not(unix),
+    allow(dead_code, reason = "asked for through a socket of Unix")
+)]
+fn snapshot() -> String {
+    let pools = with_alive(|pools| {
+        let pools: Vec<String> = pools.iter().map(|pool| of_pool(pool)).collect();
+        pools.join(",")
+    });
+    format!("{{\"pid\":{},\"pools\":[{pools}]}}\n", std::process::id())
+}
+
+fn of_pool(registry: &Registry) -> String {
+    let profile = registry.profile();
+    let doing = registry.doing();
+    let seats: Vec<String> = profile
+        .workers
+        .iter()
+        .zip(doing)
+        .map(|(worker, doing)| of_worker(doing, worker))
+        .collect();
+    format!(
+        "{{\"name\":{},\"workers\":{},\"wall_s\":{:.6},\"seats\":[{}]}}",
+        Text(&registry.settings.name),
+        registry.workers(),
+        profile.wall.as_secs_f64(),
+        seats.join(",")
+    )
+}
+
+fn of_worker(doing: &str, worker: &WorkerProfile) -> String {
+    let counters = &worker.counters;
+    format!(
+        "{{\"doing\":\"{doing}\",\"busy_s\":{:.6},\"steal_s\":{:.6},\"idle_s\":{:.6},\"switch_s\":{:.6},\"frame_s\":{:.6},\
+         \"tasks\":{},\"steals_tried\":{},\"steals_won\":{},\"tasks_stolen\":{},\"publications\":{},\"leapfrogs\":{},\
+         \"parks\":{},\"wakes\":{},\"suspensions\":{}}}",
+        worker.busy.as_secs_f64(),
+        worker.steal.as_secs_f64(),
+        worker.idle.as_secs_f64(),
+        worker.switch.as_secs_f64(),
+        worker.frame.as_secs_f64(),
+        counters.tasks,
+        counters.steals_tried,
+        counters.steals_won,
+        counters.tasks_stolen,
+        counters.publications,
+        counters.leapfrogs,
+        counters.parks,
+        counters.wakes,
+        counters.suspensions,
+    )
+}
+
+/// Starts to answer at `path`. Where that fails, a line on standard error says so: the program goes on
+/// without.
+#[cfg(unix)]
+pub(super) fn serve(path: &Path) {
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    // What a process with this number has left behind; not a socket at which somebody answers.
+    if UnixStream::connect(path).is_err() {
+        end(path);
+    }
+    let started = UnixListener::bind(path).and_then(|listener| {
+        let serve = move || {
+            for stream in listener.incoming().flatten() {
+                let answer = move || answer(&stream);
+                // A client that is slow keeps nobody else waiting.
+                let _ = std::thread::Builder::new()
+                    .name("roving-top".into())
+                    .spawn(answer);
+            }
+        };
+        std::thread::Builder::new()
+            .name("roving-top".into())
+            .spawn(serve)
+    });
+    if let Err(error) = started {
+        refuse(path, &error.to_string());
+    }
+}
+
+/// Until the client goes away.
+#[cfg(unix)]
+fn answer(stream: &std::os::unix::net::UnixStream) {
+    use std::io::{BufRead as _, BufReader, Write as _};
+
+    let mut writer = stream;
+    for line in BufReader::new(stream).lines() {
+        if line.is_err() || writer.write_all(snapshot().as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The process exits.
+pub(super) fn end(path: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+
+        // Nothing that is not a socket is removed.
+        if std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+}
+
+#[cfg(not(unix))]
+pub(super) fn serve(path: &Path) {
+    refuse(path, "this system has no Unix sockets");
+}
+
+fn refuse(path: &Path, why: &str) {
+    use std::io::Write as _;
+
+    let path = path.display();
+    let _ = writeln!(
+        std::io::stderr(),
+        "roving: `roving top` cannot be served at {path}: {why}; set ROVING_TOP to another path"
+    );
+}
