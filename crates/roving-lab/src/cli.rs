@@ -10,6 +10,7 @@ use crate::bench::{self, BenchArgs, probe};
 use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
 use crate::out::show;
+use crate::top::{self, TopArgs};
 use crate::{report, run};
 
 /// Runs parallel workloads on the Roving runtime, and checks their answers.
@@ -32,6 +33,8 @@ enum Command {
     Bench(BenchArgs),
     /// Time programs for Rayon with stock rayon-core and with ours, in turn.
     DropIn(DropInArgs),
+    /// Watch what the workers of a running program do; start it with ROVING_TOP=1.
+    Top(TopArgs),
     /// Answer a question of `bench` that needs a process of its own.
     #[command(hide = true)]
     Probe {
@@ -90,6 +93,7 @@ pub(crate) fn main() -> Result<(), Failure> {
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::DropIn(args)) => drop_in::run(&args),
+        Some(Command::Top(args)) => top::run(&args),
         Some(Command::Probe { words }) => probe::run(&words),
         Some(Command::List) => report::print_list(),
     }

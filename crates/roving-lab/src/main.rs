@@ -27,6 +27,7 @@ mod report;
 mod rivals;
 mod run;
 mod tasks;
+mod top;
 mod workloads;
 
 use std::process::ExitCode;

@@ -130,7 +130,7 @@ impl From<&roving::WorkerProfile> for WorkerProfile {
 }
 
 /// The states of a worker, and how each is drawn: the more solid, the more useful.
-const STATES: [(&str, char); 5] = [
+pub(crate) const STATES: [(&str, char); 5] = [
     ("busy", '█'),
     ("frame", '▓'),
     ("switch", '▒'),

@@ -1,0 +1,177 @@
+//! `roving top`: what the workers of a running program do.
+
+#[cfg(unix)]
+mod screen;
+#[cfg(unix)]
+mod snapshot;
+#[cfg(unix)]
+mod source;
+
+use clap::Args;
+
+/// `roving top`.
+#[derive(Args, Debug)]
+pub(crate) struct TopArgs {
+    /// The number of the program, or its socket [default: the only program that can be watched].
+    #[arg(value_name = "PID|SOCKET", allow_hyphen_values = true)]
+    pub(crate) program: Option<String>,
+    /// Milliseconds between two looks [default: 250].
+    #[arg(long, value_name = "MS", allow_hyphen_values = true)]
+    pub(crate) every: Option<String>,
+    /// Print one look as text, and end.
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+#[cfg(not(unix))]
+pub(crate) fn run(_args: &TopArgs) -> Result<(), crate::input::Failure> {
+    let why = "`roving top` needs Unix sockets, which this system does not have; ROVING_PROFILE=1 and \
+               ROVING_TRACE=FILE work here";
+    Err(crate::input::Failure::Run(why.to_owned()))
+}
+
+#[cfg(unix)]
+pub(crate) use watch::run;
+
+#[cfg(unix)]
+mod watch {
+    use std::io::{self, IsTerminal as _};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use ratatui::DefaultTerminal;
+    use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+    use super::TopArgs;
+    use super::screen::View;
+    use super::snapshot::Snapshot;
+    use super::source::{self, Source};
+    use crate::input::{Failure, number_in};
+    use crate::out::show;
+
+    /// Between two looks.
+    const EVERY_MS: std::ops::RangeInclusive<u64> = 20..=60_000;
+
+    /// `roving top`.
+    pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
+        let every = args.every.as_deref();
+        let every_ms = every.map_or(Ok(250), |text| {
+            number_in("--every", text, EVERY_MS, "leave it out for 250")
+        })?;
+        let path = source::find(args.program.as_deref())?;
+        let mut source = Source::connect(&path)?;
+        if args.once || !io::stdout().is_terminal() {
+            return once(&mut source, every_ms);
+        }
+        let mut terminal = ratatui::try_init()
+            .map_err(|error| Failure::Run(format!("no terminal: {error}; try --once")))?;
+        let watched = watch(&mut source, &mut terminal, every_ms);
+        ratatui::restore();
+        match watched? {
+            End::Asked => Ok(()),
+            End::Program => show(format_args!("the program has ended\n")),
+        }
+    }
+
+    /// Two looks, so that the rates are those of now.
+    fn once(source: &mut Source, every_ms: u64) -> Result<(), Failure> {
+        let ended = || Failure::Run("the program has ended".to_owned());
+        let before = source.ask()?.ok_or_else(ended)?;
+        thread::sleep(Duration::from_millis(every_ms));
+        let now = source.ask()?.ok_or_else(ended)?;
+        let view = View {
+            now: &now,
+            before: Some(&before),
+            every_ms,
+            is_paused: false,
+        };
+        show(format_args!("{}", view.plain()))
+    }
+
+    enum End {
+        Asked,
+        Program,
+    }
+
+    /// Until a key or the program's end.
+    fn watch(
+        source: &mut Source,
+        terminal: &mut DefaultTerminal,
+        mut every_ms: u64,
+    ) -> Result<End, Failure> {
+        let broken = |error: io::Error| Failure::Run(format!("the terminal failed: {error}"));
+        let (mut now, mut before): (Option<Snapshot>, Option<Snapshot>) = (None, None);
+        let mut is_paused = false;
+        loop {
+            if !is_paused || now.is_none() {
+                let Some(next) = source.ask()? else {
+                    return Ok(End::Program);
+                };
+                before = now.replace(next);
+            }
+            let look = Instant::now() + Duration::from_millis(every_ms);
+            loop {
+                if let Some(now) = &now {
+                    let view = View {
+                        now,
+                        before: before.as_ref(),
+                        every_ms,
+                        is_paused,
+                    };
+                    terminal.draw(|frame| view.draw(frame)).map_err(broken)?;
+                }
+                let left = look.saturating_duration_since(Instant::now());
+                if !event::poll(left).map_err(broken)? {
+                    break;
+                }
+                let Event::Key(key) = event::read().map_err(broken)? else {
+                    continue;
+                };
+                match of_key(key) {
+                    Some(Wish::Quit) => return Ok(End::Asked),
+                    Some(Wish::Pause) => is_paused = !is_paused,
+                    Some(Wish::Faster) => every_ms = (every_ms / 2).max(*EVERY_MS.start()),
+                    Some(Wish::Slower) => every_ms = (every_ms * 2).min(*EVERY_MS.end()),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    #[derive(Debug, PartialEq, Eq)]
+    enum Wish {
+        Quit,
+        Pause,
+        Faster,
+        Slower,
+    }
+
+    fn of_key(key: KeyEvent) -> Option<Wish> {
+        if key.kind == KeyEventKind::Release {
+            return None;
+        }
+        match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Wish::Quit),
+            KeyCode::Char('q') | KeyCode::Esc => Some(Wish::Quit),
+            KeyCode::Char(' ') | KeyCode::Char('p') => Some(Wish::Pause),
+            KeyCode::Char('+') => Some(Wish::Faster),
+            KeyCode::Char('-') => Some(Wish::Slower),
+            _ => None,
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn keys_are_wishes() {
+            let plain = |code| of_key(KeyEvent::from(code));
+            assert_eq!(plain(KeyCode::Char('q')), Some(Wish::Quit));
+            assert_eq!(plain(KeyCode::Char('+')), Some(Wish::Faster));
+            assert_eq!(plain(KeyCode::Char('c')), None);
+            let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+            assert_eq!(of_key(interrupt), Some(Wish::Quit));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What a running program says of its pools, and what happened between two of its answers.
+
+use serde::Deserialize;
+
+/// One answer: `ROVING_TOP`, in the module `trace` of the runtime.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Snapshot {
+    pub(super) pid: u32,
+    pub(super) pools: Vec<PoolShot>,
+}
+
+/// One pool.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct PoolShot {
+    pub(super) name: String,
+    pub(super) workers: usize,
+    pub(super) wall_s: f64,
+    pub(super) seats: Vec<Seat>,
+}
+
+/// A worker, or after those a spare thread: what it does now, and its figures since the pool began.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Seat {
+    pub(super) doing: String,
+    busy_s: f64,
+    steal_s: f64,
+    idle_s: f64,
+    switch_s: f64,
+    frame_s: f64,
+    tasks: u64,
+    steals_tried: u64,
+    steals_won: u64,
+    tasks_stolen: u64,
+    parks: u64,
+    wakes: u64,
+}
+
+/// What is shown of a seat for one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rates {
+    /// Shares of the time, in the order of `report::STATES`; all zero if the seat has no thread.
+    pub(super) shares: [f64; 5],
+    /// Events per second, as [`RATE_NAMES`] says.
+    pub(super) per_s: [f64; 6],
+}
+
+/// The columns of [`Rates::per_s`].
+pub(super) const RATE_NAMES: [&str; 6] = ["tasks", "tried", "steals", "stolen", "parks", "wakes"];
+
+impl Seat {
+    /// Seconds in each state, in the order of `report::STATES`.
+    fn states(&self) -> [f64; 5] {
+        [
+            self.busy_s,
+            self.frame_s,
+            self.switch_s,
+            self.steal_s,
+            self.idle_s,
+        ]
+    }
+
+    fn counts(&self) -> [u64; 6] {
+        [
+            self.tasks,
+            self.steals_tried,
+            self.steals_won,
+            self.tasks_stolen,
+            self.parks,
+            self.wakes,
+        ]
+    }
+
+    /// What happened since `before`; the program may have reset its figures in between.
+    fn since(&self, before: &Seat, seconds: f64) -> Rates {
+        let (now, then) = (self.states(), before.states());
+        let spent: [f64; 5] = std::array::from_fn(|state| (now[state] - then[state]).max(0.0));
+        let all: f64 = spent.iter().sum();
+        let (counts, counted) = (self.counts(), before.counts());
+        Rates {
+            shares: spent.map(|time| if all > 0.0 { time / all } else { 0.0 }),
+            per_s: std::array::from_fn(|count| {
+                let events = counts[count].saturating_sub(counted[count]) as f64;
+                if seconds > 0.0 { events / seconds } else { 0.0 }
+            }),
+        }
+    }
+}
+
+impl PoolShot {
+    /// The rates of each seat since `before`, or since the pool began. A spare thread that has not
+    /// been started has none.
+    pub(super) fn since(&self, before: Option<&PoolShot>) -> Vec<Rates> {
+        let nothing = Seat::default();
+        let start = before.map_or(0.0, |before| before.wall_s);
+        // A reset puts the pool's own time back, too.
+        let before = before.filter(|_| start <= self.wall_s);
+        let seconds = self.wall_s - before.map_or(0.0, |before| before.wall_s);
+        let seats = self.seats.iter().enumerate();
+        seats
+            .map(|(index, seat)| {
+                let earlier = before.and_then(|before| before.seats.get(index));
+                seat.since(earlier.unwrap_or(&nothing), seconds)
+            })
+            .collect()
+    }
+}
+
+impl Snapshot {
+    /// The same pool in an earlier answer.
+    pub(super) fn pool_like(&self, place: usize, pool: &PoolShot) -> Option<&PoolShot> {
+        self.pools
+            .get(place)
+            .filter(|before| before.name == pool.name && before.workers == pool.workers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(wall_s: f64, busy_s: f64, tasks: u64) -> PoolShot {
+        let seat = Seat {
+            busy_s,
+            idle_s: wall_s - busy_s,
+            tasks,
+            ..Seat::default()
+        };
+        PoolShot {
+            name: "p".to_owned(),
+            workers: 1,
+            wall_s,
+            seats: vec![seat],
+        }
+    }
+
+    #[test]
+    fn rates_are_of_the_interval() {
+        let rates = &pool(4.0, 2.5, 300).since(Some(&pool(2.0, 2.0, 100)))[0];
+        assert_eq!(rates.shares, [0.25, 0.0, 0.0, 0.0, 0.75]);
+        assert_eq!(rates.per_s[0], 100.0);
+    }
+
+    #[test]
+    fn a_reset_counts_from_the_reset() {
+        let rates = &pool(1.0, 1.0, 50).since(Some(&pool(9.0, 2.0, 1_000)))[0];
+        assert_eq!((rates.shares[0], rates.per_s[0]), (1.0, 50.0));
+    }
+
+    #[test]
+    fn an_answer_of_the_runtime_is_read() {
+        let line = r#"{"pid":7,"pools":[{"name":"a","workers":1,"wall_s":1.5,"seats":[{"doing":"idle",
+            "busy_s":0.5,"steal_s":0,"idle_s":1,"switch_s":0,"frame_s":0,"tasks":3,"steals_tried":0,
+            "steals_won":0,"tasks_stolen":0,"publications":0,"leapfrogs":0,"parks":1,"wakes":0,"suspensions":0}]}]}"#;
+        let snapshot: Snapshot = serde_json::from_str(line).unwrap();
+        assert_eq!(snapshot.pools[0].seats[0].doing, "idle");
+        assert_eq!(snapshot.pools[0].since(None)[0].per_s[0], 2.0);
+    }
+}
