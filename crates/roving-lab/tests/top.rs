@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{directory, roving, text};
+use common::{roving, text};
 
 /// A program that is ended with the test.
 struct Watched(Child);
@@ -21,14 +21,18 @@ impl Drop for Watched {
 
 #[test]
 fn one_look_shows_each_worker() {
-    let socket = directory("top").join("watched.sock");
+    // A socket's path is short by law.
+    let socket = std::env::temp_dir().join(format!("roving-watched-{}.sock", std::process::id()));
+    let input = "leaf=10000,depth=4,repeats=100";
     let words = [
         "run",
         "stress",
         "--input",
-        "leaf=100000,depth=5,repeats=100000",
+        input,
         "--workers",
         "2",
+        "--repeat",
+        "100000",
     ];
     let watched = Command::new(env!("CARGO_BIN_EXE_roving"))
         .args(words)
@@ -60,6 +64,7 @@ fn one_look_shows_each_worker() {
     let output = roving(&["top", path, "--once"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("is the program still running?"));
+    std::fs::remove_file(&socket).expect("who is killed leaves its socket behind");
 }
 
 #[test]

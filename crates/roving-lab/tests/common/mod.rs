@@ -16,6 +16,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the output is UTF-8")
 }
 
+#[allow(dead_code, reason = "not every test writes")]
 /// A place of its own for what a test writes.
 pub(crate) fn directory(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
