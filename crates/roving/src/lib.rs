@@ -3,6 +3,7 @@
 //! * [`join`] runs two closures, [`scope`] any number of tasks that may borrow, [`spawn`] a
 //!   detached one.
 //! * [`task`] runs async tasks, whose continuations can be stolen.
+//! * [`blocking`] marks a region in which a worker blocks: a spare thread takes its core.
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool.
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
@@ -37,6 +38,8 @@
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod adapt;
+#[cfg(not(loom))]
+mod blocking;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod broadcast;
@@ -91,6 +94,7 @@ pub mod task;
 
 #[cfg(not(loom))]
 pub use {
+    blocking::blocking,
     broadcast::broadcast,
     join::{join, join_context},
     local::WorkerLocal,

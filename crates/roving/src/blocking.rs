@@ -1,0 +1,46 @@
+//! Regions in which a worker blocks for other reasons than its tasks.
+
+use std::panic::{self, AssertUnwindSafe};
+
+use crate::worker::Worker;
+
+/// Calls `f`, which may block the thread (in the operating system, on a lock, on a device), while a
+/// spare thread of the pool has the calling worker's core.
+///
+/// All tasks that the worker has pushed become public first, so others can go on with them. A pool has
+/// up to 256 spare threads; when all are in use, or none can be started, the core stays idle
+/// until `f` returns. In a profile the time counts as idle. On a thread that is no worker it just calls
+/// `f`; so it does, as far as the core is concerned, in pools without spare threads
+/// ([`PoolBuilder::use_current_thread`](crate::PoolBuilder::use_current_thread)).
+///
+/// Costs the wake-up of a spare thread, and the start of one when none rests: worth it for what blocks
+/// for tens of microseconds or more. `f` may call [`join`](crate::join) and the like, and may be nested; then
+/// more threads than cores may run for that long.
+///
+/// # Panics
+/// With what `f` panics with.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// let pool = roving::Pool::new(1).unwrap();
+/// let (sender, receiver) = mpsc::channel();
+/// let received = pool.install(|| {
+///     roving::spawn(move || sender.send("from a task").unwrap());
+///     // The only worker waits for a task that has not begun.
+///     roving::blocking(|| receiver.recv().unwrap())
+/// });
+/// assert_eq!(received, "from a task");
+/// ```
+pub fn blocking<F, R>(f: F) -> R
+where
+    F: FnOnce() -> R,
+{
+    Worker::with_current(|worker| match worker {
+        None => f(),
+        Some(worker) => {
+            let result = worker.blocking(|| panic::catch_unwind(AssertUnwindSafe(f)));
+            result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+        }
+    })
+}

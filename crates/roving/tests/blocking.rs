@@ -1,0 +1,171 @@
+//! Workers that block, and say so.
+
+mod common;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
+
+use common::watched;
+use roving::{Pool, blocking, join, scope, spawn, task};
+
+/// Both ends for tasks that wait for each other.
+fn pipe<T>() -> (Mutex<Sender<T>>, Mutex<Receiver<T>>) {
+    let (sender, receiver) = mpsc::channel();
+    (Mutex::new(sender), Mutex::new(receiver))
+}
+
+fn recv<T>(receiver: &Mutex<Receiver<T>>) -> T {
+    let patience = Duration::from_secs(60);
+    blocking(|| receiver.lock().unwrap().recv_timeout(patience)).expect("nobody has sent it")
+}
+
+#[test]
+fn tasks_that_wait_for_later_ones_get_them() {
+    watched(|| {
+        for workers in [1, 2, 3] {
+            let pool = Pool::new(workers).unwrap();
+            // As many as there are workers wait for tasks that are spawned after them.
+            let (sender, receiver) = pipe();
+            let sum = AtomicUsize::new(0);
+            pool.install(|| {
+                scope(|s| {
+                    for _ in 0..2 * workers {
+                        s.spawn(|_| {
+                            // Ordering: Relaxed; read after the scope.
+                            sum.fetch_add(recv(&receiver), Ordering::Relaxed);
+                        });
+                    }
+                    for number in 0..2 * workers {
+                        let sender = &sender;
+                        s.spawn(move |_| sender.lock().unwrap().send(number).unwrap());
+                    }
+                });
+            });
+            let expected = (0..2 * workers).sum();
+            // Ordering: Relaxed, as above.
+            assert_eq!(sum.load(Ordering::Relaxed), expected, "{workers} workers");
+        }
+    });
+}
+
+#[test]
+fn a_barrier_of_many_is_met() {
+    watched(|| {
+        let pool = Pool::new(2).unwrap();
+        let barrier = Barrier::new(40);
+        pool.install(|| {
+            scope(|s| {
+                for _ in 0..40 {
+                    s.spawn(|_| {
+                        blocking(|| barrier.wait());
+                    });
+                }
+            });
+        });
+    });
+}
+
+#[test]
+fn both_sides_of_a_join_may_wait_for_each_other() {
+    watched(|| {
+        let pool = Pool::new(1).unwrap();
+        let (to_b, from_a) = pipe();
+        let (to_a, from_b) = pipe();
+        let (a, b) = pool.install(|| {
+            join(
+                || {
+                    to_b.lock().unwrap().send(1).unwrap();
+                    recv(&from_b)
+                },
+                || {
+                    let got = recv(&from_a);
+                    to_a.lock().unwrap().send(got + 1).unwrap();
+                    got
+                },
+            )
+        });
+        assert_eq!((a, b), (2, 1));
+    });
+}
+
+#[test]
+fn a_panic_comes_out_and_the_worker_goes_on() {
+    watched(|| {
+        let pool = Pool::new(2).unwrap();
+        for _ in 0..20 {
+            let call = || pool.install(|| blocking(|| panic!("inside")));
+            let payload = panic::catch_unwind(AssertUnwindSafe(call)).unwrap_err();
+            assert_eq!(payload.downcast_ref(), Some(&"inside"));
+            assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+        }
+    });
+}
+
+#[test]
+fn regions_nest_and_may_fork() {
+    watched(|| {
+        fn fib(n: u32) -> u64 {
+            if n < 2 {
+                return n.into();
+            }
+            let (a, b) = join(|| fib(n - 1), || blocking(|| fib(n - 2)));
+            a + b
+        }
+        let pool = Pool::new(2).unwrap();
+        assert_eq!(pool.install(|| blocking(|| blocking(|| fib(12)))), 144);
+    });
+}
+
+#[test]
+fn a_task_may_block_in_its_poll() {
+    watched(|| {
+        let pool = Pool::new(1).unwrap();
+        let (sender, receiver) = pipe();
+        let (sender, receiver) = (&sender, &receiver);
+        let got = pool.run(|s| async move {
+            let sends = s.spawn(async move { sender.lock().unwrap().send(3).unwrap() });
+            let got = recv(receiver);
+            sends.await;
+            got
+        });
+        assert_eq!(got, 3);
+        assert_eq!(task::block_on(async { blocking(|| 4) }), 4);
+    });
+}
+
+#[test]
+fn outside_of_pools_it_just_calls() {
+    watched(|| {
+        assert_eq!(blocking(|| 5), 5);
+        let pool = Pool::builder().use_current_thread().build().unwrap();
+        assert_eq!(pool.install(|| blocking(|| 6)), 6);
+    });
+}
+
+#[test]
+fn more_than_there_are_spare_threads() {
+    watched(|| {
+        let pool = Pool::new(1).unwrap();
+        let done = Arc::new(AtomicUsize::new(0));
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..1_000 {
+            let (done, sender) = (Arc::clone(&done), sender.clone());
+            pool.install(|| {
+                spawn(move || {
+                    blocking(|| std::thread::sleep(Duration::from_micros(50)));
+                    // Ordering: Relaxed; the channel orders it.
+                    done.fetch_add(1, Ordering::Relaxed);
+                    sender.send(()).unwrap();
+                });
+            });
+        }
+        for _ in 0..1_000 {
+            receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+        // Ordering: Relaxed, as above.
+        assert_eq!(done.load(Ordering::Relaxed), 1_000);
+    });
+}
