@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// What of other crates the runtime serves.
-const INTEGRATIONS: [&str; 2] = ["roving/metrics", "roving/tracing"];
+pub(crate) const INTEGRATIONS: [&str; 2] = ["roving/metrics", "roving/tracing"];
 
 /// Back-ends of devices. They build anywhere; drivers are looked for when the program runs.
 const DEVICES: [&str; 4] = [

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::cargo_test::Tally;
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, tool};
+use crate::{Result, features, tool};
 
 /// Integration tests with this in their name start compilers or other programs: not for sanitizers.
 const OUTSIDE: [&str; 2] = ["compile_fail", "process"];
@@ -21,6 +21,7 @@ pub(crate) fn tsan(workspace: &Workspace, step: &mut Step) -> Result<()> {
         workspace,
         &["test", "-p", "roving", "-Zbuild-std", "--target", &triple],
     );
+    command.args(["--features", &features::INTEGRATIONS.join(",")]);
     for target in tests(workspace) {
         command.args(["--test", &target]);
     }
