@@ -60,6 +60,7 @@ where
     if registry.settings.in_place {
         return vec![crate::pool::install(registry, || f(0))];
     }
+    registry.check_not_left_behind();
     let workers = registry.workers();
     let results: Vec<Mutex<Option<thread::Result<R>>>> =
         (0..workers).map(|_| Mutex::new(None)).collect();

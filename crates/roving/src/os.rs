@@ -1,5 +1,7 @@
 //! What differs between operating systems, each with a plain fallback.
 
+use crate::prim::{AtomicUsize, Ordering};
+
 /// The processors this process may use, as numbers of the system, in ascending order; empty where
 /// the system does not say. Read it before any thread is pinned.
 #[cfg(target_os = "linux")]
@@ -40,6 +42,41 @@ pub(crate) fn at_exit(f: extern "C" fn()) -> bool {
     // library is loaded.
     unsafe { atexit(f) == 0 }
 }
+
+/// How many forks lie between the start of the program and this process. Threads do not survive a fork.
+pub(crate) fn forks() -> usize {
+    // Ordering: Relaxed; written in a process that has one thread.
+    FORKS.load(Ordering::Relaxed)
+}
+
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+
+/// From now on forks are counted.
+#[cfg(unix)]
+pub(crate) fn count_forks() {
+    extern "C" fn in_child() {
+        // Ordering: Relaxed; there is one thread.
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    unsafe extern "C" {
+        /// Of POSIX.
+        fn pthread_atfork(
+            prepare: Option<extern "C" fn()>,
+            parent: Option<extern "C" fn()>,
+            child: Option<extern "C" fn()>,
+        ) -> i32;
+    }
+    static COUNTED: std::sync::Once = std::sync::Once::new();
+    COUNTED.call_once(|| {
+        // SAFETY: the function is as POSIX declares it, and the handler does what a child of a process
+        // with several threads may do. Without memory for it, forks are not noticed.
+        let _ = unsafe { pthread_atfork(None, None, Some(in_child)) };
+    });
+}
+
+/// Elsewhere there is no fork.
+#[cfg(not(unix))]
+pub(crate) fn count_forks() {}
 
 /// Elsewhere nothing is known, and nothing is pinned.
 #[cfg(not(target_os = "linux"))]

@@ -112,6 +112,7 @@ where
             Worker::with_current(|worker| scope_here(worker.expect("it is in place"), f))
         }),
         worker => {
+            registry.check_not_left_behind();
             let scope = Scope::new(registry);
             let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
             if let Some(remote) = scope.remote.get() {

@@ -7,6 +7,7 @@
 //! it parks, and a spare thread takes its core.
 
 use std::mem;
+use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -198,6 +199,11 @@ impl Worker {
     /// meanwhile. Whoever makes `done` true unparks the thread.
     pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
         let registry = self.registry();
+        if registry.is_left_behind() {
+            // Frames further out are lent to threads that are not here: there is no way to unwind.
+            eprintln!("roving: {}", registry.left_behind());
+            process::abort();
+        }
         let runs_jobs = registry.spares.stand_in == StandIn::Nobody;
         self.blocking(|| {
             while !done() {

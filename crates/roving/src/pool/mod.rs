@@ -20,6 +20,7 @@ pub use threads::WorkerThread;
 
 use crate::inject::Job;
 use crate::latch::Latch;
+use crate::os;
 use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
 use crate::trace;
@@ -30,6 +31,9 @@ use home::Home;
 use registry::Registry;
 
 /// A set of workers. Dropping it runs what it still holds and joins its threads.
+///
+/// Threads do not survive `fork`: in a child process a pool that was built before panics with a message that
+/// says so, rather than to hang; build one in the child.
 ///
 /// ```
 /// let pool = roving::Pool::new(2)?;
@@ -84,6 +88,7 @@ impl Pool {
             (true, _) => 0..0,
             (false, adopts) => usize::from(adopts)..settings.workers,
         };
+        os::count_forks();
         let pool = Pool {
             registry: Arc::new(Registry::new(settings)),
         };
@@ -175,6 +180,10 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         let registry = &self.registry;
+        if registry.is_left_behind() {
+            // Its threads cannot be joined, and its locks not be trusted.
+            return mem::forget(Arc::clone(registry));
+        }
         if registry.settings.in_place {
             // Runs what was spawned and not yet run.
             return run_in_place(registry);
@@ -254,6 +263,7 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
+    registry.check_not_left_behind();
     let nesting = worker.map_or(0, |worker| worker.nesting().get() + 1);
     assert!(
         nesting <= SPARES_MAX,
@@ -326,6 +336,7 @@ pub(crate) fn spawn_detached<F>(registry: &Arc<Registry>, f: F)
 where
     F: FnOnce() + Send + 'static,
 {
+    registry.check_not_left_behind();
     registry.inject(detached(registry, f));
     run_if_in_place(registry);
 }

@@ -13,6 +13,7 @@ use super::builder::Settings;
 use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
 use crate::inject::{Job, Queue};
+use crate::os;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
 use crate::sleep::spares::{Spares, StandIn};
@@ -41,6 +42,8 @@ pub(crate) struct Registry {
     /// No work will come from outside any more.
     closing: AtomicBool,
     started: Mutex<Instant>,
+    /// [`os::forks`] when the threads were started.
+    forks: usize,
     /// The lock of an in-place pool: who holds it is the pool's worker.
     pub(crate) in_place: Mutex<()>,
 }
@@ -96,6 +99,7 @@ impl Registry {
             crew: Mutex::new(Crew::default()),
             closing: AtomicBool::new(false),
             started: Mutex::new(Instant::now()),
+            forks: os::forks(),
             in_place: Mutex::new(()),
             settings,
         }
@@ -123,6 +127,32 @@ impl Registry {
         // Ordering: AcqRel, by a read-modify-write, because the other side's is one too. Pairs with
         // [seat_in_use].
         self.in_use.fetch_add(0, Ordering::AcqRel);
+    }
+
+    /// Whether the pool was built before this process was forked, so that its threads are not here.
+    pub(crate) fn is_left_behind(&self) -> bool {
+        self.forks != os::forks() && !self.settings.in_place
+    }
+
+    /// Nobody would run what is given to a pool that was left behind, and its locks may be held by
+    /// threads that are not here.
+    ///
+    /// # Panics
+    /// If it was.
+    #[inline]
+    pub(crate) fn check_not_left_behind(&self) {
+        if self.is_left_behind() {
+            panic!("{}", self.left_behind());
+        }
+    }
+
+    #[cold]
+    pub(crate) fn left_behind(&self) -> String {
+        format!(
+            "the pool `{}` has no threads in this process, which was forked after the pool was built: \
+             build one in the child (and do not use the global pool before the fork)",
+            self.settings.name
+        )
     }
 
     /// Gives the pool a job from outside the task stacks. False if there was nobody to call for it.

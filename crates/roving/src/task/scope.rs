@@ -116,6 +116,7 @@ where
     Fut: Future<Output = T> + Send,
     T: Send,
 {
+    registry.check_not_left_behind();
     let root = Root::new(registry);
     let future = f(Scope {
         root: &*root,

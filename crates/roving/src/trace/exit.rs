@@ -135,6 +135,10 @@ pub(super) fn with_alive<R>(f: impl FnOnce(&[Arc<Registry>]) -> R) -> R {
 }
 
 extern "C" fn at_exit() {
+    if os::forks() != 0 {
+        // What is owed is the parent's business, and locks may be held by threads that are not here.
+        return;
+    }
     let Some(book) = book().take() else {
         return;
     };

@@ -1,0 +1,98 @@
+//! What a child of `fork` can do with pools: it has none of their threads.
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code, reason = "fork and waitpid")]
+
+use std::panic::{self, AssertUnwindSafe};
+use std::time::{Duration, Instant};
+
+use roving::{Pool, join};
+
+/// Runs `body` in a child. True if it returned true; a child that hangs is killed, and the test fails.
+fn in_child(body: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child ends by `_exit`; what it does in between is what is tested.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "no fork: {}", std::io::Error::last_os_error());
+    if child == 0 {
+        let ok = panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or(false);
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(if ok { 0 } else { 1 }) };
+    }
+    let patience = Instant::now() + Duration::from_secs(60);
+    loop {
+        let mut status = 0;
+        // SAFETY: the child is ours, and the status has its place.
+        let ended = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
+        if ended == child {
+            return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+        }
+        if Instant::now() > patience {
+            // SAFETY: the child is ours.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            panic!("the child hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What a call panics with.
+fn message<R>(call: impl FnOnce() -> R) -> String {
+    let Err(payload) = panic::catch_unwind(AssertUnwindSafe(call)) else {
+        return "no panic".to_owned();
+    };
+    payload
+        .downcast_ref::<String>()
+        .cloned()
+        .unwrap_or_default()
+}
+
+fn is_refusal(message: &str) -> bool {
+    message.contains("no threads in this process") && message.contains("build one in the child")
+}
+
+/// One test: a fork is no matter for other tests of the same process.
+#[test]
+fn a_child_is_told_and_can_go_on() {
+    let pool = Pool::new(2).unwrap();
+    assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+    // Before the global pool is used, it is the child's to start.
+    assert!(in_child(|| join(|| 1, || 2) == (1, 2)));
+    assert_eq!(join(|| 3, || 4), (3, 4));
+
+    assert!(in_child(|| is_refusal(&message(|| pool.install(|| 1)))));
+    assert!(in_child(|| is_refusal(&message(|| pool.spawn(|| ())))));
+    assert!(in_child(|| is_refusal(&message(
+        || pool.broadcast(|index| index)
+    ))));
+    assert!(in_child(|| is_refusal(&message(
+        || pool.run(|_| async { 1 })
+    ))));
+    assert!(in_child(|| is_refusal(&message(
+        || pool.in_place_scope(|s| s.spawn(|_| ()))
+    ))));
+    assert!(
+        in_child(|| is_refusal(&message(|| join(|| 1, || 2)))),
+        "the global pool"
+    );
+    assert!(in_child(|| is_refusal(&message(
+        || roving::task::block_on(async { 1 })
+    ))));
+
+    // A pool of the child's own, also in a child of the child, and one without threads.
+    let fresh = || Pool::new(2).unwrap().install(|| join(|| 5, || 6)) == (5, 6);
+    assert!(in_child(fresh));
+    assert!(in_child(|| fresh() && in_child(fresh)));
+    let in_place = Pool::builder().use_current_thread().build().unwrap();
+    assert!(in_child(|| in_place.install(|| join(|| 7, || 8)) == (7, 8)));
+    // To drop what was left behind does not hang. The child has its own copy of it.
+    let mut one = Some(Pool::new(2).unwrap());
+    assert!(in_child(|| {
+        one = None;
+        true
+    }));
+
+    // A child of a worker: what it does alone is done.
+    assert!(pool.install(|| in_child(|| join(|| 9, || 10) == (9, 10))));
+    // The parent's pools are as they were.
+    assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+    assert_eq!(join(|| 3, || 4), (3, 4));
+}
