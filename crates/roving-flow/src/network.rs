@@ -19,6 +19,9 @@ pub(crate) const CAPACITY: usize = 64;
 /// Starts one process.
 pub(crate) type Start<'env> = Box<dyn FnOnce(Scope<'env>, &Setting, u32) + Send + 'env>;
 
+/// Starts what is no process.
+pub(crate) type Beside<'env> = Box<dyn FnOnce(Scope<'env>) + Send + 'env>;
+
 /// A network of processes that talk through channels, while it is built.
 ///
 /// Processes may borrow what outlives `'env`, which contains the run.
@@ -49,6 +52,8 @@ pub struct Network<'env> {
     pub(crate) starts: Vec<Start<'env>>,
     pub(crate) plan: Plan,
     pub(crate) channels: Vec<Handle>,
+    /// What runs beside the processes, and is none.
+    pub(crate) beside: Vec<Beside<'env>>,
     prefix: String,
     pub(crate) placement: Placement,
     pub(crate) accounting: bool,
@@ -77,6 +82,7 @@ impl<'env> Network<'env> {
                 channels: Arc::default(),
             },
             channels: Vec::new(),
+            beside: Vec::new(),
             prefix: String::new(),
             placement: Placement::default(),
             accounting: false,

@@ -20,6 +20,7 @@
 //!    network is looked at. While nobody has waited for room, this is the only occasion, and a
 //!    suspension costs next to nothing.
 
+mod elsewhere;
 mod graph;
 mod resolve;
 
@@ -29,7 +30,9 @@ use crate::line::Line;
 use crate::prim::{Ordering, fence};
 use crate::shared::{Shared, lock};
 use crate::word::Word;
+pub(crate) use elsewhere::{Waiting, grow, stuck, verdicts_of, waits};
 use graph::Graph;
+pub(crate) use resolve::Verdict;
 
 /// Waits that a suspended process follows.
 const STEPS: usize = 16;
@@ -67,6 +70,7 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
     }
     if line.is_quiet() && shared.is_quiet() {
         look(shared);
+        shared.is_at_rest();
     }
 }
 
@@ -74,8 +78,12 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
 pub(crate) fn after_end(shared: &Shared, line: &Line) {
     // Ordering: a fence between `Line::leave` and the looks at lines. Pairs with [quiet].
     fence(Ordering::SeqCst);
-    if shared.process_ended() && line.is_quiet() && shared.is_quiet() {
+    let is_last = !shared.process_ended();
+    if is_last {
+        shared.is_at_rest();
+    } else if line.is_quiet() && shared.is_quiet() {
         look(shared);
+        shared.is_at_rest();
     }
 }
 
