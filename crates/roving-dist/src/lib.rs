@@ -1,2 +1,17 @@
 //! Process networks and bags of tasks across ranks.
+//!
+//! A [`World`] is what one rank knows of the others: processes that `mpirun` started, or threads of
+//! one process. The same program runs on each.
+//!
+//! # What may be unsafe, and why
+//!
+//! Unsafe code is denied.
 #![deny(unsafe_code)]
+
+mod error;
+mod unwind;
+mod world;
+
+pub use error::Error;
+pub use world::World;
+pub use world::plan::Plan;
