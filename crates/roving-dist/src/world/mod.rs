@@ -4,8 +4,12 @@ mod backoff;
 mod collective;
 mod engine;
 mod fault;
+mod launch;
 pub(crate) mod link;
 mod local;
+#[cfg(feature = "mpi")]
+#[allow(unsafe_code)]
+mod mpi;
 mod outbox;
 pub(crate) mod plan;
 mod progress;
@@ -30,6 +34,32 @@ use transport::Transport;
 /// How long a rank may be silent before the run ends.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
+/// What ranks are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ranks {
+    /// Of this process.
+    Threads,
+    /// That somebody started.
+    #[cfg(feature = "mpi")]
+    Processes,
+}
+
+impl Ranks {
+    /// How many of so many are on this machine.
+    fn here(self, ranks: usize) -> usize {
+        match self {
+            Ranks::Threads => ranks,
+            #[cfg(feature = "mpi")]
+            Ranks::Processes => launch::ranks_here(ranks),
+        }
+    }
+
+    /// Whether one of them can end the others.
+    fn are_processes(self) -> bool {
+        self != Ranks::Threads
+    }
+}
+
 /// One rank, and its way to the others. The same program runs on every rank, and makes one of these.
 ///
 /// Dropping it waits until all ranks do so; see [`World::finish`].
@@ -52,8 +82,49 @@ impl World {
     /// # Ok::<(), roving_dist::Error>(())
     /// ```
     pub fn init() -> Result<World, Error> {
-        let alone = local::ends(&Plan::new(1)).remove(0);
-        World::start((0, 1), Box::new(alone), Arc::default(), false, SILENCE_MAX)
+        if launch::is_rank() {
+            return World::launched();
+        }
+        World::alone()
+    }
+
+    /// A world of this process only.
+    fn alone() -> Result<World, Error> {
+        let end = local::ends(&Plan::new(1)).remove(0);
+        World::start(
+            (0, 1),
+            Box::new(end),
+            Arc::default(),
+            Ranks::Threads,
+            SILENCE_MAX,
+        )
+    }
+
+    /// One of the ranks that somebody started.
+    #[cfg(feature = "mpi")]
+    fn launched() -> Result<World, Error> {
+        let end = mpi::start()?;
+        let of = (end.rank(), end.ranks());
+        World::start(
+            of,
+            Box::new(end),
+            Arc::default(),
+            Ranks::Processes,
+            SILENCE_MAX,
+        )
+    }
+
+    /// Without MPI there is one rank only.
+    #[cfg(not(feature = "mpi"))]
+    fn launched() -> Result<World, Error> {
+        match launch::ranks() {
+            Some(1) => World::alone(),
+            ranks => Err(Error::anywhere(format_args!(
+                "this process is one of {} ranks, and was built without MPI: build it with \
+                 `--features mpi`",
+                ranks.map_or("several".into(), |ranks| ranks.to_string()),
+            ))),
+        }
     }
 
     /// Runs `f` on so many ranks that are threads of this process, and returns what each returned, by rank.
@@ -83,7 +154,7 @@ impl World {
         let run = |rank: usize, end: local::Local| {
             let of = (rank, plan.ranks);
             let fault = Arc::clone(&fault);
-            let world = World::start(of, Box::new(end), fault, false, plan.silence_max);
+            let world = World::start(of, Box::new(end), fault, Ranks::Threads, plan.silence_max);
             let world = world.unwrap_or_else(|error| panic!("{error}"));
             panic::catch_unwind(AssertUnwindSafe(|| f(world)))
         };
@@ -118,11 +189,11 @@ impl World {
         (rank, ranks): (usize, usize),
         transport: Box<dyn Transport>,
         fault: Arc<Fault>,
-        processes: bool,
+        kind: Ranks,
         silence_max: Duration,
     ) -> Result<World, Error> {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let crowded = ranks > cores;
+        let crowded = kind.here(ranks) > launch::cores();
+        let processes = kind.are_processes();
         let link = Link::new((rank, ranks), transport, fault, processes, crowded);
         let link = Arc::new(link);
         let collective = Collective::new(&link);
