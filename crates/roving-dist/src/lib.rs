@@ -12,10 +12,12 @@
 //! | `world/mpi.rs` | calls MPI |
 #![deny(unsafe_code)]
 
+mod bag;
 mod error;
 mod unwind;
 mod world;
 
+pub use bag::{Bag, Checkpoints, Local};
 pub use error::Error;
 pub use world::World;
 pub use world::plan::Plan;
