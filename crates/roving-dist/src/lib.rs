@@ -14,10 +14,12 @@
 
 mod bag;
 mod error;
+mod network;
 mod unwind;
 mod world;
 
 pub use bag::{Bag, Checkpoints, Local};
 pub use error::Error;
+pub use network::{Blocked, ChannelReport, Growth, Network, NetworkError, ProcessReport, Report};
 pub use world::World;
 pub use world::plan::Plan;

@@ -15,6 +15,7 @@ use crate::deadlock::{self, Wait};
 use crate::network::Network;
 use crate::port::{self, In, Out, TryRecvError};
 use crate::ports::{Ports, Visitor};
+use crate::prim::Ordering;
 use crate::shared::Shared;
 
 /// Which end of a channel.
@@ -78,7 +79,8 @@ impl<'env> Network<'env> {
 
     /// Has `tell` called whenever nothing in the network can go on but by what comes from outside, and when all
     /// processes have ended. It is called by a worker, in the place of the process that was the last one to wait. Only
-    /// the first such function counts.
+    /// the first such function counts. From now on the network is not looked at on that occasion: see
+    /// [`Inside::look`].
     pub fn at_rest(&mut self, tell: impl Fn() + Send + Sync + 'static) {
         let _a_second_one = self.shared.rest.set(Box::new(tell));
     }
@@ -105,6 +107,19 @@ impl Inside {
             .into_iter()
             .map(Waiting::from)
             .collect()
+    }
+
+    /// Resolves the deadlocks that are within this network.
+    pub fn look(&self) {
+        if !self.shared.controls().is_empty() {
+            deadlock::look(&self.shared);
+        }
+    }
+
+    /// Whether a process has waited for room since the last look that found none.
+    pub fn has_writers(&self) -> bool {
+        // Ordering: Relaxed; a hint.
+        self.shared.writers.load(Ordering::Relaxed)
     }
 
     /// Makes a channel larger that has both ends here, if its capacity is `from`.

@@ -1,6 +1,8 @@
 //! Building a network.
 
 use std::fmt::{self, Display, Write as _};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 
 use roving::task::Scope;
@@ -12,6 +14,7 @@ use crate::port::{self, In, Out};
 use crate::ports::{Ports, Visitor};
 use crate::run::{Setting, start};
 use crate::shared::{Failure, Plan, Shared};
+use crate::turn::Turn;
 
 /// Capacity of a channel for which none is given.
 pub(crate) const CAPACITY: usize = 64;
@@ -222,7 +225,10 @@ impl<'env> Network<'env> {
         self.process(name, ports, move |ports| {
             let body = body(ports);
             async move {
-                if let Err(error) = body.await {
+                // Ports that it drops are closed when it is known whether it has failed.
+                let mut body = pin!(body);
+                let polled = poll_fn(|context| Turn::closing_late(|| body.as_mut().poll(context)));
+                if let Err(error) = polled.await {
                     shared.stop(Failure::Failed(index, error.into()));
                 }
             }

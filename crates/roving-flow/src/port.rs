@@ -347,7 +347,7 @@ impl<T> Drop for In<T> {
         let channel = self.channel.cast();
         // SAFETY: this is the port of that end, and it is going.
         unsafe {
-            if !Turn::close_after_panic(channel, End::Reader) {
+            if !Turn::close_late(channel, End::Reader) {
                 while self.take().is_ok() {}
                 channel::drop_port(channel, End::Reader);
             }
@@ -360,7 +360,7 @@ impl<T> Drop for Out<T> {
         let channel = self.channel.cast();
         // SAFETY: this is the port of that end, and it is going.
         unsafe {
-            if !Turn::close_after_panic(channel, End::Writer) {
+            if !Turn::close_late(channel, End::Writer) {
                 channel::drop_port(channel, End::Writer);
             }
         }

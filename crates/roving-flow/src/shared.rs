@@ -174,12 +174,9 @@ impl Shared {
         self.lines.are_quiet() && self.unstarted.load(Ordering::Relaxed) == 0
     }
 
-    /// Nothing can go on but by what comes from outside, or all have ended.
-    #[cold]
-    pub(crate) fn is_at_rest(&self) {
-        if let Some(tell) = self.rest.get() {
-            tell();
-        }
+    /// Nothing can go on but by what comes from outside, or all have ended. Whether somebody wants to know.
+    pub(crate) fn tell_rest(&self) -> bool {
+        self.rest.get().map(|tell| tell()).is_some()
     }
 
     /// Whether all processes have ended.

@@ -63,6 +63,8 @@ pub(crate) struct Turn<'p> {
     more: Cell<Vec<Op>>,
     /// Ports that a panic has dropped, to be closed.
     closing: Cell<Option<Box<Closing>>>,
+    /// Ports that are dropped now are to be closed later.
+    is_late: Cell<bool>,
     /// Channels in which something was done without a fence after it: where something was taken,
     /// and where something was sent.
     owed: [Cell<*const Words>; 2],
@@ -120,6 +122,7 @@ impl<'p> Turn<'p> {
             op: Cell::new(None),
             more: Cell::new(Vec::new()),
             closing: Cell::new(None),
+            is_late: Cell::new(false),
             owed: [Cell::new(ptr::null()), Cell::new(ptr::null())],
         }
     }
@@ -227,19 +230,31 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// A port is dropped. True when the calling thread unwinds out of a process: then the port is closed
-    /// at the end of the turn, when it is known whether the process has failed. For else another
-    /// process could take half of a stream for the whole.
+    /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at the end
+    /// of the turn.
+    pub(crate) fn closing_late<R>(f: impl FnOnce() -> R) -> R {
+        let set = |is_late: bool| {
+            Turn::with_current(|turn| turn.is_some_and(|turn| turn.is_late.replace(is_late)))
+        };
+        let outer = set(true);
+        let result = f();
+        set(outer);
+        result
+    }
+
+    /// A port is dropped. True when the calling thread unwinds out of a process, or is in
+    /// [`Self::closing_late`]: then the port is closed at the end of the turn, when it is known whether
+    /// the process has failed. For else another process could take half of a stream for the whole.
     ///
     /// # Safety
     /// The caller is that port, and does not use the channel afterwards if this is true.
     #[must_use]
-    pub(crate) unsafe fn close_after_panic(channel: NonNull<Words>, end: End) -> bool {
-        if !std::thread::panicking() {
-            return false;
-        }
+    pub(crate) unsafe fn close_late(channel: NonNull<Words>, end: End) -> bool {
         Turn::with_current(|turn| {
             let Some(turn) = turn else { return false };
+            if !turn.is_late.get() && !std::thread::panicking() {
+                return false;
+            }
             let mut closing = turn.closing.take().unwrap_or_default();
             closing.push((channel, end));
             turn.closing.set(Some(closing));

@@ -69,8 +69,15 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
         follow(shared, line, process);
     }
     if line.is_quiet() && shared.is_quiet() {
+        rest(shared);
+    }
+}
+
+/// Nothing can go on but by what comes from outside. Where that is another part of the same network,
+/// it happens all the time, and whoever sees to that part looks at the network when it takes long.
+fn rest(shared: &Shared) {
+    if !shared.tell_rest() {
         look(shared);
-        shared.is_at_rest();
     }
 }
 
@@ -78,12 +85,10 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
 pub(crate) fn after_end(shared: &Shared, line: &Line) {
     // Ordering: a fence between `Line::leave` and the looks at lines. Pairs with [quiet].
     fence(Ordering::SeqCst);
-    let is_last = !shared.process_ended();
-    if is_last {
-        shared.is_at_rest();
+    if !shared.process_ended() {
+        shared.tell_rest();
     } else if line.is_quiet() && shared.is_quiet() {
-        look(shared);
-        shared.is_at_rest();
+        rest(shared);
     }
 }
 
