@@ -16,7 +16,8 @@ const ANSWER: u32 = 1;
 struct Open {
     /// At rank 0: each rank's bytes.
     parts: HashMap<u64, Vec<Option<Vec<u8>>>>,
-    answers: HashMap<u64, Vec<Vec<u8>>>,
+    /// Everybody's bytes, one after the other.
+    answers: HashMap<u64, Vec<u8>>,
 }
 
 /// One rank's part in what all do together.
@@ -35,19 +36,15 @@ impl Collective {
         let open = Arc::new(Mutex::new(Open::default()));
         let (ranks, gathered) = (link.ranks(), Arc::clone(&open));
         link.open(GATHER, move |from, bytes| {
-            let Ok((number, part)) = postcard::from_bytes::<(u64, Vec<u8>)>(bytes) else {
-                panic!("a gathering's bytes from rank {from} are torn");
-            };
+            let (number, part) = numbered(from, bytes);
             let mut open = lock(&gathered);
             let parts = open.parts.entry(number);
-            parts.or_insert_with(|| vec![None; ranks])[from] = Some(part);
+            parts.or_insert_with(|| vec![None; ranks])[from] = Some(part.to_vec());
         });
         let answered = Arc::clone(&open);
         link.open(ANSWER, move |from, bytes| {
-            let Ok((number, all)) = postcard::from_bytes(bytes) else {
-                panic!("a gathering's answer from rank {from} is torn");
-            };
-            lock(&answered).answers.insert(number, all);
+            let (number, all) = numbered(from, bytes);
+            lock(&answered).answers.insert(number, all.to_vec());
         });
         Collective {
             open,
@@ -60,7 +57,8 @@ impl Collective {
         let mut next = lock(&self.next);
         let number = *next;
         *next += 1;
-        link.send_owned(0, GATHER, encode(link, &(number, part))?);
+        let number_bytes = number.to_le_bytes();
+        link.send_owned(0, GATHER, [&number_bytes[..], part].concat());
         link.flush();
         if link.rank() == 0 {
             let all = link.wait(|| {
@@ -72,17 +70,36 @@ impl Collective {
                 let parts = open.parts.remove(&number)?;
                 Some(parts.into_iter().flatten().collect::<Vec<_>>())
             })?;
-            let answer = encode(link, &(number, &all))?;
+            let mut answer = number_bytes.to_vec();
+            for part in &all {
+                answer.extend((part.len() as u64).to_le_bytes());
+                answer.extend(part);
+            }
             for to in 1..link.ranks() {
                 link.send(to, ANSWER, &answer);
             }
             link.flush();
             return Ok(all);
         }
-        link.wait(|| lock(&self.open).answers.remove(&number))
+        let answer = link.wait(|| lock(&self.open).answers.remove(&number))?;
+        let mut rest = &answer[..];
+        let all: Option<Vec<_>> = (0..link.ranks()).map(|_| take_part(&mut rest)).collect();
+        all.ok_or_else(|| link.fail("the answer of a gathering is torn"))
     }
 }
 
-fn encode(link: &Link, value: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
-    postcard::to_stdvec(value).map_err(|error| link.fail(format_args!("encoding: {error}")))
+/// Takes the first of several byte strings, each with its length before it.
+fn take_part(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let (length, after) = rest.split_first_chunk::<8>()?;
+    let (part, after) = after.split_at_checked(u64::from_le_bytes(*length) as usize)?;
+    *rest = after;
+    Some(part.to_vec())
+}
+
+/// The number of a gathering, and what comes after.
+fn numbered(from: usize, bytes: &[u8]) -> (u64, &[u8]) {
+    let Some((number, rest)) = bytes.split_first_chunk() else {
+        panic!("rank {from} sent a torn gathering");
+    };
+    (u64::from_le_bytes(*number), rest)
 }
