@@ -23,3 +23,9 @@ pub use error::Error;
 pub use network::{Blocked, ChannelReport, Growth, Network, NetworkError, ProcessReport, Report};
 pub use world::World;
 pub use world::plan::Plan;
+
+/// For benchmarks only.
+#[doc(hidden)]
+pub mod raw {
+    pub use crate::world::raw::{Bare, Mail};
+}

@@ -103,6 +103,11 @@ impl Engine {
         self.transport.abort();
     }
 
+    /// The transport itself, for benchmarks.
+    pub(super) fn transport(&mut self) -> &mut dyn Transport {
+        &mut *self.transport
+    }
+
     /// After all ranks have agreed to finish.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         self.transport.finish()

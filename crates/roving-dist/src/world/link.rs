@@ -325,6 +325,12 @@ impl Link {
         engine.unwrap_or_else(PoisonError::into_inner).finish()
     }
 
+    /// Lends the transport, with nobody else in it: nobody polls meanwhile.
+    pub(super) fn with_transport<R>(&self, f: impl FnOnce(&mut dyn Transport) -> R) -> R {
+        let engine = self.engine.lock();
+        f(engine.unwrap_or_else(PoisonError::into_inner).transport())
+    }
+
     /// After a fault: drops the handlers, which may hold this link.
     pub(super) fn forget_handlers(&self) {
         let engine = self.engine.lock();

@@ -14,6 +14,7 @@ mod outbox;
 pub(crate) mod plan;
 mod progress;
 pub(crate) mod random;
+pub(crate) mod raw;
 mod record;
 mod transport;
 

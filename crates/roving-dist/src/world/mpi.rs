@@ -24,6 +24,7 @@ use crate::error::Error;
 /// MPI's own tags.
 const BATCH: c_int = 0;
 const BULK: c_int = 1;
+const BARE: c_int = 2;
 /// The tag of a record that says what large message comes next: its tag and its length.
 const ANNOUNCEMENT: u32 = u32::MAX;
 /// Receives that are posted for batches.
@@ -447,6 +448,37 @@ impl Transport for Mpi {
         unsafe {
             ffi::MPI_Abort(self.comm, 1);
         }
+    }
+
+    fn send_bare(&mut self, to: usize, bytes: &[u8]) -> Result<(), Error> {
+        // SAFETY: the bytes are borrowed until the call returns, and then MPI is done with them.
+        let code = unsafe {
+            ffi::MPI_Send(
+                bytes.as_ptr().cast::<c_void>(),
+                bytes.len() as c_int,
+                ffi::RSMPI_UINT8_T,
+                to as c_int,
+                BARE,
+                self.comm,
+            )
+        };
+        self.check(code, format_args!("sending to rank {to}"))
+    }
+
+    fn receive_bare(&mut self, from: usize, bytes: &mut [u8]) -> Result<(), Error> {
+        // SAFETY: the buffer is borrowed until the call returns, and has that length.
+        let code = unsafe {
+            ffi::MPI_Recv(
+                bytes.as_mut_ptr().cast::<c_void>(),
+                bytes.len() as c_int,
+                ffi::RSMPI_UINT8_T,
+                from as c_int,
+                BARE,
+                self.comm,
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        };
+        self.check(code, format_args!("receiving from rank {from}"))
     }
 
     fn finish(&mut self) -> Result<(), Error> {

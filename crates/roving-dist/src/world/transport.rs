@@ -29,6 +29,20 @@ pub(crate) trait Transport: Send {
     /// Ends the processes of all ranks, if ranks are processes.
     fn abort(&mut self);
 
+    /// For benchmarks: one message of the library beneath, blocking. Not where ranks are threads.
+    fn send_bare(&mut self, _to: usize, _bytes: &[u8]) -> Result<(), Error> {
+        Err(Error::anywhere(
+            "there is nothing beneath ranks that are threads",
+        ))
+    }
+
+    /// For benchmarks: the other end of [`Transport::send_bare`].
+    fn receive_bare(&mut self, _from: usize, _bytes: &mut [u8]) -> Result<(), Error> {
+        Err(Error::anywhere(
+            "there is nothing beneath ranks that are threads",
+        ))
+    }
+
     /// The last call, after all ranks have agreed to finish.
     fn finish(&mut self) -> Result<(), Error>;
 }
