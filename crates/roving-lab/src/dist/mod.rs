@@ -1,5 +1,6 @@
 //! `roving run … --dist`: programs across ranks. Each rank runs the same; rank 0 prints.
 
+mod networks;
 mod uts;
 
 use std::fmt::Write as _;
@@ -21,10 +22,20 @@ struct Program {
 }
 
 /// All of them.
-const PROGRAMS: [Program; 1] = [Program {
-    name: "uts",
-    run: uts::run,
-}];
+const PROGRAMS: [Program; 5] = [
+    program("uts", uts::run),
+    program("ring", networks::ring),
+    program("scatter-gather", networks::scatter),
+    program("kmeans", networks::kmeans),
+    program("compress", networks::compress),
+];
+
+const fn program(
+    name: &'static str,
+    run: fn(&World, &RunArgs, &Settings) -> Result<Report, Failure>,
+) -> Program {
+    Program { name, run }
+}
 
 /// How a program is run.
 #[derive(Clone, Copy, Debug)]
