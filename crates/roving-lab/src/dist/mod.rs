@@ -1,7 +1,7 @@
 //! `roving run … --dist`: programs across ranks. Each rank runs the same; rank 0 prints.
 
 mod networks;
-mod uts;
+pub(crate) mod uts;
 
 use std::fmt::Write as _;
 
