@@ -108,7 +108,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 25] = [
+const ROWS: [Row; 26] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -233,6 +233,11 @@ const ROWS: [Row; 25] = [
         "dist-messages",
         "Small messages from rank to rank, in batches and one by one",
         Measure::Table(dist::messages),
+    ),
+    row(
+        "dist-ring",
+        "A hop between two ranks, against MPI's own messages of the same bytes",
+        Measure::Table(dist::ring),
     ),
 ];
 

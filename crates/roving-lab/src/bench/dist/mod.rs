@@ -1,6 +1,7 @@
 //! The rows about ranks. Each starts `mpirun` on this program, which then answers a `probe`.
 
 mod messages;
+mod ring;
 mod uts;
 
 use std::process::{Command, Stdio};
@@ -13,6 +14,7 @@ use crate::input::{BadInput, Failure};
 use crate::out::show;
 
 pub(super) use messages::messages;
+pub(super) use ring::ring;
 pub(super) use uts::uts;
 
 /// A question that ranks answer together. Every rank is asked, and rank 0 prints the numbers.
@@ -22,11 +24,12 @@ struct Question {
 }
 
 /// All of them.
-const QUESTIONS: [Question; 4] = [
+const QUESTIONS: [Question; 5] = [
     question("dist-uts", uts::times),
     question("dist-exact", uts::exact),
     question("dist-messages", messages::rates),
     question("dist-idle", messages::idle),
+    question("dist-ring", ring::hops),
 ];
 
 const fn question(
@@ -62,6 +65,11 @@ fn answer_in_world(question: &Question, words: &[String]) -> Result<(), Failure>
 
 /// What so many ranks answer. One rank needs no `mpirun`.
 fn ask(ranks: usize, words: &[&str]) -> Result<Vec<f64>, Failure> {
+    ask_by(ranks, &[], words)
+}
+
+/// The same with more options for `mpirun`.
+fn ask_by(ranks: usize, more: &[&str], words: &[&str]) -> Result<Vec<f64>, Failure> {
     let asked = || format!("{ranks} ranks, probe {}", words.join(" "));
     let failed = |why: String| Failure::Run(format!("{}: {why}", asked()));
     let exe = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
@@ -70,7 +78,8 @@ fn ask(ranks: usize, words: &[&str]) -> Result<Vec<f64>, Failure> {
         _ => {
             let mut command = Command::new("mpirun");
             let options = ["--allow-run-as-root", "--oversubscribe", "-n"];
-            command.args(options).arg(ranks.to_string()).arg(exe);
+            command.args(options).arg(ranks.to_string());
+            command.args(more).arg(exe);
             command
         }
     };
