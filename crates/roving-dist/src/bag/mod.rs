@@ -45,7 +45,7 @@ use state::Shared;
 ///     let results = World::threads(2, |world| {
 ///         let pool = roving::Pool::new(2).unwrap();
 ///         let root: Vec<u32> = Vec::new();
-///         Bag::new(&world).run(&pool, [root], |columns, local| {
+///         Bag::new(&world).run(&pool, Some(root), |columns, local| {
 ///             if columns.len() == n as usize {
 ///                 return *local.result() += 1;
 ///             }
@@ -55,7 +55,9 @@ use state::Shared;
 ///                     column == *other || column.abs_diff(*other) == away
 ///                 };
 ///                 if !columns.iter().enumerate().any(hits) {
-///                     local.push([&columns[..], &[column]].concat());
+///                     let mut more = columns.clone();
+///                     more.push(column);
+///                     local.push(more);
 ///                 }
 ///             }
 ///         }, |a: u64, b| a + b)

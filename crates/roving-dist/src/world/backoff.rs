@@ -10,6 +10,9 @@ const SPIN: Duration = Duration::from_micros(50);
 const YIELD: Duration = Duration::from_micros(200);
 /// The first sleep. Each is twice as long as the one before.
 const SLEEP_FIRST: Duration = Duration::from_micros(20);
+/// When nothing has happened for so long, sleeps grow on, up to so many times the usual.
+const LONG: Duration = Duration::from_secs(1);
+const LONG_FACTOR: u32 = 5;
 
 /// Pauses that grow as long as nothing happens.
 pub(crate) struct Backoff {
@@ -67,8 +70,12 @@ impl Backoff {
             thread::yield_now();
             return None;
         }
+        let most = match quiet < LONG {
+            true => self.sleep_max,
+            false => self.sleep_max * LONG_FACTOR,
+        };
         let sleep = self.sleep;
-        self.sleep = (sleep * 2).min(self.sleep_max);
+        self.sleep = (sleep * 2).min(most);
         Some(sleep)
     }
 
@@ -77,5 +84,32 @@ impl Backoff {
         if let Some(sleep) = self.next() {
             thread::sleep(sleep);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_most_and_begin_anew() {
+        let most = Duration::from_millis(2);
+        let mut backoff = Backoff::sleeping(most);
+        let mut last = Duration::ZERO;
+        for _ in 0..20 {
+            let sleep = backoff.next().unwrap();
+            assert!(sleep >= last && sleep <= most * LONG_FACTOR);
+            last = sleep;
+        }
+        assert!(last >= most);
+        backoff.reset();
+        assert_eq!(backoff.next(), Some(SLEEP_FIRST));
+    }
+
+    #[test]
+    fn who_waits_looks_often_before_it_sleeps() {
+        let mut backoff = Backoff::new(false, Duration::from_millis(1));
+        assert!((0..10).all(|_| backoff.next().is_none()));
+        while backoff.next().is_none() {}
     }
 }

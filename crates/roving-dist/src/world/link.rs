@@ -188,7 +188,7 @@ impl Link {
     /// Calls `f`, if nobody else has the engine. What others send meanwhile, and cannot hand over because of
     /// that, is sent as well.
     fn with_engine(&self, mut f: impl FnMut(&mut Engine) -> Result<(), Error>) {
-        // Ordering: Edge [handover], in the manner of Dekker: who sends has set `dirty`, and then finds
+        // Ordering: Edge [handover]: in the manner of Dekker. Who sends has set `dirty`, and then finds
         // the engine taken; who has it frees it, and then reads `dirty`. One of the two sees the other.
         fence(Ordering::SeqCst);
         let Some(mut engine) = self.try_engine() else {

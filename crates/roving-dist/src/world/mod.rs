@@ -8,7 +8,7 @@ mod launch;
 pub(crate) mod link;
 mod local;
 #[cfg(feature = "mpi")]
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "calls MPI; listed in the crate's root")]
 mod mpi;
 mod outbox;
 pub(crate) mod plan;
