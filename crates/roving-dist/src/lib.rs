@@ -1,2 +1,31 @@
 //! Process networks and bags of tasks across ranks.
+//!
+//! A [`World`] is what one rank knows of the others: processes that `mpirun` started, or threads of
+//! one process. The same program runs on each.
+//!
+//! # What may be unsafe, and why
+//!
+//! Unsafe code is denied but in this module, which says in its comments what it relies on.
+//!
+//! | module | reason |
+//! |---|---|
+//! | `world/mpi.rs` | calls MPI |
 #![deny(unsafe_code)]
+
+mod bag;
+mod error;
+mod network;
+mod unwind;
+mod world;
+
+pub use bag::{Bag, Checkpoints, Local};
+pub use error::Error;
+pub use network::{Blocked, ChannelReport, Growth, Network, NetworkError, ProcessReport, Report};
+pub use world::World;
+pub use world::plan::Plan;
+
+/// For benchmarks only.
+#[doc(hidden)]
+pub mod raw {
+    pub use crate::world::raw::{Bare, Mail};
+}

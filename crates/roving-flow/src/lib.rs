@@ -36,6 +36,7 @@
 //!
 //! | module | reason |
 //! |---|---|
+//! | `bridge` | makes ports for an end whose own port is gone |
 //! | `channel` | the memory that producer and consumer share |
 //! | `placement` | polls the process that it times in place |
 //! | `port` | each port is the only one at its end |
@@ -52,6 +53,10 @@
 mod accounting;
 #[cfg(not(loom))]
 mod blocking;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+#[doc(hidden)]
+pub mod bridge;
 #[cfg(not(loom))]
 mod cancel;
 #[allow(unsafe_code)]

@@ -1,6 +1,8 @@
 //! Building a network.
 
 use std::fmt::{self, Display, Write as _};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 
 use roving::task::Scope;
@@ -12,12 +14,16 @@ use crate::port::{self, In, Out};
 use crate::ports::{Ports, Visitor};
 use crate::run::{Setting, start};
 use crate::shared::{Failure, Plan, Shared};
+use crate::turn::Turn;
 
 /// Capacity of a channel for which none is given.
 pub(crate) const CAPACITY: usize = 64;
 
 /// Starts one process.
 pub(crate) type Start<'env> = Box<dyn FnOnce(Scope<'env>, &Setting, u32) + Send + 'env>;
+
+/// Starts what is no process.
+pub(crate) type Beside<'env> = Box<dyn FnOnce(Scope<'env>) + Send + 'env>;
 
 /// A network of processes that talk through channels, while it is built.
 ///
@@ -49,6 +55,8 @@ pub struct Network<'env> {
     pub(crate) starts: Vec<Start<'env>>,
     pub(crate) plan: Plan,
     pub(crate) channels: Vec<Handle>,
+    /// What runs beside the processes, and is none.
+    pub(crate) beside: Vec<Beside<'env>>,
     prefix: String,
     pub(crate) placement: Placement,
     pub(crate) accounting: bool,
@@ -77,6 +85,7 @@ impl<'env> Network<'env> {
                 channels: Arc::default(),
             },
             channels: Vec::new(),
+            beside: Vec::new(),
             prefix: String::new(),
             placement: Placement::default(),
             accounting: false,
@@ -216,7 +225,10 @@ impl<'env> Network<'env> {
         self.process(name, ports, move |ports| {
             let body = body(ports);
             async move {
-                if let Err(error) = body.await {
+                // Ports that it drops are closed when it is known whether it has failed.
+                let mut body = pin!(body);
+                let polled = poll_fn(|context| Turn::closing_late(|| body.as_mut().poll(context)));
+                if let Err(error) = polled.await {
                     shared.stop(Failure::Failed(index, error.into()));
                 }
             }

@@ -131,6 +131,12 @@ impl<T> In<T> {
         Ok(message)
     }
 
+    /// The same, and a producer that waits for room is not woken.
+    pub(crate) fn take_silently(&mut self) -> Result<T, Empty> {
+        // SAFETY: as in `take`.
+        unsafe { self.channel().pop() }
+    }
+
     /// The next message, or `None` when the other end of the channel is gone and everything that
     /// was sent has been received. Suspends the process while there is nothing.
     ///
@@ -220,7 +226,7 @@ impl<T> Out<T> {
 
     /// Puts a message in if there is room.
     #[inline(always)]
-    fn put(&mut self, message: T) -> Result<(), (Full, T)> {
+    pub(crate) fn put(&mut self, message: T) -> Result<(), (Full, T)> {
         // SAFETY: the port is borrowed exclusively, and is the only one at this end.
         unsafe {
             if let Err(full) = self.channel().has_room() {
@@ -338,16 +344,26 @@ fn is_over(words: &Words) -> Poll<bool> {
 
 impl<T> Drop for In<T> {
     fn drop(&mut self) {
-        while self.take().is_ok() {}
+        let channel = self.channel.cast();
         // SAFETY: this is the port of that end, and it is going.
-        unsafe { channel::drop_port(self.channel.cast(), End::Reader) };
+        unsafe {
+            if !Turn::close_late(channel, End::Reader) {
+                while self.take().is_ok() {}
+                channel::drop_port(channel, End::Reader);
+            }
+        }
     }
 }
 
 impl<T> Drop for Out<T> {
     fn drop(&mut self) {
+        let channel = self.channel.cast();
         // SAFETY: this is the port of that end, and it is going.
-        unsafe { channel::drop_port(self.channel.cast(), End::Writer) };
+        unsafe {
+            if !Turn::close_late(channel, End::Writer) {
+                channel::drop_port(channel, End::Writer);
+            }
+        }
     }
 }
 

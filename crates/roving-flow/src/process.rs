@@ -90,6 +90,7 @@ impl<F: Future<Output = ()>> Process<F> {
             turn.with(|context| panic::catch_unwind(AssertUnwindSafe(|| body.poll(context))));
         match polled {
             Ok(Poll::Pending) => {
+                turn.close_all();
                 self.outside = turn.take_outside();
                 let may_wake = self.outside.as_mut().is_some_and(Outside::may_wake);
                 let (op, more) = turn.take_ops();
@@ -106,6 +107,7 @@ impl<F: Future<Output = ()>> Process<F> {
                 Turned::Again
             }
             Ok(Poll::Ready(())) => {
+                turn.close_all();
                 // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
                 fence(Ordering::SeqCst);
                 turn.pay_all();
@@ -113,6 +115,7 @@ impl<F: Future<Output = ()>> Process<F> {
             }
             Err(payload) => {
                 self.shared.stop(Failure::Panicked(self.index, payload));
+                turn.close_all();
                 Turned::Ended
             }
         }

@@ -47,6 +47,7 @@ impl Network<'_> {
             channels,
             placement,
             accounting,
+            beside,
             ..
         } = self;
         shared.begin(plan, channels, starts.len());
@@ -60,6 +61,9 @@ impl Network<'_> {
         let began = Instant::now();
         let run = || {
             pool.run(move |scope| async move {
+                for start in beside {
+                    start(scope);
+                }
                 for (index, start) in (0..).zip(starts) {
                     start(scope, &setting, index);
                 }

@@ -97,6 +97,8 @@ pub(crate) struct Shared {
     sees_speed: AtomicBool,
     /// Looks at the whole network.
     pub(crate) looks: AtomicU64,
+    /// Called when nothing can go on but by what comes from outside, and when all have ended.
+    pub(crate) rest: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// Locks, whatever has happened under the lock before.
@@ -121,6 +123,7 @@ impl Shared {
             capacity_max: AtomicU32::new(u32::MAX),
             sees_speed: AtomicBool::new(false),
             looks: AtomicU64::new(0),
+            rest: OnceLock::new(),
         }
     }
 
@@ -169,6 +172,17 @@ impl Shared {
     pub(crate) fn is_quiet(&self) -> bool {
         // Ordering: Relaxed; who polls a process for the first time asks later.
         self.lines.are_quiet() && self.unstarted.load(Ordering::Relaxed) == 0
+    }
+
+    /// Nothing can go on but by what comes from outside, or all have ended. Whether somebody wants to know.
+    pub(crate) fn tell_rest(&self) -> bool {
+        self.rest.get().map(|tell| tell()).is_some()
+    }
+
+    /// Whether all processes have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        // Ordering: Relaxed; a hint.
+        self.running.load(Ordering::Relaxed) == 0
     }
 
     /// The caller does what Kahn's model does not have: the outcome may depend on who is faster.

@@ -6,6 +6,7 @@ use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
+use crate::channel::drop_port;
 use crate::channel::words::{End, Words};
 use crate::prim::{AtomicBool, Ordering};
 use crate::shared::Shared;
@@ -47,6 +48,9 @@ impl Op {
     }
 }
 
+/// Ends of channels.
+type Closing = Vec<(NonNull<Words>, End)>;
+
 /// One poll of a process, on the native stack of its worker.
 pub(crate) struct Turn<'p> {
     shared: &'p Arc<Shared>,
@@ -57,6 +61,10 @@ pub(crate) struct Turn<'p> {
     outside: OnceLock<Arc<Outside>>,
     op: Cell<Option<Op>>,
     more: Cell<Vec<Op>>,
+    /// Ports that a panic has dropped, to be closed.
+    closing: Cell<Option<Box<Closing>>>,
+    /// Ports that are dropped now are to be closed later.
+    is_late: Cell<bool>,
     /// Channels in which something was done without a fence after it: where something was taken,
     /// and where something was sent.
     owed: [Cell<*const Words>; 2],
@@ -113,6 +121,8 @@ impl<'p> Turn<'p> {
             },
             op: Cell::new(None),
             more: Cell::new(Vec::new()),
+            closing: Cell::new(None),
+            is_late: Cell::new(false),
             owed: [Cell::new(ptr::null()), Cell::new(ptr::null())],
         }
     }
@@ -216,6 +226,49 @@ impl<'p> Turn<'p> {
             // SAFETY: as in `owe_another`.
             if let Some(words) = unsafe { words.as_ref() } {
                 words.wake(end);
+            }
+        }
+    }
+
+    /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at the end
+    /// of the turn.
+    pub(crate) fn closing_late<R>(f: impl FnOnce() -> R) -> R {
+        let set = |is_late: bool| {
+            Turn::with_current(|turn| turn.is_some_and(|turn| turn.is_late.replace(is_late)))
+        };
+        let outer = set(true);
+        let result = f();
+        set(outer);
+        result
+    }
+
+    /// A port is dropped. True when the calling thread unwinds out of a process, or is in
+    /// [`Self::closing_late`]: then the port is closed at the end of the turn, when it is known whether
+    /// the process has failed. For else another process could take half of a stream for the whole.
+    ///
+    /// # Safety
+    /// The caller is that port, and does not use the channel afterwards if this is true.
+    #[must_use]
+    pub(crate) unsafe fn close_late(channel: NonNull<Words>, end: End) -> bool {
+        Turn::with_current(|turn| {
+            let Some(turn) = turn else { return false };
+            if !turn.is_late.get() && !std::thread::panicking() {
+                return false;
+            }
+            let mut closing = turn.closing.take().unwrap_or_default();
+            closing.push((channel, end));
+            turn.closing.set(Some(closing));
+            true
+        })
+    }
+
+    /// Closes the ports that were dropped while a panic went through the process.
+    #[inline(always)]
+    pub(crate) fn close_all(&self) {
+        if let Some(closing) = self.closing.take() {
+            for (channel, end) in *closing {
+                // SAFETY: that port has left it to this turn.
+                unsafe { drop_port(channel, end) };
             }
         }
     }

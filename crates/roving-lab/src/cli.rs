@@ -70,6 +70,9 @@ pub(crate) struct RunArgs {
     /// Draw a network, coloured by load and traffic, from one run more with accounting on.
     #[arg(long, value_name = "FILE.svg|FILE.dot")]
     pub(crate) graph: Option<PathBuf>,
+    /// Run on all ranks that `mpirun` has started, with so many workers each; rank 0 prints.
+    #[arg(long)]
+    pub(crate) dist: bool,
     /// How often; the times are medians [default: 5].
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     pub(crate) repeat: Option<String>,

@@ -16,6 +16,7 @@
 mod bench;
 mod cli;
 mod compare;
+mod dist;
 mod fork_join;
 mod input;
 mod measure;

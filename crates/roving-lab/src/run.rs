@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use roving::{Amount, Pool};
 
 use crate::cli::RunArgs;
-
+use crate::dist;
 use crate::input::{BadInput, Failure, number_in};
 use crate::measure::{self, Times};
 use crate::memory;
@@ -124,6 +124,9 @@ pub(crate) fn first_words() -> Result<(), Failure> {
 
 /// `roving run`.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    if args.dist {
+        return dist::run(args);
+    }
     if networks::Job::find(&args.workload).is_some() {
         return networks::run::run(args);
     }

@@ -164,6 +164,34 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: End) {
     }
 }
 
+/// The channel has a new port for that end, whose port is gone. False when it is not, or when the other
+/// end's is gone as well: then what lay here has been cleared.
+///
+/// # Safety
+/// The caller keeps the channel, is alone in calling this for that end, and makes one port when
+/// this is true.
+#[must_use]
+pub(crate) unsafe fn reopen_port(words: &Words, end: End) -> bool {
+    let is_gone = match end {
+        End::Reader => words.taken().is_gone(),
+        End::Writer => words.sent().is_gone(),
+    };
+    if !is_gone {
+        return false;
+    }
+    let ports = &words.meta.ports;
+    // Ordering: Acquire. Pairs with [last_port]: what that end has left is taken over. Once
+    // this has succeeded, the other end's port is not the last one.
+    let counted = ports.compare_exchange(1, 2, Ordering::Acquire, Ordering::Relaxed);
+    if counted.is_err() {
+        return false;
+    }
+    // Ordering: Relaxed; the caller keeps the channel meanwhile.
+    words.meta.references.fetch_add(1, Ordering::Relaxed);
+    words.come_back(end);
+    true
+}
+
 impl Words {
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.meta.shared

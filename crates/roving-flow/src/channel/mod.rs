@@ -17,7 +17,7 @@ use words::Words;
 #[cfg(not(loom))]
 mod holders;
 #[cfg(not(loom))]
-pub(crate) use holders::{Handle, Holders, Meta, OUTSIDE, drop_port, open};
+pub(crate) use holders::{Handle, Holders, Meta, OUTSIDE, drop_port, open, reopen_port};
 
 /// What a channel knows besides its words; nothing, for loom.
 #[cfg(loom)]

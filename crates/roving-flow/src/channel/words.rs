@@ -96,7 +96,7 @@ const GONE: u64 = 1;
 const ONE: u64 = 2;
 
 /// What one end has said: how many messages it has sent or taken, and whether it is gone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Count(u64);
 
 impl Count {
@@ -213,6 +213,26 @@ impl Words {
         fence(ord("leave_fence", Ordering::SeqCst));
     }
 
+    /// A new port of that end, which was gone, takes its place. By who makes that port.
+    #[cfg(not(loom))]
+    pub(super) fn come_back(&self, end: End) {
+        let word = match end {
+            End::Reader => &self.taken,
+            End::Writer => &self.sent,
+        };
+        // Ordering: Relaxed, both; written by this end alone, which the caller is. What it says is
+        // less than what [sent] or [taken] has handed over before.
+        word.store(word.load(Ordering::Relaxed) & !GONE, Ordering::Relaxed);
+    }
+
+    /// Less may lie here from now on. By the consumer, before it takes what makes up for that: so
+    /// the number that has no room stays the same.
+    #[cfg(not(loom))]
+    pub(crate) fn lower_capacity(&self, capacity: u32) {
+        // Ordering: Relaxed; who sees the message taken sees this, too. Pairs with [taken].
+        self.capacity.store(capacity, Ordering::Relaxed);
+    }
+
     /// How many messages may lie here; [`UNBOUNDED`] for any number.
     #[inline]
     pub(crate) fn capacity(&self) -> u32 {
@@ -310,6 +330,17 @@ impl Words {
     pub(crate) fn is_process_waiting(&self, end: End) -> bool {
         // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this.
         self.waiting(end).load(Ordering::Acquire) == WAITS
+    }
+
+    /// Whether the process of that end goes on soon: it has been woken there, or will be.
+    #[cfg(not(loom))]
+    pub(crate) fn is_process_due(&self, end: End) -> bool {
+        // Ordering: Acquire. Pairs with [wait], as above.
+        match self.waiting(end).load(Ordering::Acquire) {
+            NOBODY | ELSEWHERE => false,
+            WAITS => self.is_ready(end),
+            _ => true,
+        }
     }
 
     /// The right to wake whoever waits at that end, for the thread with that line.

@@ -1,6 +1,7 @@
 //! Who waits for whom, as it was read at one time.
 
 use super::Wait;
+use crate::channel::Handle;
 use crate::channel::words::{Count, End, Words};
 use crate::shared::Shared;
 use crate::word::Word;
@@ -12,8 +13,8 @@ pub(super) struct Edge {
     /// No process of the network when that end is held outside.
     pub(super) target: u32,
     pub(super) capacity: u32,
-    sent: Count,
-    taken: Count,
+    pub(super) sent: Count,
+    pub(super) taken: Count,
 }
 
 /// A part of the graph of waits: processes, and the waits of each. A process without a wait can go
@@ -51,11 +52,13 @@ impl Graph {
             starts: vec![0],
             ..Graph::default()
         };
+        // While this is held, the channels that processes wait at are there.
+        let channels = shared.channels();
         for process in processes {
             graph.processes.push(process);
             match shared.control(process).word() {
                 Word::One(op) => graph.edges.extend(edge(process, op.words(), op.end)),
-                Word::Many => graph.add_many(shared, process),
+                Word::Many => graph.add_many(&channels, process),
                 Word::Runs | Word::Ended | Word::Outside => {}
             }
             graph.starts.push(graph.edges.len() as u32);
@@ -63,13 +66,37 @@ impl Graph {
         graph
     }
 
-    /// All waits of a process that waits for any of several channels.
-    fn add_many(&mut self, shared: &Shared, process: u32) {
-        for words in shared.channels().iter() {
+    /// All waits of a process that waits for any of several channels; none when one of them has
+    /// something for it already, by which it goes on, whatever the others say.
+    fn add_many(&mut self, channels: &[Handle], process: u32) {
+        let start = self.edges.len();
+        for words in channels {
             for end in [End::Reader, End::Writer] {
+                if words.process(end) == process && words.is_process_due(end) {
+                    self.edges.truncate(start);
+                    return;
+                }
                 self.edges.extend(edge(process, words, end));
             }
         }
+    }
+
+    /// Of waits that were read elsewhere, ordered by process.
+    pub(super) fn of_edges(edges: Vec<Edge>) -> Graph {
+        let mut graph = Graph::default();
+        for (at, edge) in edges.iter().enumerate() {
+            if graph.processes.last() != Some(&edge.wait.process) {
+                graph.processes.push(edge.wait.process);
+                graph.starts.push(at as u32);
+            }
+        }
+        graph.starts.push(edges.len() as u32);
+        graph.edges = edges;
+        graph
+    }
+
+    pub(super) fn edges(&self) -> &[Edge] {
+        &self.edges
     }
 
     pub(super) fn of_all(shared: &Shared) -> Graph {

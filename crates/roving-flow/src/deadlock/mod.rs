@@ -20,6 +20,7 @@
 //!    network is looked at. While nobody has waited for room, this is the only occasion, and a
 //!    suspension costs next to nothing.
 
+mod elsewhere;
 mod graph;
 mod resolve;
 
@@ -29,7 +30,9 @@ use crate::line::Line;
 use crate::prim::{Ordering, fence};
 use crate::shared::{Shared, lock};
 use crate::word::Word;
+pub(crate) use elsewhere::{Waiting, grow, stuck, verdicts_of, waits};
 use graph::Graph;
+pub(crate) use resolve::Verdict;
 
 /// Waits that a suspended process follows.
 const STEPS: usize = 16;
@@ -66,6 +69,14 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
         follow(shared, line, process);
     }
     if line.is_quiet() && shared.is_quiet() {
+        rest(shared);
+    }
+}
+
+/// Nothing can go on but by what comes from outside. Where that is another part of the same network,
+/// it happens all the time, and whoever sees to that part looks at the network when it takes long.
+fn rest(shared: &Shared) {
+    if !shared.tell_rest() {
         look(shared);
     }
 }
@@ -74,8 +85,10 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
 pub(crate) fn after_end(shared: &Shared, line: &Line) {
     // Ordering: a fence between `Line::leave` and the looks at lines. Pairs with [quiet].
     fence(Ordering::SeqCst);
-    if shared.process_ended() && line.is_quiet() && shared.is_quiet() {
-        look(shared);
+    if !shared.process_ended() {
+        shared.tell_rest();
+    } else if line.is_quiet() && shared.is_quiet() {
+        rest(shared);
     }
 }
 

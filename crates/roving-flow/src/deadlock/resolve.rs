@@ -18,49 +18,73 @@ pub(super) fn resolve(shared: &Shared, graph: &Graph) -> bool {
     if Graph::of(shared, graph.processes.iter().copied()) != *graph {
         return false;
     }
-    let components = Components::of(graph);
-    for component in components.sinks(graph) {
-        if let Err(failure) = resolve_component(shared, graph, &component) {
-            shared.stop(failure);
-            return true;
+    // Ordering: Relaxed; written before the network ran.
+    let limit = shared.capacity_max.load(Ordering::Relaxed);
+    for verdict in verdicts(graph, limit) {
+        match verdict {
+            Verdict::Grow(growth) => grow(shared, growth),
+            Verdict::Deadlock(cycle) => {
+                shared.stop(Failure::Deadlock(cycle));
+                return true;
+            }
+            Verdict::Full(cycle, limit) => {
+                shared.stop(Failure::Full(cycle, limit));
+                return true;
+            }
         }
     }
     true
 }
 
-/// Processes each of which waits, perhaps by way of others, for all of these and for no other.
-fn resolve_component(shared: &Shared, graph: &Graph, component: &[usize]) -> Result<(), Failure> {
+/// What is to be done about processes that wait for each other only.
+pub(crate) enum Verdict {
+    Grow(Growth),
+    /// Nothing helps.
+    Deadlock(Vec<Wait>),
+    /// A larger channel would help, and none may be.
+    Full(Vec<Wait>, u32),
+}
+
+/// One for each cycle that must be opened; `graph` has processes that wait for each other only.
+pub(super) fn verdicts(graph: &Graph, limit: u32) -> Vec<Verdict> {
+    let sinks = Components::of(graph).sinks(graph);
+    let verdicts = sinks
+        .iter()
+        .map(|component| verdict(graph, component, limit));
+    verdicts.collect()
+}
+
+/// Of processes each of which waits, perhaps by way of others, for all of these and for no other.
+fn verdict(graph: &Graph, component: &[usize], limit: u32) -> Verdict {
     let waits = component.iter().flat_map(|&place| graph.waits(place));
     let full: Vec<&Edge> = waits.filter(|edge| edge.wait.end == End::Writer).collect();
-    // Ordering: Relaxed; written before the network ran.
-    let limit = shared.capacity_max.load(Ordering::Relaxed);
     let smallest = full
         .iter()
         .filter(|edge| edge.capacity < limit)
         .min_by_key(|edge| (edge.capacity, edge.wait.channel));
     match smallest {
-        Some(edge) => {
-            grow(shared, edge, limit);
-            Ok(())
-        }
-        None if full.is_empty() => Err(Failure::Deadlock(cycle(graph, component))),
-        None => Err(Failure::Full(cycle(graph, component), limit)),
+        Some(edge) => Verdict::Grow(Growth {
+            channel: edge.wait.channel,
+            from: edge.capacity,
+            to: edge
+                .capacity
+                .saturating_mul(2)
+                .min(limit)
+                .min(UNBOUNDED - 1),
+        }),
+        None if full.is_empty() => Verdict::Deadlock(cycle(graph, component)),
+        None => Verdict::Full(cycle(graph, component), limit),
     }
 }
 
-fn grow(shared: &Shared, edge: &Edge, limit: u32) {
+/// Makes a channel larger, and wakes who waits for room there.
+pub(super) fn grow(shared: &Shared, growth: Growth) {
     let channels = shared.channels();
-    let Some(words) = channels.get(edge.wait.channel as usize) else {
+    let Some(words) = channels.get(growth.channel as usize) else {
         return;
     };
-    let from = edge.capacity;
-    let to = from.saturating_mul(2).min(limit).min(UNBOUNDED - 1);
-    lock(&shared.growths).push(Growth {
-        channel: edge.wait.channel,
-        from,
-        to,
-    });
-    words.set_capacity(to);
+    lock(&shared.growths).push(growth);
+    words.set_capacity(growth.to);
     words.wake(End::Writer);
 }
 

@@ -267,6 +267,26 @@ impl GraphBuilder {
         self.weights.len() - 1
     }
 
+    /// Has a vertex be in that part, with the weight that it has.
+    ///
+    /// # Panics
+    /// There is no such vertex.
+    ///
+    /// ```
+    /// use roving_flow::partition::{Graph, KWay, Partitioner, Problem};
+    ///
+    /// let mut graph = Graph::builder();
+    /// let [heavy, one, two] = [10, 5, 5].map(|weight| graph.vertex(weight));
+    /// graph.pin(heavy, 1).edge(heavy, one, 1).edge(heavy, two, 1);
+    /// let graph = graph.build().unwrap();
+    /// let partition = KWay::default().partition(&Problem::new(&graph, 2).unwrap());
+    /// assert_eq!(partition.parts(), [1, 0, 0]);
+    /// ```
+    pub fn pin(&mut self, vertex: usize, part: usize) -> &mut GraphBuilder {
+        self.pins[vertex] = u32::try_from(part).unwrap_or(FREE - 1);
+        self
+    }
+
     /// Adds an edge between two vertices, which may be added later.
     ///
     /// ```

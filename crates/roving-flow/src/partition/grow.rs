@@ -42,6 +42,11 @@ pub(super) fn grow(graph: &Graph, parts: usize, random: &mut Random) -> Vec<u32>
 pub(super) fn spread(graph: &Graph, parts: usize, limit: u64, random: &mut Random) -> Vec<u32> {
     let mut result = pinned(graph);
     let mut weights = vec![0_u64; parts];
+    for (vertex, &part) in result.iter().enumerate() {
+        if part != NOWHERE {
+            weights[part as usize] += graph.weight(vertex);
+        }
+    }
     let mut links = vec![0_u64; parts];
     let mut order = random.order(graph.vertices());
     order.sort_by_key(|&vertex| std::cmp::Reverse(graph.weight(vertex as usize).checked_ilog2()));

@@ -1,5 +1,6 @@
 //! `roving bench`: every figure that the README claims, measured and written down.
 
+mod dist;
 pub(crate) mod drop_in;
 mod handoff;
 mod joins;
@@ -107,7 +108,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 23] = [
+const ROWS: [Row; 26] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -222,6 +223,21 @@ const ROWS: [Row; 23] = [
         "networks-paper",
         "What Nornir's paper shows in Table 1 and Figures 4 to 7",
         Measure::Drawn(networks::paper),
+    ),
+    row(
+        "dist-uts",
+        "A tree searched by ranks: two of one worker against one of two",
+        Measure::Table(dist::uts),
+    ),
+    row(
+        "dist-messages",
+        "Small messages from rank to rank, in batches and one by one",
+        Measure::Table(dist::messages),
+    ),
+    row(
+        "dist-ring",
+        "A hop between two ranks, against MPI's own messages of the same bytes",
+        Measure::Table(dist::ring),
     ),
 ];
 

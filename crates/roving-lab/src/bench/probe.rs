@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use roving::{Amount, Pool};
 
+use super::dist;
 use crate::fork_join::Roving;
 use crate::input::{BadInput, Failure, number_in};
 use crate::memory;
@@ -212,6 +213,9 @@ impl Probe {
 
 /// `roving probe`.
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
+    if let Some(answered) = dist::answer(words) {
+        return answered;
+    }
     show(format_args!("{}\n", Probe::parse(words)?.answer()?))?;
     Ok(())
 }

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use roving_flow::{In, Network, Out};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::builder::Builder;
 use super::found::Found;
 use super::params::{Param, read};
 use super::{Entry, Program};
@@ -52,7 +54,7 @@ type Point = [i32; 3];
 
 /// What is to be clustered, and how often at most.
 #[derive(Debug)]
-pub(super) struct Kmeans {
+pub(crate) struct Kmeans {
     rounds: u64,
     points: u64,
     clusters: u64,
@@ -62,7 +64,8 @@ pub(super) struct Kmeans {
 }
 
 impl Kmeans {
-    fn parse(input: &str) -> Result<Kmeans, BadInput> {
+    /// Reads a named input or parameters.
+    pub(crate) fn parse(input: &str) -> Result<Kmeans, BadInput> {
         let named = match input {
             "converged" => "rounds=1000000",
             "small" => "rounds=10,points=20000,clusters=30,processes=16",
@@ -94,6 +97,47 @@ impl Kmeans {
         Centres::new(first.copied())
     }
 
+    /// The processes and channels of one run, on any number of ranks.
+    pub(crate) fn weave_in<'env>(&'env self, network: &mut impl Builder<'env>) {
+        self.found.clear();
+        let processes = self.processes as usize;
+        let (mut begins, mut ends) = (Vec::new(), Vec::new());
+        let mut columns: Vec<Vec<In<Vec<Sum>>>> = (0..processes).map(|_| Vec::new()).collect();
+        for mapper in 0..processes {
+            let (begin, input) = network.bounded(format_args!("centres {mapper}"), 1);
+            let outs: Vec<Out<Vec<Sum>>> = columns
+                .iter_mut()
+                .enumerate()
+                .map(|(reducer, column)| {
+                    let (out, input) = network.bounded(format_args!("{mapper} to {reducer}"), 1);
+                    column.push(input);
+                    out
+                })
+                .collect();
+            let slice = self.slice(mapper);
+            network.process(
+                format_args!("map {mapper}"),
+                (input, outs),
+                move |(input, outs)| map(slice, input, outs),
+            );
+            begins.push(begin);
+        }
+        for (reducer, inputs) in columns.into_iter().enumerate() {
+            let (out, end) = network.bounded(format_args!("sums {reducer}"), 1);
+            network.process(
+                format_args!("reduce {reducer}"),
+                (inputs, out),
+                |(inputs, out)| reduce(inputs, out),
+            );
+            ends.push(end);
+        }
+        network.first("lead", (begins, ends), move |(begins, ends)| async move {
+            if let Some(answer) = lead(self, begins, ends).await {
+                self.found.set(answer, None);
+            }
+        });
+    }
+
     /// The points of one mapper.
     fn slice(&self, mapper: usize) -> &[Point] {
         let (points, mappers) = (self.cloud.len(), self.processes as usize);
@@ -102,7 +146,7 @@ impl Kmeans {
 }
 
 /// Where the clusters are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Centres {
     x: Vec<i32>,
     y: Vec<i32>,
@@ -150,8 +194,24 @@ impl Centres {
     }
 }
 
+/// The centres as they are sent to all mappers: one for those of a rank, another for those of the next.
+#[derive(Clone)]
+struct Same(Arc<Centres>);
+
+impl Serialize for Same {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+impl<'d> Deserialize<'d> for Same {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Same, D::Error> {
+        Centres::deserialize(from).map(|centres| Same(Arc::new(centres)))
+    }
+}
+
 /// What is known of the points of one cluster, or of a part of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sum {
     points: u64,
     axes: [u64; 3],
@@ -222,10 +282,10 @@ fn clusters_of(reducer: usize, reducers: usize, clusters: usize) -> impl Iterato
 }
 
 /// One mapper: for each set of centres, the sums of its points, to each reducer those of its clusters.
-async fn map(slice: &[Point], mut input: In<Arc<Centres>>, mut outs: Vec<Out<Vec<Sum>>>) {
+async fn map(slice: &[Point], mut input: In<Same>, mut outs: Vec<Out<Vec<Sum>>>) {
     let reducers = outs.len();
     while let Some(centres) = input.recv().await {
-        let sums = assigned(slice, &centres);
+        let sums = assigned(slice, &centres.0);
         for (reducer, out) in outs.iter_mut().enumerate() {
             let part = clusters_of(reducer, reducers, sums.len()).map(|cluster| sums[cluster]);
             if out.send(part.collect()).await.is_err() {
@@ -257,7 +317,7 @@ async fn reduce(mut inputs: Vec<In<Vec<Sum>>>, mut out: Out<Vec<Sum>>) {
 /// The one that begins each round and ends it. None when another process has ended before its time.
 async fn lead(
     program: &Kmeans,
-    mut mappers: Vec<Out<Arc<Centres>>>,
+    mut mappers: Vec<Out<Same>>,
     mut reducers: Vec<In<Vec<Sum>>>,
 ) -> Option<Answer> {
     let centres = program.centres();
@@ -268,7 +328,7 @@ async fn lead(
         cost: 0,
     };
     loop {
-        let centres = Arc::new(rounds.centres.clone());
+        let centres = Same(Arc::new(rounds.centres.clone()));
         for out in &mut mappers {
             out.send(centres.clone()).await.ok()?;
         }
@@ -306,43 +366,7 @@ impl Program for Kmeans {
     }
 
     fn weave<'env>(&'env self, network: &mut Network<'env>) {
-        self.found.clear();
-        let processes = self.processes as usize;
-        let (mut begins, mut ends) = (Vec::new(), Vec::new());
-        let mut columns: Vec<Vec<In<Vec<Sum>>>> = (0..processes).map(|_| Vec::new()).collect();
-        for mapper in 0..processes {
-            let (begin, input) = network.bounded(format_args!("centres {mapper}"), 1);
-            let outs: Vec<Out<Vec<Sum>>> = columns
-                .iter_mut()
-                .enumerate()
-                .map(|(reducer, column)| {
-                    let (out, input) = network.bounded(format_args!("{mapper} to {reducer}"), 1);
-                    column.push(input);
-                    out
-                })
-                .collect();
-            let slice = self.slice(mapper);
-            network.process(
-                format_args!("map {mapper}"),
-                (input, outs),
-                move |(input, outs)| map(slice, input, outs),
-            );
-            begins.push(begin);
-        }
-        for (reducer, inputs) in columns.into_iter().enumerate() {
-            let (out, end) = network.bounded(format_args!("sums {reducer}"), 1);
-            network.process(
-                format_args!("reduce {reducer}"),
-                (inputs, out),
-                |(inputs, out)| reduce(inputs, out),
-            );
-            ends.push(end);
-        }
-        network.process("lead", (begins, ends), move |(begins, ends)| async move {
-            if let Some(answer) = lead(self, begins, ends).await {
-                self.found.set(answer, None);
-            }
-        });
+        self.weave_in(network);
     }
 
     fn answer(&self) -> Answer {

@@ -1,11 +1,12 @@
 //! Programs written as networks of processes that talk through channels: Nornir's, a pipeline that a user
 //! would write, and a chain of a million. Each checks its own answer against a serial run.
 
+pub(crate) mod builder;
 mod chain;
 pub(crate) mod compress;
 mod found;
 mod h264;
-mod kmeans;
+pub(crate) mod kmeans;
 pub(crate) mod params;
 mod picture;
 pub(crate) mod placement;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use roving_flow::{In, Network, Out};
 
+use super::builder::Builder;
 use super::found::Found;
 use super::params::{Param, read, require_processes};
 use super::{Entry, Program};
@@ -64,6 +65,42 @@ impl Ring {
         Ok(ring)
     }
 
+    /// The processes and channels of one run, on any number of ranks.
+    pub(crate) fn weave_in<'env>(&'env self, network: &mut impl Builder<'env>) {
+        self.found.clear();
+        let capacity = self.capacity as usize;
+        let (first, mut held) = network.bounded::<u64>("hop 0", capacity);
+        for place in 1..self.processes {
+            let (out, next) = network.bounded::<u64>(format_args!("hop {place}"), capacity);
+            let ports = (held, out);
+            network.process(
+                format_args!("forward {place}"),
+                ports,
+                |(input, out): (In<u64>, Out<u64>)| forward(input, out),
+            );
+            held = next;
+        }
+        network.first(
+            "start",
+            (held, first),
+            move |(mut input, mut out): (In<u64>, Out<u64>)| async move {
+                let start = Instant::now();
+                let mut hops = 0;
+                for _ in 0..self.rounds {
+                    if out.send(hops + 1).await.is_err() {
+                        return;
+                    }
+                    match input.recv().await {
+                        Some(token) => hops = token,
+                        None => return,
+                    }
+                }
+                let answer = Answer([hops, 0, 0]);
+                self.found.set(answer, Some(start.elapsed()));
+            },
+        );
+    }
+
     /// How often the token is passed on.
     pub(crate) fn hops(&self) -> u64 {
         self.processes * self.rounds
@@ -91,36 +128,7 @@ impl Program for Ring {
     }
 
     fn weave<'env>(&'env self, network: &mut Network<'env>) {
-        self.found.clear();
-        let capacity = self.capacity as usize;
-        let (first, mut held) = network.bounded::<u64>("hop 0", capacity);
-        for place in 1..self.processes {
-            let (out, next) = network.bounded::<u64>(format_args!("hop {place}"), capacity);
-            let ports = (held, out);
-            network.process(format_args!("forward {place}"), ports, |(input, out)| {
-                forward(input, out)
-            });
-            held = next;
-        }
-        network.process(
-            "start",
-            (held, first),
-            move |(mut input, mut out)| async move {
-                let start = Instant::now();
-                let mut hops = 0;
-                for _ in 0..self.rounds {
-                    if out.send(hops + 1).await.is_err() {
-                        return;
-                    }
-                    match input.recv().await {
-                        Some(token) => hops = token,
-                        None => return,
-                    }
-                }
-                let answer = Answer([hops, 0, 0]);
-                self.found.set(answer, Some(start.elapsed()));
-            },
-        );
+        self.weave_in(network);
     }
 
     fn answer(&self) -> Answer {

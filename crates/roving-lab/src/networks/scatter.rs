@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use roving_flow::{In, Network, Out};
 
+use super::builder::Builder;
 use super::found::Found;
 use super::params::{Param, read, take_work};
 use super::work::{mixed, turns_in, work};
@@ -82,6 +83,30 @@ impl Scatter {
         self.rounds * self.processes * self.messages
     }
 
+    /// The processes and channels of one run, on any number of ranks.
+    pub(crate) fn weave_in<'env>(&'env self, network: &mut impl Builder<'env>) {
+        self.found.clear();
+        let (capacity, turns) = (self.capacity(), self.turns);
+        let (mut outs, mut inputs) = (Vec::new(), Vec::new());
+        for place in 0..self.processes {
+            let (out, input) = network.bounded::<u64>(format_args!("to {place}"), capacity);
+            let (reply, replies) = network.bounded::<u64>(format_args!("from {place}"), capacity);
+            let ports = (input, reply);
+            network.process(format_args!("serve {place}"), ports, move |(input, out)| {
+                serve(turns, input, out)
+            });
+            outs.push(out);
+            inputs.push(replies);
+        }
+        network.first("centre", (outs, inputs), move |(outs, inputs)| async move {
+            let start = Instant::now();
+            if let Some(sum) = centre(self, outs, inputs).await {
+                let answer = Answer([sum, 0, 0]);
+                self.found.set(answer, Some(start.elapsed()));
+            }
+        });
+    }
+
     /// How many messages wait in a channel at most: all of a round.
     fn capacity(&self) -> usize {
         self.messages as usize
@@ -138,26 +163,7 @@ impl Program for Scatter {
     }
 
     fn weave<'env>(&'env self, network: &mut Network<'env>) {
-        self.found.clear();
-        let (capacity, turns) = (self.capacity(), self.turns);
-        let (mut outs, mut inputs) = (Vec::new(), Vec::new());
-        for place in 0..self.processes {
-            let (out, input) = network.bounded::<u64>(format_args!("to {place}"), capacity);
-            let (reply, replies) = network.bounded::<u64>(format_args!("from {place}"), capacity);
-            let ports = (input, reply);
-            network.process(format_args!("serve {place}"), ports, move |(input, out)| {
-                serve(turns, input, out)
-            });
-            outs.push(out);
-            inputs.push(replies);
-        }
-        network.process("centre", (outs, inputs), move |(outs, inputs)| async move {
-            let start = Instant::now();
-            if let Some(sum) = centre(self, outs, inputs).await {
-                let answer = Answer([sum, 0, 0]);
-                self.found.set(answer, Some(start.elapsed()));
-            }
-        });
+        self.weave_in(network);
     }
 
     fn answer(&self) -> Answer {

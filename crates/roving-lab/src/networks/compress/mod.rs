@@ -12,10 +12,11 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use roving_flow::Network;
+use roving_flow::{In, Network, Out};
 
 use self::blocks::{Blocks, Packer};
 use self::scratch::Scratch;
+use super::builder::Builder;
 use super::params::{Param, read};
 use super::{Entry, Program};
 use crate::input::{BadInput, Failure};
@@ -37,6 +38,13 @@ pub(super) const ENTRY: Entry = Entry {
     },
     parse: |input| Ok(Box::new(Compress::parse(input)?)),
 };
+
+/// A block on its way, or why there is none.
+type Block = Result<Vec<u8>, String>;
+
+fn to_text(error: io::Error) -> String {
+    error.to_string()
+}
 
 /// A file to be compressed, and how.
 #[derive(Debug)]
@@ -148,6 +156,39 @@ impl Compress {
         wrong.get_or_insert(error.to_string());
     }
 
+    /// The processes and channels of one run, on any number of ranks. The first has the files.
+    pub(crate) fn weave_in<'env>(&'env self, network: &mut impl Builder<'env>) {
+        *self.wrong.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let capacity = self.capacity as usize;
+        let (plain, blocks) = network.bounded::<Block>("blocks", capacity);
+        let (packed, frames) = network.bounded::<Block>("frames", capacity);
+        network.first("read", plain, move |mut plain: Out<Block>| async move {
+            let file = Blocks::open(self.plain(), self.block_bytes());
+            let file = file.map_err(|error| self.broke(error));
+            for block in file.into_iter().flatten() {
+                if plain.send(block.map_err(to_text)).await.is_err() {
+                    break;
+                }
+            }
+        });
+        let mut packer = Packer::new();
+        let lanes = self.lanes as usize;
+        network.stage("pack", lanes, blocks, packed, move |block: Block| {
+            packer.frame(&block?).map_err(to_text)
+        });
+        network.first("write", frames, move |mut frames: In<Block>| async move {
+            let mut out = File::create(self.out("network"));
+            while let Some(frame) = frames.recv().await {
+                let written = frame.map_err(io::Error::other);
+                let written = written.and_then(|frame| match &mut out {
+                    Ok(out) => out.write_all(&frame),
+                    Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+                });
+                written.unwrap_or_else(|error| self.broke(error));
+            }
+        });
+    }
+
     fn answer_of(&self, out: &Path) -> Answer {
         let written = out.metadata().map_or(0, |data| data.len());
         Answer([self.files().plain_bytes, written, 0])
@@ -190,30 +231,7 @@ impl Program for Compress {
     }
 
     fn weave<'env>(&'env self, network: &mut Network<'env>) {
-        *self.wrong.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let capacity = self.capacity as usize;
-        let (plain, blocks) = network.bounded("blocks", capacity);
-        let (packed, frames) = network.bounded("frames", capacity);
-        let file = Blocks::open(self.plain(), self.block_bytes());
-        let file = file.map_err(|error| self.broke(error));
-        network.source("read", plain, file.into_iter().flatten());
-        let mut packer = Packer::new();
-        let lanes = self.lanes as usize;
-        network.stage(
-            "pack",
-            lanes,
-            blocks,
-            packed,
-            move |block: io::Result<_>| packer.frame(&block?),
-        );
-        let mut out = File::create(self.out("network"));
-        network.sink("write", frames, move |frame: io::Result<Vec<u8>>| {
-            let written = frame.and_then(|frame| match &mut out {
-                Ok(out) => out.write_all(&frame),
-                Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-            });
-            written.unwrap_or_else(|error| self.broke(error));
-        });
+        self.weave_in(network);
     }
 
     fn answer(&self) -> Answer {

@@ -16,7 +16,7 @@ use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::BadInput;
 use crate::tasks::Order;
-pub(crate) use sha::{Hash, Portable};
+pub(crate) use sha::{Hash, Portable, State};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sha_ni::ShaNi;
 pub(crate) use tree::{Params, Tree};
@@ -179,6 +179,11 @@ impl Uts {
         (self.tree.params, self.portable)
     }
 
+    /// The tree, and whether the CPU's instructions for SHA-1 are left unused.
+    pub(crate) fn tree(&self) -> (&Tree, bool) {
+        (&self.tree, self.portable)
+    }
+
     /// How many levels the native stack is made for.
     fn depth(&self) -> u32 {
         match (self.published, self.tree.params.kind) {
@@ -318,7 +323,8 @@ fn search_task<'scope, O: Order>(
     }
 }
 
-fn answer(found: &Found) -> Answer {
+/// A search's answer as other workloads give theirs.
+pub(crate) fn answer(found: &Found) -> Answer {
     Answer([found.nodes, u64::from(found.depth), found.leaves])
 }
 

@@ -1,10 +1,11 @@
 //! The random numbers of UTS: each node is a SHA-1 digest, made from its parent's digest and its
 //! place among the siblings.
 
+use serde::{Deserialize, Serialize};
 use sha1::block_api::compress;
 
 /// A node's digest, as five words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State(pub(super) [u32; 5]);
 
 /// SHA-1's five words before the first block.

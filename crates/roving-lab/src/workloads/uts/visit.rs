@@ -1,5 +1,7 @@
 //! The search: every node once, nodes and leaves counted, the greatest height kept.
 
+use serde::{Deserialize, Serialize};
+
 use super::sha::{Hash, Place, State};
 use super::tree::Tree;
 use crate::fork_join::ForkJoin;
@@ -8,7 +10,7 @@ use crate::fork_join::ForkJoin;
 pub(crate) const TOGETHER: usize = 8;
 
 /// What a subtree holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Found {
     /// All nodes.
     pub(crate) nodes: u64,

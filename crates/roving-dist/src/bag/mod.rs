@@ -1,0 +1,231 @@
+//! Bags: tasks of which nobody knows how many there will be, run by all ranks together.
+//!
+//! Within a rank the workers of a pool steal from each other. A rank that has nothing asks others: lifeline-based
+//! global load balancing (Saraswat, Kambadur, Kodali, Grove and Krishnamoorthy, PPoPP 2011). [`lifeline`] says
+//! whom it asks, [`segment`] who answers and with what, [`engagement`] how the end is noticed, [`cut`]
+//! how checkpoints are made, and [`rank`] puts it together.
+
+mod checkpoints;
+mod cut;
+mod engagement;
+mod files;
+mod lifeline;
+mod local;
+mod message;
+mod rank;
+mod segment;
+mod state;
+
+use std::any::type_name;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use roving::Pool;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use checkpoints::Checkpoints;
+pub use local::Local;
+
+use crate::error::Error;
+use crate::world::World;
+use cut::Cuts;
+use files::Part;
+use rank::{Held, Rank};
+use state::Shared;
+
+/// A collection of tasks that all ranks run together: each may add more, and adds to a result. For searches:
+/// who has no tasks takes half of another's, until there are none.
+///
+/// ```
+/// use roving_dist::{Bag, World};
+///
+/// /// The number of ways to put queens on the rest of a board of `n` rows.
+/// fn queens(n: u32) -> u64 {
+///     let results = World::threads(2, |world| {
+///         let pool = roving::Pool::new(2).unwrap();
+///         let root: Vec<u32> = Vec::new();
+///         Bag::new(&world).run(&pool, Some(root), |columns, local| {
+///             if columns.len() == n as usize {
+///                 return *local.result() += 1;
+///             }
+///             for column in 0..n {
+///                 let hits = |(row, other): (usize, &u32)| {
+///                     let away = (columns.len() - row) as u32;
+///                     column == *other || column.abs_diff(*other) == away
+///                 };
+///                 if !columns.iter().enumerate().any(hits) {
+///                     let mut more = columns.clone();
+///                     more.push(column);
+///                     local.push(more);
+///                 }
+///             }
+///         }, |a: u64, b| a + b)
+///     });
+///     results[0].clone().unwrap()
+/// }
+/// assert_eq!(queens(6), 4);
+/// ```
+#[derive(Debug)]
+pub struct Bag<'world> {
+    world: &'world World,
+    checkpoints: Option<Checkpoints>,
+}
+
+impl<'world> Bag<'world> {
+    /// A bag of all ranks of `world`.
+    ///
+    /// ```
+    /// let world = roving_dist::World::init()?;
+    /// let bag = roving_dist::Bag::new(&world);
+    /// # let _ = bag;
+    /// # Ok::<(), roving_dist::Error>(())
+    /// ```
+    pub fn new(world: &'world World) -> Self {
+        Bag {
+            world,
+            checkpoints: None,
+        }
+    }
+
+    /// Writes what there is to do and what has been found to a directory, again and again, so that a run that
+    /// was killed can resume.
+    ///
+    /// ```
+    /// use roving_dist::{Bag, Checkpoints, World};
+    /// use std::time::Duration;
+    ///
+    /// let directory = std::env::temp_dir().join("roving-bag-example");
+    /// let checkpoints = Checkpoints::to(&directory).every(Duration::from_secs(60)).resume(true);
+    /// let world = World::init()?;
+    /// let pool = roving::Pool::new(1).unwrap();
+    /// let bag = Bag::new(&world).checkpoints(checkpoints);
+    /// let sum = bag.run(&pool, 1..=4_u64, |n, local| local.add(n), |a, b| a + b)?;
+    /// assert_eq!(sum, 10);
+    /// # std::fs::remove_dir_all(&directory).unwrap();
+    /// # Ok::<(), roving_dist::Error>(())
+    /// ```
+    #[must_use]
+    pub fn checkpoints(mut self, checkpoints: Checkpoints) -> Self {
+        self.checkpoints = Some(checkpoints);
+        self
+    }
+
+    /// Runs the tasks in `roots`, and all that come of them, and reduces what they add. Every rank calls this, and
+    /// every rank gets the result. The roots are those of rank 0; the others' are dropped.
+    ///
+    /// `reduce` has to be associative and commutative, and `R::default()` must change nothing: in which order
+    /// tasks run, and where, depends on the run. A task should take a microsecond or more when it is sent to
+    /// another rank, and may take as long as it likes; ranks that ask meanwhile wait for the next task's end.
+    ///
+    /// # Errors
+    /// The run has failed on some rank, which the error names; or the checkpoints cannot be used.
+    ///
+    /// # Panics
+    /// With what `work` or `reduce` panics with, on that rank; the others get an error.
+    ///
+    /// ```
+    /// use roving_dist::{Bag, World};
+    ///
+    /// let leaves = World::threads(3, |world| {
+    ///     let pool = roving::Pool::new(1).unwrap();
+    ///     Bag::new(&world).run(&pool, [12_u32], |depth, local| {
+    ///         if depth == 0 {
+    ///             return local.add(1);
+    ///         }
+    ///         local.push(depth - 1);
+    ///         local.push(depth - 1);
+    ///     }, |a: u64, b| a + b)
+    /// });
+    /// assert_eq!(leaves, [Ok(4096), Ok(4096), Ok(4096)]);
+    /// ```
+    pub fn run<T, R>(
+        &self,
+        pool: &Pool,
+        roots: impl IntoIterator<Item = T>,
+        work: impl Fn(T, &mut Local<'_, T, R>) + Sync,
+        reduce: impl Fn(R, R) -> R + Sync,
+    ) -> Result<R, Error>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        R: Default + Serialize + DeserializeOwned + Send + 'static,
+    {
+        let link = self.world.link();
+        let tag = link.tags(1);
+        let (plan, part) = self.open_checkpoints(&[type_name::<T>(), type_name::<R>()])?;
+        let shared = Arc::new(Shared::new(link, tag, Cuts::new(link.ranks(), plan)));
+        let rank = Rank {
+            shared: Arc::clone(&shared),
+            ranks: link.ranks(),
+            workers: pool.workers(),
+            work: &work,
+            reduce: &reduce,
+            held: Mutex::new(Held {
+                tasks: Vec::new(),
+                result: R::default(),
+            }),
+        };
+        match part {
+            Some(part) => rank.restore(part),
+            None if link.rank() == 0 => rank.add(roots),
+            None => {}
+        }
+        let handler = Arc::clone(&shared);
+        link.open(tag, move |from, bytes| handler.handle(from, bytes));
+        let led = panic::catch_unwind(AssertUnwindSafe(|| pool.install(|| rank.lead())));
+        link.close(tag);
+        match led {
+            Ok(led) => led?,
+            Err(payload) => {
+                let what = crate::unwind::text(&*payload);
+                link.fail(format_args!("a task of a bag panicked: {what}"));
+                panic::resume_unwind(payload);
+            }
+        }
+        shared.wait_for_writers();
+        let held = rank
+            .held
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let result = self.gather(held.result, &reduce)?;
+        self.close_checkpoints(&shared)?;
+        Ok(result)
+    }
+
+    /// Reduces the results of all ranks.
+    fn gather<R>(&self, result: R, reduce: impl Fn(R, R) -> R) -> Result<R, Error>
+    where
+        R: Default + Serialize + DeserializeOwned,
+    {
+        let failed = |error: postcard::Error| self.world.fail(format_args!("a result: {error}"));
+        let bytes = postcard::to_stdvec(&result).map_err(failed)?;
+        let mut total = R::default();
+        for bytes in self.world.all_gather(&bytes)? {
+            total = reduce(total, postcard::from_bytes(&bytes).map_err(failed)?);
+        }
+        Ok(total)
+    }
+}
+
+impl<T, R, F> Rank<'_, T, R, F>
+where
+    T: Serialize + DeserializeOwned + Send + 'static,
+    R: Default + Serialize + DeserializeOwned + Send + 'static,
+    F: Fn(T, &mut Local<'_, T, R>) + Sync,
+{
+    fn add(&self, tasks: impl IntoIterator<Item = T>) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.tasks.extend(tasks);
+    }
+
+    /// Goes on from a cut.
+    fn restore(&self, part: Part) {
+        for tasks in &part.tasks {
+            self.add(self.decode::<Vec<T>>(tasks).unwrap_or_default());
+        }
+        if let Some(result) = self.decode(&part.result) {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            held.result = result;
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! One rank's run of a bag: run what there is, record cuts, ask others for more, and end.
+//!
+//! One worker of the pool, the one that was called, leads: it begins the segments, and when all have ended, it
+//! alone has all that the rank has. So a cut is recorded and the end is noticed while no task runs.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::engagement::Left;
+use super::lifeline::{Victims, lifelines};
+use super::local::Local;
+use super::message::Message;
+use super::state::{Shared, State};
+use crate::error::Error;
+
+/// What a rank has while no worker runs a task.
+pub(super) struct Held<T, R> {
+    pub(super) tasks: Vec<T>,
+    pub(super) result: R,
+}
+
+/// A rank's run.
+pub(super) struct Rank<'run, T, R, F> {
+    pub(super) shared: Arc<Shared>,
+    pub(super) ranks: usize,
+    pub(super) workers: usize,
+    pub(super) work: &'run F,
+    pub(super) reduce: &'run (dyn Fn(R, R) -> R + Sync),
+    pub(super) held: Mutex<Held<T, R>>,
+}
+
+impl State {
+    /// Takes the tasks that have come, but for those that were sent after a cut that this rank has not
+    /// recorded yet.
+    pub(super) fn take_tasks(&mut self) -> Vec<Vec<u8>> {
+        let recorded = self.cuts.recorded();
+        let mut taken = Vec::new();
+        self.tasks.retain_mut(|(cuts, bytes)| {
+            let is_ours = *cuts <= recorded;
+            if is_ours {
+                taken.push(std::mem::take(bytes));
+            }
+            !is_ours
+        });
+        taken
+    }
+
+    /// A rank that wants tasks, and whether it waits for an answer.
+    pub(super) fn next_thief(&mut self) -> Option<(usize, bool)> {
+        if let Some(rank) = self.asking.pop_front() {
+            return Some((rank, true));
+        }
+        self.lifelines.pop_front().map(|rank| (rank, false))
+    }
+}
+
+/// What an idle rank does next.
+enum Idle {
+    /// There is something again.
+    Again,
+    Ended,
+    /// The last rank without tasks was rank 0: tells the others.
+    End,
+    Acknowledge(usize),
+    Ask(usize),
+    AskLifelines(Vec<usize>),
+    Wait,
+}
+
+impl<T, R, F> Rank<'_, T, R, F>
+where
+    T: Serialize + DeserializeOwned + Send + 'static,
+    R: Default + Serialize + DeserializeOwned + Send + 'static,
+    F: Fn(T, &mut Local<'_, T, R>) + Sync,
+{
+    fn held(&self) -> MutexGuard<'_, Held<T, R>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Encodes; what cannot be encoded ends the run.
+    pub(super) fn encode(&self, value: &impl Serialize) -> Option<Vec<u8>> {
+        let failed = |error| {
+            self.shared
+                .link
+                .fail(format_args!("encoding tasks: {error}"))
+        };
+        postcard::to_stdvec(value).map_err(failed).ok()
+    }
+
+    /// Decodes; what cannot be decoded ends the run.
+    pub(super) fn decode<V: DeserializeOwned>(&self, bytes: &[u8]) -> Option<V> {
+        let failed = |error| {
+            self.shared
+                .link
+                .fail(format_args!("decoding tasks: {error}"))
+        };
+        postcard::from_bytes(bytes).map_err(failed).ok()
+    }
+
+    /// What a worker still has when it stops.
+    pub(super) fn hand_back(&self, local: Local<'_, T, R>) {
+        let mut held = self.held();
+        let result = std::mem::take(&mut held.result);
+        held.result = (self.reduce)(result, local.result);
+        held.tasks.extend(local.tasks);
+        drop(held);
+        self.shared.with(|state| state.running -= 1);
+    }
+
+    /// Leads the run to its end. Called by a worker of the pool.
+    pub(super) fn lead(&self) -> Result<(), Error> {
+        let link = &self.shared.link;
+        let mut victims = Victims::new(link.rank(), self.ranks);
+        let mut backoff = link.backoff();
+        loop {
+            if let Some(error) = link.fault() {
+                return Err(error);
+            }
+            if self.run_all() {
+                victims.restart();
+                backoff.reset();
+            }
+            match self.next_idle(&mut victims) {
+                Idle::Ended => return Ok(()),
+                Idle::End => {
+                    for other in (0..self.ranks).filter(|other| *other != link.rank()) {
+                        self.shared.send(other, Message::End);
+                    }
+                    return Ok(());
+                }
+                Idle::Acknowledge(parent) => self.shared.send(parent, Message::Acknowledgement),
+                Idle::Ask(victim) => self.shared.send(victim, Message::Ask),
+                Idle::AskLifelines(lifelines) => {
+                    for lifeline in lifelines {
+                        self.shared.send(lifeline, Message::Lifeline);
+                    }
+                }
+                Idle::Again => backoff.reset(),
+                Idle::Wait => match link.poll() {
+                    true => backoff.reset(),
+                    false => backoff.pause(),
+                },
+            }
+        }
+    }
+
+    /// Records a cut if one is due, and runs all tasks that there are. Whether there was one.
+    fn run_all(&self) -> bool {
+        let (come, is_due) = self.shared.with(|state| {
+            state.cuts.begin(Instant::now());
+            (state.take_tasks(), state.cuts.is_due())
+        });
+        self.take(&come);
+        if is_due {
+            self.record();
+        }
+        let tasks = std::mem::take(&mut self.held().tasks);
+        if tasks.is_empty() {
+            return false;
+        }
+        self.shared.with(|state| state.is_busy = true);
+        roving::scope(|scope| self.segment(scope, tasks));
+        let refused = self.shared.with(|state| {
+            state.is_busy = false;
+            std::mem::take(&mut state.asking)
+        });
+        for rank in refused {
+            self.shared.send(rank, Message::Nothing);
+        }
+        true
+    }
+
+    /// Adds tasks that have come.
+    fn take(&self, come: &[Vec<u8>]) {
+        for bytes in come {
+            let tasks: Vec<T> = self.decode(bytes).unwrap_or_default();
+            self.held().tasks.extend(tasks);
+        }
+    }
+
+    /// Records this rank's part of a cut: no worker runs a task.
+    fn record(&self) {
+        let (tasks, result) = {
+            let held = self.held();
+            (self.encode(&held.tasks), self.encode(&held.result))
+        };
+        let (Some(tasks), Some(result)) = (tasks, result) else {
+            return;
+        };
+        let link = &self.shared.link;
+        let (come, number, part) = self.shared.with(|state| {
+            let come = state.take_tasks();
+            let tasks = std::iter::once(tasks).chain(come.iter().cloned());
+            let part = state.cuts.record(link.rank(), tasks.collect(), result);
+            (come, state.cuts.recorded(), part)
+        });
+        for other in (0..self.ranks).filter(|other| *other != link.rank()) {
+            self.shared.send(other, Message::Cut(number));
+        }
+        self.take(&come);
+        if let Some(part) = part {
+            self.shared.save(part);
+        }
+    }
+
+    /// What to do without tasks.
+    fn next_idle(&self, victims: &mut Victims) -> Idle {
+        let rank = self.shared.link.rank();
+        let has_tasks = !self.held().tasks.is_empty();
+        self.shared.with(|state| {
+            if state.is_ended {
+                return Idle::Ended;
+            }
+            if has_tasks || !state.tasks.is_empty() || state.cuts.is_due() {
+                return Idle::Again;
+            }
+            match state.engagement.leave() {
+                Left::No => {}
+                Left::Acknowledge(parent) => return Idle::Acknowledge(parent),
+                Left::Ended => {
+                    state.is_ended = true;
+                    return Idle::End;
+                }
+            }
+            if state.asked.is_some() {
+                return Idle::Wait;
+            }
+            if let Some(victim) = victims.next() {
+                state.asked = Some(victim);
+                return Idle::Ask(victim);
+            }
+            let mut lifelines = lifelines(rank, self.ranks);
+            lifelines.retain(|lifeline| !state.standing.contains(lifeline));
+            if lifelines.is_empty() {
+                return Idle::Wait;
+            }
+            state.standing.extend(&lifelines);
+            Idle::AskLifelines(lifelines)
+        })
+    }
+}

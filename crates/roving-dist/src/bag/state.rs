@@ -1,0 +1,184 @@
+//! What one rank knows of the others' wants and of its own end: one lock, which workers take only when
+//! there is something for them.
+//!
+//! Handlers of messages change it on whatever thread polls. Between tasks each worker looks at one flag,
+//! [`Shared::calls`]; when it is set, something in [`State`] is for workers: tasks that have come, ranks that
+//! want some, or a cut that is to be made.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::cut::Cuts;
+use super::engagement::Engagement;
+use super::message::Message;
+use crate::world::link::Link;
+
+/// What the threads of one rank share of a bag's run; its tasks' type does not matter here.
+pub(super) struct Shared {
+    pub(super) link: Arc<Link>,
+    pub(super) tag: u32,
+    /// Something is there for workers.
+    calls: AtomicBool,
+    start: Instant,
+    /// At rank 0: microseconds from the start to the next cut.
+    next_cut_us: AtomicU64,
+    state: Mutex<State>,
+}
+
+/// See the head of this file.
+pub(super) struct State {
+    pub(super) engagement: Engagement,
+    pub(super) cuts: Cuts,
+    /// Tasks that have come, as bytes, and after how many cuts they were sent.
+    pub(super) tasks: VecDeque<(u32, Vec<u8>)>,
+    /// Ranks that wait for an answer.
+    pub(super) asking: VecDeque<usize>,
+    /// Ranks that want half of what this one will have.
+    pub(super) lifelines: VecDeque<usize>,
+    /// The rank whose answer this one waits for.
+    pub(super) asked: Option<usize>,
+    /// The lifelines that know that this rank wants tasks.
+    pub(super) standing: Vec<usize>,
+    /// This rank has tasks, and workers to look after those who ask.
+    pub(super) is_busy: bool,
+    /// Workers that run tasks.
+    pub(super) running: usize,
+    /// A task has panicked: the others are dropped.
+    pub(super) is_given_up: bool,
+    pub(super) is_ended: bool,
+}
+
+impl State {
+    /// Whether workers are to look.
+    fn calls(&self) -> bool {
+        self.is_given_up
+            || self.cuts.is_due()
+            || !self.asking.is_empty()
+            || !self.lifelines.is_empty()
+            || !self.tasks.is_empty()
+    }
+}
+
+impl Shared {
+    pub(super) fn new(link: &Arc<Link>, tag: u32, cuts: Cuts) -> Shared {
+        Shared {
+            link: Arc::clone(link),
+            tag,
+            calls: AtomicBool::new(false),
+            start: Instant::now(),
+            next_cut_us: AtomicU64::new(u64::MAX),
+            state: Mutex::new(State {
+                engagement: Engagement::new(link.rank(), link.ranks()),
+                cuts,
+                tasks: VecDeque::new(),
+                asking: VecDeque::new(),
+                lifelines: VecDeque::new(),
+                asked: None,
+                standing: Vec::new(),
+                is_busy: false,
+                running: 0,
+                is_given_up: false,
+                is_ended: false,
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the state, or changes it.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = self.lock();
+        let result = f(&mut state);
+        // Ordering: Relaxed; a hint to take the lock, and looked at again after the next tasks.
+        self.calls.store(state.calls(), Ordering::Relaxed);
+        let next_us = state.cuts.next().map_or(u64::MAX, |next| {
+            next.saturating_duration_since(self.start).as_micros() as u64
+        });
+        // Ordering: Relaxed, as `calls`.
+        self.next_cut_us.store(next_us, Ordering::Relaxed);
+        result
+    }
+
+    /// Whether there is something for workers now: two loads.
+    pub(super) fn calls(&self, now: Instant) -> bool {
+        // Ordering: Relaxed; what it is about is read under the lock.
+        if self.calls.load(Ordering::Relaxed) {
+            return true;
+        }
+        // Ordering: Relaxed, as above.
+        let next_us = self.next_cut_us.load(Ordering::Relaxed);
+        next_us != u64::MAX && now.duration_since(self.start).as_micros() as u64 >= next_us
+    }
+
+    /// Sends a message, at once.
+    pub(super) fn send(&self, to: usize, message: Message<'_>) {
+        message.send(&self.link, self.tag, to);
+    }
+
+    /// A message has come.
+    pub(super) fn handle(self: &Arc<Shared>, from: usize, bytes: &[u8]) {
+        let Some(message) = Message::read(bytes) else {
+            self.link
+                .fail(format_args!("rank {from} sent what is no message of a bag"));
+            return;
+        };
+        match message {
+            Message::Ask => {
+                let is_busy = self.with(|state| {
+                    if state.is_busy {
+                        state.asking.push_back(from);
+                    }
+                    state.is_busy
+                });
+                if !is_busy {
+                    self.send(from, Message::Nothing);
+                }
+            }
+            Message::Lifeline => self.with(|state| state.lifelines.push_back(from)),
+            Message::Nothing => self.with(|state| state.asked = None),
+            Message::Tasks {
+                answers_ask,
+                cuts,
+                bytes,
+            } => {
+                let acknowledge = self.with(|state| {
+                    if answers_ask {
+                        state.asked = None;
+                    } else {
+                        state.standing.retain(|lifeline| *lifeline != from);
+                    }
+                    state.cuts.tasks_came(from, cuts, bytes);
+                    state.tasks.push_back((cuts, bytes.to_vec()));
+                    state.engagement.receives(from)
+                });
+                if acknowledge {
+                    self.send(from, Message::Acknowledgement);
+                }
+            }
+            Message::Acknowledgement => self.with(|state| state.engagement.is_acknowledged()),
+            Message::Cut(number) => {
+                let part = self.with(|state| {
+                    let part = state.cuts.cut_came(from, number);
+                    part.filter(|_| !state.is_ended)
+                });
+                if let Some(part) = part {
+                    self.save(part);
+                }
+            }
+            Message::Saved(number) => {
+                let whole = self.with(|state| {
+                    let whole = state.cuts.saved(number);
+                    whole.filter(|_| !state.is_ended)
+                });
+                if let Some(whole) = whole {
+                    self.commit(whole);
+                }
+            }
+            Message::End => self.with(|state| state.is_ended = true),
+        }
+    }
+}

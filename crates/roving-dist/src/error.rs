@@ -1,0 +1,57 @@
+//! How a run across ranks can fail.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Why the run ended on all ranks. Names the rank at fault, where it is known.
+///
+/// ```
+/// use roving_dist::World;
+///
+/// let errors = World::threads(2, |world| match world.rank() {
+///     0 => world.fail("no input").to_string(),
+///     _ => world.barrier().unwrap_err().to_string(),
+/// });
+/// assert_eq!(errors, ["rank 0 of 2: no input"; 2]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    rank: Option<usize>,
+    text: Arc<str>,
+}
+
+impl Error {
+    /// An error of this rank, of so many.
+    pub(crate) fn at(rank: usize, ranks: usize, what: impl fmt::Display) -> Error {
+        Error {
+            rank: Some(rank),
+            text: format!("rank {rank} of {ranks}: {what}").into(),
+        }
+    }
+
+    /// An error from before there are ranks.
+    pub(crate) fn anywhere(what: impl fmt::Display) -> Error {
+        Error {
+            rank: None,
+            text: what.to_string().into(),
+        }
+    }
+
+    /// The rank at fault, where it is known.
+    ///
+    /// ```
+    /// let rank = roving_dist::World::threads(1, |world| world.fail("full").rank());
+    /// assert_eq!(rank, [Some(0)]);
+    /// ```
+    pub fn rank(&self) -> Option<usize> {
+        self.rank
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Error {}

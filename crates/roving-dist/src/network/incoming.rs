@@ -1,0 +1,199 @@
+//! The consumer's side of a channel whose producer is on another rank.
+//!
+//! A token that arrives is read and put into the channel on the thread that polls, which wakes the
+//! process that waits for it. What the process takes calls the waker that waits at the producer's end, which is this: so
+//! the producer hears how many tokens were taken.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Wake, Waker};
+
+use roving_flow::bridge::Ingress;
+use serde::de::DeserializeOwned;
+
+use super::lock;
+use super::message::Head;
+use super::post::Post;
+use super::snapshot::Taken;
+
+/// As the rest of the rank sees it, whatever the tokens are.
+pub(super) trait Incoming: Send + Sync {
+    /// Begins to look at what is taken.
+    fn start(self: Arc<Self>);
+    /// A token has come.
+    fn token(&self, bytes: &[u8]);
+    /// There will be no more.
+    fn end(&self);
+    /// Tells the producer what has been taken, if it does not know.
+    fn tell(&self);
+    /// What there is to say about it. None when one of its ends is gone.
+    fn taken(&self) -> Option<Taken>;
+}
+
+/// For tokens of type `T`.
+pub(super) struct IncomingOf<T> {
+    channel: u32,
+    /// The rank of the producer.
+    from: usize,
+    post: Arc<Post>,
+    /// The producer is told when so many tokens were taken, at the latest; none when there is no bound.
+    told_every: Option<u64>,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    /// None when the channel has ended.
+    ingress: Option<Ingress<T>>,
+    /// What the producer knows.
+    told: u64,
+    /// It is on the list of those that have something to tell.
+    is_listed: bool,
+    waker: Option<Waker>,
+    bytes: Vec<u8>,
+}
+
+impl<T: DeserializeOwned + Send + 'static> IncomingOf<T> {
+    pub(super) fn new(
+        channel: u32,
+        from: usize,
+        capacity: Option<usize>,
+        post: &Arc<Post>,
+        ingress: Ingress<T>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this: &Weak<Self>| IncomingOf {
+            channel,
+            from,
+            post: Arc::clone(post),
+            told_every: capacity.map(|capacity| (capacity as u64 / 2).max(1)),
+            state: Mutex::new(State {
+                told: ingress.taken().0,
+                ingress: Some(ingress),
+                is_listed: false,
+                waker: Some(Waker::from(Arc::new(Again(Weak::clone(this))))),
+                bytes: Vec::new(),
+            }),
+        })
+    }
+
+    /// The consumer has taken something, or is gone.
+    fn look(&self) {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        let (Some(ingress), Some(waker)) = (&state.ingress, &state.waker) else {
+            return;
+        };
+        ingress.watch(waker);
+        let (taken, is_gone) = ingress.taken();
+        if is_gone {
+            if !ingress.is_stopped() {
+                Head::Gone(self.channel).begin(&mut state.bytes);
+                self.post.send(self.from, &state.bytes);
+                self.post.nudge();
+            }
+            state.ingress = None;
+            return;
+        }
+        let Some(every) = self.told_every else {
+            return;
+        };
+        if taken - state.told >= every {
+            self.tell_of(state, taken);
+            self.post.nudge();
+        } else if taken != state.told && !state.is_listed {
+            state.is_listed = true;
+            self.post.list(self.channel);
+        }
+    }
+
+    fn tell_of(&self, state: &mut State<T>, taken: u64) {
+        state.told = taken;
+        Head::Taken(self.channel).begin(&mut state.bytes);
+        state.bytes.extend_from_slice(&taken.to_le_bytes());
+        self.post.send(self.from, &state.bytes);
+    }
+}
+
+/// The waker: it does not keep what it is to call.
+struct Again<T>(Weak<IncomingOf<T>>);
+
+impl<T: DeserializeOwned + Send + 'static> Wake for Again<T> {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(incoming) = self.0.upgrade() {
+            incoming.look();
+        }
+    }
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(|| postcard::take_from_bytes::<T>(bytes))) {
+        Ok(Ok((token, []))) => Ok(token),
+        Ok(Ok((_, rest))) => {
+            let rest = rest.len();
+            Err(format!(
+                "is read in another way than it was written: {rest} bytes are left"
+            ))
+        }
+        Ok(Err(error)) => Err(format!(
+            "is read in another way than it was written: {error}"
+        )),
+        Err(payload) => {
+            let text = crate::unwind::text(&*payload);
+            Err(format!("panicked while it was read: {text}"))
+        }
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> Incoming for IncomingOf<T> {
+    fn start(self: Arc<Self>) {
+        self.look();
+    }
+
+    fn token(&self, bytes: &[u8]) {
+        match decode::<T>(bytes) {
+            Ok(token) => {
+                let mut state = lock(&self.state);
+                // Else the consumer is gone, and the producer hears of it.
+                if let Some(ingress) = &mut state.ingress
+                    && let Err(token) = ingress.give(token)
+                {
+                    drop(state);
+                    drop(token);
+                }
+            }
+            Err(message) => self.post.bad_token(self.channel, message),
+        }
+    }
+
+    fn end(&self) {
+        let mut state = lock(&self.state);
+        let (ingress, waker) = (state.ingress.take(), state.waker.take());
+        drop(state);
+        drop((ingress, waker));
+    }
+
+    fn tell(&self) {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        state.is_listed = false;
+        let Some(ingress) = &state.ingress else {
+            return;
+        };
+        let (taken, _) = ingress.taken();
+        if taken != state.told {
+            self.tell_of(state, taken);
+        }
+    }
+
+    fn taken(&self) -> Option<Taken> {
+        let state = lock(&self.state);
+        let (taken, is_gone) = state.ingress.as_ref()?.taken();
+        (!is_gone).then_some(Taken {
+            channel: self.channel,
+            taken,
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! What the ranks of a network say to each other.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Ended;
+use super::snapshot::Snapshot;
+
+/// Most channels of a network: their numbers share a word with the kind of message.
+pub(super) const CHANNELS_MAX: usize = (1 << 30) - 1;
+
+/// What a message is about, besides the bytes that follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Head {
+    /// To the consumer of that channel: a token.
+    Token(u32),
+    /// To the consumer of that channel: there will be no more.
+    End(u32),
+    /// To the producer of that channel: how many tokens were taken.
+    Taken(u32),
+    /// To the producer of that channel: the consumer is gone.
+    Gone(u32),
+    /// What is about no channel: a [`Control`] follows.
+    Control,
+}
+
+const HEAD_BYTES: usize = 4;
+const CONTROL: u32 = u32::MAX;
+
+impl Head {
+    /// Begins a message in `into`, which is emptied.
+    pub(super) fn begin(self, into: &mut Vec<u8>) {
+        let word = match self {
+            Head::Token(channel) => channel << 2,
+            Head::End(channel) => channel << 2 | 1,
+            Head::Taken(channel) => channel << 2 | 2,
+            Head::Gone(channel) => channel << 2 | 3,
+            Head::Control => CONTROL,
+        };
+        into.clear();
+        into.extend_from_slice(&word.to_le_bytes());
+    }
+
+    /// The head of a message, and the rest. None where there is no head.
+    pub(super) fn split(bytes: &[u8]) -> Option<(Head, &[u8])> {
+        let (word, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+        let word = u32::from_le_bytes(*word);
+        let channel = word >> 2;
+        let head = match word & 3 {
+            _ if word == CONTROL => Head::Control,
+            0 => Head::Token(channel),
+            1 => Head::End(channel),
+            2 => Head::Taken(channel),
+            _ => Head::Gone(channel),
+        };
+        Some((head, rest))
+    }
+}
+
+/// What is about no channel.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) enum Control {
+    /// To rank 0: nothing goes on here, or something has waited for room for a while.
+    Quiet,
+    /// To each rank: what does everybody wait for? With the number of the question.
+    Ask(u64),
+    /// To rank 0: the answer.
+    Answer(u64, Snapshot),
+    /// To the rank of its producer: a channel is to grow.
+    Grow { channel: u32, from: u64, to: u64 },
+    /// To each rank: the network ends, for that reason.
+    Stop(Ended),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_come_out_as_they_went_in() {
+        let last = CHANNELS_MAX as u32 - 1;
+        let mut bytes = vec![9; 20];
+        for head in [
+            Head::Token(0),
+            Head::Token(last),
+            Head::End(last),
+            Head::Taken(7),
+            Head::Gone(last),
+            Head::Control,
+        ] {
+            head.begin(&mut bytes);
+            bytes.extend_from_slice(b"rest");
+            assert_eq!(Head::split(&bytes), Some((head, &b"rest"[..])));
+        }
+        assert_eq!(Head::split(&bytes[..3]), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! What a rank's part of a network sends with, and who sees to it that it leaves.
+
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use roving_flow::Canceller;
+
+use super::error::Ended;
+use super::lock;
+use super::message::{Control, Head};
+use crate::world::link::Link;
+
+/// Shared by all channels of a network that leave this rank.
+pub(super) struct Post {
+    link: Arc<Link>,
+    tag: u32,
+    /// Channels whose producers are to hear what was taken.
+    listed: Mutex<Vec<u32>>,
+    is_listed: AtomicBool,
+    /// Whether the pump sleeps; its waker.
+    sleeps: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+    /// Why the network ends, as far as that is known here; what ends its part here.
+    ended: Mutex<Option<Ended>>,
+    canceller: Canceller,
+    channels: Arc<[String]>,
+}
+
+impl Post {
+    pub(super) fn new(
+        link: &Arc<Link>,
+        tag: u32,
+        canceller: Canceller,
+        channels: Arc<[String]>,
+    ) -> Post {
+        Post {
+            link: Arc::clone(link),
+            tag,
+            listed: Mutex::default(),
+            is_listed: AtomicBool::new(false),
+            sleeps: AtomicBool::new(false),
+            waker: Mutex::default(),
+            ended: Mutex::default(),
+            canceller,
+            channels,
+        }
+    }
+
+    pub(super) fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        self.link.rank()
+    }
+
+    pub(super) fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    /// To another rank: a message to one's own could be handled at once, under the caller's locks.
+    pub(super) fn send(&self, to: usize, bytes: &[u8]) {
+        debug_assert_ne!(to, self.rank());
+        self.link.send(to, self.tag, bytes);
+    }
+
+    /// To another rank, at once if nobody else is at it.
+    pub(super) fn send_control(&self, to: usize, control: &Control) {
+        let mut bytes = Vec::new();
+        Head::Control.begin(&mut bytes);
+        match postcard::to_io(control, &mut bytes) {
+            Ok(_) => {
+                debug_assert_ne!(to, self.rank());
+                self.link.send_owned(to, self.tag, bytes);
+                self.link.flush();
+            }
+            Err(error) => drop(self.link.fail(format_args!("encoding: {error}"))),
+        }
+    }
+
+    /// That channel has something to tell its producer.
+    pub(super) fn list(&self, channel: u32) {
+        lock(&self.listed).push(channel);
+        // Ordering: Relaxed; whoever clears it takes the lock afterwards, and sees the list.
+        self.is_listed.store(true, Ordering::Relaxed);
+        self.nudge();
+    }
+
+    /// Takes the list of [`Self::list`].
+    pub(super) fn take_listed(&self) -> Vec<u32> {
+        // Ordering: Relaxed, both; the lock orders the list itself.
+        if !self.is_listed.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        self.is_listed.store(false, Ordering::Relaxed);
+        std::mem::take(&mut lock(&self.listed))
+    }
+
+    /// There is something for the pump to do: it is woken if it sleeps.
+    pub(super) fn nudge(&self) {
+        // Ordering: Edge [nudge], in the manner of Dekker: who has something for the pump to do has
+        // written that, and then reads whether it sleeps; the pump says that it sleeps, and then looks
+        // for something to do.
+        fence(Ordering::SeqCst);
+        // Ordering: Relaxed, both; the fence orders them, and the waker is under its lock.
+        if self.sleeps.load(Ordering::Relaxed) && self.sleeps.swap(false, Ordering::Relaxed) {
+            let waker = lock(&self.waker).take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+
+    /// The pump is about to sleep. False when there is something to do after all.
+    #[must_use]
+    pub(super) fn sleep(&self, waker: &Waker) -> bool {
+        *lock(&self.waker) = Some(waker.clone());
+        // Ordering: Relaxed; the fence orders it.
+        self.sleeps.store(true, Ordering::Relaxed);
+        // Ordering: SeqCst. Pairs with [nudge]: the other half.
+        fence(Ordering::SeqCst);
+        // Ordering: Relaxed; after the fence.
+        !self.is_listed.load(Ordering::Relaxed)
+    }
+
+    /// The pump is awake.
+    pub(super) fn wake(&self) {
+        // Ordering: Relaxed; a nudge that is not needed does no harm.
+        self.sleeps.store(false, Ordering::Relaxed);
+    }
+
+    /// The network ends here, for that reason; the first one counts.
+    pub(super) fn end(&self, ended: Ended) {
+        lock(&self.ended).get_or_insert(ended);
+        self.canceller.cancel();
+    }
+
+    /// Why the network ends, if it was ended by [`Self::end`].
+    pub(super) fn ended(&self) -> Option<Ended> {
+        lock(&self.ended).clone()
+    }
+
+    /// Ends what runs here, because nobody can be reached any more.
+    pub(super) fn cancel(&self) {
+        self.canceller.cancel();
+    }
+
+    /// A token has no bytes, or bytes are no token.
+    pub(super) fn bad_token(&self, channel: u32, message: String) {
+        let name = self.channels[channel as usize].clone();
+        self.end(Ended::Token(self.rank(), name, message));
+    }
+}

@@ -1,0 +1,81 @@
+//! The task that keeps a rank's messages moving, on the workers that run its processes.
+//!
+//! So a message is handled, and the process that waits for it run, by one worker, without a switch of threads. The pump polls
+//! as long as something comes, and for a short while after; then it sleeps, and the progress thread
+//! of the rank polls seldom. Whatever gives it something to do wakes it.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::part::Part;
+
+/// While messages keep coming, whoever waits for room is looked after so often.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Polls between two looks at the clock.
+const POLLS: u32 = 1024;
+
+/// Ends when all processes that are here have ended.
+pub(super) async fn pump(part: Arc<Part>) {
+    let mut backoff = part.post.link().backoff();
+    let mut clock = Clock {
+        polls: 0,
+        looked: Instant::now(),
+    };
+    poll_fn(|context| {
+        let post = &part.post;
+        post.wake();
+        if part.inside.is_over() {
+            return Poll::Ready(());
+        }
+        let told = part.tell_taken();
+        if post.link().poll() || told {
+            backoff.reset();
+            if clock.is_due() {
+                part.is_quiet();
+            }
+        } else if backoff.next().is_some() {
+            backoff.reset();
+            return sleep(&part, context);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// A rank where something always goes on never becomes quiet: it is looked at now and then.
+struct Clock {
+    polls: u32,
+    looked: Instant,
+}
+
+impl Clock {
+    fn is_due(&mut self) -> bool {
+        self.polls += 1;
+        if self.polls < POLLS {
+            return false;
+        }
+        self.polls = 0;
+        let is_due = self.looked.elapsed() > LOOK_EVERY;
+        if is_due {
+            self.looked = Instant::now();
+        }
+        is_due
+    }
+}
+
+/// The rank has become quiet.
+fn sleep(part: &Part, context: &mut Context<'_>) -> Poll<()> {
+    let post = &part.post;
+    part.is_quiet();
+    if post.sleep(context.waker()) && !part.inside.is_over() {
+        // What was sent before the pump said that it sleeps.
+        post.link().flush();
+    } else {
+        post.wake();
+        context.waker().wake_by_ref();
+    }
+    Poll::Pending
+}

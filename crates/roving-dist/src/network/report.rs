@@ -1,0 +1,254 @@
+//! What a run across ranks came to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roving_flow::{ChannelAccount, ProcessAccount};
+use serde::{Deserialize, Serialize};
+
+use super::part::Part;
+use super::shape::Shape;
+
+/// What a network across ranks did: returned by [`Network::run`](crate::Network::run), the same on every rank.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Report {
+    /// From the start of the first process to the end of the last, on the rank that took longest.
+    pub elapsed: Duration,
+    /// As in [`roving_flow::Report::deterministic`], on all ranks.
+    pub deterministic: bool,
+    /// The channels that were made larger to resolve a deadlock, by rank, in the order in which it happened.
+    pub growths: Vec<Growth>,
+    pub(super) shape: Arc<Shape>,
+    accounts: Vec<Option<ProcessAccount>>,
+    channels: Vec<Figures>,
+}
+
+/// The figures of one channel.
+#[derive(Clone, Default)]
+struct Figures {
+    messages: u64,
+    received: u64,
+    bytes: u64,
+    capacity: Option<usize>,
+    account: Option<ChannelAccount>,
+}
+
+/// A channel that was made larger to resolve a deadlock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Growth {
+    /// Index of the channel, in [`Report::channels()`].
+    pub channel: usize,
+    /// Its capacity before.
+    pub from: usize,
+    /// Its capacity from then on.
+    pub to: usize,
+}
+
+/// What one process did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ProcessReport<'r> {
+    /// Its name.
+    pub name: &'r str,
+    /// Where it ran.
+    pub rank: usize,
+    /// What was counted of it; `None` without [`Network::accounting`](crate::Network::accounting).
+    pub account: Option<ProcessAccount>,
+}
+
+/// What went through one channel.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ChannelReport<'r> {
+    /// Its name.
+    pub name: &'r str,
+    /// Index of the process that sent, in [`Report::processes()`]; `None` when the port was dropped while the
+    /// network was built.
+    pub producer: Option<usize>,
+    /// Index of the process that received.
+    pub consumer: Option<usize>,
+    /// Whether the two were on different ranks.
+    pub crosses: bool,
+    /// How many messages may lie in it, at the end; `None` where there is no bound.
+    pub capacity: Option<usize>,
+    /// Messages that were sent.
+    pub messages: u64,
+    /// Messages that were received.
+    pub received: u64,
+    /// Bytes that were sent: of the messages themselves, without what they point to.
+    pub bytes: u64,
+    /// What was counted of it, by its consumer; `None` without [`Network::accounting`](crate::Network::accounting).
+    pub account: Option<ChannelAccount>,
+}
+
+impl Report {
+    /// The processes of all ranks, in the order in which they were added.
+    ///
+    /// ```
+    /// use roving_dist::{Network, World};
+    ///
+    /// let reports = World::threads(2, |world| {
+    ///     let mut network = Network::new(&world);
+    ///     network.process("only", (), async |()| {});
+    ///     network.pin("only", 1);
+    ///     network.run(&roving::Pool::new(1).unwrap()).unwrap()
+    /// });
+    /// let only = reports[0].processes().next().unwrap();
+    /// assert_eq!((only.name, only.rank), ("only", 1));
+    /// ```
+    pub fn processes(&self) -> impl ExactSizeIterator<Item = ProcessReport<'_>> + '_ {
+        let processes = self.shape.processes().iter().enumerate();
+        processes.map(|(at, process)| ProcessReport {
+            name: &process.name,
+            rank: self.shape.rank_of(at as u32),
+            account: self.accounts[at],
+        })
+    }
+
+    /// The channels, in the order in which they were added.
+    ///
+    /// ```
+    /// use roving_dist::{Network, World};
+    ///
+    /// let reports = World::threads(2, |world| {
+    ///     let mut network = Network::new(&world);
+    ///     let (out, input) = network.channel("numbers");
+    ///     network.source("source", out, 0..10_u32);
+    ///     network.sink("sink", input, |_| {});
+    ///     network.run(&roving::Pool::new(1).unwrap()).unwrap()
+    /// });
+    /// for report in &reports {
+    ///     let channel = report.channels().next().unwrap();
+    ///     assert_eq!((channel.messages, channel.received), (10, 10));
+    /// }
+    /// ```
+    pub fn channels(&self) -> impl ExactSizeIterator<Item = ChannelReport<'_>> + '_ {
+        let channels = self.shape.channels().iter().zip(&self.channels).enumerate();
+        channels.map(|(at, (channel, figures))| ChannelReport {
+            name: &channel.name,
+            producer: channel.producer.map(|one| one as usize),
+            consumer: channel.consumer.map(|one| one as usize),
+            crosses: self
+                .shape
+                .way(at as u32)
+                .is_some_and(|(from, to)| from != to),
+            capacity: figures.capacity,
+            messages: figures.messages,
+            received: figures.received,
+            bytes: figures.bytes,
+            account: figures.account,
+        })
+    }
+}
+
+impl std::fmt::Debug for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Report")
+            .field("elapsed", &self.elapsed)
+            .field("deterministic", &self.deterministic)
+            .field("processes", &self.accounts.len())
+            .field("channels", &self.channels.len())
+            .field("growths", &self.growths)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What one rank says of its part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Share {
+    elapsed: Duration,
+    deterministic: bool,
+    growths: Vec<Growth>,
+    /// Process, busy time, switches, migrations.
+    processes: Vec<(u32, Duration, u64, u64)>,
+    /// Channel, messages, bytes, capacity: of those whose producer is here.
+    sent: Vec<(u32, u64, u64, Option<u64>)>,
+    /// Channel, messages, and of these local and remote: of those whose consumer is here.
+    received: Vec<(u32, u64, Option<(u64, u64)>)>,
+}
+
+impl Share {
+    pub(super) fn of(part: &Part, report: &roving_flow::Report) -> Share {
+        let rank = part.post.rank();
+        let mut share = Share {
+            elapsed: report.elapsed,
+            deterministic: report.deterministic,
+            growths: super::lock(&part.growths).clone(),
+            processes: Vec::new(),
+            sent: Vec::new(),
+            received: Vec::new(),
+        };
+        share
+            .growths
+            .extend(report.growths.iter().map(|growth| Growth {
+                channel: growth.channel,
+                from: growth.from,
+                to: growth.to,
+            }));
+        for (process, &number) in report.processes().zip(&part.locals) {
+            if let Some(account) = process.account {
+                let (switches, migrations) = (account.switches, account.migrations);
+                let figures = (number, account.busy, switches, migrations);
+                share.processes.push(figures);
+            }
+        }
+        for (number, channel) in (0..).zip(report.channels()) {
+            let (from, to) = part.shape.way(number).unwrap_or((rank, rank));
+            let outgoing = &part.crossings.outgoing[number as usize];
+            let capacity = match outgoing {
+                Some(outgoing) => outgoing.capacity(),
+                None => channel.capacity,
+            };
+            let capacity = capacity.map(|capacity| capacity as u64);
+            if from == rank {
+                let figures = (number, channel.messages, channel.bytes, capacity);
+                share.sent.push(figures);
+            }
+            if to == rank {
+                let account = channel.account.map(|one| (one.local, one.remote));
+                share.received.push((number, channel.received, account));
+            }
+        }
+        share
+    }
+}
+
+/// Puts the shares of all ranks together.
+pub(super) fn sum(shape: &Arc<Shape>, shares: Vec<Share>) -> Report {
+    let mut report = Report {
+        elapsed: Duration::ZERO,
+        deterministic: true,
+        growths: Vec::new(),
+        shape: Arc::clone(shape),
+        accounts: vec![None; shape.processes().len()],
+        channels: vec![Figures::default(); shape.channels().len()],
+    };
+    for share in shares {
+        report.elapsed = report.elapsed.max(share.elapsed);
+        report.deterministic &= share.deterministic;
+        report.growths.extend(share.growths);
+        for (process, busy, switches, migrations) in share.processes {
+            let account = report.accounts[process as usize].insert(ProcessAccount::default());
+            account.busy = busy;
+            account.switches = switches;
+            account.migrations = migrations;
+        }
+        for (channel, messages, bytes, capacity) in share.sent {
+            let figures = &mut report.channels[channel as usize];
+            (figures.messages, figures.bytes) = (messages, bytes);
+            figures.capacity = capacity.map(|capacity| capacity as usize);
+        }
+        for (channel, received, account) in share.received {
+            let figures = &mut report.channels[channel as usize];
+            figures.received = received;
+            figures.account = account.map(|(local, remote)| {
+                let mut account = ChannelAccount::default();
+                (account.local, account.remote) = (local, remote);
+                account
+            });
+        }
+    }
+    report
+}

@@ -1,0 +1,224 @@
+//! Running one rank's part of a network, from the first word between the ranks to the last.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use roving::Pool;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::error::{Ended, NetworkError};
+use super::part::{Crossings, Part};
+use super::post::Post;
+use super::pump::pump;
+use super::report::{Report, Share, sum};
+use super::shape::Hello;
+use super::{Network, lock};
+use crate::world::World;
+use crate::world::link::Link;
+
+/// How late it is noticed that the ranks are out of reach of each other.
+const WATCH_EVERY: Duration = Duration::from_millis(10);
+
+/// How the network ended on one rank.
+#[derive(Serialize, Deserialize)]
+enum Outcome {
+    Done(Share),
+    Ended(Ended),
+}
+
+impl<'env> Network<'env> {
+    /// Runs this rank's part of the network on that pool, and returns when all processes of all ranks have
+    /// ended. Every rank calls this, as it does with all that ranks do together.
+    ///
+    /// See [`Network`] for an example.
+    ///
+    /// # Errors
+    /// See [`NetworkError`]. All processes of all ranks have ended then, too, unless ranks are lost.
+    pub fn run(mut self, pool: &Pool) -> Result<Report, NetworkError> {
+        let world = self.world;
+        let (rank, ranks) = (world.rank(), world.ranks());
+        self.check();
+        let hello = self.shape.hello(rank, ranks, self.invalid.take());
+        let hellos: Vec<Hello> = gather(world, &hello)?;
+        self.shape.agree(&hellos)?;
+        let (flow, part) = self.split();
+        let ran = run_part(world, pool, flow, &part);
+        let outcome = match (part.post.ended(), ran) {
+            (Some(ended), _) => Outcome::Ended(ended),
+            (None, Ok(report)) => Outcome::Done(Share::of(&part, &report)),
+            (None, Err(error)) => {
+                let ended = Ended::of(rank, error);
+                part.stop_all(ended.clone());
+                Outcome::Ended(ended)
+            }
+        };
+        let outcomes = gather(world, &outcome);
+        world.link().close(part.post.tag());
+        let mut shares = Vec::new();
+        for outcome in outcomes? {
+            match outcome {
+                Outcome::Done(share) => shares.push(share),
+                Outcome::Ended(ended) => return Err(ended.into()),
+            }
+        }
+        Ok(sum(&part.shape, shares))
+    }
+
+    /// What runs here, and what it needs for the rest: processes of other ranks are dropped, and their ends of
+    /// channels taken over.
+    fn split(self) -> (roving_flow::Network<'env>, Arc<Part>) {
+        let Network {
+            world,
+            mut flow,
+            starts,
+            mut joints,
+            shape,
+            channel_limit,
+            ..
+        } = self;
+        let (rank, link) = (world.rank(), world.link());
+        let mut locals = Vec::new();
+        for (process, start) in (0..).zip(starts) {
+            if shape.rank_of(process) == rank {
+                locals.push(process);
+                start(&mut flow);
+            }
+        }
+        let names = shape.channels().iter().map(|channel| channel.name.clone());
+        let post = Post::new(link, link.tags(1), flow.canceller(), names.collect());
+        let post = Arc::new(post);
+        let mut crossings = Crossings {
+            outgoing: joints.iter().map(|_| None).collect(),
+            incoming: joints.iter().map(|_| None).collect(),
+        };
+        for (channel, joint) in (0..).zip(&mut joints) {
+            let at = channel as usize;
+            match shape.way(channel) {
+                Some((from, to)) if from != to && from == rank => {
+                    crossings.outgoing[at] = joint.outgoing(channel, to, &post);
+                }
+                Some((from, to)) if from != to && to == rank => {
+                    crossings.incoming[at] = joint.incoming(channel, from, &post);
+                }
+                _ => {}
+            }
+        }
+        let part = Arc::new(Part {
+            post,
+            inside: flow.inside(),
+            shape: Arc::new(shape),
+            crossings,
+            locals,
+            channel_limit,
+            detective: Mutex::default(),
+            growths: Mutex::default(),
+            is_at_rest: AtomicBool::new(false),
+        });
+        (flow, part)
+    }
+}
+
+/// Runs what is here, with all that connects it to the rest.
+fn run_part(
+    world: &World,
+    pool: &Pool,
+    mut flow: roving_flow::Network<'_>,
+    part: &Arc<Part>,
+) -> Result<roving_flow::Report, roving_flow::Error> {
+    if world.ranks() == 1 {
+        return flow.run(pool);
+    }
+    let resting = Arc::clone(part);
+    flow.at_rest(move || {
+        // Ordering: Relaxed; who reads it is nudged after this.
+        resting.is_at_rest.store(true, Ordering::Relaxed);
+        resting.post.nudge();
+    });
+    flow.beside(pump(Arc::clone(part)));
+    let Crossings { outgoing, incoming } = &part.crossings;
+    outgoing
+        .iter()
+        .flatten()
+        .for_each(|one| Arc::clone(one).start());
+    incoming
+        .iter()
+        .flatten()
+        .for_each(|one| Arc::clone(one).start());
+    let handled = Arc::clone(part);
+    world.link().open(part.post.tag(), move |from, bytes| {
+        handled.message(from, bytes)
+    });
+    let ran = watched(world.link(), part, || flow.run(pool));
+    outgoing.iter().flatten().for_each(|one| one.end());
+    incoming.iter().flatten().for_each(|one| one.end());
+    world.link().flush();
+    ran
+}
+
+/// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other.
+fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
+    let over = Over::default();
+    thread::scope(|scope| {
+        let watch = || {
+            while !over.wait(WATCH_EVERY) {
+                if link.is_faulty() {
+                    part.post.cancel();
+                }
+            }
+        };
+        let watcher = thread::Builder::new().name("roving-watch".into());
+        if let Err(error) = watcher.spawn_scoped(scope, watch) {
+            link.fail(format_args!("no thread to watch the ranks: {error}"));
+            part.post.cancel();
+        }
+        let _told_at_the_end = Tell(&over);
+        run()
+    })
+}
+
+/// Whether the network has ended here.
+#[derive(Default)]
+struct Over {
+    is_over: Mutex<bool>,
+    told: Condvar,
+}
+
+impl Over {
+    /// Waits for that, at most so long.
+    fn wait(&self, most: Duration) -> bool {
+        let guard = lock(&self.is_over);
+        if *guard {
+            return true;
+        }
+        let waited = self.told.wait_timeout(guard, most);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Says so when it is dropped, by a panic as well.
+struct Tell<'o>(&'o Over);
+
+impl Drop for Tell<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.is_over) = true;
+        self.0.told.notify_all();
+    }
+}
+
+/// Gives every rank what all say.
+fn gather<T: Serialize + DeserializeOwned>(
+    world: &World,
+    mine: &T,
+) -> Result<Vec<T>, NetworkError> {
+    let bytes = postcard::to_stdvec(mine);
+    let bytes = bytes.map_err(|error| world.fail(format_args!("encoding: {error}")))?;
+    let all = world.all_gather(&bytes)?;
+    let read = |bytes: &Vec<u8>| {
+        let value = postcard::from_bytes(bytes);
+        value
+            .map_err(|error| world.fail(format_args!("another rank runs another program: {error}")))
+    };
+    Ok(all.iter().map(read).collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,105 @@
+//! What all ranks do together: each gives bytes and gets everybody's.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::link::Link;
+use crate::error::Error;
+
+/// Bytes on their way to rank 0.
+const GATHER: u32 = 0;
+/// Everybody's bytes on their way back.
+const ANSWER: u32 = 1;
+
+/// What has come for gatherings that are not over, by their number.
+#[derive(Default)]
+struct Open {
+    /// At rank 0: each rank's bytes.
+    parts: HashMap<u64, Vec<Option<Vec<u8>>>>,
+    /// Everybody's bytes, one after the other.
+    answers: HashMap<u64, Vec<u8>>,
+}
+
+/// One rank's part in what all do together.
+pub(super) struct Collective {
+    open: Arc<Mutex<Open>>,
+    /// How many there were.
+    next: Mutex<u64>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Collective {
+    pub(super) fn new(link: &Link) -> Collective {
+        let open = Arc::new(Mutex::new(Open::default()));
+        let (ranks, gathered) = (link.ranks(), Arc::clone(&open));
+        link.open(GATHER, move |from, bytes| {
+            let (number, part) = numbered(from, bytes);
+            let mut open = lock(&gathered);
+            let parts = open.parts.entry(number);
+            parts.or_insert_with(|| vec![None; ranks])[from] = Some(part.to_vec());
+        });
+        let answered = Arc::clone(&open);
+        link.open(ANSWER, move |from, bytes| {
+            let (number, all) = numbered(from, bytes);
+            lock(&answered).answers.insert(number, all.to_vec());
+        });
+        Collective {
+            open,
+            next: Mutex::new(0),
+        }
+    }
+
+    /// Every rank calls this in the same order, one thread at a time.
+    pub(super) fn all_gather(&self, link: &Link, part: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let mut next = lock(&self.next);
+        let number = *next;
+        *next += 1;
+        let number_bytes = number.to_le_bytes();
+        link.send_owned(0, GATHER, [&number_bytes[..], part].concat());
+        link.flush();
+        if link.rank() == 0 {
+            let all = link.wait(|| {
+                let mut open = lock(&self.open);
+                let parts = open.parts.get(&number)?;
+                if parts.iter().any(Option::is_none) {
+                    return None;
+                }
+                let parts = open.parts.remove(&number)?;
+                Some(parts.into_iter().flatten().collect::<Vec<_>>())
+            })?;
+            let mut answer = number_bytes.to_vec();
+            for part in &all {
+                answer.extend((part.len() as u64).to_le_bytes());
+                answer.extend(part);
+            }
+            for to in 1..link.ranks() {
+                link.send(to, ANSWER, &answer);
+            }
+            link.flush();
+            return Ok(all);
+        }
+        let answer = link.wait(|| lock(&self.open).answers.remove(&number))?;
+        let mut rest = &answer[..];
+        let all: Option<Vec<_>> = (0..link.ranks()).map(|_| take_part(&mut rest)).collect();
+        all.ok_or_else(|| link.fail("the answer of a gathering is torn"))
+    }
+}
+
+/// Takes the first of several byte strings, each with its length before it.
+fn take_part(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let (length, after) = rest.split_first_chunk::<8>()?;
+    let (part, after) = after.split_at_checked(u64::from_le_bytes(*length) as usize)?;
+    *rest = after;
+    Some(part.to_vec())
+}
+
+/// The number of a gathering, and what comes after.
+fn numbered(from: usize, bytes: &[u8]) -> (u64, &[u8]) {
+    let Some((number, rest)) = bytes.split_first_chunk() else {
+        panic!("rank {from} sent a torn gathering");
+    };
+    (u64::from_le_bytes(*number), rest)
+}

@@ -1,0 +1,345 @@
+//! What one rank can do with the others: active messages, and waiting for them.
+//!
+//! Whoever waits polls: [`Link::poll`] sends what lies in the outboxes and calls the handlers of what has
+//! arrived, on the calling thread. One thread does so at a time; a second one goes its way at once, because
+//! its work is being done. Where nobody polls, the progress thread does.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::backoff::Backoff;
+use super::engine::{Engine, Handler};
+use super::fault::Fault;
+use super::outbox::Outbox;
+use super::record::RECORD_BYTES_MAX;
+use super::transport::Transport;
+use crate::error::Error;
+
+/// The longest sleep of a thread that waits for a message.
+pub(crate) const SLEEP_MAX: Duration = Duration::from_micros(500);
+/// How long who ends the run waits for the transport, before it ends its own process alone.
+const ABORT_WAIT_MAX: Duration = Duration::from_secs(1);
+/// Tags below are those of the world itself.
+pub(super) const FIRST_TAG: u32 = 8;
+
+/// One rank's way to the others. Shared by all who send, wait or handle messages.
+pub(crate) struct Link {
+    rank: usize,
+    ranks: usize,
+    /// Whether ranks are processes, which one of them can end.
+    processes: bool,
+    /// More threads wait than there are cores.
+    crowded: bool,
+    outboxes: Vec<Outbox>,
+    /// Some outbox holds something.
+    dirty: AtomicBool,
+    engine: Mutex<Engine>,
+    /// What was opened and closed since the last poll.
+    changes: Mutex<Vec<(u32, Option<Handler>)>>,
+    changed: AtomicBool,
+    /// How often somebody has polled.
+    polls: AtomicU64,
+    next_tag: AtomicU32,
+    fault: Arc<Fault>,
+}
+
+impl Link {
+    pub(super) fn new(
+        (rank, ranks): (usize, usize),
+        transport: Box<dyn Transport>,
+        fault: Arc<Fault>,
+        processes: bool,
+        crowded: bool,
+    ) -> Link {
+        Link {
+            rank,
+            ranks,
+            processes,
+            crowded,
+            outboxes: (0..ranks).map(|_| Outbox::default()).collect(),
+            dirty: AtomicBool::new(false),
+            engine: Mutex::new(Engine::new(transport)),
+            changes: Mutex::default(),
+            changed: AtomicBool::new(false),
+            polls: AtomicU64::new(0),
+            next_tag: AtomicU32::new(FIRST_TAG),
+            fault,
+        }
+    }
+
+    /// This rank's number.
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// How many ranks there are.
+    pub(crate) fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// The first of so many tags that nobody else has. Ranks that ask in the same order, as they do when
+    /// they run the same program, get the same tags.
+    pub(crate) fn tags(&self, count: u32) -> u32 {
+        // Ordering: Relaxed; only the number counts.
+        self.next_tag.fetch_add(count, Ordering::Relaxed)
+    }
+
+    /// From now on `handler` is called for each message with this tag, those that came before included. It
+    /// runs on whatever thread polls, must not block or wait, and may send.
+    pub(crate) fn open(&self, tag: u32, handler: impl FnMut(usize, &[u8]) + Send + 'static) {
+        self.change(tag, Some(Box::new(handler)));
+    }
+
+    /// From some time on the tag's handler is called no more, and dropped. Messages with it are, too.
+    pub(crate) fn close(&self, tag: u32) {
+        self.change(tag, None);
+    }
+
+    fn change(&self, tag: u32, handler: Option<Handler>) {
+        let changes = self.changes.lock();
+        let mut changes = changes.unwrap_or_else(PoisonError::into_inner);
+        changes.push((tag, handler));
+        // Ordering: Relaxed; a hint to look under the lock, and looked at again by the next poll.
+        self.changed.store(true, Ordering::Relaxed);
+    }
+
+    /// Sends a message: soon, with others, or at once after a [`Link::flush`]. Never blocks. Messages to
+    /// one rank arrive in the order in which they were sent.
+    pub(crate) fn send(&self, to: usize, tag: u32, bytes: &[u8]) {
+        if bytes.len() > RECORD_BYTES_MAX {
+            return self.send_owned(to, tag, bytes.to_vec());
+        }
+        let is_full = self.outboxes[to].push(tag, bytes);
+        self.mark_dirty();
+        if is_full {
+            self.flush();
+        }
+    }
+
+    /// The same for bytes that the caller does not need any more: many of them are not copied.
+    pub(crate) fn send_owned(&self, to: usize, tag: u32, bytes: Vec<u8>) {
+        if bytes.len() <= RECORD_BYTES_MAX {
+            return self.send(to, tag, &bytes);
+        }
+        self.outboxes[to].push_bulk(tag, bytes);
+        self.mark_dirty();
+        self.flush();
+    }
+
+    fn mark_dirty(&self) {
+        // Most messages of a batch find it set.
+        // Ordering: Relaxed; when it is set, whoever clears it looks into the outbox afterwards, under the
+        // lock, where the message is already.
+        if !self.dirty.load(Ordering::Relaxed) {
+            // Ordering: Edge [dirty]: Release, so that who clears it sees which outboxes are filled.
+            self.dirty.store(true, Ordering::Release);
+        }
+    }
+
+    /// Has everything sent that was handed to [`Link::send`], by this thread or by one that is polling.
+    pub(crate) fn flush(&self) {
+        self.with_engine(|engine| self.send_dirty(engine));
+    }
+
+    /// Sends what there is, and calls the handlers of a few messages. Whether there were any; no, if another
+    /// thread is at it.
+    pub(crate) fn poll(&self) -> bool {
+        let mut is_any = false;
+        self.with_engine(|engine| {
+            // Ordering: Relaxed; a count that the progress thread looks at now and then.
+            self.polls.fetch_add(1, Ordering::Relaxed);
+            // Ordering: Relaxed; what changed is read under the lock.
+            if self.changed.load(Ordering::Relaxed) {
+                self.apply_changes(engine);
+            }
+            self.send_dirty(engine)?;
+            is_any = engine.receive()?;
+            self.send_dirty(engine)
+        });
+        is_any
+    }
+
+    fn apply_changes(&self, engine: &mut Engine) {
+        let changes = {
+            let changes = self.changes.lock();
+            let mut changes = changes.unwrap_or_else(PoisonError::into_inner);
+            // Ordering: Relaxed; written under the lock.
+            self.changed.store(false, Ordering::Relaxed);
+            std::mem::take(&mut *changes)
+        };
+        for (tag, handler) in changes {
+            engine.change(tag, handler);
+        }
+    }
+
+    fn send_dirty(&self, engine: &mut Engine) -> Result<(), Error> {
+        // Ordering: Relaxed; looked at again after the engine is free.
+        while self.dirty.load(Ordering::Relaxed) {
+            // Ordering: Acquire. Pairs with [dirty]: the outboxes say that they are filled.
+            self.dirty.swap(false, Ordering::Acquire);
+            engine.send_all(self.rank, &self.outboxes)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `f`, if nobody else has the engine. What others send meanwhile, and cannot hand over because of
+    /// that, is sent as well.
+    fn with_engine(&self, mut f: impl FnMut(&mut Engine) -> Result<(), Error>) {
+        // Ordering: Edge [handover]: in the manner of Dekker. Who sends has set `dirty`, and then finds
+        // the engine taken; who has it frees it, and then reads `dirty`. One of the two sees the other.
+        fence(Ordering::SeqCst);
+        let Some(mut engine) = self.try_engine() else {
+            return;
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| f(&mut engine)));
+        drop(engine);
+        self.judge(outcome);
+        loop {
+            // Ordering: SeqCst. Pairs with [handover]: the other half.
+            fence(Ordering::SeqCst);
+            // Ordering: Relaxed; the fence orders it.
+            if !self.dirty.load(Ordering::Relaxed) || self.fault.is_set() {
+                return;
+            }
+            let Some(mut engine) = self.try_engine() else {
+                return;
+            };
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.send_dirty(&mut engine)));
+            drop(engine);
+            self.judge(outcome);
+        }
+    }
+
+    fn judge(&self, outcome: thread::Result<Result<(), Error>>) {
+        match outcome {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                self.fail_with(error);
+            }
+            Err(payload) => {
+                let what = crate::unwind::text(&*payload);
+                self.fail(format_args!("handling a message panicked: {what}"));
+            }
+        }
+    }
+
+    fn try_engine(&self) -> Option<MutexGuard<'_, Engine>> {
+        match self.engine.try_lock() {
+            Ok(engine) => Some(engine),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Polls until `ready` gives something, or something goes wrong somewhere. Looks often at first, then
+    /// sleeps between looks.
+    pub(crate) fn wait<T>(&self, mut ready: impl FnMut() -> Option<T>) -> Result<T, Error> {
+        let mut backoff = self.backoff();
+        loop {
+            if let Some(found) = ready() {
+                return Ok(found);
+            }
+            if let Some(error) = self.fault.get() {
+                return Err(error);
+            }
+            match self.poll() {
+                true => backoff.reset(),
+                false => backoff.pause(),
+            }
+        }
+    }
+
+    /// For a thread that polls until something comes.
+    pub(crate) fn backoff(&self) -> Backoff {
+        Backoff::new(self.crowded, SLEEP_MAX)
+    }
+
+    /// Whether the run has failed: one load.
+    pub(crate) fn is_faulty(&self) -> bool {
+        self.fault.is_set()
+    }
+
+    /// What went wrong first, anywhere that is known here.
+    pub(crate) fn fault(&self) -> Option<Error> {
+        self.fault.get()
+    }
+
+    /// Ends the run on all ranks, with an error that names this one. If ranks are processes it does not
+    /// return.
+    pub(crate) fn fail(&self, what: impl std::fmt::Display) -> Error {
+        self.fail_with(Error::at(self.rank, self.ranks, what))
+    }
+
+    /// Ends the run on all ranks with this error.
+    pub(crate) fn fail_with(&self, error: Error) -> Error {
+        let (error, is_first) = self.fault.set(error);
+        if self.processes && is_first {
+            eprintln!("roving: {error}");
+            self.abort();
+        }
+        error
+    }
+
+    /// Ends all processes.
+    fn abort(&self) -> ! {
+        let start = Instant::now();
+        while start.elapsed() < ABORT_WAIT_MAX {
+            if let Some(mut engine) = self.try_engine() {
+                engine.abort();
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        // Whoever started the processes sees this one end, and ends the others.
+        std::process::abort();
+    }
+
+    /// How often somebody has polled.
+    pub(super) fn polls(&self) -> u64 {
+        // Ordering: Relaxed; a count to be compared with an older one.
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Waits until all that was sent has left this rank.
+    pub(super) fn wait_until_sent(&self) -> Result<(), Error> {
+        self.flush();
+        self.wait(|| {
+            let mut engine = self.try_engine()?;
+            match engine.is_sent() {
+                Ok(is_sent) => is_sent.then_some(()),
+                Err(error) => {
+                    drop(engine);
+                    self.fail_with(error);
+                    None
+                }
+            }
+        })
+    }
+
+    /// Waits for the engine, and ends the transport.
+    pub(super) fn finish(&self) -> Result<(), Error> {
+        let engine = self.engine.lock();
+        engine.unwrap_or_else(PoisonError::into_inner).finish()
+    }
+
+    /// Lends the transport, with nobody else in it: nobody polls meanwhile.
+    pub(super) fn with_transport<R>(&self, f: impl FnOnce(&mut dyn Transport) -> R) -> R {
+        let engine = self.engine.lock();
+        f(engine.unwrap_or_else(PoisonError::into_inner).transport())
+    }
+
+    /// After a fault: drops the handlers, which may hold this link.
+    pub(super) fn forget_handlers(&self) {
+        let engine = self.engine.lock();
+        engine
+            .unwrap_or_else(PoisonError::into_inner)
+            .forget_handlers();
+        let changes = self.changes.lock();
+        drop(std::mem::take(
+            &mut *changes.unwrap_or_else(PoisonError::into_inner),
+        ));
+    }
+}

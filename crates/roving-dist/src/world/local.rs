@@ -1,0 +1,153 @@
+//! Ranks that are threads of one process: packets are handed from mailbox to mailbox.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::plan::Plan;
+use super::random::Random;
+use super::transport::{Arrived, Transport};
+use crate::error::Error;
+
+/// A batch, or with a tag one large message.
+struct Packet {
+    bulk: Option<u32>,
+    bytes: Vec<u8>,
+    /// When it arrives; at once where nothing is delayed.
+    due: Option<Instant>,
+}
+
+/// What has been sent to one rank, by sender.
+struct Mailbox {
+    is_filled: AtomicBool,
+    from: Mutex<Vec<VecDeque<Packet>>>,
+}
+
+impl Mailbox {
+    fn lock(&self) -> MutexGuard<'_, Vec<VecDeque<Packet>>> {
+        self.from.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One rank's end.
+pub(crate) struct Local {
+    rank: usize,
+    mailboxes: Arc<[Mailbox]>,
+    delay_max: Duration,
+    random: Random,
+    /// How many packets this rank still sends before it is lost.
+    packets_left: Option<u64>,
+    /// What is being handed over; kept for its memory.
+    arriving: VecDeque<(usize, Packet)>,
+    /// Buffers that have been received.
+    spent: Vec<Vec<u8>>,
+}
+
+/// Most packets taken from a mailbox at once.
+const TOGETHER: usize = 64;
+/// Most buffers kept.
+const SPENT_MAX: usize = 16;
+
+/// The ends of as many ranks as `plan` has.
+pub(crate) fn ends(plan: &Plan) -> Vec<Local> {
+    let mailbox = || Mailbox {
+        is_filled: AtomicBool::new(false),
+        from: Mutex::new((0..plan.ranks).map(|_| VecDeque::new()).collect()),
+    };
+    let mailboxes: Arc<[Mailbox]> = (0..plan.ranks).map(|_| mailbox()).collect();
+    let end = |rank| Local {
+        rank,
+        mailboxes: Arc::clone(&mailboxes),
+        delay_max: plan.delay_max,
+        random: Random::new(plan.seed, rank),
+        packets_left: plan
+            .lost
+            .and_then(|(lost, packets)| (lost == rank).then_some(packets)),
+        arriving: VecDeque::new(),
+        spent: Vec::new(),
+    };
+    (0..plan.ranks).map(end).collect()
+}
+
+impl Local {
+    fn send(&mut self, to: usize, bulk: Option<u32>, bytes: Vec<u8>) {
+        if let Some(left) = &mut self.packets_left {
+            if *left == 0 {
+                return;
+            }
+            *left -= 1;
+        }
+        let delay_max = self.delay_max.as_nanos() as u64;
+        let due = (delay_max > 0)
+            .then(|| Instant::now() + Duration::from_nanos(self.random.below(delay_max)));
+        let mailbox = &self.mailboxes[to];
+        mailbox.lock()[self.rank].push_back(Packet { bulk, bytes, due });
+        // Ordering: Relaxed; a hint to look under the lock, where the packet is. A receiver that does not
+        // see it looks again: nobody waits for this without looking now and then.
+        mailbox.is_filled.store(true, Ordering::Relaxed);
+    }
+
+    /// Moves what is due from the mailbox to `arriving`.
+    fn fetch(&mut self) {
+        let mailbox = &self.mailboxes[self.rank];
+        // Ordering: Relaxed, as in `send`.
+        if !mailbox.is_filled.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut from = mailbox.lock();
+        let now = (!self.delay_max.is_zero()).then(Instant::now);
+        let mut is_filled = false;
+        for (sender, packets) in from.iter_mut().enumerate() {
+            while let Some(packet) = packets.front() {
+                if self.arriving.len() == TOGETHER || packet.due > now {
+                    is_filled = true;
+                    break;
+                }
+                let packet = packets.pop_front();
+                self.arriving.extend(packet.map(|packet| (sender, packet)));
+            }
+        }
+        // Ordering: Relaxed; senders write it only after they held the lock that is held here.
+        mailbox.is_filled.store(is_filled, Ordering::Relaxed);
+    }
+}
+
+impl Transport for Local {
+    fn send_batch(&mut self, to: usize, batch: &mut Vec<u8>) -> Result<(), Error> {
+        let empty = self.spent.pop().unwrap_or_default();
+        self.send(to, None, std::mem::replace(batch, empty));
+        Ok(())
+    }
+
+    fn send_bulk(&mut self, to: usize, tag: u32, bytes: Vec<u8>) -> Result<(), Error> {
+        self.send(to, Some(tag), bytes);
+        Ok(())
+    }
+
+    fn receive(&mut self, arrive: &mut dyn FnMut(usize, Arrived<'_>)) -> Result<bool, Error> {
+        self.fetch();
+        let is_any = !self.arriving.is_empty();
+        while let Some((from, mut packet)) = self.arriving.pop_front() {
+            match packet.bulk {
+                None => arrive(from, Arrived::Batch(&packet.bytes)),
+                Some(tag) => arrive(from, Arrived::Bulk(tag, &packet.bytes)),
+            }
+            if packet.bulk.is_none() && self.spent.len() < SPENT_MAX {
+                packet.bytes.clear();
+                self.spent.push(packet.bytes);
+            }
+        }
+        Ok(is_any)
+    }
+
+    fn is_sent(&mut self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn abort(&mut self) {}
+
+    fn finish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}

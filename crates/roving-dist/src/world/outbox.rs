@@ -1,0 +1,115 @@
+//! What one rank has yet to send to another.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::record;
+use super::transport::Transport;
+use crate::error::Error;
+
+/// Records that wait for each other's company, and packets that wait for the transport.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    /// Whether it is worth the lock to look.
+    is_filled: AtomicBool,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Older than the batch. Empty, but when the transport could not be reached.
+    packets: VecDeque<Packet>,
+    batch: Vec<u8>,
+}
+
+enum Packet {
+    Batch(Vec<u8>),
+    Bulk(u32, Vec<u8>),
+}
+
+impl Waiting {
+    fn close_batch(&mut self) {
+        if !self.batch.is_empty() {
+            let batch = std::mem::take(&mut self.batch);
+            self.packets.push_back(Packet::Batch(batch));
+        }
+    }
+}
+
+impl Outbox {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a small message. Whether a packet should be sent now.
+    pub(crate) fn push(&self, tag: u32, bytes: &[u8]) -> bool {
+        let mut waiting = self.lock();
+        let is_full = !record::has_room(&waiting.batch, bytes.len());
+        if is_full {
+            waiting.close_batch();
+        }
+        record::append(&mut waiting.batch, tag, bytes);
+        // Ordering: Relaxed; who flushes reads it after [dirty].
+        self.is_filled.store(true, Ordering::Relaxed);
+        is_full
+    }
+
+    /// Takes a large message.
+    pub(crate) fn push_bulk(&self, tag: u32, bytes: Vec<u8>) {
+        let mut waiting = self.lock();
+        waiting.close_batch();
+        waiting.packets.push_back(Packet::Bulk(tag, bytes));
+        // Ordering: Relaxed; who flushes reads it after [dirty].
+        self.is_filled.store(true, Ordering::Relaxed);
+    }
+
+    /// Sends everything.
+    pub(crate) fn send_to(&self, to: usize, transport: &mut dyn Transport) -> Result<(), Error> {
+        // Ordering: Relaxed; the caller has read [dirty], if there is something to flush.
+        if !self.is_filled.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut waiting = self.lock();
+        // Ordering: Relaxed; written under the lock, as in `push`.
+        self.is_filled.store(false, Ordering::Relaxed);
+        while let Some(packet) = waiting.packets.pop_front() {
+            match packet {
+                Packet::Batch(mut batch) => transport.send_batch(to, &mut batch)?,
+                Packet::Bulk(tag, bytes) => transport.send_bulk(to, tag, bytes)?,
+            }
+        }
+        if !waiting.batch.is_empty() {
+            transport.send_batch(to, &mut waiting.batch)?;
+        }
+        Ok(())
+    }
+
+    /// Takes everything, for a rank that sends to itself: each message is handed to `take`, after the
+    /// lock is free.
+    pub(crate) fn empty(&self, mut take: impl FnMut(u32, &[u8])) -> bool {
+        // Ordering: Relaxed; the caller has read [dirty], if there is something to take.
+        if !self.is_filled.load(Ordering::Relaxed) {
+            return false;
+        }
+        let packets = {
+            let mut waiting = self.lock();
+            // Ordering: Relaxed; written under the lock, as in `push`.
+            self.is_filled.store(false, Ordering::Relaxed);
+            waiting.close_batch();
+            std::mem::take(&mut waiting.packets)
+        };
+        for packet in packets {
+            match packet {
+                Packet::Batch(batch) => {
+                    let mut rest = &batch[..];
+                    while let Some((tag, bytes)) = record::split(&mut rest) {
+                        take(tag, bytes);
+                    }
+                }
+                Packet::Bulk(tag, bytes) => take(tag, &bytes),
+            }
+        }
+        true
+    }
+}

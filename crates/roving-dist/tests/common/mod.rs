@@ -1,0 +1,65 @@
+//! What several tests need.
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use std::process;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use roving_dist::Local;
+
+/// A number that looks random.
+pub(crate) fn hash(number: u64) -> u64 {
+    let mut word = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// A node of an unbalanced tree: its number and its depth.
+pub(crate) type Node = (u64, u32);
+
+/// The children of a node: many near the root, further down two with a probability a little below one half.
+pub(crate) fn children((number, depth): Node) -> impl Iterator<Item = Node> {
+    let draw = hash(number);
+    let count = match depth {
+        0 => 60,
+        1..=400 if draw % 1000 < 490 => 2,
+        _ => 0,
+    };
+    (0..count).map(move |place| (hash(draw ^ (place + 1)), depth + 1))
+}
+
+/// How many nodes there are, this one included.
+pub(crate) fn nodes(root: Node) -> u64 {
+    let mut open = vec![root];
+    let mut count = 0;
+    while let Some(node) = open.pop() {
+        count += 1;
+        open.extend(children(node));
+    }
+    count
+}
+
+/// The task of a bag that counts them.
+pub(crate) fn tree(node: Node, local: &mut Local<'_, Node, u64>) {
+    *local.result() += 1;
+    for child in children(node) {
+        local.push(child);
+    }
+}
+
+/// Calls `f`, and ends the process if it takes longer than that: a test that hangs has failed.
+pub(crate) fn watched<R>(most: Duration, f: impl FnOnce() -> R) -> R {
+    let (done, waits) = mpsc::channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if waits.recv_timeout(most) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("hangs: not done after {most:?}");
+            process::abort();
+        }
+    });
+    let result = f();
+    drop(done);
+    watchdog.join().unwrap();
+    result
+}

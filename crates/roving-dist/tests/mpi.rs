@@ -1,0 +1,291 @@
+//! Ranks that are processes. Each test starts `mpirun` on this test program, in which [`rank`] plays a role;
+//! without `mpirun` it says so, and does nothing.
+
+mod common;
+
+use std::env;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{hash, nodes, tree, watched};
+use roving::Pool;
+use roving_dist::{Bag, Checkpoints, Local, World};
+
+/// The role that a rank plays: its name, and a word for it.
+const ROLE: &str = "ROVING_DIST_ROLE";
+const WORD: &str = "ROVING_DIST_WORD";
+/// How long one `mpirun` may take before a test gives up.
+const RUN_MAX: Duration = Duration::from_secs(240);
+/// How soon all ranks must be gone after one of them is.
+const END_MAX: Duration = Duration::from_secs(20);
+
+/// What this program is when `mpirun` starts it; otherwise nothing.
+#[test]
+fn rank() {
+    let Ok(role) = env::var(ROLE) else {
+        return;
+    };
+    let world = World::init().unwrap();
+    let word = env::var(WORD).unwrap_or_default();
+    match &*role {
+        "meet" => meet(&world),
+        "count" => count(&world),
+        "panic" => panic_on_one(&world),
+        "fail" => fail_on_one(&world),
+        "search" => search(&world, &word),
+        _ => panic!("no role `{role}`"),
+    }
+    world.finish().unwrap();
+}
+
+/// Starts so many ranks of this program in a role; none without `mpirun`.
+fn start(ranks: usize, role: &str, word: &str) -> Option<Child> {
+    let started = Command::new("mpirun")
+        .args([
+            "--allow-run-as-root",
+            "--oversubscribe",
+            "-n",
+            &ranks.to_string(),
+        ])
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", "rank", "--nocapture", "--test-threads=1"])
+        .env(ROLE, role)
+        .env(WORD, word)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    match started {
+        Ok(child) => Some(child),
+        Err(error) => {
+            println!("skipped: no mpirun here ({error})");
+            None
+        }
+    }
+}
+
+/// What became of a run: whether it succeeded, and what it printed.
+fn end(child: Child) -> (bool, String) {
+    let output = watched(RUN_MAX, || child.wait_with_output().unwrap());
+    let (said, warned) = (&output.stdout, &output.stderr);
+    let text = format!(
+        "{}\n{}",
+        String::from_utf8_lossy(said),
+        String::from_utf8_lossy(warned)
+    );
+    (output.status.success(), text)
+}
+
+/// All sizes of messages, in both directions at once.
+fn meet(world: &World) {
+    let (rank, ranks) = (world.rank(), world.ranks());
+    for size in [
+        0, 1, 16, 1999, 2000, 2001, 3990, 4000, 4097, 70_000, 3_000_000,
+    ] {
+        let part: Vec<u8> = (0..size)
+            .map(|place| hash((place + size * rank) as u64) as u8)
+            .collect();
+        let all = world.all_gather(&part).unwrap();
+        assert_eq!(all.len(), ranks);
+        for (from, part) in all.iter().enumerate() {
+            assert_eq!(part.len(), size, "from rank {from}");
+            let is_right =
+                |(place, byte): (usize, &u8)| *byte == hash((place + size * from) as u64) as u8;
+            assert!(
+                part.iter().enumerate().all(is_right),
+                "from rank {from}, {size} bytes"
+            );
+        }
+    }
+    for _ in 0..1000 {
+        world.barrier().unwrap();
+    }
+    if rank == 0 {
+        println!("met {ranks}");
+    }
+}
+
+#[test]
+fn ranks_exchange_messages_of_all_sizes() {
+    for ranks in [1, 2, 3, 8] {
+        let Some(child) = start(ranks, "meet", "") else {
+            return;
+        };
+        let (succeeded, text) = end(child);
+        assert!(
+            succeeded && text.contains(&format!("met {ranks}")),
+            "{text}"
+        );
+    }
+}
+
+/// A hundred bags, each of another tree.
+fn count(world: &World) {
+    let pool = Pool::new(1).unwrap();
+    for run in 0..100 {
+        let root = (run, 0);
+        let found = Bag::new(world).run(&pool, [root], tree, |a, b| a + b);
+        assert_eq!(found.unwrap(), nodes(root), "run {run}");
+    }
+    if world.rank() == 0 {
+        println!("counted on {}", world.ranks());
+    }
+}
+
+#[test]
+fn counts_are_exact_on_1_2_4_and_8_processes_in_100_runs() {
+    for ranks in [1, 2, 4, 8] {
+        let Some(child) = start(ranks, "count", "") else {
+            return;
+        };
+        let (succeeded, text) = end(child);
+        assert!(
+            succeeded && text.contains(&format!("counted on {ranks}")),
+            "{text}"
+        );
+    }
+}
+
+/// Rank 1 panics in a task while the others wait for it.
+fn panic_on_one(world: &World) {
+    let pool = Pool::new(1).unwrap();
+    let rank = world.rank();
+    let _ = Bag::new(world).run(
+        &pool,
+        0..1000_u64,
+        |_, local: &mut Local<'_, _, u64>| {
+            thread::sleep(Duration::from_millis(1));
+            assert!(rank != 1, "rank 1 has had enough");
+            local.add(1);
+        },
+        |a, b| a + b,
+    );
+    println!("not reached");
+}
+
+#[test]
+fn a_panic_on_one_rank_ends_all_with_its_name() {
+    let start_time = Instant::now();
+    let Some(child) = start(3, "panic", "") else {
+        return;
+    };
+    let (succeeded, text) = end(child);
+    assert!(!succeeded && !text.contains("not reached"), "{text}");
+    assert!(
+        text.contains("roving: rank 1 of 3: a task of a bag panicked: rank 1 has had enough"),
+        "{text}"
+    );
+    assert!(start_time.elapsed() < END_MAX, "{text}");
+}
+
+/// Rank 2 gives up while the others wait for it.
+fn fail_on_one(world: &World) {
+    if world.rank() == 2 {
+        world.fail("no more paper");
+    }
+    let _ = world.barrier();
+    println!("not reached");
+}
+
+#[test]
+fn an_error_on_one_rank_ends_all_with_its_name() {
+    let Some(child) = start(3, "fail", "") else {
+        return;
+    };
+    let (succeeded, text) = end(child);
+    assert!(!succeeded && !text.contains("not reached"), "{text}");
+    assert!(
+        text.contains("roving: rank 2 of 3: no more paper"),
+        "{text}"
+    );
+}
+
+/// A bag with checkpoints in the directory `word`, slow enough to be killed.
+fn search(world: &World, word: &str) {
+    println!("rank {} is {}", world.rank(), std::process::id());
+    let pool = Pool::new(1).unwrap();
+    let checkpoints = Checkpoints::to(word)
+        .every(Duration::from_millis(5))
+        .resume(true);
+    let work = |node, local: &mut Local<'_, _, _>| {
+        std::hint::black_box((0..6000).fold(0, |sum, step| hash(sum ^ step)));
+        tree(node, local);
+    };
+    let bag = Bag::new(world).checkpoints(checkpoints);
+    let found = bag.run(&pool, [(7, 0)], work, |a, b| a + b).unwrap();
+    if world.rank() == 0 {
+        println!("found {found} nodes");
+    }
+}
+
+/// One run of which one rank is killed after a while; whether it came to its end before, and what was said.
+fn search_and_kill(directory: &str, seed: u64) -> Option<(bool, String, usize)> {
+    let mut child = start(2 + seed as usize % 2, "search", directory)?;
+    let victim = seed as usize / 2 % 2;
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let (sender, process) = mpsc::channel();
+    let reader = thread::spawn(move || {
+        let (mut text, mut line) = (String::new(), String::new());
+        while said.read_line(&mut line).unwrap_or(0) > 0 {
+            if let Some((_, process)) = line.split_once(&format!("rank {victim} is ")) {
+                let _ = sender.send(process.trim().to_owned());
+            }
+            text.push_str(&std::mem::take(&mut line));
+        }
+        text
+    });
+    let mut killed = Instant::now();
+    if let Ok(process) = process.recv_timeout(END_MAX) {
+        thread::sleep(Duration::from_micros(hash(seed) % 400_000));
+        let killer = Command::new("kill")
+            .args(["-9", &process])
+            .stderr(Stdio::null())
+            .status();
+        drop(killer);
+        killed = Instant::now();
+    }
+    let mut warned = String::new();
+    let stderr = child.stderr.as_mut().unwrap();
+    watched(RUN_MAX, || stderr.read_to_string(&mut warned).unwrap());
+    let succeeded = watched(RUN_MAX, || child.wait().unwrap()).success();
+    assert!(
+        succeeded || killed.elapsed() < END_MAX,
+        "ends late: {warned}"
+    );
+    Some((succeeded, reader.join().unwrap() + &warned, victim))
+}
+
+#[test]
+fn a_killed_rank_ends_the_run_with_its_name_and_it_resumes_to_the_exact_count() {
+    let expected = format!("found {} nodes", nodes((7, 0)));
+    let (mut ended, mut resumed) = (0, 0);
+    for seed in 0..50 {
+        let directory =
+            env::temp_dir().join(format!("roving-killed-{}-{seed}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        let word = directory.to_str().unwrap();
+        let Some((succeeded, text, victim)) = search_and_kill(word, seed) else {
+            return;
+        };
+        if succeeded {
+            assert!(text.contains(&expected), "{text}");
+        } else {
+            ended += 1;
+            assert!(
+                text.contains(&format!("process rank {victim} with PID")),
+                "{text}"
+            );
+            resumed += usize::from(directory.join("latest").exists());
+            let child = start(2 + seed as usize % 2, "search", word).unwrap();
+            let (succeeded, text) = end(child);
+            assert!(succeeded && text.contains(&expected), "{text}");
+        }
+        let _ = fs::remove_dir_all(&directory);
+    }
+    println!("{ended} runs were killed, and {resumed} of them resumed from a checkpoint");
+    assert!(ended > 0 && resumed > 0);
+}

@@ -1,0 +1,434 @@
+//! Channels whose two processes are in different places, which a crate that carries messages from one to the
+//! other builds its networks with. Nothing here is covered by semantic versioning.
+//!
+//! Such a channel is there in both places. Where its producer is, an [`Egress`] takes what is sent;
+//! where its consumer is, an [`Ingress`] puts it in. Neither is a process: what a process does to
+//! its channel calls their waker at once, in the place of that process.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::task::Waker;
+
+use crate::channel::words::{End, UNBOUNDED, Words};
+use crate::channel::{Channel, Empty, Full, Handle, reopen_port};
+use crate::deadlock::{self, Wait};
+use crate::network::Network;
+use crate::port::{self, In, Out, TryRecvError};
+use crate::ports::{Ports, Visitor};
+use crate::prim::Ordering;
+use crate::shared::Shared;
+
+/// Which end of a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// That of the process that sends.
+    Producer,
+    /// That of the process that receives.
+    Consumer,
+}
+
+impl Side {
+    pub(crate) fn of(end: End) -> Side {
+        match end {
+            End::Reader => Side::Consumer,
+            End::Writer => Side::Producer,
+        }
+    }
+
+    fn end(self) -> End {
+        match self {
+            Side::Producer => End::Writer,
+            Side::Consumer => End::Reader,
+        }
+    }
+}
+
+/// Calls `each` with the index of the channel of each of these ports.
+pub fn each_port<P: Ports + ?Sized>(ports: &P, mut each: impl FnMut(usize, Side)) {
+    ports.visit(&mut Visitor(&mut |words, end| {
+        each(words.index(), Side::of(end));
+    }));
+}
+
+impl<'env> Network<'env> {
+    /// As [`Network::bounded`], or [`Network::unbounded`] without a capacity; and what makes the ports
+    /// at an end whose port has been dropped.
+    pub fn bridged<T: Send + 'env>(
+        &mut self,
+        name: impl std::fmt::Display,
+        capacity: Option<usize>,
+    ) -> (Out<T>, In<T>, Bridge<T>) {
+        let (out, input) = match capacity {
+            Some(capacity) => self.bounded(name, capacity),
+            None => self.unbounded(name),
+        };
+        // The channel was added last.
+        let channel = self.channels[self.channels.len() - 1].clone();
+        let marker = PhantomData;
+        (out, input, Bridge { channel, marker })
+    }
+}
+
+impl<'env> Network<'env> {
+    /// A task that runs with the processes, on the same workers, and is none of them: a network is run when
+    /// it has ended, too.
+    pub fn beside(&mut self, task: impl Future<Output = ()> + Send + 'env) {
+        self.beside
+            .push(Box::new(move |scope| drop(scope.spawn(task))));
+    }
+
+    /// Has `tell` called whenever nothing in the network can go on but by what comes from outside, and when all
+    /// processes have ended. It is called by a worker, in the place of the process that was the last one to wait. Only
+    /// the first such function counts. From now on the network is not looked at on that occasion: see
+    /// [`Inside::look`].
+    pub fn at_rest(&mut self, tell: impl Fn() + Send + Sync + 'static) {
+        let _a_second_one = self.shared.rest.set(Box::new(tell));
+    }
+
+    /// What others may know of the network while it runs.
+    pub fn inside(&self) -> Inside {
+        Inside {
+            shared: self.shared(),
+        }
+    }
+}
+
+/// What others may know of a network while it runs: see [`Network::inside`].
+#[derive(Clone)]
+pub struct Inside {
+    shared: Arc<Shared>,
+}
+
+impl Inside {
+    /// What the suspended processes wait for, ordered by process. A process that can go on, or waits for
+    /// something else than channels, is not among them.
+    pub fn waits(&self) -> Vec<Waiting> {
+        deadlock::waits(&self.shared)
+            .into_iter()
+            .map(Waiting::from)
+            .collect()
+    }
+
+    /// Resolves the deadlocks that are within this network.
+    pub fn look(&self) {
+        if !self.shared.controls().is_empty() {
+            deadlock::look(&self.shared);
+        }
+    }
+
+    /// Whether a process has waited for room since the last look that found none.
+    pub fn has_writers(&self) -> bool {
+        // Ordering: Relaxed; a hint.
+        self.shared.writers.load(Ordering::Relaxed)
+    }
+
+    /// Makes a channel larger that has both ends here, if its capacity is `from`.
+    pub fn grow(&self, channel: usize, from: usize, to: usize) {
+        let growth = deadlock::Growth {
+            channel: channel as u32,
+            from: from as u32,
+            to: to as u32,
+        };
+        deadlock::grow(&self.shared, growth);
+    }
+
+    /// Whether all processes have ended.
+    pub fn is_over(&self) -> bool {
+        self.shared.is_over()
+    }
+
+    /// Whether the network is about to drop its processes.
+    pub fn is_stopped(&self) -> bool {
+        self.shared.is_stopped()
+    }
+}
+
+/// What a suspended process waits for; a process that waits for any of several channels has several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    /// The process.
+    pub process: usize,
+    /// Where it waits.
+    pub channel: usize,
+    /// Its end of that channel.
+    pub side: Side,
+    /// The process at the other end, unless that is held outside.
+    pub target: Option<usize>,
+    /// How many messages may lie in the channel.
+    pub capacity: Option<usize>,
+    /// Messages that were sent.
+    pub sent: u64,
+    /// Messages that were taken.
+    pub taken: u64,
+}
+
+impl From<deadlock::Waiting> for Waiting {
+    fn from(one: deadlock::Waiting) -> Waiting {
+        Waiting {
+            process: one.wait.process as usize,
+            channel: one.wait.channel as usize,
+            side: Side::of(one.wait.end),
+            target: one.target.map(|target| target as usize),
+            capacity: (one.capacity != UNBOUNDED).then_some(one.capacity as usize),
+            sent: one.sent,
+            taken: one.taken,
+        }
+    }
+}
+
+impl From<&Waiting> for deadlock::Waiting {
+    fn from(one: &Waiting) -> deadlock::Waiting {
+        deadlock::Waiting {
+            wait: Wait {
+                process: one.process as u32,
+                channel: one.channel as u32,
+                end: one.side.end(),
+            },
+            target: one.target.map(|target| target as u32),
+            capacity: one.capacity.map_or(UNBOUNDED, |capacity| capacity as u32),
+            sent: one.sent,
+            taken: one.taken,
+        }
+    }
+}
+
+/// What is to be done about processes that wait for each other only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// A channel is to grow.
+    Grow {
+        /// Which one.
+        channel: usize,
+        /// Its capacity.
+        from: usize,
+        /// What it is to be.
+        to: usize,
+    },
+    /// Nothing helps: each of these waits for the next one, the last for the first. Process, channel, and its end.
+    Deadlock(Vec<(usize, usize, Side)>),
+    /// As above, but a larger channel would help, and none may be larger than so.
+    Full(Vec<(usize, usize, Side)>, usize),
+}
+
+/// Of these waits, which are ordered by process, those of processes that wait for each other only.
+pub fn stuck(waits: &[Waiting]) -> Vec<Waiting> {
+    let waits: Vec<deadlock::Waiting> = waits.iter().map(Into::into).collect();
+    deadlock::stuck(&waits)
+        .into_iter()
+        .map(Waiting::from)
+        .collect()
+}
+
+/// What is to be done about all those that [`stuck`] has found, where no channel may hold more than `limit`.
+pub fn verdicts(stuck: &[Waiting], limit: Option<usize>) -> Vec<Verdict> {
+    let waits: Vec<deadlock::Waiting> = stuck.iter().map(Into::into).collect();
+    let limit = limit.and_then(|limit| u32::try_from(limit).ok());
+    let plain = |cycle: Vec<Wait>| {
+        let waits = cycle.iter();
+        waits
+            .map(|wait| {
+                let (process, channel) = (wait.process as usize, wait.channel as usize);
+                (process, channel, Side::of(wait.end))
+            })
+            .collect()
+    };
+    let verdicts = deadlock::verdicts_of(&waits, limit.unwrap_or(UNBOUNDED)).into_iter();
+    verdicts
+        .map(|verdict| match verdict {
+            deadlock::Verdict::Grow(growth) => Verdict::Grow {
+                channel: growth.channel as usize,
+                from: growth.from as usize,
+                to: growth.to as usize,
+            },
+            deadlock::Verdict::Deadlock(cycle) => Verdict::Deadlock(plain(cycle)),
+            deadlock::Verdict::Full(cycle, limit) => Verdict::Full(plain(cycle), limit as usize),
+        })
+        .collect()
+}
+
+/// Keeps a channel, and makes new ports for an end whose port has been dropped.
+pub struct Bridge<T> {
+    channel: Handle,
+    marker: PhantomData<fn(T) -> T>,
+}
+
+impl<T> Bridge<T> {
+    /// A port for that end, whose own is gone; the other one is to be dropped or used.
+    fn reopen(&mut self, end: End) -> Option<(Out<T>, In<T>)> {
+        let words: &Words = &self.channel;
+        // SAFETY: the bridge keeps the channel, is the only one for it, and is borrowed exclusively.
+        // One port is made below.
+        if !unsafe { reopen_port(words, end) } {
+            return None;
+        }
+        let channel = std::ptr::NonNull::from(words).cast::<Channel<T>>();
+        // SAFETY: the channel was opened for messages of this type. Of the two ports, the one at
+        // this end has the reference that was made; the callers forget the other one.
+        Some(unsafe { port::pair(channel) })
+    }
+
+    /// What takes the messages out, where the consumer's port is gone and the producer's is not.
+    pub fn egress(&mut self) -> Option<Egress<T>> {
+        let (out, input) = self.reopen(End::Reader)?;
+        std::mem::forget(out);
+        let capacity = self.channel.capacity();
+        let mut egress = Egress {
+            input,
+            capacity,
+            taken_there: 0,
+        };
+        egress.set_room();
+        Some(egress)
+    }
+
+    /// What puts messages in, where the producer's port is gone and the consumer's is not. From now on the
+    /// channel has room for any number.
+    pub fn ingress(&mut self) -> Option<Ingress<T>> {
+        let (out, input) = self.reopen(End::Writer)?;
+        std::mem::forget(input);
+        self.channel.set_capacity(UNBOUNDED);
+        Some(Ingress { out })
+    }
+
+    /// Whether the port of that end has been dropped.
+    pub fn is_gone(&self, side: Side) -> bool {
+        match side.end() {
+            End::Reader => self.channel.taken().is_gone(),
+            End::Writer => self.channel.sent().is_gone(),
+        }
+    }
+}
+
+/// The consumer's end where the producer is.
+///
+/// What is taken here still counts as lying in the channel, until the real consumer is said to have
+/// taken it: the channel's capacity here is what is left of it.
+pub struct Egress<T> {
+    input: In<T>,
+    /// From the producer to the real consumer.
+    capacity: u32,
+    taken_there: u64,
+}
+
+impl<T> Egress<T> {
+    fn words(&self) -> &Words {
+        self.input.words()
+    }
+
+    /// What may lie here when the next message has been taken, or now.
+    fn left(&self, taken_here: u64) -> u32 {
+        let under_way = taken_here.saturating_sub(self.taken_there);
+        let under_way = u32::try_from(under_way).unwrap_or(u32::MAX);
+        self.capacity.saturating_sub(under_way)
+    }
+
+    fn set_room(&mut self) {
+        if self.capacity == UNBOUNDED {
+            return;
+        }
+        let words = self.words();
+        words.set_capacity(self.left(words.taken().number()));
+        words.wake(End::Writer);
+    }
+
+    /// Takes the oldest message. A producer that waits for room is not woken: there is no more than before.
+    ///
+    /// # Errors
+    /// There is none now, or there will never be one again.
+    pub fn take(&mut self) -> Result<T, TryRecvError> {
+        if self.capacity != UNBOUNDED {
+            let words = self.words();
+            let taken = words.taken().number();
+            if words.sent().number() != taken {
+                words.lower_capacity(self.left(taken + 1));
+            }
+        }
+        self.input.take_silently().map_err(|empty| match empty {
+            Empty::Yet => TryRecvError::Empty,
+            Empty::Ended => TryRecvError::Closed,
+        })
+    }
+
+    /// Has `waker` woken, once, when there is a message, or will never be one again; perhaps earlier. False when
+    /// that is so already.
+    #[must_use]
+    pub fn watch(&self, waker: &Waker) -> bool {
+        self.words().put_waker(End::Reader, waker)
+    }
+
+    /// The real consumer has taken so many messages.
+    pub fn taken_there(&mut self, taken: u64) {
+        if taken > self.taken_there {
+            self.taken_there = taken;
+            self.set_room();
+        }
+    }
+
+    /// So many may lie in the channel from now on, on the whole way, unless it was more before.
+    pub fn grow(&mut self, capacity: usize) {
+        if self.capacity != UNBOUNDED {
+            let capacity = u32::try_from(capacity).unwrap_or(UNBOUNDED - 1);
+            self.capacity = self.capacity.max(capacity.min(UNBOUNDED - 1));
+            self.set_room();
+        }
+    }
+
+    /// How many may lie in the channel on the whole way.
+    pub fn capacity(&self) -> Option<usize> {
+        (self.capacity != UNBOUNDED).then_some(self.capacity as usize)
+    }
+
+    /// How many have been sent, and whether the producer is gone.
+    pub fn sent(&self) -> (u64, bool) {
+        let sent = self.words().sent();
+        (sent.number(), sent.is_gone())
+    }
+
+    /// Whether the network is about to drop its processes, so that a closed port means nothing.
+    pub fn is_stopped(&self) -> bool {
+        self.words().shared().is_stopped()
+    }
+}
+
+/// The producer's end where the consumer is.
+pub struct Ingress<T> {
+    out: Out<T>,
+}
+
+impl<T> Ingress<T> {
+    fn words(&self) -> &Words {
+        self.out.words()
+    }
+
+    /// Puts a message in, and wakes the consumer.
+    ///
+    /// # Errors
+    /// The consumer is gone; the message comes back.
+    pub fn give(&mut self, message: T) -> Result<(), T> {
+        if self.words().taken().is_gone() {
+            return Err(message);
+        }
+        self.out.put(message).map_err(|(full, message)| {
+            debug_assert_eq!(full, Full::Ended, "there is room for any number");
+            message
+        })
+    }
+
+    /// Has `waker` woken, once, when the consumer takes a message or is gone. Look at [`Self::taken`] afterwards: what
+    /// was taken before need not be told.
+    pub fn watch(&self, waker: &Waker) {
+        // There is always room, so that this says that nobody need wait.
+        let _there_is_room = self.words().put_waker(End::Writer, waker);
+    }
+
+    /// How many have been taken, and whether the consumer is gone.
+    pub fn taken(&self) -> (u64, bool) {
+        let taken = self.words().taken();
+        (taken.number(), taken.is_gone())
+    }
+
+    /// Whether the network is about to drop its processes, so that a closed port means nothing.
+    pub fn is_stopped(&self) -> bool {
+        self.words().shared().is_stopped()
+    }
+}

@@ -1,0 +1,188 @@
+//! `roving run … --dist`: programs across ranks. Each rank runs the same; rank 0 prints.
+
+mod networks;
+pub(crate) mod uts;
+
+use std::fmt::Write as _;
+
+use roving_dist::World;
+use serde::Serialize;
+
+use crate::cli::RunArgs;
+use crate::input::{BadInput, Failure, grouped};
+use crate::measure::Times;
+use crate::report::Seconds;
+use crate::run::{Sink, cores, parse_repeat, parse_workers};
+
+/// A program that runs across ranks.
+struct Program {
+    name: &'static str,
+    /// Every rank calls it; only rank 0's report is shown.
+    run: fn(&World, &RunArgs, &Settings) -> Result<Report, Failure>,
+}
+
+/// All of them.
+const PROGRAMS: [Program; 5] = [
+    program("uts", uts::run),
+    program("ring", networks::ring),
+    program("scatter-gather", networks::scatter),
+    program("kmeans", networks::kmeans),
+    program("compress", networks::compress),
+];
+
+const fn program(
+    name: &'static str,
+    run: fn(&World, &RunArgs, &Settings) -> Result<Report, Failure>,
+) -> Program {
+    Program { name, run }
+}
+
+/// How a program is run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// Of each rank.
+    pub(crate) workers: usize,
+    /// Timed runs.
+    pub(crate) repeat: usize,
+}
+
+/// What a program came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) workload: &'static str,
+    pub(crate) input: String,
+    pub(crate) ranks: usize,
+    pub(crate) workers_per_rank: usize,
+    pub(crate) verified: &'static str,
+    pub(crate) seconds: Seconds,
+    /// What was found: name and figure.
+    pub(crate) found: Vec<(&'static str, u64)>,
+    pub(crate) items: u64,
+    pub(crate) items_per_s: f64,
+    /// Lines of the table only: name and text.
+    #[serde(skip)]
+    pub(crate) notes: Vec<(&'static str, String)>,
+}
+
+impl Report {
+    /// One JSON object.
+    fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plain fields become JSON")
+    }
+
+    /// The table for people.
+    fn table(&self) -> String {
+        let counted = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            many => format!("{many} {what}s"),
+        };
+        let ranks = counted(self.ranks, "rank");
+        let workers = counted(self.workers_per_rank, "worker");
+        let found = self.found.iter();
+        let found = found.map(|(name, figure)| format!("{name} {}", grouped(*figure)));
+        let (median, min) = (self.seconds.median * 1e3, self.seconds.min * 1e3);
+        let rows = [
+            ("result", found.collect::<Vec<_>>().join(", ")),
+            ("verified", self.verified.to_owned()),
+            ("time", format!("{median:.2} ms (least {min:.2} ms)")),
+            (
+                "rate",
+                format!("{:.1} million a second", self.items_per_s / 1e6),
+            ),
+        ];
+        let mut table = format!("{} {} · {ranks} of {workers}\n", self.workload, self.input);
+        for (name, text) in rows.iter().chain(&self.notes) {
+            let _ = writeln!(table, "  {name:<15}{text}");
+        }
+        table
+    }
+}
+
+/// `roving run … --dist`.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let world = World::init().map_err(|error| Failure::Input(BadInput::line(error.to_string())))?;
+    let is_first = world.rank() == 0;
+    let outcome = run_in(&world, args);
+    let parted = world
+        .finish()
+        .map_err(|error| Failure::Run(error.to_string()));
+    // What went wrong went wrong on all ranks, and is said once.
+    if is_first {
+        outcome.and(parted)
+    } else {
+        Ok(())
+    }
+}
+
+fn run_in(world: &World, args: &RunArgs) -> Result<(), Failure> {
+    let Some(program) = PROGRAMS
+        .iter()
+        .find(|program| program.name == args.workload)
+    else {
+        let names: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+        let allowed = format!("one of {}", names.join(", "));
+        return Err(BadInput::new("--dist of", &args.workload, allowed, "leave --dist out").into());
+    };
+    let settings = Settings::parse(world, args)?;
+    let sink = match world.rank() {
+        0 => Some(Sink::open(args.json.as_deref())),
+        _ => None,
+    };
+    // Whether rank 0 can write is everybody's business.
+    let can_write = !matches!(sink, Some(Err(_)));
+    let all = world.all_gather(&[u8::from(can_write)]).map_err(failure)?;
+    if all.iter().any(|one| one != &[1]) {
+        let line = "rank 0 cannot write what `--json` names";
+        return Err(match sink {
+            Some(Err(error)) => error.into(),
+            _ => Failure::Run(line.into()),
+        });
+    }
+    let report = (program.run)(world, args, &settings)?;
+    match sink {
+        Some(sink) => sink?.write(&report.json(), &report.table()),
+        None => Ok(()),
+    }
+}
+
+impl Settings {
+    /// Reads the words of `roving run`; refuses those that mean nothing across ranks.
+    fn parse(world: &World, args: &RunArgs) -> Result<Settings, BadInput> {
+        let graph = args.graph.as_ref().map(|path| path.display().to_string());
+        let profile = args.profile.then(|| "on".to_owned());
+        for (option, value) in [
+            ("--form", &args.form),
+            ("--steal", &args.steal),
+            ("--graph", &graph),
+            ("--profile", &profile),
+        ] {
+            if let Some(value) = value {
+                let allowed = "no such option with --dist";
+                return Err(BadInput::new(option, value, allowed, "leave it out"));
+            }
+        }
+        let plain = (cores() / world.ranks()).max(1);
+        let workers = args.workers.as_deref().map_or(Ok(plain), parse_workers)?;
+        let repeat = args.repeat.as_deref().map_or(Ok(5), parse_repeat)?;
+        Ok(Settings { workers, repeat })
+    }
+
+    /// A pool for one rank.
+    pub(crate) fn pool(&self) -> Result<roving::Pool, Failure> {
+        let failed = |error| Failure::Run(format!("no pool of {} workers: {error}", self.workers));
+        roving::Pool::new(self.workers).map_err(failed)
+    }
+}
+
+/// An error of a run across ranks.
+pub(crate) fn failure(error: roving_dist::Error) -> Failure {
+    Failure::Run(error.to_string())
+}
+
+/// The times of a report.
+pub(crate) fn seconds(times: &Times) -> Seconds {
+    Seconds {
+        median: times.median(),
+        min: times.min(),
+    }
+}

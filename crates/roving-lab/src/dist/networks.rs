@@ -1,0 +1,238 @@
+//! Networks across ranks: the same programs as on one, with the first process on rank 0, which keeps what was
+//! found.
+
+use std::time::Instant;
+
+use roving_dist::{Network, NetworkError, World};
+
+use super::{Report, Settings, failure, seconds};
+use crate::cli::RunArgs;
+use crate::input::Failure;
+use crate::measure::Times;
+use crate::networks::compress::Compress;
+use crate::networks::kmeans::Kmeans;
+use crate::networks::ring::Ring;
+use crate::networks::scatter::Scatter;
+use crate::networks::{Job, Program};
+use crate::workloads::{Answer, Evidence};
+
+/// A program that is woven by the same code on one rank and across several.
+trait Woven: Program {
+    /// Makes the processes and channels of one run.
+    fn weave_across<'env>(&'env self, network: &mut Network<'env>);
+}
+
+macro_rules! woven {
+    ($($program:ident)+) => {
+        $(impl Woven for $program {
+            fn weave_across<'env>(&'env self, network: &mut Network<'env>) {
+                self.weave_in(network);
+            }
+        })+
+    };
+}
+
+woven!(Ring Scatter Kmeans Compress);
+
+/// `roving run ring --dist`.
+pub(super) fn ring(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
+    let ring = Ring::parse(input(args, "ring"))?;
+    run(world, settings, "ring", ring)
+}
+
+/// `roving run scatter-gather --dist`.
+pub(super) fn scatter(
+    world: &World,
+    args: &RunArgs,
+    settings: &Settings,
+) -> Result<Report, Failure> {
+    let scatter = Scatter::parse(input(args, "scatter-gather"))?;
+    run(world, settings, "scatter-gather", scatter)
+}
+
+/// `roving run kmeans --dist`.
+pub(super) fn kmeans(
+    world: &World,
+    args: &RunArgs,
+    settings: &Settings,
+) -> Result<Report, Failure> {
+    let mut kmeans = Kmeans::parse(input(args, "kmeans"))?;
+    kmeans.prepare()?;
+    run(world, settings, "kmeans", kmeans)
+}
+
+/// `roving run compress --dist`. Rank 0 has the file, and writes the other one.
+pub(super) fn compress(
+    world: &World,
+    args: &RunArgs,
+    settings: &Settings,
+) -> Result<Report, Failure> {
+    let mut compress = Compress::parse(input(args, "compress"))?;
+    let prepared = match world.rank() {
+        0 => compress.prepare(),
+        _ => Ok(()),
+    };
+    agree(world, prepared)?;
+    run(world, settings, "compress", compress)
+}
+
+/// The input that was asked for, or the first one.
+fn input<'a>(args: &'a RunArgs, name: &str) -> &'a str {
+    let first = || Job::find(name).map_or("", |entry| entry.kind.inputs[0].0);
+    args.input.as_deref().unwrap_or_else(first)
+}
+
+/// What went wrong on one rank is every rank's business.
+fn agree<T>(world: &World, outcome: Result<T, Failure>) -> Result<T, Failure> {
+    let text = outcome.as_ref().err().map(Failure::to_string);
+    let all = world.all_gather(text.as_deref().unwrap_or("").as_bytes());
+    let wrong = all.map_err(failure)?;
+    let wrong = wrong.into_iter().find(|text| !text.is_empty());
+    match (outcome, wrong) {
+        (Ok(_), Some(text)) => Err(Failure::Run(String::from_utf8_lossy(&text).into_owned())),
+        (outcome, _) => outcome,
+    }
+}
+
+fn run(
+    world: &World,
+    settings: &Settings,
+    name: &'static str,
+    program: impl Woven,
+) -> Result<Report, Failure> {
+    let pool = settings.pool()?;
+    let is_first = world.rank() == 0;
+    // The others wait: their cores are not to do the same a second time.
+    let serial = match is_first {
+        true => program.serial().map(Some),
+        false => Ok(None),
+    };
+    let serial = agree(world, serial)?;
+    let job_kind = &Job::find(name)
+        .ok_or_else(|| Failure::Run(format!("no {name}")))?
+        .kind;
+    let mut times = Times::default();
+    let mut crossing = 0;
+    for _ in 0..settings.repeat {
+        if is_first {
+            program.ready("network");
+        }
+        world.barrier().map_err(failure)?;
+        let start = Instant::now();
+        let mut network = Network::new(world);
+        program.weave_across(&mut network);
+        let report = network
+            .run(&pool)
+            .map_err(|error| failed(name, &program, &error))?;
+        times.push(program.span().unwrap_or_else(|| start.elapsed()));
+        let verdict = serial.map_or(Ok(()), |serial| verify(name, &program, serial));
+        agree(world, verdict)?;
+        let channels = report.channels().filter(|channel| channel.crosses);
+        crossing = channels.map(|channel| channel.messages).sum();
+    }
+    let answer = match is_first {
+        true => program.answer(),
+        false => Answer::default(),
+    };
+    let items = program.items(&answer);
+    Ok(Report {
+        workload: name,
+        input: program.input(),
+        ranks: world.ranks(),
+        workers_per_rank: settings.workers,
+        verified: match program.expected() {
+            Some(_) => Evidence::Definition.word(),
+            None => Evidence::Serial.word(),
+        },
+        items_per_s: items as f64 / times.median(),
+        seconds: seconds(&times),
+        found: job_kind.figures.iter().copied().zip(answer.0).collect(),
+        items,
+        notes: vec![(
+            "between ranks",
+            format!("{} messages", crate::input::grouped(crossing)),
+        )],
+    })
+}
+
+fn failed(name: &str, program: &impl Program, error: &NetworkError) -> Failure {
+    Failure::Run(format!("{name} {}: {error}", program.input()))
+}
+
+/// Holds what the run found against what is known, else against the serial run.
+fn verify(name: &str, program: &impl Program, serial: Answer) -> Result<(), Failure> {
+    let (found, want) = (program.answer(), program.expected().unwrap_or(serial));
+    if found == want {
+        return program.check().map_err(Failure::Run);
+    }
+    let (found, want, input) = (found.0, want.0, program.input());
+    Err(Failure::Run(format!(
+        "{name} {input} found {found:?}, but right are {want:?}"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On so many ranks that are threads.
+    fn small(
+        ranks: usize,
+        name: &'static str,
+        parse: impl Fn() -> Box<dyn Fn(&World) -> Result<Report, Failure>> + Sync,
+    ) {
+        for report in World::threads(ranks, |world| {
+            parse()(&world).map_err(|error| error.to_string())
+        }) {
+            let report = report.unwrap();
+            assert_eq!((report.workload, report.ranks), (name, ranks));
+        }
+    }
+
+    const SETTINGS: Settings = Settings {
+        workers: 1,
+        repeat: 2,
+    };
+
+    #[test]
+    fn networks_find_the_same_across_ranks() {
+        for ranks in [1, 2, 3] {
+            small(ranks, "ring", || {
+                Box::new(|world| {
+                    run(
+                        world,
+                        &SETTINGS,
+                        "ring",
+                        Ring::parse("processes=20,rounds=5")?,
+                    )
+                })
+            });
+            small(ranks, "scatter-gather", || {
+                Box::new(|world| {
+                    run(
+                        world,
+                        &SETTINGS,
+                        "scatter-gather",
+                        Scatter::parse("5,work=10,rounds=4")?,
+                    )
+                })
+            });
+            small(ranks, "kmeans", || {
+                Box::new(|world| {
+                    let mut kmeans = Kmeans::parse("rounds=3,points=500,clusters=7,processes=4")?;
+                    kmeans.prepare()?;
+                    run(world, &SETTINGS, "kmeans", kmeans)
+                })
+            });
+            small(ranks, "compress", || {
+                Box::new(|world| {
+                    let mut compress = Compress::parse("1,block_kib=64,lanes=3")?;
+                    if world.rank() == 0 {
+                        compress.prepare()?;
+                    }
+                    run(world, &SETTINGS, "compress", compress)
+                })
+            });
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `uts` across ranks: a bag of nodes whose children are to be looked at.
+
+use std::time::{Duration, Instant};
+
+use roving::Pool;
+use roving_dist::{Bag, Local, World};
+use serde::{Deserialize, Serialize};
+
+use super::{Report, Settings, failure, seconds};
+use crate::cli::RunArgs;
+use crate::input::Failure;
+use crate::measure::Times;
+#[cfg(target_arch = "x86_64")]
+use crate::workloads::uts::ShaNi;
+use crate::workloads::uts::{Found, Hash, Node, Portable, Search, State, TOGETHER, Uts, answer};
+use crate::workloads::{Evidence, Workload};
+
+/// Siblings whose subtrees are to be searched: the children `first .. last` of `parent`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Siblings {
+    parent: State,
+    first: u32,
+    last: u32,
+    height: u32,
+}
+
+impl Siblings {
+    /// Looks at a few of them, and adds all others and all children as tasks.
+    #[inline]
+    fn search<H: Hash>(self, search: &Search<'_, H>, local: &mut Local<'_, Siblings, Found>) {
+        let Siblings {
+            parent,
+            first,
+            mut last,
+            height,
+        } = self;
+        while (last - first) as usize > TOGETHER {
+            let half = (last - first).div_ceil(2).next_multiple_of(TOGETHER as u32);
+            let middle = first + half;
+            local.push(Siblings {
+                first: middle,
+                last,
+                ..self
+            });
+            last = middle;
+        }
+        let mut nodes = [Node::default(); TOGETHER];
+        let count = (last - first) as usize;
+        let inner = search.look(&parent, first, &mut nodes[..count], height);
+        let found = local.result();
+        *found = found.and(Found {
+            nodes: count as u64,
+            leaves: (count - inner) as u64,
+            depth: height,
+        });
+        for node in &nodes[..inner] {
+            local.push(Siblings {
+                parent: node.state,
+                first: 0,
+                last: node.children,
+                height: height + 1,
+            });
+        }
+    }
+}
+
+/// One search by all ranks.
+fn search_with<H: Hash>(
+    world: &World,
+    pool: &Pool,
+    search: &Search<'_, H>,
+) -> Result<Found, roving_dist::Error> {
+    let root = search.root();
+    let below = (root.children > 0).then_some(Siblings {
+        parent: root.state,
+        first: 0,
+        last: root.children,
+        height: 1,
+    });
+    let work = |siblings: Siblings, local: &mut Local<'_, _, _>| siblings.search(search, local);
+    let found = Bag::new(world).run(pool, below, work, Found::and)?;
+    Ok(found.and(Found {
+        nodes: 1,
+        leaves: u64::from(root.children == 0),
+        depth: 0,
+    }))
+}
+
+/// The instructions of this CPU for SHA-1, if there are any and they are to be used.
+#[cfg(target_arch = "x86_64")]
+fn detect(portable: bool) -> Option<ShaNi> {
+    if portable { None } else { ShaNi::detect() }
+}
+
+/// Elsewhere there is no choice.
+#[cfg(not(target_arch = "x86_64"))]
+fn detect(_portable: bool) -> Option<Portable> {
+    None
+}
+
+/// One timed search, begun by all ranks at once.
+pub(crate) fn search(world: &World, pool: &Pool, work: &Uts) -> Result<(Duration, Found), Failure> {
+    world.barrier().map_err(failure)?;
+    let start = Instant::now();
+    let (tree, portable) = work.tree();
+    let found = match detect(portable) {
+        #[cfg(target_arch = "x86_64")]
+        Some(hash) => search_with(world, pool, &Search::new(tree, hash, 0)),
+        _ => search_with(world, pool, &Search::new(tree, Portable, 0)),
+    };
+    Ok((start.elapsed(), found.map_err(failure)?))
+}
+
+/// `roving run uts --dist`.
+pub(super) fn run(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
+    let mut work = Uts::parse(args.input.as_deref().unwrap_or(Uts::INPUTS[0].0))?;
+    let pool = settings.pool()?;
+    let (expected, evidence) = match work.expected() {
+        Some(expected) => expected,
+        None => {
+            crate::measure::on_stack(work.stack_bytes(), || work.run_serial())?;
+            (work.answer(), Evidence::Serial)
+        }
+    };
+    let mut times = Times::default();
+    for _ in 0..settings.repeat {
+        let (time, found) = search(world, &pool, &work)?;
+        let found = answer(&found);
+        if found != expected {
+            return Err(Failure::Run(format!(
+                "uts {}: found {:?}, expected {:?}",
+                work.input(),
+                found.0,
+                expected.0
+            )));
+        }
+        times.push(time);
+    }
+    let items = work.items(&expected);
+    Ok(Report {
+        workload: Uts::NAME,
+        input: work.input(),
+        ranks: world.ranks(),
+        workers_per_rank: settings.workers,
+        verified: evidence.word(),
+        items_per_s: items as f64 / times.median(),
+        seconds: seconds(&times),
+        found: Uts::FIGURES.iter().copied().zip(expected.0).collect(),
+        items,
+        notes: Vec::new(),
+    })
+}

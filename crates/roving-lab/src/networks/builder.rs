@@ -1,0 +1,106 @@
+//! What a program needs of a network while it makes its processes: on one rank, or across several.
+
+use std::fmt::Display;
+
+use roving_flow::{In, Out, Ports};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What may go from rank to rank.
+pub(crate) trait Token: Serialize + DeserializeOwned + Send + 'static {}
+
+impl<T: Serialize + DeserializeOwned + Send + 'static> Token for T {}
+
+/// A network that is built.
+pub(crate) trait Builder<'env> {
+    /// A channel in which so many messages may lie.
+    fn bounded<T: Token>(&mut self, name: impl Display, capacity: usize) -> (Out<T>, In<T>);
+
+    /// A process.
+    fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = ()> + Send + 'env;
+
+    /// A process on the first rank: one that keeps what was found, or has a file.
+    fn first<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = ()> + Send + 'env;
+
+    /// Processes that share the messages of a channel, and keep their order.
+    fn stage<T, U, F>(&mut self, name: impl Display, k: usize, input: In<T>, out: Out<U>, f: F)
+    where
+        T: Token,
+        U: Token,
+        F: FnMut(T) -> U + Clone + Send + 'env;
+}
+
+impl<'env> Builder<'env> for roving_flow::Network<'env> {
+    fn bounded<T: Token>(&mut self, name: impl Display, capacity: usize) -> (Out<T>, In<T>) {
+        self.bounded(name, capacity)
+    }
+
+    fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = ()> + Send + 'env,
+    {
+        self.process(name, ports, body);
+    }
+
+    fn first<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = ()> + Send + 'env,
+    {
+        self.process(name, ports, body);
+    }
+
+    fn stage<T, U, F>(&mut self, name: impl Display, k: usize, input: In<T>, out: Out<U>, f: F)
+    where
+        T: Token,
+        U: Token,
+        F: FnMut(T) -> U + Clone + Send + 'env,
+    {
+        self.stage(name, k, input, out, f);
+    }
+}
+
+impl<'env> Builder<'env> for roving_dist::Network<'env> {
+    fn bounded<T: Token>(&mut self, name: impl Display, capacity: usize) -> (Out<T>, In<T>) {
+        self.bounded(name, capacity)
+    }
+
+    fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = ()> + Send + 'env,
+    {
+        self.process(name, ports, body);
+    }
+
+    fn first<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
+    where
+        P: Ports + Send + 'env,
+        F: FnOnce(P) -> Fut + Send + 'env,
+        Fut: Future<Output = ()> + Send + 'env,
+    {
+        self.pin(&name, 0);
+        self.process(name, ports, body);
+    }
+
+    fn stage<T, U, F>(&mut self, name: impl Display, k: usize, input: In<T>, out: Out<U>, f: F)
+    where
+        T: Token,
+        U: Token,
+        F: FnMut(T) -> U + Clone + Send + 'env,
+    {
+        self.stage(name, k, input, out, f);
+    }
+}
