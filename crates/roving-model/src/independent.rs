@@ -98,11 +98,21 @@ impl Independent {
     pub fn steady(&self, settle: f64, watch: f64) -> Result<Seen, ModelError> {
         if !(self.arrival > 0.0 && self.arrival < 1.0) {
             let allowed = "a number above 0 and below 1, or there is no steady state";
-            return Err(ModelError::new("arrival rate", self.arrival, allowed, "take 0.9"));
+            return Err(ModelError::new(
+                "arrival rate",
+                self.arrival,
+                allowed,
+                "take 0.9",
+            ));
         }
         for (subject, time) in [("time to settle", settle), ("time to watch", watch)] {
             if !(time > 0.0 && time <= 1e6) {
-                return Err(ModelError::new(subject, time, "above 0 and up to 1e6", "take 200"));
+                return Err(ModelError::new(
+                    subject,
+                    time,
+                    "above 0 and up to 1e6",
+                    "take 200",
+                ));
             }
         }
         let mut run = self.started(0, 0)?;
@@ -124,13 +134,28 @@ impl Independent {
     pub fn drain(&self, loaded: f64, tasks: u32) -> Result<Seen, ModelError> {
         if !(loaded > 0.0 && loaded <= 1.0) {
             let allowed = "a fraction above 0 and up to 1";
-            return Err(ModelError::new("loaded fraction", loaded, allowed, "take 0.05"));
+            return Err(ModelError::new(
+                "loaded fraction",
+                loaded,
+                allowed,
+                "take 0.05",
+            ));
         }
         if tasks == 0 || tasks as usize > MOST {
-            return Err(ModelError::new("tasks of a loaded processor", tasks, "1 to 16777216", "take 64"));
+            return Err(ModelError::new(
+                "tasks of a loaded processor",
+                tasks,
+                "1 to 16777216",
+                "take 64",
+            ));
         }
         if self.arrival != 0.0 {
-            return Err(ModelError::new("arrival rate", self.arrival, "0 in a drain", "leave it out"));
+            return Err(ModelError::new(
+                "arrival rate",
+                self.arrival,
+                "0 in a drain",
+                "leave it out",
+            ));
         }
         let loaded = ((loaded * self.processors as f64).round() as usize).max(1);
         let mut run = self.started(loaded, tasks)?;
@@ -143,10 +168,20 @@ impl Independent {
     fn started(&self, loaded: usize, tasks: u32) -> Result<Run, ModelError> {
         if !(2..=MOST).contains(&self.processors) {
             let allowed = "2 to 16777216";
-            return Err(ModelError::new("processors", self.processors, allowed, "take 4000"));
+            return Err(ModelError::new(
+                "processors",
+                self.processors,
+                allowed,
+                "take 4000",
+            ));
         }
         if !(0.0..=1e4).contains(&self.retry) {
-            return Err(ModelError::new("retry rate", self.retry, "0 to 10000", "take 10"));
+            return Err(ModelError::new(
+                "retry rate",
+                self.retry,
+                "0 to 10000",
+                "take 10",
+            ));
         }
         let model = Independent {
             policy: self.policy.checked()?,
@@ -367,14 +402,20 @@ mod tests {
     fn steady_states_are_near_the_equations() {
         for (text, retry) in [("one", 0.0), ("fixed:2:4", 0.0), ("half", 1.0)] {
             let policy: Policy = text.parse().unwrap();
-            let model = Independent::new(1500, policy).arrival(0.8).retry(retry).seed(11);
+            let model = Independent::new(1500, policy)
+                .arrival(0.8)
+                .retry(retry)
+                .seed(11);
             let seen = model.steady(60.0, 150.0).unwrap();
             let steady = MeanField::new(0.8).retry(retry).steady(policy).unwrap();
             let off = seen.time_in_system / steady.time_in_system - 1.0;
             assert!(off.abs() < 0.03, "{text}: {off}");
             assert!((seen.busy - 0.8).abs() < 0.01);
             assert!((seen.victims - steady.victims).abs() < 0.015, "{text}");
-            assert!((seen.steals_per_task - steady.steals_per_task).abs() < 0.01, "{text}");
+            assert!(
+                (seen.steals_per_task - steady.steals_per_task).abs() < 0.01,
+                "{text}"
+            );
         }
     }
 
@@ -384,10 +425,17 @@ mod tests {
             let policy: Policy = text.parse().unwrap();
             let model = Independent::new(4000, policy).retry(10.0);
             let seen = model.drain(0.05, 64).unwrap();
-            let drain = MeanField::new(0.0).retry(10.0).drain(policy, 0.05, 64).unwrap();
+            let drain = MeanField::new(0.0)
+                .retry(10.0)
+                .drain(policy, 0.05, 64)
+                .unwrap();
             assert!((seen.time / drain.time - 1.0).abs() < 0.04, "{text}");
             assert_eq!(seen.tasks, 200 * 64 - 128);
-            assert_eq!(seen, model.drain(0.05, 64).unwrap(), "the same seed, the same run");
+            assert_eq!(
+                seen,
+                model.drain(0.05, 64).unwrap(),
+                "the same seed, the same run"
+            );
             assert_ne!(seen, model.seed(2).drain(0.05, 64).unwrap());
         }
     }
@@ -395,7 +443,10 @@ mod tests {
     #[test]
     fn constant_tasks_wait_less() {
         let model = Independent::new(1000, Policy::None).arrival(0.8).seed(5);
-        let seen = model.service(Service::Constant).steady(100.0, 300.0).unwrap();
+        let seen = model
+            .service(Service::Constant)
+            .steady(100.0, 300.0)
+            .unwrap();
         // M/D/1: 1 + l / (2 (1 - l)).
         assert!((seen.time_in_system / 3.0 - 1.0).abs() < 0.05, "{seen:?}");
     }

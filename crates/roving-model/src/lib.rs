@@ -7,8 +7,12 @@ mod independent;
 mod policy;
 mod queue;
 mod random;
+mod runtime;
+mod tree;
 
 pub use equations::{Drain, MeanField, Moment, Steady, separate, single_thefts};
 pub use error::ModelError;
 pub use independent::{Independent, Seen, Service};
 pub use policy::Policy;
+pub use runtime::{Amount, ByDistance, Costs, Outcome, Runtime, Sample, Topology};
+pub use tree::{Binomial, Fib, Flat, Recorded, Recorder, Step, Then, Tree};

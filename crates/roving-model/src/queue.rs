@@ -150,7 +150,9 @@ impl Queue {
         self.near = 0;
         // The next event's day, or that of the last one taken: nothing may be earlier.
         let first = now.or_else(|| all.iter().map(|event| event.time).min());
-        let start = first.unwrap_or(self.day << self.shift).min(((self.day + 1) << self.shift) - 1);
+        let start = first
+            .unwrap_or(self.day << self.shift)
+            .min(((self.day + 1) << self.shift) - 1);
         self.shift = shift;
         self.day = start >> shift;
         for event in all {

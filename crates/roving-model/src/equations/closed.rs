@@ -21,7 +21,12 @@ pub fn single_thefts(arrival: f64, threshold: u32) -> Result<(f64, f64), ModelEr
         return Err(ModelError::new("arrival rate", l, allowed, "take 0.9"));
     }
     if !(2..=1024).contains(&threshold) {
-        return Err(ModelError::new("steal threshold", threshold, "2 to 1024", "take 2"));
+        return Err(ModelError::new(
+            "steal threshold",
+            threshold,
+            "2 to 1024",
+            "take 2",
+        ));
     }
     let below = threshold as i32 - 1;
     let sum = (1.0 - l.powi(below)) / (1.0 - l);

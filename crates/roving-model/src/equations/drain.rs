@@ -65,10 +65,20 @@ pub(super) fn solve(
 ) -> Result<Drain, ModelError> {
     if !(loaded > 0.0 && loaded <= 1.0) {
         let allowed = "a fraction above 0 and up to 1";
-        return Err(ModelError::new("loaded fraction", loaded, allowed, "take 0.05"));
+        return Err(ModelError::new(
+            "loaded fraction",
+            loaded,
+            allowed,
+            "take 0.05",
+        ));
     }
     if !(1..=4096).contains(&tasks) {
-        return Err(ModelError::new("tasks of a loaded processor", tasks, "1 to 4096", "take 64"));
+        return Err(ModelError::new(
+            "tasks of a loaded processor",
+            tasks,
+            "1 to 4096",
+            "take 64",
+        ));
     }
     // New tasks pile up above the old ones only if they come.
     let levels = if model.arrival + model.spawning > 0.0 {

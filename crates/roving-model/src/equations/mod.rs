@@ -96,7 +96,12 @@ impl MeanField {
         // Much shorter ones make the system stiff and change nothing.
         let (transfer, allowed) = (self.transfer_time, "0, or a number from 0.01 to 1000");
         if transfer != 0.0 && !(0.01..=1e3).contains(&transfer) {
-            return Err(ModelError::new("transfer time", transfer, allowed, "take 0"));
+            return Err(ModelError::new(
+                "transfer time",
+                transfer,
+                allowed,
+                "take 0",
+            ));
         }
         let policy = policy.checked()?;
         let half = matches!(policy, Policy::Half { .. });

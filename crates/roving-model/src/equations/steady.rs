@@ -65,7 +65,9 @@ pub(super) fn solve(model: &MeanField, policy: Policy) -> Result<Steady, ModelEr
         time_in_system: system.tasks(&y) / busy,
         steals_per_task: thefts.steals / busy,
         attempts_per_task: thefts.attempts / busy,
-        levels: (0..=levels).map(|level| system.at_least(&y, level)).collect(),
+        levels: (0..=levels)
+            .map(|level| system.at_least(&y, level))
+            .collect(),
     })
 }
 
@@ -107,7 +109,11 @@ fn settle(system: &System, mut y: Vec<f64>) -> Result<Vec<f64>, ModelError> {
             )));
         }
         let states = integrate(system, y, time, 1)?;
-        y = states.into_iter().last().map(|(_, y)| y).unwrap_or_default();
+        y = states
+            .into_iter()
+            .last()
+            .map(|(_, y)| y)
+            .unwrap_or_default();
         spent += time;
         time *= 1.5;
     }

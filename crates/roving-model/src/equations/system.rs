@@ -202,7 +202,10 @@ mod tests {
                 let busy = system.at_least(&y, 1);
                 let expected = 0.6 + 0.2 * busy - busy;
                 let total = grows + waiting + under_way;
-                assert!((total - expected).abs() < 1e-6, "{text} {transfer:?}: {total}");
+                assert!(
+                    (total - expected).abs() < 1e-6,
+                    "{text} {transfer:?}: {total}"
+                );
             }
         }
     }

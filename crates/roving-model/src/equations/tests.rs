@@ -1,7 +1,7 @@
 //! The equations against figures that an independent integrator, closed forms and a simulation of
 //! thousands of processors agree on.
 
-use super::{MeanField, single_thefts, separate};
+use super::{MeanField, separate, single_thefts};
 use crate::Policy;
 
 const LOADS: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
@@ -16,30 +16,80 @@ fn assert_figure(value: f64, figure: &str, what: &str) {
     // Some figures were rounded, some cut off.
     let slack = 0.1_f64.powi(places as i32);
     let wanted: f64 = figure.parse().unwrap();
-    assert!((value - wanted).abs() <= slack, "{what}: {value}, not {figure}");
+    assert!(
+        (value - wanted).abs() <= slack,
+        "{what}: {value}, not {figure}"
+    );
 }
 
 #[test]
 fn mean_times_in_the_system() {
     // Policy, retry rate, and E[T] at the six loads.
     let table: [(&str, f64, [&str; 6]); 10] = [
-        ("one:2", 0.0, ["1.618", "2.107", "2.562", "3.541", "4.888", "10.46"]),
-        ("one:3", 0.0, ["1.743", "2.350", "2.924", "4.200", "6.009", "13.741"]),
-        ("one:4", 0.0, ["1.836", "2.546", "3.209", "4.687", "6.817", "16.125"]),
-        ("fixed:2:4", 0.0, ["1.800", "2.408", "2.929", "4.011", "5.483", "11.63"]),
-        ("fixed:3:6", 0.0, ["1.913", "2.686", "3.305", "4.481", "5.996", "12.25"]),
-        ("half:2", 0.0, ["1.588", "1.975", "2.283", "2.836", "3.446", "5.231"]),
-        ("one:2", 1.0, ["1.366", "1.690", "2.000", "2.679", "3.623", "7.553"]),
-        ("half:2", 1.0, ["1.353", "1.630", "1.866", "2.311", "2.819", "4.330"]),
-        ("one:2", 10.0, ["1.084", "1.180", "1.283", "1.534", "1.906", "3.541"]),
-        ("half:2", 10.0, ["1.084", "1.177", "1.274", "1.492", "1.780", "2.738"]),
+        (
+            "one:2",
+            0.0,
+            ["1.618", "2.107", "2.562", "3.541", "4.888", "10.46"],
+        ),
+        (
+            "one:3",
+            0.0,
+            ["1.743", "2.350", "2.924", "4.200", "6.009", "13.741"],
+        ),
+        (
+            "one:4",
+            0.0,
+            ["1.836", "2.546", "3.209", "4.687", "6.817", "16.125"],
+        ),
+        (
+            "fixed:2:4",
+            0.0,
+            ["1.800", "2.408", "2.929", "4.011", "5.483", "11.63"],
+        ),
+        (
+            "fixed:3:6",
+            0.0,
+            ["1.913", "2.686", "3.305", "4.481", "5.996", "12.25"],
+        ),
+        (
+            "half:2",
+            0.0,
+            ["1.588", "1.975", "2.283", "2.836", "3.446", "5.231"],
+        ),
+        (
+            "one:2",
+            1.0,
+            ["1.366", "1.690", "2.000", "2.679", "3.623", "7.553"],
+        ),
+        (
+            "half:2",
+            1.0,
+            ["1.353", "1.630", "1.866", "2.311", "2.819", "4.330"],
+        ),
+        (
+            "one:2",
+            10.0,
+            ["1.084", "1.180", "1.283", "1.534", "1.906", "3.541"],
+        ),
+        (
+            "half:2",
+            10.0,
+            ["1.084", "1.177", "1.274", "1.492", "1.780", "2.738"],
+        ),
     ];
     // The longest relaxations are left to optimised builds.
     let loads = if cfg!(debug_assertions) { 5 } else { 6 };
     for (text, retry, times) in table {
         for (load, time) in LOADS.into_iter().zip(times).take(loads) {
-            let steady = MeanField::new(load).retry(retry).steady(policy(text)).unwrap();
-            assert_figure(steady.time_in_system, time, &format!("{text} r={retry} l={load}"));
+            let steady = MeanField::new(load)
+                .retry(retry)
+                .steady(policy(text))
+                .unwrap();
+            assert_figure(
+                steady.time_in_system,
+                time,
+                &format!("{text} r={retry} l={load}"),
+            );
             assert!((steady.busy - load).abs() < 1e-6, "throughput");
         }
     }
@@ -59,7 +109,9 @@ fn without_thefts_the_queues_are_separate() {
 fn single_thefts_are_as_the_closed_form_says() {
     for load in [0.1, 0.5, 0.7, 0.8, 0.9, 0.95] {
         for threshold in [2, 3, 4, 9] {
-            let steady = MeanField::new(load).steady(Policy::One { threshold }).unwrap();
+            let steady = MeanField::new(load)
+                .steady(Policy::One { threshold })
+                .unwrap();
             let (time, victims) = single_thefts(load, threshold).unwrap();
             let what = format!("l={load}, T={threshold}");
             assert!((steady.time_in_system / time - 1.0).abs() < 1e-6, "{what}");
@@ -118,7 +170,10 @@ fn a_drain_by_policy() {
 #[test]
 fn spawning_and_delay() {
     // Of each task come 1 / (1 - g) in all.
-    let spawning = MeanField::new(0.45).spawning(0.5).steady(policy("one")).unwrap();
+    let spawning = MeanField::new(0.45)
+        .spawning(0.5)
+        .steady(policy("one"))
+        .unwrap();
     assert!((spawning.busy - 0.9).abs() < 1e-6);
     let at_once = MeanField::new(0.9).steady(policy("one")).unwrap();
     let mut last = at_once.time_in_system;
@@ -144,7 +199,9 @@ fn what_makes_no_sense_is_named() {
         (MeanField::new(0.5).retry(-1.0).steady(one), "`-1`"),
         (MeanField::new(0.5).transfer_time(1e-6).steady(one), "0.01"),
         (
-            MeanField::new(0.5).transfer_time(1.0).steady(policy("half")),
+            MeanField::new(0.5)
+                .transfer_time(1.0)
+                .steady(policy("half")),
             "half",
         ),
     ] {
@@ -152,6 +209,18 @@ fn what_makes_no_sense_is_named() {
         assert!(error.contains(names) && !error.contains('\n'), "{error}");
     }
     let model = MeanField::new(0.0);
-    assert!(model.drain(one, 0.0, 3).unwrap_err().to_string().contains("0.05"));
-    assert!(model.drain(one, 0.5, 0).unwrap_err().to_string().contains("1 to 4096"));
+    assert!(
+        model
+            .drain(one, 0.0, 3)
+            .unwrap_err()
+            .to_string()
+            .contains("0.05")
+    );
+    assert!(
+        model
+            .drain(one, 0.5, 0)
+            .unwrap_err()
+            .to_string()
+            .contains("1 to 4096")
+    );
 }

@@ -53,7 +53,12 @@ impl Amount {
         match self {
             Amount::Fixed(amount) if !(1..=AMOUNT_MAX).contains(&amount) => {
                 let allowed = format!("1 to {AMOUNT_MAX}");
-                Err(ModelError::new("steal amount", amount, allowed, "take fixed:4"))
+                Err(ModelError::new(
+                    "steal amount",
+                    amount,
+                    allowed,
+                    "take fixed:4",
+                ))
             }
             amount => Ok(amount),
         }

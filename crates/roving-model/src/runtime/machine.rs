@@ -167,7 +167,10 @@ impl Costs {
     }
 
     pub(super) fn check(&self) -> Result<(), ModelError> {
-        let bad = self.all().into_iter().find(|(_, ns)| !(0.0..=1e9).contains(ns));
+        let bad = self
+            .all()
+            .into_iter()
+            .find(|(_, ns)| !(0.0..=1e9).contains(ns));
         match bad {
             None => Ok(()),
             Some((name, ns)) => Err(ModelError::new(

@@ -11,11 +11,7 @@ pub(super) enum What<K> {
     /// A task.
     Task(K),
     /// The offer of one that stands in another stack: who comes first may have it.
-    Offer {
-        victim: u32,
-        index: u32,
-        stamp: u32,
-    },
+    Offer { victim: u32, index: u32, stamp: u32 },
 }
 
 /// Who has the task of a slot.
@@ -62,6 +58,7 @@ pub(super) enum Frame {
         spawner: u32,
         next: u32,
         count: u32,
+        base: u32,
         each: f32,
     },
     /// All slots from `base` on are waited for.
@@ -111,6 +108,8 @@ pub(super) struct Seat<K> {
     /// A thief has asked; the owner has been told.
     pub(super) want: bool,
     pub(super) alarm: bool,
+    /// It lost its core in the middle of a step.
+    pub(super) midstep: bool,
     pub(super) credit: u8,
     /// Thefts in a row that were not worth it.
     pub(super) streak: u8,
@@ -125,8 +124,6 @@ pub(super) struct Seat<K> {
     pub(super) reserved: u32,
     /// Its place among those that look around.
     pub(super) place: u32,
-    /// The next thread that wants the same core.
-    pub(super) next_ready: u32,
     pub(super) credited: u64,
     /// Since when it has looked around in vain, or waited.
     pub(super) since: u64,
@@ -156,6 +153,7 @@ impl<K> Seat<K> {
             want: false,
             // A thief may have asked before the owner started: the first push looks.
             alarm: true,
+            midstep: false,
             credit: 0,
             streak: 0,
             answered: 0,
@@ -165,7 +163,6 @@ impl<K> Seat<K> {
             last_victim: NOBODY,
             reserved: 0,
             place: NOBODY,
-            next_ready: NOBODY,
             credited: 0,
             since: 0,
             spent: 0,

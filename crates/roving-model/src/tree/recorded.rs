@@ -65,22 +65,33 @@ impl Recorded {
         let mut tasks: Vec<(u32, f32, f32)> = Vec::new();
         for (number, line) in lines {
             let place = number + 1;
-            let line = line
-                .map_err(|error| ModelError::line(format!("line {place} of a recorded tree cannot be read: {error}")))?;
+            let line = line.map_err(|error| {
+                ModelError::line(format!(
+                    "line {place} of a recorded tree cannot be read: {error}"
+                ))
+            })?;
             let words = line.split('#').next().unwrap_or("");
             if words.trim().is_empty() {
                 continue;
             }
             let deepest = tasks.last().map_or(0, |task| task.0 + 1);
-            let task = parse(words, tasks.is_empty(), deepest)
-                .map_err(|why| ModelError::line(format!("line {place} of a recorded tree, `{}`, {why}", words.trim())))?;
+            let task = parse(words, tasks.is_empty(), deepest).map_err(|why| {
+                ModelError::line(format!(
+                    "line {place} of a recorded tree, `{}`, {why}",
+                    words.trim()
+                ))
+            })?;
             tasks.push(task);
             if tasks.len() > TASKS_MAX {
-                return Err(ModelError::line(format!("a recorded tree holds at most {TASKS_MAX} tasks")));
+                return Err(ModelError::line(format!(
+                    "a recorded tree holds at most {TASKS_MAX} tasks"
+                )));
             }
         }
         if tasks.is_empty() {
-            return Err(ModelError::line("a recorded tree has no task: its second line is the root, as `0 100`"));
+            return Err(ModelError::line(
+                "a recorded tree has no task: its second line is the root, as `0 100`",
+            ));
         }
         Ok(Recorded {
             nodes: by_depth(&tasks),
@@ -94,7 +105,10 @@ impl Recorded {
 
     /// All that its tasks do, in ns.
     pub fn work_ns(&self) -> f64 {
-        self.nodes.iter().map(|node| f64::from(node.ns) + f64::from(node.after_ns)).sum()
+        self.nodes
+            .iter()
+            .map(|node| f64::from(node.ns) + f64::from(node.after_ns))
+            .sum()
     }
 
     fn children(&self, place: u32) -> Places {
@@ -113,13 +127,19 @@ fn parse(words: &str, is_first: bool, deepest: u32) -> Result<(u32, f32, f32), S
     let depth = words.next().and_then(|word| word.parse::<u32>().ok());
     let mut time = || {
         let word = words.next()?;
-        Some(word.parse::<f32>().ok().filter(|ns| (0.0..=1e15).contains(ns)))
+        Some(
+            word.parse::<f32>()
+                .ok()
+                .filter(|ns| (0.0..=1e15).contains(ns)),
+        )
     };
     let (ns, after_ns) = (time(), time());
     let (Some(depth), Some(Some(ns)), None | Some(Some(_)), None) =
         (depth, ns, after_ns, words.next())
     else {
-        return Err("is no task: want a depth and one or two times in ns, as `3 120` or `3 120 15`".into());
+        return Err(
+            "is no task: want a depth and one or two times in ns, as `3 120` or `3 120 15`".into(),
+        );
     };
     let allowed = if is_first { 0..=0 } else { 1..=deepest };
     if !allowed.contains(&depth) {
@@ -135,7 +155,11 @@ fn parse(words: &str, is_first: bool, deepest: u32) -> Result<(u32, f32, f32), S
 /// Sorts by depth, and keeps the order within a depth: then siblings stand together, in the order of
 /// their parents.
 fn by_depth(tasks: &[(u32, f32, f32)]) -> Vec<Node> {
-    let depths = tasks.iter().map(|task| task.0 as usize + 1).max().unwrap_or(0);
+    let depths = tasks
+        .iter()
+        .map(|task| task.0 as usize + 1)
+        .max()
+        .unwrap_or(0);
     let mut starts = vec![0u32; depths + 1];
     for task in tasks {
         starts[task.0 as usize + 1] += 1;
