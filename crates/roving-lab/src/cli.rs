@@ -9,6 +9,7 @@ use crate::bench::drop_in::{self, DropInArgs};
 use crate::bench::{self, BenchArgs, probe};
 use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
+use crate::model::{self, ModelArgs};
 use crate::out::show;
 use crate::{report, run};
 
@@ -30,6 +31,8 @@ enum Command {
     Compare(CompareArgs),
     /// Measure every figure that the README claims.
     Bench(BenchArgs),
+    /// Draw what the model of stealing predicts, for far more workers than there are cores.
+    Model(ModelArgs),
     /// Time programs for Rayon with stock rayon-core and with ours, in turn.
     DropIn(DropInArgs),
     /// Answer a question of `bench` that needs a process of its own.
@@ -89,6 +92,7 @@ pub(crate) fn main() -> Result<(), Failure> {
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Model(args)) => model::run(&args),
         Some(Command::DropIn(args)) => drop_in::run(&args),
         Some(Command::Probe { words }) => probe::run(&words),
         Some(Command::List) => report::print_list(),

@@ -1,7 +1,7 @@
 //! `roving bench`: every figure that the README claims, measured and written down.
 
 pub(crate) mod drop_in;
-mod handoff;
+pub(crate) mod handoff;
 mod joins;
 pub(crate) mod machine;
 mod networks;
@@ -19,7 +19,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use self::record::{Record, figures};
+use self::record::Record;
+pub(crate) use self::record::figures;
 use crate::compare::{make_directory, write};
 use crate::input::{BadInput, Failure};
 use crate::out::show;
