@@ -9,6 +9,7 @@ use crate::bench::drop_in::{self, DropInArgs};
 use crate::bench::{self, BenchArgs, probe};
 use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
+use crate::model::{self, ModelArgs};
 use crate::out::show;
 use crate::top::{self, TopArgs};
 use crate::{report, run};
@@ -31,6 +32,8 @@ enum Command {
     Compare(CompareArgs),
     /// Measure every figure that the README claims.
     Bench(BenchArgs),
+    /// Draw what the model of stealing predicts, for far more workers than there are cores.
+    Model(ModelArgs),
     /// Time programs for Rayon with stock rayon-core and with ours, in turn.
     DropIn(DropInArgs),
     /// Watch what the workers of a running program do; start it with ROVING_TOP=1.
@@ -95,6 +98,7 @@ pub(crate) fn main() -> Result<(), Failure> {
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Model(args)) => model::run(&args),
         Some(Command::DropIn(args)) => drop_in::run(&args),
         Some(Command::Top(args)) => top::run(&args),
         Some(Command::Probe { words }) => probe::run(&words),

@@ -21,6 +21,7 @@ mod fork_join;
 mod input;
 mod measure;
 mod memory;
+mod model;
 mod networks;
 mod out;
 mod plot;

@@ -14,7 +14,13 @@ use crate::workspace::Workspace;
 use crate::{Result, tidy, tool};
 
 /// The libraries that pages may use, by the names of their crates.
-const LIBRARIES: [&str; 4] = ["roving", "roving_dist", "roving_flow", "roving_gpu"];
+const LIBRARIES: [&str; 5] = [
+    "roving",
+    "roving_dist",
+    "roving_flow",
+    "roving_gpu",
+    "roving_model",
+];
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let libraries = build(workspace, step)?;

@@ -2,7 +2,7 @@
 
 mod dist;
 pub(crate) mod drop_in;
-mod handoff;
+pub(crate) mod handoff;
 mod joins;
 pub(crate) mod machine;
 mod networks;
@@ -20,7 +20,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use self::record::{Record, figures};
+use self::record::Record;
+pub(crate) use self::record::figures;
 use crate::compare::{make_directory, write};
 use crate::input::{BadInput, Failure};
 use crate::out::show;

@@ -50,6 +50,11 @@ fn by_addition(n: u32) -> u64 {
 }
 
 impl Fib {
+    /// Which number.
+    pub(crate) fn number(&self) -> u8 {
+        self.n as u8
+    }
+
     /// LLVM's own form of the recursion: it turns one of the two calls into a loop. Beside the
     /// serial baseline, which makes both calls.
     pub(crate) fn run_looped(&mut self) {

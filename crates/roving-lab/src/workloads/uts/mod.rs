@@ -16,7 +16,7 @@ use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::BadInput;
 use crate::tasks::Order;
-pub(crate) use sha::{Hash, Portable, State};
+pub(crate) use sha::{Hash, Place, Portable, State};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sha_ni::ShaNi;
 pub(crate) use tree::{Params, Tree};

@@ -73,6 +73,11 @@ impl Default for Params {
 }
 
 impl Params {
+    /// Whether the number of children is distributed geometrically, or always the same.
+    pub(crate) fn is_geometric(&self) -> bool {
+        matches!(self.kind, Type::Geometric | Type::Balanced)
+    }
+
     /// The expected number of children at `height`, in the geometric part.
     fn expected(&self, height: u32) -> f64 {
         let (h, d) = (f64::from(height), f64::from(self.d));

@@ -1,0 +1,167 @@
+//! The words after `roving model`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use roving_model::Amount;
+
+use super::work::Work;
+use crate::input::{BadInput, Failure, number_in};
+
+/// `roving model`. Values are strings here, so that their errors are ours.
+#[derive(Args, Debug)]
+pub(crate) struct ModelArgs {
+    /// What to draw: policies, drain, busy, speedup, crossing [default: all].
+    #[arg(value_name = "FIGURE")]
+    pub(crate) figures: Vec<String>,
+    /// The simulated work: uts:TREE, fib:N, flat:TASKSxLENGTH, or a recorded tree:FILE [default: uts:T3].
+    #[arg(long, value_name = "WORK")]
+    pub(crate) work: Option<String>,
+    /// Simulated workers, between commas, up to 4194304 [default: 10,100,1000,10000,100000,1000000].
+    #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
+    pub(crate) workers: Option<String>,
+    /// How much a thief takes, between commas [default: one,fixed:4,half].
+    #[arg(long, value_name = "AMOUNT,AMOUNT", allow_hyphen_values = true)]
+    pub(crate) steal: Option<String>,
+    /// Length of a node, call or task in ns, instead of that measured here.
+    #[arg(long, value_name = "NS", allow_hyphen_values = true)]
+    pub(crate) grain: Option<String>,
+    /// Arrival rate at each processor, for policies [default: all of 0.5 to 0.99].
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    pub(crate) load: Option<String>,
+    /// How often a processor without tasks looks for a victim in one task length, for policies [default:
+    /// 0] and drain [default: 10].
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    pub(crate) retry: Option<String>,
+    /// The part of processors that have tasks when a drain begins [default: 0.05].
+    #[arg(long, value_name = "PART", allow_hyphen_values = true)]
+    pub(crate) loaded: Option<String>,
+    /// How many tasks each of them has [default: 64].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) tasks: Option<String>,
+    /// Seed of the simulation; the same gives the same figures [default: 1].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<String>,
+    /// Takes the costs that the model comes with, instead of measuring those of this machine.
+    #[arg(long)]
+    pub(crate) stock_costs: bool,
+    /// Writes the UTS tree as a recorded one, and draws nothing.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Where plots and CSV go [default: roving-results].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// What to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Figure {
+    Policies,
+    Drain,
+    Busy,
+    Speedup,
+    Crossing,
+}
+
+const FIGURES: [(&str, Figure); 5] = [
+    ("policies", Figure::Policies),
+    ("drain", Figure::Drain),
+    ("busy", Figure::Busy),
+    ("speedup", Figure::Speedup),
+    ("crossing", Figure::Crossing),
+];
+
+/// The same, read.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) work: Work,
+    pub(crate) workers: Vec<usize>,
+    pub(crate) amounts: Vec<Amount>,
+    pub(crate) grain_ns: Option<f64>,
+    pub(crate) loads: Vec<f64>,
+    pub(crate) retry: Option<f64>,
+    pub(crate) loaded: f64,
+    pub(crate) tasks: usize,
+    pub(crate) seed: u64,
+}
+
+/// The loads of the table of policies.
+const LOADS: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
+/// More simulated workers than these have no stack that fits into a common memory.
+const WORKERS_MAX: u64 = 1 << 22;
+
+impl Plan {
+    pub(crate) fn parse(args: &ModelArgs) -> Result<Plan, Failure> {
+        let mut figures = Vec::new();
+        for word in &args.figures {
+            let known = FIGURES.iter().find(|(name, _)| name == word);
+            let (_, figure) = known.ok_or_else(|| {
+                let allowed = "some of policies, drain, busy, speedup, crossing";
+                BadInput::new("figure", word, allowed, "leave it out for all")
+            })?;
+            figures.push(*figure);
+        }
+        if figures.is_empty() {
+            figures = FIGURES.map(|(_, figure)| figure).to_vec();
+        }
+        let workers = list(
+            args.workers.as_deref().unwrap_or("10,100,1e3,1e4,1e5,1e6"),
+            |word| Ok(number_in("--workers", word, 1..=WORKERS_MAX, "take 10,100,1000")? as usize),
+        )?;
+        let amounts = list(
+            args.steal.as_deref().unwrap_or("one,fixed:4,half"),
+            |word| {
+                let allowed = "one, fixed:D with D from 1 to 64, or half";
+                let amount = word.parse();
+                amount.map_err(|_| BadInput::new("--steal", word, allowed, "take one,half"))
+            },
+        )?;
+        let load = number("--load", &args.load, (0.0, 1.0), "leave it out for all")?;
+        let loaded = number("--loaded", &args.loaded, (0.0, 1.0), "take 0.05")?;
+        let tasks = args.tasks.as_deref().unwrap_or("64");
+        let seed = args.seed.as_deref().unwrap_or("1");
+        Ok(Plan {
+            figures,
+            work: Work::parse(args.work.as_deref().unwrap_or("uts:T3"))?,
+            workers,
+            amounts,
+            grain_ns: number(
+                "--grain",
+                &args.grain,
+                (0.0, 1e9),
+                "leave it out to measure it",
+            )?,
+            loads: load.map_or(LOADS.to_vec(), |load| vec![load]),
+            retry: number("--retry", &args.retry, (0.0, 1000.0), "take 10")?,
+            loaded: loaded.unwrap_or(0.05),
+            tasks: number_in("--tasks", tasks, 1..=4096, "take 64")? as usize,
+            seed: number_in("--seed", seed, 0..=u64::MAX, "take 1")?,
+        })
+    }
+}
+
+fn list<T>(text: &str, read: impl Fn(&str) -> Result<T, BadInput>) -> Result<Vec<T>, BadInput> {
+    text.split(',').map(|word| read(word.trim())).collect()
+}
+
+/// A number above the first bound, and up to the second; a retry rate may be 0.
+fn number(
+    subject: &str,
+    text: &Option<String>,
+    (least, most): (f64, f64),
+    remedy: &str,
+) -> Result<Option<f64>, BadInput> {
+    let Some(text) = text else { return Ok(None) };
+    let zero = subject == "--retry";
+    let number = text.parse().ok();
+    let fits = |number: &f64| (*number > least || zero && *number == least) && *number <= most;
+    let allowed = format!(
+        "a number {} {least} and up to {most}",
+        if zero { "from" } else { "above" }
+    );
+    let number = number.filter(fits);
+    number
+        .ok_or_else(|| BadInput::new(subject, text, allowed, remedy))
+        .map(Some)
+}

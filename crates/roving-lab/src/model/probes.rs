@@ -1,0 +1,211 @@
+//! What the runtime's own steps take on this machine, by small probes. Nothing here is fitted to a run that the
+//! model is to predict.
+
+use std::hint::{black_box, spin_loop};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use roving::Pool;
+use roving_model::{ByDistance, Costs};
+
+use crate::bench::handoff;
+use crate::input::Failure;
+use crate::measure;
+use crate::run::cores;
+use crate::tasks::Form;
+use crate::workloads::Job;
+
+/// How often each probe is made.
+const TRIES: usize = 41;
+/// The length of a probe's stolen task: worth stealing, so that the thief does not look away.
+const TASK: Duration = Duration::from_micros(30);
+/// After this long a worker without work is surely asleep.
+const ASLEEP: Duration = Duration::from_millis(2);
+/// A probe waits no longer than this for a thief, which may have lost its core.
+const LOST: Duration = Duration::from_millis(20);
+
+/// The middle of some times in ns.
+fn median(mut times_ns: Vec<f64>) -> f64 {
+    times_ns.sort_by(f64::total_cmp);
+    times_ns
+        .get(times_ns.len() / 2)
+        .copied()
+        .unwrap_or(f64::NAN)
+}
+
+/// The least time of some serial runs of a job, in ns, and the items that it had.
+pub(crate) fn serial_ns(workload: &str, input: &str, runs: usize) -> Result<(f64, u64), Failure> {
+    let mut job = Job::parse(workload, Some(input))?;
+    let (_, answer) = measure::rehearse(&mut job)?;
+    let mut least = f64::INFINITY;
+    for _ in 0..runs {
+        least = least.min(measure::serial(&mut job)?.0.as_secs_f64() * 1e9);
+    }
+    Ok((least, job.items(&answer)))
+}
+
+/// The same on a pool with one worker.
+pub(crate) fn one_worker_ns(workload: &str, input: &str, runs: usize) -> Result<f64, Failure> {
+    let mut job = Job::parse(workload, Some(input))?;
+    let pool = pool(1, job.stack_bytes())?;
+    let mut least = f64::INFINITY;
+    for _ in 0..=runs {
+        let (time, _) = measure::parallel(&mut job, &pool, Form::Join);
+        least = least.min(time.as_secs_f64() * 1e9);
+    }
+    Ok(least)
+}
+
+fn pool(workers: usize, stack_bytes: usize) -> Result<Pool, Failure> {
+    let builder = Pool::builder().workers(workers).stack_size(stack_bytes);
+    builder
+        .build()
+        .map_err(|error| Failure::Run(format!("no pool of {workers}: {error}")))
+}
+
+/// All costs. Those that need two cores keep their default on a machine with one.
+pub(crate) fn costs() -> Result<Costs, Failure> {
+    let mut costs = Costs::default();
+    let (serial, calls) = serial_ns("fib", "24", 5)?;
+    let joined = one_worker_ns("fib", "24", 5)?;
+    costs.join = ((joined - serial) / (calls as f64 / 2.0)).max(0.0);
+    if cores() < 2 {
+        return Ok(costs);
+    }
+    let pool = pool(2, 1 << 20)?;
+    let thefts = Thefts::measure(&pool);
+    let line = median(
+        (0..9)
+            .map(|_| handoff::one_way().as_secs_f64() * 1e9)
+            .collect(),
+    );
+    costs.claim = near(thefts.begin_ns, costs.claim);
+    costs.finish = near(thefts.end_ns, costs.finish);
+    costs.line = near(line, costs.line);
+    costs.unpark = thefts.unpark_ns;
+    costs.wake = thefts.wake_ns;
+    Ok(costs)
+}
+
+/// What was measured between the cores that there are, and other distances in the same proportion as
+/// before.
+fn near(measured: f64, before: ByDistance) -> ByDistance {
+    let factor = measured / before.socket;
+    ByDistance {
+        pair: before.pair * factor,
+        socket: measured,
+        far: before.far * factor,
+    }
+}
+
+/// What happens between two workers.
+#[derive(Debug)]
+struct Thefts {
+    /// From the push until a thief that looks around runs the task.
+    begin_ns: f64,
+    /// From the task's end until its owner, which waits for it, goes on.
+    end_ns: f64,
+    /// How much longer a push takes that wakes a worker.
+    unpark_ns: f64,
+    /// From the end of such a push until the woken worker runs the task.
+    wake_ns: f64,
+}
+
+/// When things happened, in ns after the start of all.
+#[derive(Default)]
+struct Marks {
+    began: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Thefts {
+    fn measure(pool: &Pool) -> Thefts {
+        let mut awake: [Vec<f64>; 3] = Default::default();
+        let mut asleep: [Vec<f64>; 2] = Default::default();
+        for _ in 0..TRIES {
+            pool.install(|| {
+                // The first pair wakes the other worker, the second finds it looking around.
+                thread::sleep(ASLEEP);
+                if let Some([push, begin, _]) = pair() {
+                    asleep[0].push(push);
+                    asleep[1].push(begin);
+                }
+                if let Some(times) = pair() {
+                    awake
+                        .iter_mut()
+                        .zip(times)
+                        .for_each(|(all, one)| all.push(one));
+                }
+            });
+        }
+        let [push, begin, end] = awake.map(median);
+        let [push_and_wake, woken] = asleep.map(median);
+        let unpark_ns = (push_and_wake - push).max(0.0);
+        Thefts {
+            begin_ns: begin.max(1.0),
+            end_ns: end.max(1.0),
+            unpark_ns,
+            wake_ns: (woken - begin).max(0.0),
+        }
+    }
+}
+
+/// One join, whose second task the other worker takes: ns of the push; from there until the task
+/// begins; and from its end until the join returns. None if nobody took it.
+fn pair() -> Option<[f64; 3]> {
+    let start = Instant::now();
+    let now = || start.elapsed().as_nanos() as u64 + 1;
+    let marks = Marks::default();
+    let me = thread::current().id();
+    let called = now();
+    let (pushed, taken) = roving::join(
+        || {
+            let pushed = now();
+            // Ordering: Relaxed; a time, and nothing else, is handed over.
+            while marks.began.load(Ordering::Relaxed) == 0 && start.elapsed() < LOST {
+                spin_loop();
+            }
+            pushed
+        },
+        || {
+            // Ordering: Relaxed, as above.
+            marks.began.store(now(), Ordering::Relaxed);
+            let begun = Instant::now();
+            while begun.elapsed() < TASK {
+                black_box(spin_loop());
+            }
+            // Ordering: Relaxed; the join's end orders it before it is read.
+            marks.ended.store(now(), Ordering::Relaxed);
+            thread::current().id() != me
+        },
+    );
+    let returned = now();
+    // Ordering: Relaxed; the join has ended.
+    let began = marks.began.load(Ordering::Relaxed);
+    let ended = marks.ended.load(Ordering::Relaxed);
+    let ns = |from: u64, to: u64| to.saturating_sub(from) as f64;
+    taken.then(|| [ns(called, pushed), ns(pushed, began), ns(ended, returned)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probes_come_to_numbers_that_the_model_takes() {
+        let costs = costs().unwrap();
+        let fib = roving_model::Fib {
+            n: 10,
+            call_ns: 1.0,
+        };
+        let outcome = roving_model::Runtime::new(2).costs(costs).run(&fib);
+        assert!(outcome.is_ok(), "{costs:?}");
+    }
+
+    #[test]
+    fn medians_are_in_the_middle() {
+        assert_eq!(median(vec![5.0, 1.0, 9.0]), 5.0);
+        assert!(median(Vec::new()).is_nan());
+    }
+}

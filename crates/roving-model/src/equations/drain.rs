@@ -1,0 +1,146 @@
+//! A load that is unevenly spread at the start, and how fast it is worked off.
+
+use super::{MeanField, integrate};
+use crate::{ModelError, Policy};
+
+/// Time between two moments that are kept.
+const STEP: f64 = 0.02;
+/// What is left at the end.
+const LEFT: f64 = 0.01;
+/// The longest time that is followed.
+const TIME_MAX: f64 = 20_000.0;
+
+/// The state of all processors at one time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// When, in mean task lengths.
+    pub time: f64,
+    /// The fraction of processors that have a task.
+    pub busy: f64,
+    /// The fraction that has two at least: prospective victims.
+    pub victims: f64,
+    /// Tasks for each processor.
+    pub tasks: f64,
+}
+
+/// How a load drained.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drain {
+    /// One moment after the other, evenly spaced.
+    pub moments: Vec<Moment>,
+    /// When one task in a hundred was left.
+    pub time: f64,
+    /// If all processors had worked from the start until all was done.
+    pub ideal_time: f64,
+    /// Successful thefts for each task, up to `time`.
+    pub steals_per_task: f64,
+    /// Looks at a victim for each task, up to `time`.
+    pub attempts_per_task: f64,
+}
+
+impl Drain {
+    /// The state at `time`, between two moments in a straight line.
+    pub fn at(&self, time: f64) -> Option<Moment> {
+        let after = self.moments.iter().position(|moment| moment.time >= time)?;
+        let end = self.moments[after];
+        let Some(start) = after.checked_sub(1).map(|before| self.moments[before]) else {
+            return Some(end);
+        };
+        let part = (time - start.time) / (end.time - start.time);
+        let mix = |from: f64, to: f64| from + part * (to - from);
+        Some(Moment {
+            time,
+            busy: mix(start.busy, end.busy),
+            victims: mix(start.victims, end.victims),
+            tasks: mix(start.tasks, end.tasks),
+        })
+    }
+}
+
+pub(super) fn solve(
+    model: &MeanField,
+    policy: Policy,
+    loaded: f64,
+    tasks: usize,
+) -> Result<Drain, ModelError> {
+    if !(loaded > 0.0 && loaded <= 1.0) {
+        let allowed = "a fraction above 0 and up to 1";
+        return Err(ModelError::new(
+            "loaded fraction",
+            loaded,
+            allowed,
+            "take 0.05",
+        ));
+    }
+    if !(1..=4096).contains(&tasks) {
+        return Err(ModelError::new(
+            "tasks of a loaded processor",
+            tasks,
+            "1 to 4096",
+            "take 64",
+        ));
+    }
+    // New tasks pile up above the old ones only if they come.
+    let levels = if model.arrival + model.spawning > 0.0 {
+        4 * tasks + 64
+    } else {
+        // A thief can end up with more than a victim started with by no policy.
+        tasks.max(2)
+    };
+    let system = model.system(policy, levels)?;
+    let mut y = vec![0.0; system.size()];
+    y[..tasks].fill(loaded);
+    let total = loaded * tasks as f64;
+    let mut moments = vec![Moment {
+        time: 0.0,
+        busy: system.at_least(&y, 1),
+        victims: system.at_least(&y, 2),
+        tasks: total,
+    }];
+    let (mut attempts, mut steals) = (0.0, 0.0);
+    let mut before = system.thefts(&y);
+    let chunk = 4.0;
+    loop {
+        let from = moments.last().map_or(0.0, |moment| moment.time);
+        if from > TIME_MAX {
+            return Err(ModelError::line(format!(
+                "`{policy}` did not drain within {TIME_MAX} task lengths: take arrival rate 0"
+            )));
+        }
+        let states = integrate(&system, y, chunk, (chunk / STEP).round() as usize)?;
+        y = Vec::new();
+        for (time, state) in states {
+            let now = system.thefts(&state);
+            attempts += STEP * f64::midpoint(before.attempts, now.attempts);
+            steals += STEP * f64::midpoint(before.steals, now.steals);
+            before = now;
+            moments.push(Moment {
+                time: from + time,
+                busy: system.at_least(&state, 1),
+                victims: system.at_least(&state, 2),
+                tasks: system.tasks(&state),
+            });
+            if moments[moments.len() - 1].tasks <= LEFT * total {
+                return Ok(Drain {
+                    time: crossing(&moments, LEFT * total),
+                    ideal_time: total,
+                    steals_per_task: steals / total,
+                    attempts_per_task: attempts / total,
+                    moments,
+                });
+            }
+            y = state;
+        }
+    }
+}
+
+/// When the load fell to `left`, between the last two moments.
+fn crossing(moments: &[Moment], left: f64) -> f64 {
+    match moments {
+        [.., before, after] if before.tasks > after.tasks => {
+            let part = (before.tasks - left) / (before.tasks - after.tasks);
+            before.time + part * (after.time - before.time)
+        }
+        _ => moments.last().map_or(0.0, |moment| moment.time),
+    }
+}

@@ -1,0 +1,383 @@
+//! The loop over events, and what every mechanism needs.
+
+use std::collections::VecDeque;
+
+use super::bits::Bits;
+use super::machine::{ByDistance, Costs, Distance};
+use super::outcome::{Outcome, Samples};
+use super::seat::{Frame, NOBODY, Seat, State};
+use super::{Rules, TICKS_PER_NS};
+use crate::queue::{Event, Queue};
+use crate::random::Random;
+use crate::{ModelError, Step, Then, Tree};
+
+/// The time of an event, in ticks.
+pub(super) fn ticks(ns: f64) -> u64 {
+    (ns * TICKS_PER_NS).round() as u64
+}
+
+/// [`Costs`] in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prices {
+    pub(super) join: u64,
+    pub(super) publish: u64,
+    pub(super) take_back: u64,
+    pub(super) look: f64,
+    pub(super) pause: f64,
+    pub(super) ask: u64,
+    pub(super) patience: u64,
+    claim: ByDistance,
+    line: ByDistance,
+    finish: ByDistance,
+    pub(super) unpark: u64,
+    pub(super) wake: u64,
+}
+
+impl Prices {
+    fn new(costs: &Costs) -> Prices {
+        Prices {
+            join: ticks(costs.join),
+            publish: ticks(costs.publish),
+            take_back: ticks(costs.take_back),
+            look: costs.look * TICKS_PER_NS,
+            pause: costs.pause * TICKS_PER_NS,
+            ask: ticks(costs.ask),
+            patience: ticks(costs.patience),
+            claim: costs.claim,
+            line: costs.line,
+            finish: costs.finish,
+            unpark: ticks(costs.unpark),
+            wake: ticks(costs.wake),
+        }
+    }
+
+    pub(super) fn claim(&self, distance: Distance) -> u64 {
+        ticks(self.claim.at(distance))
+    }
+
+    pub(super) fn line(&self, distance: Distance) -> u64 {
+        ticks(self.line.at(distance))
+    }
+
+    pub(super) fn finish(&self, distance: Distance) -> u64 {
+        ticks(self.finish.at(distance))
+    }
+}
+
+/// What an event means: in the lowest bits of its mark, the thread's turn above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A step has ended.
+    Step,
+    /// A thief is where it saw something.
+    Arrive,
+    /// A thief has looked around for a while.
+    Ask,
+    /// And for longer.
+    Sleep,
+    /// An unparked thread runs.
+    Woken,
+    /// An awaited task has ended.
+    Resume,
+    /// Who waits looks for something to do meanwhile.
+    Leap,
+    /// A thief has looked away for long enough.
+    Free,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind::Step,
+    Kind::Arrive,
+    Kind::Ask,
+    Kind::Sleep,
+    Kind::Woken,
+    Kind::Resume,
+    Kind::Leap,
+    Kind::Free,
+];
+const KIND_BITS: u32 = 3;
+
+/// A run in progress.
+pub(super) struct Engine<'t, T: Tree> {
+    pub(super) tree: &'t T,
+    pub(super) rules: Rules,
+    pub(super) prices: Prices,
+    queue: Queue,
+    /// The event that was planned last, if it may be the next one: it spares the queue most events where
+    /// workers are few.
+    hot: Option<Event>,
+    pub(super) random: Random,
+    pub(super) seats: Vec<Seat<T::Task>>,
+    /// Who runs on each core; those on which nobody does; and threads that want one.
+    pub(super) cores: Vec<u32>,
+    pub(super) free: Bits,
+    pub(super) ready: VecDeque<u32>,
+    pub(super) spawners: Vec<Option<T::Task>>,
+    /// Seats with something public, and those where not all of it is reserved.
+    pub(super) shown: Bits,
+    pub(super) open: Bits,
+    /// Seats that are asleep.
+    pub(super) idle: Bits,
+    /// Those that look around and see nothing.
+    pub(super) lookers: Vec<u32>,
+    /// Spare threads off duty.
+    pub(super) resting: Vec<u32>,
+    /// Threads that are not parked in a wait.
+    pub(super) active: usize,
+    /// How often workers have asked everybody for tasks.
+    pub(super) calls: u32,
+    pub(super) stamps: u32,
+    pub(super) ended: Option<u64>,
+    pub(super) outcome: Outcome,
+    busy: usize,
+    victims: usize,
+    busy_ticks: u64,
+    steal_ticks: u64,
+    samples: Samples,
+}
+
+impl<'t, T: Tree> Engine<'t, T> {
+    pub(super) fn new(tree: &'t T, rules: Rules, costs: &Costs, seed: u64) -> Engine<'t, T> {
+        let workers = rules.workers;
+        let seats_max = workers + rules.spares;
+        let mut idle = Bits::new(seats_max);
+        (1..workers).for_each(|worker| idle.insert(worker));
+        let mut free = Bits::new(workers);
+        (1..workers).for_each(|worker| free.insert(worker));
+        let core = |worker: usize| if worker == 0 { 0 } else { NOBODY };
+        let seat = |worker: usize| {
+            let state = if worker == 0 {
+                State::Ready
+            } else {
+                State::Asleep
+            };
+            Seat::new(worker as u32, state)
+        };
+        Engine {
+            tree,
+            prices: Prices::new(costs),
+            queue: Queue::new(workers + 64),
+            hot: None,
+            random: Random::new(seed),
+            seats: (0..workers).map(seat).collect(),
+            cores: (0..workers).map(core).collect(),
+            free,
+            ready: VecDeque::new(),
+            spawners: Vec::new(),
+            shown: Bits::new(seats_max),
+            open: Bits::new(seats_max),
+            idle,
+            lookers: Vec::new(),
+            resting: Vec::new(),
+            active: workers,
+            // All but the first are asleep, and asked before they went to sleep.
+            calls: u32::from(workers > 1),
+            stamps: 0,
+            ended: None,
+            outcome: Outcome {
+                workers,
+                ..Outcome::default()
+            },
+            busy: 0,
+            victims: 0,
+            busy_ticks: 0,
+            steal_ticks: 0,
+            samples: Samples::new(),
+            rules,
+        }
+    }
+
+    /// Runs to the end. `progress` hears now and then how many tasks have begun.
+    pub(super) fn run(mut self, progress: &mut dyn FnMut(u64)) -> Result<Outcome, ModelError> {
+        self.seats[0].frames.push(Frame::Root);
+        self.begin(0, self.tree.root(), 0);
+        while self.ended.is_none() {
+            let Some(event) = self.next_event() else {
+                return Err(ModelError::line(
+                    "the simulation came to a stop before its work was done: please report this",
+                ));
+            };
+            self.outcome.events += 1;
+            if event.time >= self.samples.next {
+                self.samples.push(event.time, self.busy, self.victims);
+            }
+            if self.outcome.events % (1 << 18) == 0 {
+                progress(self.outcome.tasks);
+            }
+            if event.mark >> KIND_BITS == self.seats[event.who as usize].turn {
+                self.act(event);
+            }
+        }
+        Ok(self.concluded())
+    }
+
+    fn concluded(mut self) -> Outcome {
+        let end = self.ended.unwrap_or(0);
+        for who in 0..self.seats.len() as u32 {
+            self.account(who, end);
+        }
+        let whole = (end.max(1) * self.rules.workers as u64) as f64;
+        self.outcome.time_ns = end as f64 / TICKS_PER_NS;
+        self.outcome.busy = self.busy_ticks as f64 / whole;
+        self.outcome.steal = self.steal_ticks as f64 / whole;
+        self.outcome.spares = self.seats.len() - self.rules.workers;
+        self.outcome.samples = self.samples.finish(self.rules.workers, TICKS_PER_NS);
+        self.outcome
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        match self.hot.take() {
+            None => self.queue.pop(),
+            Some(hot) => match self.queue.next_time() {
+                Some(next) if next < hot.time => {
+                    self.queue.push(hot);
+                    self.queue.pop()
+                }
+                _ => Some(hot),
+            },
+        }
+    }
+
+    fn act(&mut self, event: Event) {
+        let Event { time, who, mark } = event;
+        match KINDS[(mark & ((1 << KIND_BITS) - 1)) as usize] {
+            Kind::Step => self.step(who, time),
+            Kind::Arrive => self.arrive(who, time),
+            Kind::Ask => self.calls += 1,
+            Kind::Sleep => self.sleep(who, time),
+            Kind::Woken => self.woken(who, time),
+            Kind::Resume => self.resume(who, time),
+            Kind::Leap => self.leap(who, time),
+            Kind::Free => self.find_work(who, time),
+        }
+    }
+
+    /// Plans an event of `who` for its present turn.
+    pub(super) fn plan(&mut self, who: u32, time: u64, kind: Kind) {
+        let mark = self.seats[who as usize].turn << KIND_BITS | kind as u32;
+        let event = Event { time, who, mark };
+        match &mut self.hot {
+            None => self.hot = Some(event),
+            Some(hot) if event < *hot => {
+                let later = std::mem::replace(hot, event);
+                self.queue.push(later);
+            }
+            Some(_) => self.queue.push(event),
+        }
+    }
+
+    /// Books the time since the last change to what `who` did.
+    fn account(&mut self, who: u32, time: u64) {
+        let seat = &mut self.seats[who as usize];
+        let passed = time.saturating_sub(seat.accounted);
+        seat.accounted = seat.accounted.max(time);
+        match seat.state {
+            State::Running => self.busy_ticks += passed,
+            State::Waiting | State::Looking | State::EnRoute | State::Restrained => {
+                self.steal_ticks += passed;
+            }
+            _ => {}
+        }
+    }
+
+    /// From now on `who` does something else; all that was planned for it is void.
+    pub(super) fn turn_to(&mut self, who: u32, time: u64, state: State) {
+        self.account(who, time);
+        let seat = &mut self.seats[who as usize];
+        self.busy -= usize::from(seat.state == State::Running);
+        self.busy += usize::from(state == State::Running);
+        seat.state = state;
+        seat.turn = seat.turn.wrapping_add(1) & (u32::MAX >> KIND_BITS);
+    }
+
+    /// Begins a task's own work.
+    pub(super) fn begin(&mut self, who: u32, task: T::Task, time: u64) {
+        let Step { ns, then } = self.tree.run(task);
+        self.outcome.tasks += 1;
+        self.outcome.work_ns += ns;
+        self.seats[who as usize].then = then;
+        self.work_until(who, time, time + ticks(ns));
+    }
+
+    /// The thread runs until `due`, and what follows then.
+    pub(super) fn work_until(&mut self, who: u32, time: u64, due: u64) {
+        if self.seats[who as usize].state != State::Running {
+            self.turn_to(who, time, State::Running);
+        }
+        self.seats[who as usize].due = due;
+        self.plan(who, due, Kind::Step);
+    }
+
+    fn step(&mut self, who: u32, time: u64) {
+        let seat = &mut self.seats[who as usize];
+        match std::mem::take(&mut seat.then) {
+            Then::End => self.advance(who, time),
+            Then::Join {
+                first,
+                second,
+                after_ns,
+            } => {
+                let after = ticks(f64::from(after_ns));
+                self.outcome.work_ns += f64::from(after_ns);
+                seat.frames.push(Frame::Join { after });
+                self.outcome.joins += 1;
+                let time = self.push_joined(who, second, time);
+                self.begin(who, first, time);
+            }
+            Then::Spread {
+                spawner,
+                count,
+                each_ns,
+            } => {
+                let base = seat.top();
+                let vacant = self.spawners.iter().position(Option::is_none);
+                let place = vacant.unwrap_or(self.spawners.len());
+                match self.spawners.get_mut(place) {
+                    Some(vacant) => *vacant = Some(spawner),
+                    None => self.spawners.push(Some(spawner)),
+                }
+                self.outcome.work_ns += f64::from(each_ns) * f64::from(count);
+                seat.frames.push(Frame::Spread {
+                    spawner: place as u32,
+                    next: 0,
+                    count,
+                    base,
+                    each: each_ns,
+                });
+                self.advance(who, time);
+            }
+        }
+    }
+
+    /// After the public part of a stack, or who is on the way to it, has changed.
+    pub(super) fn refresh(&mut self, who: u32) {
+        let (place, seat) = (who as usize, &self.seats[who as usize]);
+        let least = self.rules.amount.least();
+        let (shows, is_open) = (seat.public() >= least, seat.unreserved() >= least);
+        if shows != self.shown.contains(place) {
+            if shows {
+                self.shown.insert(place);
+                self.victims += 1;
+            } else {
+                self.shown.remove(place);
+                self.victims -= 1;
+            }
+        }
+        if is_open != self.open.contains(place) {
+            if is_open {
+                self.open.insert(place);
+            } else {
+                self.open.remove(place);
+            }
+        }
+    }
+
+    pub(super) fn distance(&self, a: u32, b: u32) -> Distance {
+        let (a, b) = (self.seats[a as usize].core, self.seats[b as usize].core);
+        self.rules.topology.distance(a, b)
+    }
+
+    pub(super) fn is_spare(&self, who: u32) -> bool {
+        who as usize >= self.rules.workers
+    }
+}

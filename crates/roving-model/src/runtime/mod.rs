@@ -1,0 +1,166 @@
+//! A discrete-event simulator of the runtime's own policies.
+//!
+//! What is simulated, rule for rule: the task stack with its public part, how much is shown unasked and by demand, the amount
+//! that a thief takes and the offers of the rest, the choice of victims, restraint, asking and sleeping and who wakes whom, waiting by
+//! leapfrogging and then by parking, and spare threads. What is simplified is listed in the README.
+
+mod amount;
+mod bits;
+mod engine;
+mod machine;
+mod outcome;
+mod owner;
+mod seat;
+mod thief;
+mod waiting;
+
+#[cfg(test)]
+mod tests;
+
+pub use amount::Amount;
+pub use machine::{ByDistance, Costs, Topology};
+pub use outcome::{Outcome, Sample};
+
+use crate::{ModelError, Tree};
+use engine::Engine;
+
+/// Ticks of the simulated clock in a nanosecond.
+const TICKS_PER_NS: f64 = 16.0;
+/// Most simulated workers.
+const WORKERS_MAX: usize = 1 << 22;
+/// Slots of one task stack, for spawned tasks; what goes beyond runs in place.
+const SLOTS: usize = 1 << 13;
+/// Most tasks that are shown unasked: when publications are many, and when they are few.
+const UNASKED_MAX: usize = 3;
+const SHOWN_MAX: usize = 16;
+/// Spare threads of a pool, and the most workers that it has beside them. Half of the spare threads run jobs
+/// only. For more workers than that, there are as many more.
+const SPARES: usize = 256;
+const POOL_MAX: usize = 768;
+
+/// What holds throughout a run.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    workers: usize,
+    /// Spare threads that run tasks.
+    spares: usize,
+    /// How many threads there should be that are not parked in a wait.
+    target: usize,
+    amount: Amount,
+    topology: Topology,
+    /// How many tasks are public before anybody asks; the same for spawned ones; the same while
+    /// publications are rare.
+    unasked: u32,
+    thieves: u32,
+    wide: u32,
+}
+
+/// A simulated pool, to run task trees on.
+///
+/// ```
+/// use roving_model::{Amount, Costs, Flat, Runtime, Topology};
+///
+/// let flat = Flat { tasks: 2000, task_ns: 10_000.0, spawn_ns: 20.0 };
+/// let pool = Runtime::new(64)
+///     .amount(Amount::Half)
+///     .topology(Topology { pair: 2, socket: 32 })
+///     .costs(Costs { wake: 5000.0, ..Costs::default() })
+///     .seed(7);
+/// let outcome = pool.run(&flat)?;
+/// assert!(outcome.speedup() > 20.0);
+/// assert_eq!(outcome, pool.run(&flat)?, "the same seed gives the same run");
+/// # Ok::<(), roving_model::ModelError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Runtime {
+    workers: usize,
+    amount: Amount,
+    topology: Topology,
+    costs: Costs,
+    seed: u64,
+}
+
+impl Runtime {
+    /// So many workers, each with a core of its own.
+    pub fn new(workers: usize) -> Runtime {
+        Runtime {
+            workers,
+            amount: Amount::One,
+            topology: Topology::default(),
+            costs: Costs::default(),
+            seed: 1,
+        }
+    }
+
+    /// How much a thief takes [one].
+    #[must_use]
+    pub fn amount(self, amount: Amount) -> Runtime {
+        Runtime { amount, ..self }
+    }
+
+    /// Which cores are near each other.
+    #[must_use]
+    pub fn topology(self, topology: Topology) -> Runtime {
+        Runtime { topology, ..self }
+    }
+
+    /// What things take.
+    #[must_use]
+    pub fn costs(self, costs: Costs) -> Runtime {
+        Runtime { costs, ..self }
+    }
+
+    /// The same seed gives the same run [1].
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Runtime {
+        Runtime { seed, ..self }
+    }
+
+    /// Runs a tree to its end.
+    pub fn run<T: Tree>(&self, tree: &T) -> Result<Outcome, ModelError> {
+        self.run_with(tree, &mut |_| ())
+    }
+
+    /// The same; `progress` hears now and then how many tasks have begun.
+    pub fn run_with<T: Tree>(
+        &self,
+        tree: &T,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Outcome, ModelError> {
+        let rules = self.rules()?;
+        Engine::new(tree, rules, &self.costs, self.seed).run(progress)
+    }
+
+    fn rules(&self) -> Result<Rules, ModelError> {
+        let workers = self.workers;
+        if !(1..=WORKERS_MAX).contains(&workers) {
+            let allowed = format!("1 to {WORKERS_MAX}");
+            return Err(ModelError::new("workers", workers, allowed, "take 1000"));
+        }
+        let Topology { pair, socket } = self.topology;
+        if pair == 0 || socket == 0 || socket % pair != 0 {
+            return Err(ModelError::new(
+                "topology",
+                format!("{pair} cores to a pair and {socket} to a socket"),
+                "1 at least, and whole pairs in a socket",
+                "take 2 and 64",
+            ));
+        }
+        self.costs.check()?;
+        let amount = self.amount.checked()?;
+        let shown = |count: usize| match workers {
+            1 => 0,
+            _ => count.max((amount.least() as usize).min(SHOWN_MAX)) as u32,
+        };
+        Ok(Rules {
+            workers,
+            spares: SPARES.max(workers * SPARES / POOL_MAX).div_ceil(2),
+            target: workers,
+            amount,
+            topology: self.topology,
+            unasked: shown((workers - 1).min(UNASKED_MAX)),
+            thieves: shown((workers - 1).min(SHOWN_MAX)),
+            wide: shown(SHOWN_MAX),
+        })
+    }
+}

@@ -1,0 +1,355 @@
+//! The owner's side of a task stack: as `roving`'s, rule for rule.
+
+use super::SLOTS;
+use super::engine::{Engine, ticks};
+use super::seat::{Frame, Held, Seat, Slot, What};
+use crate::{Then, Tree};
+
+/// Publications that come slower than one in this time show all that there is, up to a bound.
+const CREDIT_NS: f64 = 2000.0;
+/// Most publications that can be made in a row before the rate counts.
+const CREDIT_MAX: u64 = 64;
+
+/// What came of taking the newest slot off.
+enum Popped<K> {
+    Here(What<K>),
+    /// A thief has run it.
+    Ended,
+    /// A thief runs it.
+    Away,
+}
+
+impl<T: Tree> Engine<'_, T> {
+    /// Pushes the second task of a join. Returns when the owner goes on.
+    pub(super) fn push_joined(&mut self, who: u32, task: T::Task, time: u64) -> u64 {
+        self.fill(who, What::Task(task));
+        let time = time + self.prices.join;
+        if self.rules.workers == 1 {
+            return time;
+        }
+        self.pushed(who, time, true)
+    }
+
+    /// Pushes a task that stays until it is drained.
+    pub(super) fn push_unjoined(&mut self, who: u32, what: What<T::Task>, time: u64) -> u64 {
+        self.fill(who, what);
+        let seat = &mut self.seats[who as usize];
+        seat.unjoined += 1;
+        let time = time + self.prices.join;
+        if self.rules.workers == 1 {
+            return time;
+        }
+        let time = self.pushed(who, time, false);
+        // At least half of what is there is public.
+        let seat = &self.seats[who as usize];
+        let (split, hidden) = (seat.split, seat.top() - seat.split);
+        match hidden > split - seat.seen {
+            true => self.publish(who, split + hidden.div_ceil(2), time),
+            false => time,
+        }
+    }
+
+    fn fill(&mut self, who: u32, what: What<T::Task>) {
+        self.seats[who as usize].slots.push(Slot {
+            what,
+            held: Held::Here,
+            awaited: false,
+        });
+    }
+
+    /// How many tasks are to be public before anybody asks.
+    fn unasked(&self, who: u32) -> u32 {
+        let seat = &self.seats[who as usize];
+        if seat.credit > 0 {
+            self.rules.wide
+        } else if seat.unjoined == 0 {
+            self.rules.unasked
+        } else {
+            self.rules.thieves
+        }
+    }
+
+    /// Whether somebody wants work that was not answered yet, and there is enough to be taken.
+    fn can_answer(&mut self, who: u32) -> bool {
+        let (calls, least) = (self.calls, self.rules.amount.least());
+        let seat = &mut self.seats[who as usize];
+        if !seat.alarm && seat.answered == calls {
+            return false;
+        }
+        seat.alarm = true;
+        seat.seen = seat.oldest;
+        seat.top() - seat.oldest >= least
+    }
+
+    fn pushed(&mut self, who: u32, time: u64, looks: bool) -> u64 {
+        let answers = self.can_answer(who);
+        let shown = |seat: &Seat<T::Task>| seat.split - seat.seen;
+        if looks && (shown(&self.seats[who as usize]) < self.rules.unasked || answers) {
+            self.top_up(who, time);
+        }
+        let short = shown(&self.seats[who as usize]) < self.unasked(who);
+        match short || answers {
+            true => self.publish(who, self.seats[who as usize].split, time),
+            false => time,
+        }
+    }
+
+    /// No credit is left: looks at the clock.
+    fn top_up(&mut self, who: u32, time: u64) {
+        let seat = &mut self.seats[who as usize];
+        if seat.credit > 0 {
+            return;
+        }
+        let credit = match seat.credited {
+            0 => CREDIT_MAX,
+            then => ((time - then) / ticks(CREDIT_NS)).min(CREDIT_MAX),
+        };
+        if credit > 0 {
+            seat.credit = credit as u8;
+            seat.credited = time.max(1);
+        }
+    }
+
+    /// Moves the split line up: as far as is shown unasked, at least to `least`, and further when
+    /// somebody wants work; then a sleeper is woken. Returns when the owner goes on.
+    fn publish(&mut self, who: u32, least: u32, time: u64) -> u64 {
+        let (calls, unasked) = (self.calls, self.unasked(who));
+        let amount = self.rules.amount;
+        let seat = &mut self.seats[who as usize];
+        let (top, split) = (seat.top(), seat.split);
+        let wanted = seat.want || seat.answered != calls;
+        let asked = match wanted {
+            true if amount.least() > 1 || amount != super::Amount::One => top,
+            true => split + (top - split).div_ceil(2),
+            false => split,
+        };
+        let shown = seat.oldest + unasked;
+        let new_split = shown.max(asked).max(least).clamp(split, top);
+        let enough = new_split - seat.oldest >= amount.least();
+        seat.split = new_split;
+        seat.seen = seat.oldest;
+        seat.credit = seat.credit.saturating_sub(1);
+        if enough {
+            (seat.want, seat.alarm, seat.answered) = (false, false, calls);
+        } else {
+            seat.alarm = wanted;
+        }
+        self.outcome.publications += 1;
+        let mut time = time + self.prices.publish;
+        self.refresh(who);
+        self.summon(who, time);
+        if wanted && enough && self.wake_one(time) {
+            time += self.prices.unpark;
+        }
+        time
+    }
+
+    /// Answers a demand, if there is one and anything private to show.
+    fn show_if_asked(&mut self, who: u32, time: u64) -> u64 {
+        let seat = &self.seats[who as usize];
+        let has_private = seat.split < seat.top();
+        match self.rules.workers > 1 && has_private && self.can_answer(who) {
+            true => self.publish(who, self.seats[who as usize].split, time),
+            false => time,
+        }
+    }
+
+    /// Takes the newest slot off, if it can be had.
+    fn pop(&mut self, who: u32, time: &mut u64) -> Popped<T::Task> {
+        let unasked = self.unasked(who);
+        let seat = &mut self.seats[who as usize];
+        let Some(slot) = seat.slots.last() else {
+            return Popped::Ended;
+        };
+        let index = seat.top() - 1;
+        if index < seat.oldest {
+            match slot.held {
+                Held::Done => {
+                    seat.release(index);
+                    return Popped::Ended;
+                }
+                Held::Started { .. } => return Popped::Away,
+                Held::Offered { .. } | Held::Here => {
+                    let what = seat.release(index);
+                    return what.map_or(Popped::Ended, Popped::Here);
+                }
+            }
+        }
+        if index < seat.split {
+            // It was public and nobody came: others are taken back with it while enough stays.
+            let half = if seat.alarm {
+                index
+            } else {
+                seat.oldest.midpoint(index)
+            };
+            seat.split = index.min(half.max(seat.oldest + unasked));
+            seat.seen = seat.oldest;
+            *time += self.prices.take_back;
+        }
+        let what = seat.slots.pop().map(|slot| slot.what);
+        self.refresh(who);
+        *time = self.show_if_asked(who, *time);
+        what.map_or(Popped::Ended, Popped::Here)
+    }
+
+    /// What a thread ran has ended: goes on with what is below.
+    pub(super) fn advance(&mut self, who: u32, mut time: u64) {
+        loop {
+            let frame = self.seats[who as usize].frames.last().copied();
+            match frame {
+                None => return self.find_work(who, time),
+                Some(Frame::Root) => {
+                    self.ended = Some(time);
+                    return;
+                }
+                Some(Frame::After { after }) => {
+                    self.seats[who as usize].frames.pop();
+                    return self.work_until(who, time, time + after);
+                }
+                Some(Frame::Base { .. }) => time = self.end_stolen(who, time),
+                Some(Frame::Spread { .. }) => {
+                    if self.spread(who, time) {
+                        return;
+                    }
+                }
+                Some(Frame::Join { .. } | Frame::Drain { .. }) => {
+                    if self.take_newest(who, &mut time) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The newest frame waits for the newest slot. False if that is settled, and the thread goes on.
+    fn take_newest(&mut self, who: u32, time: &mut u64) -> bool {
+        let after = match self.seats[who as usize].frames.last() {
+            Some(&Frame::Drain { base }) if self.seats[who as usize].top() <= base => {
+                self.seats[who as usize].frames.pop();
+                return false;
+            }
+            Some(&Frame::Join { after }) => Some(after),
+            _ => None,
+        };
+        let popped = self.pop(who, time);
+        if matches!(popped, Popped::Away) {
+            self.wait(who, *time);
+            return true;
+        }
+        let seat = &mut self.seats[who as usize];
+        match after {
+            // What waits for a drained slot waits for the next one too.
+            None => seat.unjoined -= 1,
+            Some(after) => {
+                seat.frames.pop();
+                if after > 0 {
+                    seat.frames.push(Frame::After { after });
+                }
+            }
+        }
+        match popped {
+            Popped::Here(what) => self.run_what(who, what, *time),
+            Popped::Ended | Popped::Away => false,
+        }
+    }
+
+    /// Makes the spawner's next task. False if all are made.
+    fn spread(&mut self, who: u32, time: u64) -> bool {
+        let seat = &mut self.seats[who as usize];
+        let full = seat.slots.len() >= SLOTS;
+        let Some(Frame::Spread {
+            spawner,
+            next,
+            count,
+            base,
+            each,
+        }) = seat.frames.last_mut()
+        else {
+            return false;
+        };
+        let (place, base) = (*spawner as usize, *base);
+        if *next == *count {
+            seat.frames.pop();
+            seat.frames.push(Frame::Drain { base });
+            self.spawners[place] = None;
+            return false;
+        }
+        let (number, each) = (*next, ticks(f64::from(*each)));
+        *next += 1;
+        let Some(spawner) = &self.spawners[place] else {
+            return false;
+        };
+        let child = self.tree.child(spawner, number);
+        if full && !self.make_room(who, base) {
+            // With no room, the task runs in place.
+            self.begin(who, child, time + each);
+            return true;
+        }
+        let due = self.push_unjoined(who, What::Task(child), time + each);
+        self.seats[who as usize].then = Then::End;
+        self.work_until(who, time, due);
+        true
+    }
+
+    /// Frees the newest slots whose tasks thieves have ended. Whether there were any.
+    fn make_room(&mut self, who: u32, base: u32) -> bool {
+        let seat = &mut self.seats[who as usize];
+        let before = seat.top();
+        while seat.top() > base
+            && seat
+                .slots
+                .last()
+                .is_some_and(|slot| slot.held == Held::Done)
+        {
+            seat.release(seat.top() - 1);
+            seat.unjoined -= 1;
+        }
+        let freed = seat.top() < before;
+        self.refresh(who);
+        freed
+    }
+
+    /// Runs what stood in a slot. False if it was an offer that somebody else has had.
+    pub(super) fn run_what(&mut self, who: u32, what: What<T::Task>, time: u64) -> bool {
+        let (victim, index, stamp) = match what {
+            What::Task(task) => {
+                self.begin(who, task, time);
+                return true;
+            }
+            What::Offer {
+                victim,
+                index,
+                stamp,
+            } => (victim, index, stamp),
+        };
+        let base = self.seats[who as usize].top();
+        let slot = self.seats[victim as usize].slots.get_mut(index as usize);
+        let offered = slot.filter(|slot| slot.held == Held::Offered { stamp });
+        let Some((slot, What::Task(task))) = offered.map(|slot| {
+            let what = slot.what.clone();
+            (slot, what)
+        }) else {
+            return false;
+        };
+        slot.held = Held::Started { holder: who, base };
+        let price = self.prices.claim(self.distance(who, victim));
+        let began = time + price;
+        self.seats[who as usize].frames.push(Frame::Base {
+            victim,
+            index,
+            way: price as u32,
+            count: 1,
+            began,
+        });
+        self.begin(who, task, began);
+        true
+    }
+}
+
+impl<K> Seat<K> {
+    /// The newest slot, which a thief had claimed, is free again.
+    fn release(&mut self, index: u32) -> Option<What<K>> {
+        (self.oldest, self.split, self.seen) = (index, index, index);
+        self.slots.pop().map(|slot| slot.what)
+    }
+}

@@ -1,0 +1,190 @@
+//! One simulated thread, with its task stack.
+
+use crate::Then;
+
+/// No seat, no core.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// What a slot of a task stack holds.
+#[derive(Clone, Debug)]
+pub(super) enum What<K> {
+    /// A task.
+    Task(K),
+    /// The offer of one that stands in another stack: who comes first may have it.
+    Offer { victim: u32, index: u32, stamp: u32 },
+}
+
+/// Who has the task of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// Its owner.
+    Here,
+    /// A thief offers it on.
+    Offered { stamp: u32 },
+    /// A thief runs it, with what it leads to in slots from `base` on.
+    Started { holder: u32, base: u32 },
+    /// It has ended.
+    Done,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Slot<K> {
+    pub(super) what: What<K>,
+    pub(super) held: Held,
+    /// The owner waits for it.
+    pub(super) awaited: bool,
+}
+
+/// What a thread goes on with when what it runs has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Frame {
+    /// The whole work.
+    Root,
+    /// The newest slot is the join's second task.
+    Join { after: u64 },
+    /// The work after both tasks of a join.
+    After { after: u64 },
+    /// The end of a task of `victim`.
+    Base {
+        victim: u32,
+        index: u32,
+        /// How long it took to get hold of it, and how many tasks came along.
+        way: u32,
+        count: u32,
+        began: u64,
+    },
+    /// A spawner: `next` of `count` tasks made; after these, all slots from `base` on are waited for.
+    Spread {
+        spawner: u32,
+        next: u32,
+        count: u32,
+        base: u32,
+        each: f32,
+    },
+    /// All slots from `base` on are waited for.
+    Drain { base: u32 },
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Runs a task.
+    Running,
+    /// Looks for the end of a stolen task.
+    Waiting,
+    /// Sleeps until a stolen task has ended.
+    Parked,
+    /// Looks around; no victim shows anything.
+    Looking,
+    /// Looks around, and is about to see what `victim` shows.
+    EnRoute,
+    /// Looks away for a while.
+    Restrained,
+    /// Parked for want of work.
+    Asleep,
+    /// A spare thread off duty.
+    Resting,
+    /// Was unparked, and does not run yet.
+    Waking,
+    /// Wants a core.
+    Ready,
+}
+
+/// One thread.
+#[derive(Debug)]
+pub(super) struct Seat<K> {
+    pub(super) slots: Vec<Slot<K>>,
+    pub(super) frames: Vec<Frame>,
+    /// What follows on the step that runs.
+    pub(super) then: Then<K>,
+    /// Slots `oldest .. split` are public.
+    pub(super) oldest: u32,
+    pub(super) split: u32,
+    /// `oldest` as the owner last saw it.
+    pub(super) seen: u32,
+    /// Slots with tasks that no join waits for.
+    pub(super) unjoined: u32,
+    pub(super) state: State,
+    /// A thief has asked; the owner has been told.
+    pub(super) want: bool,
+    pub(super) alarm: bool,
+    /// It lost its core in the middle of a step.
+    pub(super) midstep: bool,
+    pub(super) credit: u8,
+    /// Thefts in a row that were not worth it.
+    pub(super) streak: u8,
+    /// Up to which call of all sleepers it has answered.
+    pub(super) answered: u32,
+    /// Events with another number are void.
+    pub(super) turn: u32,
+    pub(super) core: u32,
+    pub(super) victim: u32,
+    pub(super) last_victim: u32,
+    /// Thieves that are on their way to what is public.
+    pub(super) reserved: u32,
+    /// Its place among those that look around.
+    pub(super) place: u32,
+    pub(super) credited: u64,
+    /// Since when it has looked around in vain, or waited.
+    pub(super) since: u64,
+    /// How long before that it looked in vain.
+    pub(super) spent: u64,
+    /// Until when it looks away.
+    pub(super) until: u64,
+    /// When the step ends that runs; once it has lost its core, how long that has still to run.
+    pub(super) due: u64,
+    /// Until when the line with its span is on its way to a thief.
+    pub(super) line_free: u64,
+    /// When it was last accounted for.
+    pub(super) accounted: u64,
+}
+
+impl<K> Seat<K> {
+    pub(super) fn new(core: u32, state: State) -> Seat<K> {
+        Seat {
+            slots: Vec::new(),
+            frames: Vec::new(),
+            then: Then::End,
+            oldest: 0,
+            split: 0,
+            seen: 0,
+            unjoined: 0,
+            state,
+            want: false,
+            // A thief may have asked before the owner started: the first push looks.
+            alarm: true,
+            midstep: false,
+            credit: 0,
+            streak: 0,
+            answered: 0,
+            turn: 0,
+            core,
+            victim: NOBODY,
+            last_victim: NOBODY,
+            reserved: 0,
+            place: NOBODY,
+            credited: 0,
+            since: 0,
+            spent: 0,
+            until: 0,
+            due: 0,
+            line_free: 0,
+            accounted: 0,
+        }
+    }
+
+    /// The index of the first free slot.
+    pub(super) fn top(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// How many tasks are public.
+    pub(super) fn public(&self) -> u32 {
+        self.split - self.oldest
+    }
+
+    /// The same without those that thieves are on their way to.
+    pub(super) fn unreserved(&self) -> u32 {
+        self.public().saturating_sub(self.reserved)
+    }
+}

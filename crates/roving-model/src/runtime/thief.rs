@@ -1,0 +1,261 @@
+//! The thief's side: whom it visits, what it takes, and when it had better not.
+
+use super::Amount;
+use super::engine::{Engine, Kind, ticks};
+use super::seat::{Frame, Held, NOBODY, State, What};
+use crate::Tree;
+
+/// A task was worth stealing if it took so many times as long as to get hold of it,
+const WORTH: u64 = 8;
+/// or this long, for each task that came along.
+const WORTH_ANYHOW_NS: f64 = 3000.0;
+/// How long a thief looks away after the first theft that was not worth it; doubled so often at most.
+const PAUSE_MIN_NS: f64 = 300.0;
+const DOUBLINGS_MAX: u8 = 5;
+
+impl<T: Tree> Engine<'_, T> {
+    /// The thread has nothing to do.
+    pub(super) fn find_work(&mut self, who: u32, time: u64) {
+        if self.is_spare(who) && self.active > self.rules.target {
+            return self.rest(who, time);
+        }
+        let next = self.ready.front().copied();
+        if next.is_some_and(|next| !self.seats[next as usize].frames.is_empty()) {
+            // Somebody else can use the core.
+            self.want_core(who, time);
+            return self.release_core(self.seats[who as usize].core, time);
+        }
+        let seat = &mut self.seats[who as usize];
+        if seat.since == 0 {
+            seat.since = time.saturating_sub(seat.spent).max(1);
+        }
+        let until = seat.until;
+        if time < until {
+            self.turn_to(who, time, State::Restrained);
+            self.plan(who, until, Kind::Free);
+        } else {
+            self.search(who, time);
+        }
+    }
+
+    /// The victim that had something the last time, then all others from a random one on.
+    fn search(&mut self, who: u32, time: u64) {
+        let seats = self.seats.len();
+        let last = self.seats[who as usize].last_victim;
+        let (victim, looks) = if last != NOBODY && self.open.contains(last as usize) {
+            (last as usize, 1)
+        } else {
+            let start = self.random.below(seats);
+            match self.open.next_around(start) {
+                Some(found) => (found, (found + seats - start) % seats + 1),
+                None => return self.look_around(who, time),
+            }
+        };
+        let way = (self.prices.look * looks as f64) as u64;
+        self.turn_to(who, time, State::EnRoute);
+        self.set_out(who, victim as u32, time + way);
+    }
+
+    fn set_out(&mut self, who: u32, victim: u32, arrives: u64) {
+        self.seats[who as usize].victim = victim;
+        self.seats[victim as usize].reserved += 1;
+        self.refresh(victim);
+        self.plan(who, arrives, Kind::Arrive);
+    }
+
+    /// Nobody shows anything: goes on looking until somebody does, then asks, then sleeps.
+    fn look_around(&mut self, who: u32, time: u64) {
+        self.turn_to(who, time, State::Looking);
+        let since = self.seats[who as usize].since;
+        self.seats[who as usize].place = self.lookers.len() as u32;
+        self.lookers.push(who);
+        if time < since + self.prices.ask {
+            self.plan(who, since + self.prices.ask, Kind::Ask);
+        }
+        let tired = (since + self.prices.patience).max(time);
+        self.plan(who, tired, Kind::Sleep);
+    }
+
+    /// Takes `who` out of those that look around.
+    pub(super) fn stop_looking(&mut self, who: u32) {
+        let place = self.seats[who as usize].place;
+        self.seats[who as usize].place = NOBODY;
+        self.lookers.swap_remove(place as usize);
+        if let Some(&moved) = self.lookers.get(place as usize) {
+            self.seats[moved as usize].place = place;
+        }
+    }
+
+    /// `victim` shows something: of those that look around, the ones whose looks come by first see it.
+    pub(super) fn summon(&mut self, victim: u32, time: u64) {
+        while self.open.contains(victim as usize) && !self.lookers.is_empty() {
+            let lookers = self.lookers.len();
+            let who = self.lookers[self.random.below(lookers)];
+            self.stop_looking(who);
+            let seat = &self.seats[who as usize];
+            // Pauses get longer, twice as long after each sixth of a thief's patience.
+            let tired = time.saturating_sub(seat.since) as f64 / self.prices.patience.max(1) as f64;
+            let pause = self.prices.pause * 2_f64.powi((tired * 6.0).min(5.0) as i32 - 5);
+            let round = self.prices.look * self.seats.len() as f64 + pause;
+            // Each is somewhere on its round; this is the first of them to come by.
+            let first = 1.0 - (1.0 - self.random.unit()).powf(1.0 / lookers as f64);
+            self.turn_to(who, time, State::EnRoute);
+            self.set_out(who, victim, time + (round * first) as u64);
+        }
+    }
+
+    /// The thief is where it saw something.
+    pub(super) fn arrive(&mut self, who: u32, time: u64) {
+        let victim = self.seats[who as usize].victim;
+        self.seats[victim as usize].reserved -= 1;
+        let amount = self.rules.amount;
+        // Half of what was not worth the way is not worth it either: one, to see whether it is now.
+        let modest = amount == Amount::Half && self.seats[who as usize].streak > 0;
+        let public = self.seats[victim as usize].public();
+        let count = amount.of(public).min(if modest { 1 } else { u32::MAX });
+        if count == 0 {
+            self.refresh(victim);
+            self.outcome.steals_empty += 1;
+            return self.search(who, time);
+        }
+        let seat = &mut self.seats[who as usize];
+        seat.last_victim = victim;
+        seat.spent = time.saturating_sub(seat.since);
+        seat.since = 0;
+        if !self.claim(who, victim, count, time) {
+            self.find_work(who, time);
+        }
+    }
+
+    /// Takes the `count` oldest public tasks of `victim`, offers all but the first on, and runs that.
+    /// False if it was an offer that somebody else has had.
+    pub(super) fn claim(&mut self, who: u32, victim: u32, count: u32, time: u64) -> bool {
+        let distance = self.distance(who, victim);
+        let (line, price) = (self.prices.line(distance), self.prices.claim(distance));
+        self.outcome.steals += 1;
+        self.outcome.tasks_stolen += u64::from(count);
+        let seat = &mut self.seats[victim as usize];
+        // Claims of one stack come one after the other.
+        let starts = time.max(seat.line_free);
+        seat.line_free = starts + line;
+        let index = seat.oldest;
+        seat.oldest += count;
+        let left = seat.public();
+        if left < self.rules.unasked && !seat.want {
+            (seat.want, seat.alarm) = (true, true);
+        }
+        self.refresh(victim);
+        let mut began = starts + price;
+        if left >= self.rules.amount.least() && self.wake_one(began) {
+            began += self.prices.unpark;
+        }
+        if count > 1 {
+            began = self.offer_on(who, victim, index + 1..index + count, began);
+        }
+        let base = self.seats[who as usize].top();
+        let slot = &mut self.seats[victim as usize].slots[index as usize];
+        let what = slot.what.clone();
+        match what {
+            What::Task(task) => {
+                slot.held = Held::Started { holder: who, base };
+                self.seats[who as usize].frames.push(Frame::Base {
+                    victim,
+                    index,
+                    way: (began - time) as u32,
+                    count,
+                    began,
+                });
+                self.begin(who, task, began);
+                true
+            }
+            offer => {
+                // Who reads an offer is done with the slot.
+                let began = self.finish(who, victim, index, began);
+                self.run_what(who, offer, began)
+            }
+        }
+    }
+
+    /// Puts offers of claimed tasks on the thief's own stack. They stay until it drains that.
+    fn offer_on(
+        &mut self,
+        who: u32,
+        victim: u32,
+        claimed: std::ops::Range<u32>,
+        mut time: u64,
+    ) -> u64 {
+        let base = self.seats[who as usize].top();
+        self.seats[who as usize].frames.push(Frame::Drain { base });
+        for index in claimed {
+            let stamp = self.stamps;
+            let slot = &mut self.seats[victim as usize].slots[index as usize];
+            let offer = match slot.what.clone() {
+                What::Task(_) => {
+                    self.stamps = stamp.wrapping_add(1);
+                    slot.held = Held::Offered { stamp };
+                    What::Offer {
+                        victim,
+                        index,
+                        stamp,
+                    }
+                }
+                // An offer of an offer is the offer itself.
+                offer => {
+                    time = self.finish(who, victim, index, time);
+                    offer
+                }
+            };
+            time = self.push_unjoined(who, offer, time);
+        }
+        time
+    }
+
+    /// A stolen task has ended: tells its owner, and judges whether it was worth it.
+    pub(super) fn end_stolen(&mut self, who: u32, time: u64) -> u64 {
+        let Some(Frame::Base {
+            victim,
+            index,
+            way,
+            count,
+            began,
+        }) = self.seats[who as usize].frames.pop()
+        else {
+            return time;
+        };
+        let run = time.saturating_sub(began);
+        let anyhow = ticks(WORTH_ANYHOW_NS) * u64::from(count);
+        let seat = &mut self.seats[who as usize];
+        if run >= anyhow.min(u64::from(way) * WORTH) {
+            (seat.streak, seat.until, seat.spent) = (0, 0, 0);
+        } else {
+            seat.until = time + (ticks(PAUSE_MIN_NS) << seat.streak);
+            seat.streak = (seat.streak + 1).min(DOUBLINGS_MAX);
+        }
+        self.finish(who, victim, index, time)
+    }
+
+    /// The task in that slot has ended. Returns when the thief goes on.
+    fn finish(&mut self, who: u32, victim: u32, index: u32, time: u64) -> u64 {
+        let distance = self.distance(who, victim);
+        let owner = &mut self.seats[victim as usize];
+        let slot = &mut owner.slots[index as usize];
+        slot.held = Held::Done;
+        if !slot.awaited {
+            return time;
+        }
+        match owner.state {
+            State::Waiting => {
+                let seen = time + self.prices.finish(distance);
+                self.plan(victim, seen, Kind::Resume);
+                time
+            }
+            State::Parked => {
+                self.outcome.wakes += 1;
+                let unparked = time + self.prices.unpark;
+                self.plan(victim, unparked + self.prices.wake, Kind::Resume);
+                unparked
+            }
+            _ => time,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Waiting for a stolen task, sleeping, and who has which core.
+
+use super::engine::{Engine, Kind, ticks};
+use super::seat::{Frame, Held, NOBODY, Seat, State};
+use crate::Tree;
+
+/// How long who waits does nothing else, as the task may end meanwhile.
+const THEFT_NS: f64 = 1000.0;
+/// Most links from the awaited task to the one that is run.
+const CHAIN_MAX: u32 = 6;
+/// Most slots that are searched for further links, in all.
+const LINKS_MAX: u32 = 32;
+
+impl<T: Tree> Engine<'_, T> {
+    /// The newest slot's task is with a thief.
+    pub(super) fn wait(&mut self, who: u32, time: u64) {
+        self.turn_to(who, time, State::Waiting);
+        let seat = &mut self.seats[who as usize];
+        seat.since = time;
+        if let Some(slot) = seat.slots.last_mut() {
+            slot.awaited = true;
+        }
+        self.plan(who, time + ticks(THEFT_NS), Kind::Leap);
+    }
+
+    /// Who waits looks for something to do meanwhile, and parks in the end.
+    pub(super) fn leap(&mut self, who: u32, time: u64) {
+        let seat = &self.seats[who as usize];
+        let Some(slot) = seat.slots.last() else {
+            return;
+        };
+        let Held::Started { holder, base } = slot.held else {
+            // It has ended, and the waiter is about to see it, or it can be taken back.
+            if slot.held != Held::Done {
+                self.advance(who, time);
+            }
+            return;
+        };
+        let waited = time - seat.since;
+        if time >= seat.until {
+            let mut links = LINKS_MAX;
+            if let Some(victim) = self.related(who, holder, base, CHAIN_MAX, &mut links) {
+                return self.leapfrog(who, victim, time);
+            }
+        }
+        if waited >= self.prices.patience {
+            return self.park(who, time);
+        }
+        let next = ticks(THEFT_NS).max(waited / 4);
+        let tired = self.prices.patience - waited;
+        self.plan(who, time + next.min(tired), Kind::Leap);
+    }
+
+    /// Who shows something that the task led to which `holder` runs with its slots from `base` on.
+    fn related(
+        &self,
+        who: u32,
+        holder: u32,
+        base: u32,
+        chain: u32,
+        links: &mut u32,
+    ) -> Option<u32> {
+        if holder == who || chain == 0 || *links == 0 {
+            return None;
+        }
+        *links -= 1;
+        let seat = &self.seats[holder as usize];
+        if seat.public() > 0 {
+            // Only the oldest can be claimed.
+            return (seat.oldest >= base).then_some(holder);
+        }
+        let claimed = (base..seat.oldest.min(seat.top())).take(LINKS_MAX as usize);
+        claimed
+            .filter_map(|index| match seat.slots[index as usize].held {
+                Held::Started { holder, base } => Some((holder, base)),
+                _ => None,
+            })
+            .find_map(|(holder, base)| self.related(who, holder, base, chain - 1, links))
+    }
+
+    fn leapfrog(&mut self, who: u32, victim: u32, time: u64) {
+        if let Some(slot) = self.seats[who as usize].slots.last_mut() {
+            slot.awaited = false;
+        }
+        self.seats[who as usize].since = 0;
+        self.outcome.leapfrogs += 1;
+        if !self.claim(who, victim, 1, time) {
+            self.advance(who, time);
+        }
+    }
+
+    /// The core goes to a spare thread until the awaited task has ended.
+    fn park(&mut self, who: u32, time: u64) {
+        self.outcome.parks += 1;
+        self.outcome.parks_waiting += 1;
+        self.turn_to(who, time, State::Parked);
+        self.active -= 1;
+        let core = self.seats[who as usize].core;
+        self.release_core(core, time);
+        if self.free.contains(core as usize) && self.active < self.rules.target {
+            self.bring_in_one(core, time);
+        }
+    }
+
+    fn bring_in_one(&mut self, core: u32, time: u64) {
+        let spare = match self.resting.pop() {
+            Some(spare) => spare,
+            None if self.seats.len() < self.rules.workers + self.rules.spares => {
+                self.seats.push(Seat::new(core, State::Resting));
+                self.seats.len() as u32 - 1
+            }
+            None => return,
+        };
+        self.active += 1;
+        self.outcome.wakes += 1;
+        self.seats[spare as usize].core = core;
+        self.turn_to(spare, time, State::Waking);
+        self.occupy(spare);
+        self.plan(
+            spare,
+            time + self.prices.unpark + self.prices.wake,
+            Kind::Woken,
+        );
+    }
+
+    /// A spare thread that is one too many goes off duty.
+    pub(super) fn rest(&mut self, who: u32, time: u64) {
+        self.turn_to(who, time, State::Resting);
+        self.seats[who as usize].since = 0;
+        self.active -= 1;
+        self.resting.push(who);
+        self.release_core(self.seats[who as usize].core, time);
+    }
+
+    /// The awaited task has ended, and its owner knows.
+    pub(super) fn resume(&mut self, who: u32, time: u64) {
+        let seat = &mut self.seats[who as usize];
+        seat.since = 0;
+        if seat.state == State::Waiting {
+            self.turn_to(who, time, State::Running);
+            return self.advance(who, time);
+        }
+        self.active += 1;
+        self.turn_to(who, time, State::Ready);
+        self.seats[who as usize].midstep = false;
+        if !self.take_core(who) {
+            let core = self.seats[who as usize].core;
+            self.make_way(self.cores[core as usize], time);
+            if !self.take_core(who) {
+                return self.ready.push_back(who);
+            }
+        }
+        self.run_ready(who, time);
+    }
+
+    /// `other` leaves its core to a thread whose awaited task has ended.
+    fn make_way(&mut self, other: u32, time: u64) {
+        match self.seats[other as usize].state {
+            State::Running => {
+                let seat = &mut self.seats[other as usize];
+                (seat.midstep, seat.due) = (true, seat.due.saturating_sub(time));
+            }
+            State::Looking => self.stop_looking(other),
+            State::EnRoute => {
+                let victim = self.seats[other as usize].victim;
+                self.seats[victim as usize].reserved -= 1;
+                self.refresh(victim);
+            }
+            _ => {}
+        }
+        let seat = &self.seats[other as usize];
+        let searches = seat.frames.is_empty() && self.is_spare(other);
+        if searches && self.active > self.rules.target {
+            return self.rest(other, time);
+        }
+        let core = seat.core;
+        let midstep = seat.midstep;
+        self.want_core(other, time);
+        self.seats[other as usize].midstep = midstep;
+        self.vacate(core);
+    }
+
+    /// `who` has no core any more, and wants one.
+    pub(super) fn want_core(&mut self, who: u32, time: u64) {
+        self.turn_to(who, time, State::Ready);
+        self.seats[who as usize].midstep = false;
+        self.ready.push_back(who);
+    }
+
+    fn vacate(&mut self, core: u32) {
+        self.cores[core as usize] = NOBODY;
+        self.free.insert(core as usize);
+    }
+
+    fn occupy(&mut self, who: u32) {
+        let core = self.seats[who as usize].core as usize;
+        self.cores[core] = who;
+        self.free.remove(core);
+    }
+
+    /// The core where `who` was before, or another. False if all are taken.
+    fn take_core(&mut self, who: u32) -> bool {
+        let last = self.seats[who as usize].core as usize;
+        let Some(core) = self.free.next_around(last) else {
+            return false;
+        };
+        self.seats[who as usize].core = core as u32;
+        self.occupy(who);
+        true
+    }
+
+    /// Nobody runs on the core any more but the next that wants to.
+    pub(super) fn release_core(&mut self, core: u32, time: u64) {
+        self.vacate(core);
+        if let Some(next) = self.ready.pop_front() {
+            self.seats[next as usize].core = core;
+            self.occupy(next);
+            self.run_ready(next, time);
+        }
+    }
+
+    fn run_ready(&mut self, who: u32, time: u64) {
+        let seat = &mut self.seats[who as usize];
+        if std::mem::take(&mut seat.midstep) {
+            let due = time + seat.due;
+            self.work_until(who, time, due);
+        } else {
+            self.turn_to(who, time, State::Running);
+            self.advance(who, time);
+        }
+    }
+
+    /// Parks for want of work.
+    pub(super) fn sleep(&mut self, who: u32, time: u64) {
+        self.stop_looking(who);
+        self.outcome.parks += 1;
+        self.turn_to(who, time, State::Asleep);
+        self.calls += 1;
+        self.idle.insert(who as usize);
+        self.release_core(self.seats[who as usize].core, time);
+    }
+
+    /// Unparks one worker that sleeps, if there is one.
+    pub(super) fn wake_one(&mut self, time: u64) -> bool {
+        let Some(sleeper) = self.idle.next_from(0) else {
+            return false;
+        };
+        self.idle.remove(sleeper);
+        self.outcome.wakes += 1;
+        let who = sleeper as u32;
+        self.turn_to(who, time, State::Waking);
+        self.plan(
+            who,
+            time + self.prices.unpark + self.prices.wake,
+            Kind::Woken,
+        );
+        true
+    }
+
+    /// An unparked thread runs.
+    pub(super) fn woken(&mut self, who: u32, time: u64) {
+        let seat = &mut self.seats[who as usize];
+        (seat.since, seat.spent, seat.until, seat.midstep) = (0, 0, 0, false);
+        let core = seat.core as usize;
+        if self.cores[core] == who || self.take_core(who) {
+            self.find_work(who, time);
+        } else {
+            self.want_core(who, time);
+        }
+    }
+}
+
+/// A frame is no larger than it need be: a million workers have several each.
+const _: () = assert!(size_of::<Frame>() <= 32);

@@ -1,0 +1,98 @@
+//! The work that a simulated runtime does: a tree of tasks.
+
+mod binomial;
+mod fib;
+mod flat;
+mod recorded;
+
+pub use binomial::Binomial;
+pub use fib::Fib;
+pub use flat::Flat;
+pub use recorded::{Recorded, Recorder};
+
+/// A tree of tasks that is made while it is run, so nobody needs to store it.
+///
+/// ```
+/// use roving_model::{Outcome, Runtime, Step, Then, Tree};
+///
+/// /// Halves a number of items until one is left, which takes a microsecond.
+/// struct Halves(u32);
+///
+/// impl Tree for Halves {
+///     type Task = u32;
+///     fn root(&self) -> u32 {
+///         self.0
+///     }
+///     fn run(&self, items: u32) -> Step<u32> {
+///         match items {
+///             1 => Step { ns: 1000.0, then: Then::End },
+///             _ => Step {
+///                 ns: 0.0,
+///                 then: Then::Join { first: items / 2, second: items - items / 2, after_ns: 0.0 },
+///             },
+///         }
+///     }
+/// }
+///
+/// let outcome = Runtime::new(4).run(&Halves(4000))?;
+/// assert!(outcome.speedup() > 3.5);
+/// # Ok::<(), roving_model::ModelError>(())
+/// ```
+pub trait Tree {
+    /// What describes one task; cheap to copy, and small, because a stack holds many.
+    type Task: Clone;
+    /// The first task.
+    fn root(&self) -> Self::Task;
+    /// What a task does itself, and what then.
+    fn run(&self, task: Self::Task) -> Step<Self::Task>;
+    /// Child `number` of a task that ended in [`Then::Spread`]. A tree without such tasks has no use for it.
+    fn child(&self, spawner: &Self::Task, number: u32) -> Self::Task {
+        let _ = number;
+        spawner.clone()
+    }
+}
+
+/// What a task does itself, and what then.
+///
+/// ```
+/// let step: roving_model::Step<()> = roving_model::Step { ns: 5.0, then: roving_model::Then::End };
+/// assert_eq!(step.ns, 5.0);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step<T> {
+    /// How long it works alone, in ns.
+    pub ns: f64,
+    /// What follows.
+    pub then: Then<T>,
+}
+
+/// What follows on a task's own work.
+///
+/// ```
+/// let then: roving_model::Then<u8> = roving_model::Then::default();
+/// assert_eq!(then, roving_model::Then::End);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Then<T> {
+    /// Nothing: the task has ended.
+    #[default]
+    End,
+    /// `join(first, second)`: `first` is run here, `second` is left to thieves meanwhile.
+    Join {
+        /// Run at once.
+        first: T,
+        /// Pushed.
+        second: T,
+        /// What is left to do after both, in ns.
+        after_ns: f32,
+    },
+    /// `count` tasks are pushed one after the other, and then waited for, as in a `scope`.
+    Spread {
+        /// Handed to [`Tree::child`].
+        spawner: T,
+        /// How many.
+        count: u32,
+        /// What it takes to make one, without the push itself, in ns.
+        each_ns: f32,
+    },
+}
