@@ -10,7 +10,7 @@ mod matmul;
 pub(crate) mod nqueens;
 pub(crate) mod numbers;
 mod part;
-mod simd;
+pub(crate) mod simd;
 mod sort;
 mod sparselu;
 mod strassen;
