@@ -15,4 +15,7 @@
 //! | `mandelbrot` | write counts (width × height, u32), `[x0, y0, step as f32, width, height, iterations_max, 0, 0]` | how many z = z² + c stay within \|z\|² ≤ 4, c = (x0 + column · step, y0 + row · step) |
 //! | `filter` | read source (width × height, RGBA in a u32, red lowest), write target, `[width, height, radius, threshold]` | each channel is (Σ w · value + W / 2) / W in whole numbers, over the square of that radius with edges repeated, w = max(0, threshold - \|luma - luma of the middle\|), luma = (red + 2 · green + blue) / 4, W = Σ w; alpha stays |
 
+mod event;
 mod math;
+mod pace;
+mod picture;
