@@ -1,2 +1,40 @@
 //! Tasks with a CPU and a GPU implementation.
 #![deny(unsafe_code)]
+
+mod arg;
+pub mod backend;
+mod buffer;
+mod builder;
+mod choice;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod devices;
+mod drive;
+mod dual;
+mod error;
+mod gpu;
+mod host_call;
+mod kernel;
+mod kind;
+mod on;
+mod sides;
+mod simulated;
+#[cfg(feature = "wgpu")]
+mod wgpu;
+
+pub use {
+    arg::Arg,
+    buffer::{AnyBuffer, Buffer, Element, ReadGuard, WriteGuard, hold::Access},
+    builder::{BuildError, DevicesBuilder},
+    choice::{Choice, ParseChoiceError, Writes},
+    devices::Devices,
+    dual::{Dual, Used, UsedAll, Uses},
+    error::{Cause, DeviceError, Failed},
+    gpu::{Gpu, Launching},
+    host_call::{HostArg, HostCall},
+    kernel::{Cuda, Kernel, Wgsl},
+    kind::Kind,
+    on::On,
+    sides::{CpuSide, GpuSide, NoCpu, NoGpu, Sides},
+    simulated::{Failure, Simulated},
+};
