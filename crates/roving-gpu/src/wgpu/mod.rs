@@ -10,6 +10,8 @@ mod flight;
 mod heap;
 mod memory;
 mod pipeline;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use std::time::Instant;
 
 use ::wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding,
-    BufferUsages, BufferView, CommandBuffer, MapMode, Queue,
+    BufferView, CommandBuffer, MapMode, Queue,
 };
 
 use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Upload};
@@ -27,12 +29,25 @@ use flight::Flight;
 use memory::{Account, Room, Spare, padded};
 use pipeline::{Pipeline, Pipelines};
 
-pub use adapter::discover;
+pub use adapter::found;
+
+/// What [`found`] was found, for any back-end.
+pub(crate) fn discover() -> Result<Vec<Arc<dyn Backend>>, DeviceError> {
+    let mut devices: Vec<Arc<dyn Backend>> = Vec::new();
+    for device in found() {
+        match device {
+            Ok(device) => devices.push(Arc::new(device)),
+            Err(error) if error.cause() == Cause::NoDevice => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(devices)
+}
 
 /// One device of wgpu.
 ///
 /// ```
-/// for device in roving_gpu::wgpu::discover() {
+/// for device in roving_gpu::wgpu::found() {
 ///     match device {
 ///         Ok(device) => println!("{device:?}"),
 ///         Err(why) => println!("{why}"),
