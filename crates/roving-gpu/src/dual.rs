@@ -237,10 +237,7 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
     /// When it is polled: if its side panics; or if the only valid copy of a buffer was on a device that was lost
     /// ([`crate::Writes::Back`]).
     #[inline(always)]
-    pub fn on<'a>(
-        self,
-        devices: &'a Devices,
-    ) -> On<'a, N, U, C, G, <(C, G) as Sides<'a>>::Output>
+    pub fn on<'a>(self, devices: &'a Devices) -> On<'a, N, U, C, G, <(C, G) as Sides<'a>>::Output>
     where
         (C, G): Sides<'a>,
         U: Uses + 'a,
