@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use roving::{Amount, Pool};
 
 use crate::cli::RunArgs;
-
+use crate::duals;
 use crate::input::{BadInput, Failure, number_in};
 use crate::measure::{self, Times};
 use crate::memory;
@@ -124,6 +124,13 @@ pub(crate) fn first_words() -> Result<(), Failure> {
 
 /// `roving run`.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    if duals::run::wanted(args) {
+        return duals::run::run(args);
+    }
+    if let Some(trace) = &args.trace {
+        let allowed = "no trace without --device";
+        return Err(BadInput::new("--trace", trace.display(), allowed, "add --device auto").into());
+    }
     if networks::Job::find(&args.workload).is_some() {
         return networks::run::run(args);
     }

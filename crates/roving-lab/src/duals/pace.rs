@@ -19,6 +19,12 @@ impl Pace {
         self.0.map(|speed| work / speed)
     }
 
+    /// How many nanoseconds 1024 units of work are said to take; 0 where nothing is said.
+    pub(crate) fn nanos_of_1024(self) -> u32 {
+        self.seconds(1024.0)
+            .map_or(0, |seconds| (seconds * 1e9).round() as u32)
+    }
+
     /// Runs `body`, and does not return before that much work may be done.
     pub(crate) fn spend<R>(self, work: f64, body: impl FnOnce() -> R) -> R {
         self.spend_counted(|| (body(), work))

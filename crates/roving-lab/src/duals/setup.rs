@@ -1,0 +1,174 @@
+//! The devices that `--device` asks for, and how fast the CPU sides are said to be beside them.
+
+use std::path::PathBuf;
+
+use roving_gpu::{Choice, Devices, DevicesBuilder, Failure as Fault, Simulated};
+
+use super::Program;
+use super::pace::Pace;
+use super::words::{Side, Simulation, Source, Wanted};
+use crate::input::{BadInput, Failure};
+
+/// What one worker can do: what a simulated device is measured by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// The work of all tasks.
+    pub(crate) work: f64,
+    /// How many tasks.
+    pub(crate) tasks: u64,
+    /// What a serial run takes.
+    pub(crate) serial_s: f64,
+    /// Whether tasks say how much work they are.
+    pub(crate) declared: bool,
+}
+
+/// Beside a simulated device, both sides of a task take so many times as long as computing it: several of them
+/// compute at once, on few cores.
+const SLACK: f64 = 4.0;
+/// And the faster side of a mean task takes so long at least: who sleeps wakes some ten microseconds late.
+const TASK_S: f64 = 1e-3;
+
+impl Load {
+    /// That of a program, after a serial run.
+    pub(crate) fn of(program: &dyn Program, serial_s: f64) -> Load {
+        Load {
+            work: program.work(),
+            tasks: program.tasks(),
+            serial_s,
+            declared: program.declares(),
+        }
+    }
+
+    /// How fast a CPU side is said to be beside a device that is `ratio` times as fast: slow enough that both sides
+    /// can keep to what is said.
+    pub(crate) fn pace(&self, ratio: f64) -> f64 {
+        let real = self.work / self.serial_s.max(1e-9);
+        let mean = self.work / self.tasks.max(1) as f64;
+        (real / SLACK).min(mean / TASK_S) / ratio.max(1.0)
+    }
+}
+
+/// Where the times of tasks are kept.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    /// In the file that all programs share.
+    Shared,
+    /// In this one.
+    In(PathBuf),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// Devices and what goes with them.
+pub(crate) struct Setup {
+    /// The devices.
+    pub(crate) devices: Devices,
+    /// How fast the CPU sides are said to be.
+    pub(crate) pace: Pace,
+    /// How fast a simulated device is said to be.
+    pub(crate) device_pace: Pace,
+    /// One line: which devices there are, or why there is none, and what to do.
+    pub(crate) about: String,
+}
+
+/// What `--device` says, as the library has it.
+fn choice(side: Side) -> Choice {
+    match side {
+        Side::Auto => Choice::Auto,
+        Side::Cpu => Choice::Cpu,
+        Side::Gpu => Choice::Gpu,
+        Side::Split(share) => Choice::Split(share),
+    }
+}
+
+/// Why there may be no device, and what to do.
+fn why_none() -> &'static str {
+    if cfg!(any(feature = "wgpu", feature = "cuda")) {
+        "none: no driver has one here; install Mesa's (Debian's mesa-vulkan-drivers), or take --device sim:10"
+    } else {
+        "none: this binary was built without them; build with --features wgpu or cuda, or take --device sim:10"
+    }
+}
+
+impl Setup {
+    /// The devices that `wanted` names, for a program of this load.
+    pub(crate) fn new(wanted: &Wanted, load: &Load, kept: &Kept) -> Result<Setup, Failure> {
+        match wanted.source {
+            Source::None => Ok(Setup {
+                devices: Devices::none(),
+                pace: Pace::default(),
+                device_pace: Pace::default(),
+                about: "none, as --device none says".into(),
+            }),
+            Source::Found => Setup::found(wanted.side, kept),
+            Source::Simulated(simulation) => Setup::simulated(&simulation, wanted.side, load, kept),
+        }
+    }
+
+    fn found(side: Side, kept: &Kept) -> Result<Setup, Failure> {
+        let builder = DevicesBuilder::discover();
+        let builder = builder.map_err(|error| BadInput::line(error.to_string()))?;
+        let devices = built(builder.choice(choice(side)), kept)?;
+        let about = if devices.are_none() {
+            why_none().into()
+        } else {
+            String::from("some")
+        };
+        Ok(Setup {
+            devices,
+            pace: Pace::default(),
+            device_pace: Pace::default(),
+            about,
+        })
+    }
+
+    fn simulated(
+        simulation: &Simulation,
+        side: Side,
+        load: &Load,
+        kept: &Kept,
+    ) -> Result<Setup, Failure> {
+        let pace = load.pace(simulation.ratio);
+        let speed = pace * simulation.ratio;
+        let mut device = Simulated::new().name(format!("simulated {}", simulation.ratio));
+        if load.declared {
+            device = device.speed(speed);
+        }
+        if let Some(bytes) = simulation.memory_bytes {
+            device = device.memory_bytes(bytes);
+        }
+        if let Some(rate) = simulation.bytes_per_s {
+            device = device.bytes_per_s(rate);
+        }
+        if let Some(submission) = simulation.fail_at {
+            device = device.fail_at(submission, Fault::Lost);
+        }
+        let kept = match kept {
+            // Its times are nobody else's.
+            Kept::Shared => &Kept::Nowhere,
+            other => other,
+        };
+        let builder = Devices::builder().backend(device).choice(choice(side));
+        let slower = load.work / load.serial_s.max(1e-9) / pace;
+        Ok(Setup {
+            devices: built(builder, kept)?,
+            pace: Pace::of(pace),
+            device_pace: Pace::of(speed),
+            about: format!(
+                "one, simulated: {} times as fast as a CPU side, which is made {slower:.0} times as slow as it is",
+                simulation.ratio
+            ),
+        })
+    }
+}
+
+fn built(builder: DevicesBuilder, kept: &Kept) -> Result<Devices, Failure> {
+    let builder = match kept {
+        Kept::Shared => builder,
+        Kept::In(path) => builder.history(path),
+        Kept::Nowhere => builder,
+    };
+    builder
+        .build()
+        .map_err(|error| BadInput::line(error.to_string()).into())
+}
