@@ -1,6 +1,7 @@
 //! `roving bench`: every figure that the README claims, measured and written down.
 
 pub(crate) mod drop_in;
+mod duals;
 mod handoff;
 mod joins;
 pub(crate) mod machine;
@@ -107,7 +108,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 23] = [
+const ROWS: [Row; 27] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -222,6 +223,26 @@ const ROWS: [Row; 23] = [
         "networks-paper",
         "What Nornir's paper shows in Table 1 and Figures 4 to 7",
         Measure::Drawn(networks::paper),
+    ),
+    row(
+        "duals-overhead",
+        "What it costs that a task could have a GPU side",
+        Measure::Table(duals::overhead),
+    ),
+    row(
+        "duals-sim",
+        "The choice between CPU and GPU, on a simulated device of many speeds",
+        Measure::Table(duals::sim),
+    ),
+    row(
+        "duals-vulkan",
+        "The choice between CPU and GPU, on a Vulkan device",
+        Measure::Table(duals::vulkan),
+    ),
+    row(
+        "duals-cuda",
+        "CPU and GPU together on NVIDIA: a product beside cuBLAS, Cholesky, bodies",
+        Measure::Table(duals::cuda),
     ),
 ];
 

@@ -115,7 +115,7 @@ impl Square {
             let subject = format!("{workload} {key}");
             match key {
                 "side" => side = number_in(&subject, value, 1..=32_768, &remedy)?,
-                "tile" => tile = Some(number_in(&subject, value, 1..=8192, "leave it out")?),
+                "tile" => tile = Some(number_in(&subject, value, 1..=32_768, "leave it out")?),
                 _ => numbers = Precision::parse(workload, value)?,
             }
         }

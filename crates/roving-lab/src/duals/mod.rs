@@ -30,7 +30,7 @@ mod pipeline;
 mod plain;
 mod report;
 pub(crate) mod run;
-mod setup;
+pub(crate) mod setup;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -44,6 +44,7 @@ use roving_gpu::Devices;
 
 pub(crate) use self::catalogue::{CATALOGUE, Job};
 use self::pace::Pace;
+pub(crate) use self::plain::{dual_fib, dual_flat};
 use crate::input::Failure;
 use crate::workloads::Answer;
 

@@ -1,12 +1,10 @@
 //! The devices that `--device` asks for, and how fast the CPU sides are said to be beside them.
 
-use std::path::PathBuf;
-
 use roving_gpu::{Choice, Devices, DevicesBuilder, Failure as Fault, Simulated};
 
 use super::Program;
 use super::pace::Pace;
-use super::words::{Side, Simulation, Source, Wanted};
+use super::words::{Library, Side, Simulation, Source, Wanted};
 use crate::input::{BadInput, Failure};
 
 /// What one worker can do: what a simulated device is measured by.
@@ -18,6 +16,8 @@ pub(crate) struct Load {
     pub(crate) tasks: u64,
     /// What a serial run takes.
     pub(crate) serial_s: f64,
+    /// Beside a simulated device, the faster side of a mean task takes so long at least.
+    pub(crate) task_s: f64,
     /// Whether tasks say how much work they are.
     pub(crate) declared: bool,
 }
@@ -25,7 +25,8 @@ pub(crate) struct Load {
 /// Beside a simulated device, both sides of a task take so many times as long as computing it: several of them
 /// compute at once, on few cores.
 const SLACK: f64 = 4.0;
-/// And the faster side of a mean task takes so long at least: who sleeps wakes some ten microseconds late.
+/// Unless it is said otherwise, the faster side of a mean task takes so long at least: who sleeps wakes some ten
+/// microseconds late.
 const TASK_S: f64 = 1e-3;
 
 impl Load {
@@ -35,6 +36,7 @@ impl Load {
             work: program.work(),
             tasks: program.tasks(),
             serial_s,
+            task_s: TASK_S,
             declared: program.declares(),
         }
     }
@@ -44,7 +46,7 @@ impl Load {
     pub(crate) fn pace(&self, ratio: f64) -> f64 {
         let real = self.work / self.serial_s.max(1e-9);
         let mean = self.work / self.tasks.max(1) as f64;
-        (real / SLACK).min(mean / TASK_S) / ratio.max(1.0)
+        (real / SLACK).min(mean / self.task_s) / ratio.max(1.0)
     }
 }
 
@@ -53,8 +55,6 @@ impl Load {
 pub(crate) enum Kept {
     /// In the file that all programs share.
     Shared,
-    /// In this one.
-    In(PathBuf),
     /// Nowhere.
     Nowhere,
 }
@@ -100,14 +100,17 @@ impl Setup {
                 device_pace: Pace::default(),
                 about: "none, as --device none says".into(),
             }),
-            Source::Found => Setup::found(wanted.side, kept),
+            Source::Found => {
+                let builder = DevicesBuilder::discover();
+                let builder = builder.map_err(|error| BadInput::line(error.to_string()))?;
+                Setup::real(builder, wanted.side, kept)
+            }
+            Source::Only(library) => Setup::real(only(library)?, wanted.side, kept),
             Source::Simulated(simulation) => Setup::simulated(&simulation, wanted.side, load, kept),
         }
     }
 
-    fn found(side: Side, kept: &Kept) -> Result<Setup, Failure> {
-        let builder = DevicesBuilder::discover();
-        let builder = builder.map_err(|error| BadInput::line(error.to_string()))?;
+    fn real(builder: DevicesBuilder, side: Side, kept: &Kept) -> Result<Setup, Failure> {
         let devices = built(builder.choice(choice(side)), kept)?;
         let about = if devices.are_none() {
             why_none().into()
@@ -162,10 +165,81 @@ impl Setup {
     }
 }
 
+/// The devices of one library.
+fn only(library: Library) -> Result<DevicesBuilder, Failure> {
+    let mut builder = Devices::builder();
+    let devices = match library {
+        Library::Wgpu => wgpu_devices(),
+        Library::Cuda => cuda_devices(),
+    };
+    for device in devices? {
+        builder = device(builder);
+    }
+    Ok(builder)
+}
+
+/// Whether a device of that library is here, and if not, why.
+pub(crate) fn missing(library: Library) -> Option<String> {
+    let (name, feature, built_in) = match library {
+        Library::Wgpu => ("Vulkan", "wgpu", cfg!(feature = "wgpu")),
+        Library::Cuda => ("CUDA", "cuda", cfg!(feature = "cuda")),
+    };
+    if !built_in {
+        return Some(format!(
+            "no {name} device: this binary was built without --features {feature}"
+        ));
+    }
+    match only(library).and_then(|builder| built(builder, &Kept::Nowhere)) {
+        Ok(devices) if devices.are_none() => {
+            Some(format!("no {name} device: this machine has none"))
+        }
+        Ok(_) => None,
+        Err(failure) => Some(format!("no {name} device: {failure}")),
+    }
+}
+
+/// Adds one device to others.
+type Add = Box<dyn FnOnce(DevicesBuilder) -> DevicesBuilder>;
+
+#[cfg(feature = "wgpu")]
+fn wgpu_devices() -> Result<Vec<Add>, Failure> {
+    adders(roving_gpu::wgpu::found())
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn wgpu_devices() -> Result<Vec<Add>, Failure> {
+    Ok(Vec::new())
+}
+
+#[cfg(feature = "cuda")]
+fn cuda_devices() -> Result<Vec<Add>, Failure> {
+    adders(roving_gpu::cuda::found())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda_devices() -> Result<Vec<Add>, Failure> {
+    Ok(Vec::new())
+}
+
+/// Those that are there; an error is one only where it is not that there is none.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn adders<D: roving_gpu::backend::Backend>(
+    found: Vec<Result<D, roving_gpu::DeviceError>>,
+) -> Result<Vec<Add>, Failure> {
+    let there = found.into_iter().filter_map(|device| match device {
+        Ok(device) => {
+            let add: Add = Box::new(move |builder| builder.backend(device));
+            Some(Ok(add))
+        }
+        Err(error) if error.cause() == roving_gpu::Cause::NoDevice => None,
+        Err(error) => Some(Err(Failure::Run(error.to_string()))),
+    });
+    there.collect()
+}
+
 fn built(builder: DevicesBuilder, kept: &Kept) -> Result<Devices, Failure> {
     let builder = match kept {
         Kept::Shared => builder,
-        Kept::In(path) => builder.history(path),
         Kept::Nowhere => builder,
     };
     builder

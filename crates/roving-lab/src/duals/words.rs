@@ -12,6 +12,17 @@ pub(crate) enum Source {
     None,
     /// One that is simulated.
     Simulated(Simulation),
+    /// Those of one library only. There is no word for it: a row of the results asks for it.
+    Only(Library),
+}
+
+/// By what a device is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Library {
+    /// Vulkan, Metal or DirectX 12, by wgpu.
+    Wgpu,
+    /// CUDA.
+    Cuda,
 }
 
 /// A device that is simulated.
@@ -96,7 +107,7 @@ impl Wanted {
             Side::Split(share) => format!("split:{share}"),
         };
         match self.source {
-            Source::Found => side,
+            Source::Found | Source::Only(_) => side,
             Source::None => "none".to_owned(),
             Source::Simulated(simulation) => simulation.text(&side),
         }
