@@ -6,7 +6,11 @@ use std::sync::Arc;
 
 use crate::backend::Backend;
 use crate::choice::{Choice, Writes};
-use crate::devices::Devices;
+use crate::common::{Common, DeviceReport, OnFailure};
+use crate::device::Device;
+use crate::devices::{Devices, Inner};
+use crate::history::{History, Measured, file};
+use crate::plan::Shares;
 
 /// Makes [`Devices`].
 #[must_use]
@@ -15,6 +19,8 @@ pub struct DevicesBuilder {
     choice: Choice,
     writes: Writes,
     history: Option<PathBuf>,
+    window: Option<usize>,
+    on_failure: Option<OnFailure>,
 }
 
 impl DevicesBuilder {
@@ -24,6 +30,8 @@ impl DevicesBuilder {
             choice: Choice::Auto,
             writes: Writes::Through,
             history: None,
+            window: None,
+            on_failure: None,
         }
     }
 
@@ -53,6 +61,7 @@ impl DevicesBuilder {
                 "ROVING_GPU is `{wanted}`, but no such device is there, or the feature `{wanted}` is not built in"
             )));
         }
+        builder.history = file::default_path();
         Ok(builder)
     }
 
@@ -80,9 +89,82 @@ impl DevicesBuilder {
         self
     }
 
-    /// The devices. None, if no back-end was given.
+    /// How many tasks are on a device at a time, so that transfers of one overlap with kernels of another. As many as the
+    /// back-end has streams, unless told otherwise.
+    pub fn window(mut self, tasks: usize) -> Self {
+        self.window = Some(tasks);
+        self
+    }
+
+    /// Is called when something goes wrong with a device: once for each device and cause. It may be called on any thread.
+    ///
+    /// ```
+    /// use roving_gpu::{Choice, Devices, Dual, Failure, Kind, Simulated};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// let numbers = roving_gpu::Buffer::from(vec![1]);
+    /// let (sender, reports) = channel();
+    /// let devices = Devices::builder()
+    ///     .backend(Simulated::new().name("toy").fail_at(0, Failure::Lost))
+    ///     .choice(Choice::Gpu)
+    ///     .on_failure(move |report| sender.send(report.to_string()).unwrap())
+    ///     .build()
+    ///     .unwrap();
+    /// let side = Dual::new(&STEP, &[1])
+    ///     .reads(&numbers)
+    ///     .cpu(|| "CPU")
+    ///     .gpu(async |_gpu| Ok("GPU"))
+    ///     .run(&devices);
+    /// assert_eq!(side, "CPU");
+    /// assert!(reports.recv().unwrap().starts_with("toy: device lost"));
+    /// ```
+    pub fn on_failure(mut self, call: impl Fn(&DeviceReport) + Send + Sync + 'static) -> Self {
+        self.on_failure = Some(Box::new(call));
+        self
+    }
+
+    /// The devices; [`Devices::none`], if no back-end was given and none was found.
+    ///
+    /// # Errors
+    /// If a number is out of its range. A history that cannot be read is reported to [`DevicesBuilder::on_failure`]'s
+    /// neighbour, [`Devices::profile`], and otherwise left out.
     pub fn build(self) -> Result<Devices, BuildError> {
-        Ok(Devices::none())
+        if let Choice::Split(share) = self.choice
+            && !(0.0..=1.0).contains(&share)
+        {
+            let text = format!("the split is {share}; it must be from 0 to 1");
+            return Err(BuildError(text));
+        }
+        if self.window == Some(0) {
+            let text = "the window is 0; it must be at least 1".to_owned();
+            return Err(BuildError(text));
+        }
+        if self.backends.is_empty() {
+            return Ok(Devices::none());
+        }
+        let loaded = self.history.as_deref().map(file::load);
+        let (measured, problem) = match loaded.unwrap_or_else(|| Ok(Measured::default())) {
+            Ok(measured) => (measured, None),
+            Err(problem) => (Measured::default(), Some(problem)),
+        };
+        let history = History::new(measured);
+        let common = Common::new(self.choice, self.writes, history, self.on_failure);
+        let common = Arc::new(common);
+        common.note(problem);
+        let devices = self.backends.into_iter().enumerate();
+        let devices = devices.map(|(index, backend)| {
+            let name = backend.name();
+            Device::new(index, name, backend, self.window, Arc::clone(&common))
+        });
+        let inner = Arc::new(Inner {
+            devices: devices.collect(),
+            shares: Shares::default(),
+            history_path: self.history,
+            common,
+        });
+        inner.common.inner.get_or_init(|| Arc::downgrade(&inner));
+        Ok(Devices(Some(inner)))
     }
 }
 

@@ -6,17 +6,22 @@ pub mod backend;
 mod buffer;
 mod builder;
 mod choice;
+mod common;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod device;
 mod devices;
 mod drive;
 mod dual;
 mod error;
 mod gpu;
+mod history;
 mod host_call;
 mod kernel;
 mod kind;
 mod on;
+mod plan;
+mod profile;
 mod sides;
 mod simulated;
 #[cfg(feature = "wgpu")]
@@ -27,6 +32,7 @@ pub use {
     buffer::{AnyBuffer, Buffer, Element, ReadGuard, WriteGuard, hold::Access},
     builder::{BuildError, DevicesBuilder},
     choice::{Choice, ParseChoiceError, Writes},
+    common::DeviceReport,
     devices::Devices,
     dual::{Dual, Used, UsedAll, Uses},
     error::{Cause, DeviceError, Failed},
@@ -35,6 +41,7 @@ pub use {
     kernel::{Cuda, Kernel, Wgsl},
     kind::Kind,
     on::On,
+    profile::{DeviceProfile, KindProfile, Profile, Why},
     sides::{CpuSide, GpuSide, NoCpu, NoGpu, Sides},
-    simulated::{Failure, Simulated},
+    simulated::{Failure, Gauge, Simulated},
 };

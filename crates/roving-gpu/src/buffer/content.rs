@@ -41,6 +41,8 @@ pub(crate) trait Content: Send + Sync {
     fn overwritten(&self);
     /// The copy on the host is valid, or it is lost.
     fn fetched(&self, outcome: Result<Target, String>);
+    /// The same while others may hold it, if it still is of that version.
+    fn spilled(&self, version: u64, target: Target);
     /// Ready when the copy on the host is valid, or lost for the reason that is returned. Starts what that needs.
     fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>>;
     /// There is a copy there.
@@ -310,6 +312,18 @@ impl<T: Element> Content for Shared<T> {
             }
         }
         self.release(true);
+    }
+
+    fn spilled(&self, version: u64, target: Target) {
+        let waiters = {
+            let mut state = self.lock();
+            if state.version != version || state.host.is_none() {
+                return;
+            }
+            state.replace_host(target);
+            mem::take(&mut state.waiters)
+        };
+        waiters.into_iter().for_each(Waker::wake);
     }
 
     fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>> {
