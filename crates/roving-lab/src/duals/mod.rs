@@ -18,7 +18,6 @@
 mod catalogue;
 mod cholesky;
 mod event;
-#[path = "kernels_now.rs"]
 mod kernels;
 mod mandelbrot;
 mod math;
