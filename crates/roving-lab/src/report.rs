@@ -139,7 +139,7 @@ const STATES: [(&str, char); 5] = [
     ("idle", '·'),
 ];
 /// Characters in a full bar.
-const BAR: usize = 50;
+pub(crate) const BAR: usize = 50;
 
 impl WorkerProfile {
     /// Seconds in each state, in the order of [`STATES`].

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use roving::{Amount, Pool};
 
-use super::report::{Beside, DualReport};
-use super::setup::{Kept, Load, Setup};
+use super::report::{Beside, DeviceLane, DualReport};
+use super::setup::{Load, Setup};
 use super::words::Wanted;
 use super::{Job, Place, Ran};
 use crate::cli::RunArgs;
@@ -116,24 +116,45 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let settings = Settings::parse(args)?;
     // Before the work, which may be long.
     let sink = Sink::open(args.json.as_deref())?;
-    let trace = args.trace.as_deref().map(open_trace).transpose()?;
+    if let Some(path) = &args.trace {
+        writable(path)?;
+    }
     let job = Job::parse(&args.workload, args.input.as_deref())?;
     let title = format!("{} {}", job.kind.name, job.program.input());
     let progress = Progress::new(title, 2 * settings.repeat);
     let (arena, serial_times) = Arena::new(job, settings.repeat.min(5));
     progress.step();
-    let setup = Setup::new(&settings.wanted, &arena.load, &Kept::Shared)?;
+    let setup = Setup::new(&settings.wanted, &arena.load)?;
     let report = measured(&arena, &settings, &setup, &serial_times, &progress)?;
+    if let Some(path) = &args.trace {
+        write_trace(path, &arena, &settings, &setup)?;
+    }
     drop(progress);
     sink.write(&report.json(), &report.table())
 }
 
-fn open_trace(path: &Path) -> Result<File, BadInput> {
-    File::create(path).map_err(|error| {
+/// An error where no file of that name can be made.
+fn writable(path: &Path) -> Result<(), BadInput> {
+    File::create(path).map(drop).map_err(|error| {
         let allowed = format!("a file that can be written ({error})");
         let remedy = "take a folder that exists";
         BadInput::new("--trace", path.display(), allowed, remedy)
     })
+}
+
+/// One run more, of which the devices note all that they do.
+fn write_trace(
+    path: &Path,
+    arena: &Arena,
+    settings: &Settings,
+    setup: &Setup,
+) -> Result<(), Failure> {
+    let pool = pool(settings.workers, settings.steal, false)?;
+    setup.devices.trace(true);
+    arena.run(&pool, setup)?;
+    setup.devices.trace(false);
+    let written = setup.devices.write_trace(path);
+    written.map_err(|error| Failure::Run(format!("the trace was not written: {error}")))
 }
 
 fn measured(
@@ -153,10 +174,12 @@ fn measured(
         progress.step();
     }
     drop(workers);
-    let profile = settings
+    let (decisions, choices) = (DualReport::decisions(&setup.devices), setup.choices());
+    let profiled = settings
         .profile
         .then(|| profiled(arena, settings, setup))
         .transpose()?;
+    let (profile, lanes) = profiled.unzip();
     let (program, kind) = (&arena.job.program, arena.job.kind);
     let real = serial_times.median();
     let serial_seconds = setup
@@ -181,22 +204,32 @@ fn measured(
         items,
         items_per_s: items as f64 / seconds,
         tasks: program.tasks(),
+        decisions,
+        lanes,
         profile,
         beside: Beside {
             kind,
             answer: program.expected(),
             repeat: settings.repeat,
             cold_seconds: cold.map(|time| time.as_secs_f64()),
+            choices,
             said: setup.pace != super::Pace::default(),
         },
     })
 }
 
-/// One run with statistics of the workers, after one to warm up.
-fn profiled(arena: &Arena, settings: &Settings, setup: &Setup) -> Result<Profile, Failure> {
+/// One run with statistics of the workers and of the devices, after one to warm up.
+fn profiled(
+    arena: &Arena,
+    settings: &Settings,
+    setup: &Setup,
+) -> Result<(Profile, Vec<DeviceLane>), Failure> {
     let pool = pool(settings.workers, settings.steal, true)?;
     arena.run(&pool, setup)?;
+    let before = setup.devices.profile();
     pool.reset_profile();
     arena.run(&pool, setup)?;
-    Ok(Profile::from(&pool.profile()))
+    let profile = Profile::from(&pool.profile());
+    let lanes = DeviceLane::between(&before, &setup.devices.profile());
+    Ok((profile, lanes))
 }

@@ -50,15 +50,6 @@ impl Load {
     }
 }
 
-/// Where the times of tasks are kept.
-#[derive(Clone, Debug)]
-pub(crate) enum Kept {
-    /// In the file that all programs share.
-    Shared,
-    /// Nowhere.
-    Nowhere,
-}
-
 /// Devices and what goes with them.
 pub(crate) struct Setup {
     /// The devices.
@@ -91,8 +82,9 @@ fn why_none() -> &'static str {
 }
 
 impl Setup {
-    /// The devices that `wanted` names, for a program of this load.
-    pub(crate) fn new(wanted: &Wanted, load: &Load, kept: &Kept) -> Result<Setup, Failure> {
+    /// The devices that `wanted` names, for a program of this load. The times of those that are found are kept in the
+    /// user's file; those of others are forgotten with them.
+    pub(crate) fn new(wanted: &Wanted, load: &Load) -> Result<Setup, Failure> {
         match wanted.source {
             Source::None => Ok(Setup {
                 devices: Devices::none(),
@@ -103,19 +95,26 @@ impl Setup {
             Source::Found => {
                 let builder = DevicesBuilder::discover();
                 let builder = builder.map_err(|error| BadInput::line(error.to_string()))?;
-                Setup::real(builder, wanted.side, kept)
+                Setup::real(builder, wanted.side)
             }
-            Source::Only(library) => Setup::real(only(library)?, wanted.side, kept),
-            Source::Simulated(simulation) => Setup::simulated(&simulation, wanted.side, load, kept),
+            Source::Only(library) => Setup::real(only(library)?, wanted.side),
+            Source::Simulated(simulation) => Setup::simulated(&simulation, wanted.side, load),
         }
     }
 
-    fn real(builder: DevicesBuilder, side: Side, kept: &Kept) -> Result<Setup, Failure> {
-        let devices = built(builder.choice(choice(side)), kept)?;
-        let about = if devices.are_none() {
-            why_none().into()
-        } else {
-            String::from("some")
+    /// What the devices say of their choices; nothing where there is none.
+    pub(crate) fn choices(&self) -> String {
+        if self.devices.are_none() {
+            return String::new();
+        }
+        self.devices.describe()
+    }
+
+    fn real(builder: DevicesBuilder, side: Side) -> Result<Setup, Failure> {
+        let devices = built(builder.choice(choice(side)))?;
+        let about = match devices.names().join(", ") {
+            names if names.is_empty() => why_none().into(),
+            names => names,
         };
         Ok(Setup {
             devices,
@@ -125,12 +124,7 @@ impl Setup {
         })
     }
 
-    fn simulated(
-        simulation: &Simulation,
-        side: Side,
-        load: &Load,
-        kept: &Kept,
-    ) -> Result<Setup, Failure> {
+    fn simulated(simulation: &Simulation, side: Side, load: &Load) -> Result<Setup, Failure> {
         let pace = load.pace(simulation.ratio);
         let speed = pace * simulation.ratio;
         let mut device = Simulated::new().name(format!("simulated {}", simulation.ratio));
@@ -146,15 +140,10 @@ impl Setup {
         if let Some(submission) = simulation.fail_at {
             device = device.fail_at(submission, Fault::Lost);
         }
-        let kept = match kept {
-            // Its times are nobody else's.
-            Kept::Shared => &Kept::Nowhere,
-            other => other,
-        };
         let builder = Devices::builder().backend(device).choice(choice(side));
         let slower = load.work / load.serial_s.max(1e-9) / pace;
         Ok(Setup {
-            devices: built(builder, kept)?,
+            devices: built(builder)?,
             pace: Pace::of(pace),
             device_pace: Pace::of(speed),
             about: format!(
@@ -189,7 +178,7 @@ pub(crate) fn missing(library: Library) -> Option<String> {
             "no {name} device: this binary was built without --features {feature}"
         ));
     }
-    match only(library).and_then(|builder| built(builder, &Kept::Nowhere)) {
+    match only(library).and_then(|builder| built(builder)) {
         Ok(devices) if devices.are_none() => {
             Some(format!("no {name} device: this machine has none"))
         }
@@ -237,12 +226,7 @@ fn adders<D: roving_gpu::backend::Backend>(
     there.collect()
 }
 
-fn built(builder: DevicesBuilder, kept: &Kept) -> Result<Devices, Failure> {
-    let builder = match kept {
-        Kept::Shared => builder,
-        Kept::Nowhere => builder,
-    };
-    builder
-        .build()
-        .map_err(|error| BadInput::line(error.to_string()).into())
+fn built(builder: DevicesBuilder) -> Result<Devices, Failure> {
+    let built = builder.build();
+    built.map_err(|error| BadInput::line(error.to_string()).into())
 }

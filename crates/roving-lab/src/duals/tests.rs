@@ -1,9 +1,12 @@
 //! Every program, small, without a device and on simulated ones.
 
+use std::sync::mpsc;
+
 use roving::Amount;
+use roving_gpu::KindProfile;
 
 use super::run::Arena;
-use super::setup::{Kept, Setup};
+use super::setup::Setup;
 use super::words::Wanted;
 use super::*;
 use crate::networks::run::pool;
@@ -35,7 +38,7 @@ fn every_program_finds_the_right_answer_without_a_device() {
             "{name} {input}"
         );
         let wanted = Wanted::parse("none").unwrap();
-        let setup = Setup::new(&wanted, &arena.load, &Kept::Nowhere).unwrap();
+        let setup = Setup::new(&wanted, &arena.load).unwrap();
         for workers in [1, 3] {
             let pool = pool(workers, Amount::One, false).unwrap();
             let ran = arena.run(&pool, &setup);
@@ -43,6 +46,90 @@ fn every_program_finds_the_right_answer_without_a_device() {
                 ran.unwrap_or_else(|failure| panic!("{name} {input} on {workers}: {failure}"));
             assert!(ran > Duration::ZERO, "{name} {input}");
         }
+    }
+}
+
+/// Runs on a simulated device that is not slowed down by much. On another thread, so that one that hangs fails.
+fn simulated(
+    arena: Arena,
+    workers: usize,
+    words: String,
+) -> (Result<Duration, String>, Setup, Arena) {
+    let (sender, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        let wanted = Wanted::parse(&words).unwrap();
+        let setup = Setup::new(&wanted, &arena.load).unwrap();
+        let pool = pool(workers, Amount::One, false).unwrap();
+        let ran = arena
+            .run(&pool, &setup)
+            .map_err(|failure| failure.to_string());
+        drop(pool);
+        let _ = sender.send((ran, setup, arena));
+    });
+    ended
+        .recv_timeout(Duration::from_secs(120))
+        .expect("it ends")
+}
+
+fn small(name: &str, input: &str) -> Arena {
+    let mut arena = Arena::named(name, input).unwrap();
+    arena.load.task_s = 2e-5;
+    arena
+}
+
+#[test]
+fn every_program_finds_the_right_answer_on_simulated_devices() {
+    for (name, input) in SMALL {
+        let mut arena = small(name, input);
+        for words in [
+            "sim:5",
+            "sim:0.3",
+            "sim:5,gpu",
+            "sim:2,cpu",
+            "sim:2,split:0.5",
+            "sim:2,gpu,rate:200",
+            "sim:2,gpu,memory:0",
+        ] {
+            let (ran, setup, back) = simulated(arena, 2, words.into());
+            assert!(ran.is_ok(), "{name} {input} on {words}: {ran:?}");
+            let profile = setup.devices.profile();
+            let on_device: u64 = profile.kinds.values().map(KindProfile::gpu_tasks).sum();
+            let two_sides = !["fib", "flat"].contains(&name);
+            match words {
+                "sim:5,gpu" | "sim:2,gpu,rate:200" if two_sides => {
+                    assert!(on_device > 0, "{name} {input} on {words}: {profile}");
+                }
+                "sim:2,cpu" | "sim:2,gpu,memory:0" => {
+                    assert_eq!(on_device, 0, "{name} {input} on {words}: {profile}");
+                }
+                _ => {}
+            }
+            arena = back;
+        }
+    }
+}
+
+/// The device is lost at each of its operations in turn, until there are no more of them.
+#[test]
+fn nothing_is_lost_with_the_device_whenever_that_is() {
+    for (name, input) in [("matmul", "48,tile=16"), ("cholesky", "64,tile=16")] {
+        let mut arena = small(name, input);
+        let mut failures = 0;
+        for operation in 0.. {
+            let (ran, setup, back) = simulated(arena, 2, format!("sim:3,gpu,fail:{operation}"));
+            assert!(ran.is_ok(), "{name} {input}, lost at {operation}: {ran:?}");
+            arena = back;
+            if !setup.devices.profile().devices[0].is_lost {
+                break;
+            }
+            failures += 1;
+            assert!(failures < 10_000, "the device has an end");
+        }
+        // At least a launch for each task with two sides.
+        assert!(
+            failures as u64 >= arena.job.program.tasks() / 2,
+            "{name}: {failures}"
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use super::super::record::{Bound, Record};
 use crate::compare::lanes::{Lane, Series, interleave};
 use crate::duals::run::Arena;
-use crate::duals::setup::{Kept, Setup};
+use crate::duals::setup::Setup;
 use crate::duals::words::{Side, Source, Wanted};
 use crate::input::Failure;
 use crate::networks::run::pool;
@@ -58,7 +58,7 @@ impl Contest<'_> {
             source: self.source,
             side,
         };
-        let make = move || Setup::new(&wanted, &self.arena.load, &Kept::Nowhere);
+        let make = move || Setup::new(&wanted, &self.arena.load);
         let pool = pool(self.workers, roving::Amount::default(), false)?;
         let mut setup = make()?;
         Ok(Lane::new(name, self.workers, move || {

@@ -23,7 +23,7 @@ struct Attraction<'a> {
 }
 
 /// Bodies whose forces are summed up side by side.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 impl Kernel for Attraction<'_> {
     type Output = ();
