@@ -125,6 +125,16 @@ impl Common {
         });
     }
 
+    /// Something was measured for the first time.
+    pub(crate) fn estimate_again(&self, kind: &str) {
+        if let Some(inner) = self.inner.get().and_then(Weak::upgrade) {
+            inner
+                .devices
+                .iter()
+                .for_each(|device| device.estimate_again(kind));
+        }
+    }
+
     /// A worker may be free.
     pub(crate) fn look_if_queued(&self) {
         let inner = self.inner.get().and_then(Weak::upgrade);
@@ -196,13 +206,13 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// It has ended, and did not panic.
-    pub(crate) fn ended(self, work: f64) -> Duration {
+    /// It has ended, and did not panic: how long it took, and whether that was the first measurement.
+    pub(crate) fn ended(self, work: f64) -> (Duration, bool) {
         let time = self.begun.elapsed();
         let history = &self.common.history;
         history.record(self.kind, Side::Cpu, work, time.as_secs_f64());
         self.common.recorder.cpu(self.kind, time);
-        time
+        (time, self.is_sample)
     }
 }
 

@@ -79,13 +79,7 @@ async fn fly<R: Send>(
     gpu: GpuBox<'_, R>,
 ) -> Flight<R> {
     let held = hold(device, task).await;
-    let entry = Entry::new(
-        Arc::clone(device),
-        task,
-        estimate.load,
-        estimate.class,
-        held,
-    );
+    let entry = Entry::new(Arc::clone(device), task, estimate.cost, held);
     let leaving = Leaving(&entry);
     let mut pilot = Pilot {
         device,
@@ -120,6 +114,8 @@ impl<R> Pilot<'_, '_, R> {
             self.future = None;
             let closed = outcome.map(|result| self.result = Some(result));
             self.device.close(self.entry, closed);
+        } else if self.future.is_some() {
+            self.device.still_open(self.entry);
         }
         let mut at_once = false;
         if !self.is_queued {
@@ -194,7 +190,10 @@ async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>, why: Why) 
     }
     let running = Running::new(common, task.kind);
     let result = cpu();
-    let time = running.ended(task.work);
+    let (time, is_first) = running.ended(task.work);
+    if is_first {
+        common.estimate_again(task.kind);
+    }
     common.count(task.kind, false, why, time.as_secs_f64());
     common.look_if_queued();
     result

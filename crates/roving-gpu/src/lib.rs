@@ -8,7 +8,7 @@ mod builder;
 mod choice;
 mod common;
 #[cfg(feature = "cuda")]
-mod cuda;
+pub mod cuda;
 mod device;
 mod devices;
 mod drive;
@@ -25,7 +25,7 @@ mod profile;
 mod sides;
 mod simulated;
 #[cfg(feature = "wgpu")]
-mod wgpu;
+pub mod wgpu;
 
 pub use {
     arg::Arg,

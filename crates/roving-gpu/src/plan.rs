@@ -51,7 +51,7 @@ impl Inner {
         if choice != Choice::Auto {
             return Plan::Device(device, estimate, Why::Choice);
         }
-        let (load, ahead) = (&estimate.load, estimate.ahead_s);
+        let (load, ahead) = (&estimate.cost.load, estimate.ahead_s);
         match choose::place(cpu, estimate.known, load, ahead, estimate.cores) {
             Place::Cpu => Plan::Cpu(Why::Sooner),
             Place::CpuSample => Plan::Cpu(Why::Sample),

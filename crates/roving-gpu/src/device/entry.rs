@@ -19,9 +19,15 @@ pub(crate) struct Entry {
     pub(crate) work: f64,
     pub(crate) uses: Vec<Use>,
     pub(crate) has_cpu: bool,
+    cost: Mutex<Cost>,
+    state: Mutex<EntryState>,
+}
+
+/// What a task is expected to take, and so where it stands in the queue. It changes only while the task is not in the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
     pub(crate) load: Load,
     pub(crate) class: usize,
-    state: Mutex<EntryState>,
 }
 
 /// Where it is. Each transition is made by the method of `Device` that is named.
@@ -45,7 +51,9 @@ pub(crate) struct EntryState {
     pub(crate) phase: Phase,
     pub(crate) held: Option<Held>,
     pub(crate) stream: usize,
-    /// It counts in the device's window.
+    /// What it counts for in the device's window.
+    pub(crate) flying: Load,
+    /// It counts there.
     pub(crate) in_window: bool,
     /// Where its buffers are, in the order of `uses`.
     pub(crate) memories: Vec<Memory>,
@@ -67,6 +75,8 @@ pub(crate) struct EntryState {
     pub(crate) error: Option<DeviceError>,
     /// The GPU side has ended; nothing more will be launched.
     pub(crate) is_closed: bool,
+    /// Its GPU side waits for something else than the device.
+    pub(crate) is_away: bool,
     /// Nobody wants the result.
     pub(crate) is_abandoned: bool,
     /// A worker is to say whether it takes the task.
@@ -109,25 +119,19 @@ pub(crate) struct Task {
 }
 
 impl Entry {
-    pub(crate) fn new(
-        device: Arc<Device>,
-        task: &Task,
-        load: Load,
-        class: usize,
-        held: Held,
-    ) -> Arc<Entry> {
+    pub(crate) fn new(device: Arc<Device>, task: &Task, cost: Cost, held: Held) -> Arc<Entry> {
         Arc::new(Entry {
             device,
             kind: task.kind,
             work: task.work,
             uses: task.uses.clone(),
             has_cpu: task.has_cpu,
-            load,
-            class,
+            cost: Mutex::new(cost),
             state: Mutex::new(EntryState {
                 phase: Phase::Fresh,
                 held: Some(held),
                 stream: 0,
+                flying: Load::default(),
                 in_window: false,
                 memories: Vec::new(),
                 recorded: Vec::new(),
@@ -139,6 +143,7 @@ impl Entry {
                 has_launched: false,
                 error: None,
                 is_closed: false,
+                is_away: false,
                 is_abandoned: false,
                 is_called: false,
                 kernel_s: 0.0,
@@ -152,6 +157,18 @@ impl Entry {
     /// Only with the device locked, or to look.
     pub(crate) fn lock(&self) -> MutexGuard<'_, EntryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        *self.cost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        self.cost().load
+    }
+
+    pub(crate) fn set_cost(&self, cost: Cost) {
+        *self.cost.lock().unwrap_or_else(PoisonError::into_inner) = cost;
     }
 
     pub(crate) fn phase(&self) -> Phase {

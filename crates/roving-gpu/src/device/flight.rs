@@ -33,7 +33,7 @@ impl Device {
         let history = &self.common.history;
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
-        choose::admits(cpu, device, &entry.load, standing)
+        choose::admits(cpu, device, &entry.load(), standing)
     }
 
     /// Brings a task onto the device. False if there is no memory for it now.
@@ -44,9 +44,11 @@ impl Device {
         entry: &Arc<Entry>,
     ) -> bool {
         let mut inside = entry.lock();
-        let is_alone = state.flying.count == 0 && state.fetching == 0;
+        let is_alone = state.aboard == 0 && state.fetching == 0;
         let mut memories = Vec::with_capacity(entry.uses.len());
         for one in &entry.uses {
+            // Whatever becomes of the task, the end of the buffer frees the copy.
+            one.content.is_at(self.place());
             match state.table.pin(&*self.backend, &one.content, is_alone) {
                 Ok(memory) => memories.push(memory),
                 Err(short) => {
@@ -80,6 +82,7 @@ impl Device {
             .history
             .begin(entry.kind, Side::Device(&self.name));
         drop(inside);
+        state.aboard += 1;
         self.answered(state, entry);
         self.no_longer_wanted(state, entry);
         self.enter_window(state, entry);
@@ -104,7 +107,29 @@ impl Device {
         if state.flying.count == 0 {
             state.flying_since = Instant::now();
         }
-        state.flying.add(&entry.load);
+        inside.flying = entry.load();
+        state.flying.add(&inside.flying);
+    }
+
+    /// The GPU side was polled and is not done. If it does not wait for the device, others must not wait for it.
+    pub(crate) fn still_open(self: &Arc<Self>, entry: &Arc<Entry>) {
+        let waits = |inside: &EntryState| inside.phase == Phase::Flying && inside.is_idle();
+        if !waits(&entry.lock()) {
+            return;
+        }
+        self.with(|state, _| {
+            let mut inside = entry.lock();
+            if waits(&inside) && !inside.is_away {
+                inside.is_away = true;
+                state.aboard -= 1;
+            }
+        });
+    }
+
+    pub(super) fn back(&self, state: &mut State, entry: &Entry) {
+        if std::mem::take(&mut entry.lock().is_away) {
+            state.aboard += 1;
+        }
     }
 
     pub(super) fn leave_window(&self, state: &mut State, entry: &Entry) {
@@ -116,7 +141,7 @@ impl Device {
         if inside.stream != usize::MAX {
             state.streams.push(inside.stream);
         }
-        state.flying.remove(&entry.load);
+        state.flying.remove(&inside.flying);
         state.flying_since = Instant::now();
     }
 
@@ -153,7 +178,6 @@ impl Device {
                     then.device.uploaded(&then, number, version, bytes, outcome);
                 }),
             };
-            one.content.is_at(self.place());
             actions.uploads.push((self.stream(&inside), upload));
         }
     }
@@ -211,6 +235,7 @@ impl Device {
                 Phase::Flying if inside.error.is_none() && !inside.is_closed => {
                     inside.recorded.push(recorded);
                     drop(inside);
+                    self.back(state, entry);
                     self.enter_window(state, entry);
                     let mut inside = entry.lock();
                     if inside.arrivals == 0 {

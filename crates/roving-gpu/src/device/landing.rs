@@ -61,6 +61,10 @@ impl Device {
         entry: &Arc<Entry>,
     ) {
         self.leave_window(state, entry);
+        self.back(state, entry);
+        if entry.lock().phase == Phase::Flying {
+            state.aboard -= 1;
+        }
         let error = entry.lock().error.clone();
         match &error {
             None => self.commit(state, entry),
@@ -76,6 +80,7 @@ impl Device {
         if std::mem::take(&mut inside.is_sample) {
             let history = &self.common.history;
             history.end(entry.kind, Side::Device(&self.name));
+            self.requeue(state, entry.kind);
         }
         inside.copies.clear();
         actions.releases.extend(inside.held.take());

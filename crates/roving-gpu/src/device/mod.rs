@@ -28,8 +28,8 @@ use crate::history::{Known, Side};
 use crate::profile::DeviceProfile;
 use crate::profile::account::Account;
 use choose::Standing;
-use entry::{Entry, Phase, Task};
-use queue::{DEVICE_ONLY, Load, Loads, Queue, class};
+use entry::{Cost, Entry, Phase, Task};
+use queue::{Load, Loads, Queue};
 use table::Table;
 
 pub(crate) struct Device {
@@ -56,6 +56,8 @@ struct State {
     flying_since: Instant,
     /// Streams that are free.
     streams: Vec<usize>,
+    /// Tasks that are on the device, and do not wait for anything else.
+    aboard: usize,
     /// Copies to the host that are under way without a task.
     fetching: usize,
     table: Table,
@@ -119,6 +121,7 @@ impl Device {
                 flying: Loads::default(),
                 flying_since: Instant::now(),
                 streams: (0..streams).rev().collect(),
+                aboard: 0,
                 fetching: 0,
                 table: Table::new(memory_bytes),
                 wanted: HashMap::new(),
@@ -284,20 +287,36 @@ impl Device {
                 load.down += transfer(1, one);
             }
         }
-        let class = if !task.has_cpu {
-            DEVICE_ONLY
-        } else if matches!((cpu, known), (Known::Measured(_), Known::Measured(_))) {
-            class(&load)
-        } else {
-            class(&Load::default())
-        };
+        let class = class(task.has_cpu, cpu, known, &load);
         let ahead = state.queue.ahead_of(class).overlapped() + self.flying_s(&state);
         Estimate {
             known,
-            load,
-            class,
+            cost: Cost { load, class },
             ahead_s: ahead,
             cores: self.cores(&state),
+        }
+    }
+
+    /// Something was measured for the first time: tasks that wait stand elsewhere now.
+    pub(crate) fn estimate_again(self: &Arc<Self>, kind: &str) {
+        self.with(|state, _| self.requeue(state, kind));
+    }
+
+    fn requeue(&self, state: &mut State, kind: &str) {
+        for entry in state.queue.drain() {
+            if entry.kind == kind {
+                let history = &self.common.history;
+                let cpu = history.known(entry.kind, Side::Cpu, entry.work);
+                let known = self.known(entry.kind, entry.work);
+                let load = Load {
+                    kernel: known.seconds(),
+                    cpu: cpu.seconds(),
+                    ..entry.load()
+                };
+                let class = class(entry.has_cpu, cpu, known, &load);
+                entry.set_cost(Cost { load, class });
+            }
+            state.queue.push(entry);
         }
     }
 
@@ -376,7 +395,7 @@ impl Device {
         let history = &self.common.history;
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
-        choose::takes(cpu, device, &entry.load, &self.standing(state))
+        choose::takes(cpu, device, &entry.load(), &self.standing(state))
     }
 
     /// Wakes the task that a free worker would best take, so that one says whether it does.
@@ -486,12 +505,20 @@ impl Device {
     }
 }
 
+/// Where a task stands in the queue.
+fn class(has_cpu: bool, cpu: Known, device: Known, load: &Load) -> usize {
+    match (cpu, device) {
+        _ if !has_cpu => queue::DEVICE_ONLY,
+        (Known::Measured(_), Known::Measured(_)) => queue::class(load),
+        _ => queue::class(&Load::default()),
+    }
+}
+
 /// See [`Device::estimate`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimate {
     pub(crate) known: Known,
-    pub(crate) load: Load,
-    pub(crate) class: usize,
+    pub(crate) cost: Cost,
     pub(crate) ahead_s: f64,
     pub(crate) cores: f64,
 }
@@ -499,7 +526,7 @@ pub(crate) struct Estimate {
 impl Estimate {
     /// When the task would be done here, from now.
     pub(crate) fn finish_s(&self) -> f64 {
-        self.ahead_s + self.load.alone()
+        self.ahead_s + self.cost.load.alone()
     }
 }
 

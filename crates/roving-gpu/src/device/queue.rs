@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::entry::Entry;
+use super::entry::{Cost, Entry};
 
 /// What a task, or several of them, are expected to take; seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -118,17 +118,19 @@ impl Queue {
     }
 
     pub(crate) fn push(&mut self, entry: Arc<Entry>) {
-        let (entries, loads) = &mut self.classes[entry.class];
-        loads.add(&entry.load);
-        self.all.add(&entry.load);
+        let Cost { load, class } = entry.cost();
+        let (entries, loads) = &mut self.classes[class];
+        loads.add(&load);
+        self.all.add(&load);
         entries.push_back(entry);
     }
 
     /// Back to where it was taken from.
     pub(crate) fn push_oldest(&mut self, entry: Arc<Entry>) {
-        let (entries, loads) = &mut self.classes[entry.class];
-        loads.add(&entry.load);
-        self.all.add(&entry.load);
+        let Cost { load, class } = entry.cost();
+        let (entries, loads) = &mut self.classes[class];
+        loads.add(&load);
+        self.all.add(&load);
         entries.push_front(entry);
     }
 
@@ -138,8 +140,9 @@ impl Queue {
             if entries.front().is_some_and(|entry| wanted(entry))
                 && let Some(entry) = entries.pop_front()
             {
-                loads.remove(&entry.load);
-                self.all.remove(&entry.load);
+                let load = entry.load();
+                loads.remove(&load);
+                self.all.remove(&load);
                 return Some(entry);
             }
         }
@@ -157,14 +160,15 @@ impl Queue {
 
     /// False if it is not there.
     pub(crate) fn remove(&mut self, entry: &Arc<Entry>) -> bool {
-        let (entries, loads) = &mut self.classes[entry.class];
+        let Cost { load, class } = entry.cost();
+        let (entries, loads) = &mut self.classes[class];
         // Whoever leaves the queue early is mostly one of the newest.
         let Some(at) = entries.iter().rposition(|one| Arc::ptr_eq(one, entry)) else {
             return false;
         };
         entries.remove(at);
-        loads.remove(&entry.load);
-        self.all.remove(&entry.load);
+        loads.remove(&load);
+        self.all.remove(&load);
         true
     }
 
