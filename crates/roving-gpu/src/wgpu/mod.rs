@@ -7,6 +7,8 @@
 mod adapter;
 mod fault;
 mod flight;
+#[cfg(test)]
+mod harness;
 mod heap;
 mod memory;
 mod pipeline;
