@@ -10,6 +10,7 @@ mod flight;
 mod landing;
 mod memory;
 pub(crate) mod queue;
+mod submissions;
 mod table;
 
 use std::collections::{HashMap, HashSet};
@@ -30,6 +31,7 @@ use crate::profile::account::Account;
 use choose::Standing;
 use entry::{Cost, Entry, Phase, Task};
 use queue::{Load, Loads, Queue};
+use submissions::Submissions;
 use table::Table;
 
 pub(crate) struct Device {
@@ -40,6 +42,8 @@ pub(crate) struct Device {
     pub(crate) common: Arc<Common>,
     backend: Arc<dyn Backend>,
     state: Mutex<State>,
+    /// Locked by itself, or within `state`.
+    submissions: Submissions,
     /// Buffers that are gone, and whose copies may go. A lock of its own, because a buffer can be dropped while the
     /// device is locked.
     gone: Mutex<Vec<u64>>,
@@ -129,6 +133,7 @@ impl Device {
                 alone: 0,
                 account: Account::new(),
             }),
+            submissions: Submissions::default(),
             backend,
             gone: Mutex::new(Vec::new()),
             this: Weak::clone(this),
@@ -147,6 +152,7 @@ impl Device {
             self.bury(&mut state);
             let result = change(&mut state, &mut actions);
             self.pump(&mut state, &mut actions);
+            self.submissions.take(&mut actions);
             result
         };
         self.act(actions);
@@ -180,25 +186,15 @@ impl Device {
 
     fn act(self: &Arc<Self>, actions: Actions) {
         let Actions {
-            uploads,
-            launches,
-            downloads,
             releases,
             wakes,
             reports,
             entries,
             contents,
             look,
+            ..
         } = actions;
-        for (stream, upload) in uploads {
-            self.backend.upload(stream, upload);
-        }
-        for (stream, launch) in launches {
-            self.backend.launch(stream, launch);
-        }
-        for (stream, download) in downloads {
-            self.backend.download(stream, download);
-        }
+        self.submissions.submit(&*self.backend);
         drop(releases);
         for error in &reports {
             self.common.report(self.index, &self.name, error);
