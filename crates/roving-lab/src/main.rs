@@ -7,6 +7,7 @@
 //!
 //! | module | reason |
 //! |---|---|
+//! | `duals/math/real.rs` | calls a matrix product that takes pointers |
 //! | `workloads/uts/sha_ni.rs` | calls a function with target features from one without |
 //! | `workloads/part.rs` | rejoins neighbouring parts of a slice |
 //! | `workloads/simd.rs` | calls a function with target features from one without |
@@ -17,6 +18,7 @@ mod bench;
 mod cli;
 mod compare;
 mod dist;
+mod duals;
 mod fork_join;
 mod input;
 mod measure;

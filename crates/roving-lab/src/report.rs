@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::duals;
 use crate::input::Failure;
 use crate::input::grouped;
 use crate::networks;
@@ -138,7 +139,7 @@ pub(crate) const STATES: [(&str, char); 5] = [
     ("idle", '·'),
 ];
 /// Characters in a full bar.
-const BAR: usize = 50;
+pub(crate) const BAR: usize = 50;
 
 impl WorkerProfile {
     /// Seconds in each state, in the order of [`STATES`].
@@ -327,9 +328,13 @@ pub(crate) fn print_list() -> Result<(), Failure> {
 
 fn list() -> String {
     let mut list = String::new();
-    let networks = networks::CATALOGUE.iter().map(|entry| &entry.kind);
-    for kind in CATALOGUE.iter().chain(networks) {
-        let _ = writeln!(list, "{}: {}", kind.name, kind.about);
+    let plain = CATALOGUE.iter().map(|kind| (kind, ""));
+    let networks = networks::CATALOGUE.iter().map(|entry| (&entry.kind, ""));
+    let duals = duals::CATALOGUE
+        .iter()
+        .map(|entry| (&entry.kind, " --device"));
+    for (kind, option) in plain.chain(networks).chain(duals) {
+        let _ = writeln!(list, "{}{option}: {}", kind.name, kind.about);
         for (place, (name, about)) in kind.inputs.iter().enumerate() {
             let default = if place == 0 { " (default)" } else { "" };
             let _ = writeln!(list, "  {name:<10} {about}{default}");
@@ -385,13 +390,20 @@ mod tests {
     fn the_list_names_every_workload_and_its_default() {
         let list = list();
         let networks = networks::CATALOGUE.iter().map(|entry| &entry.kind);
+        let duals = duals::CATALOGUE.iter().map(|entry| &entry.kind);
         for kind in CATALOGUE.iter().chain(networks) {
             assert!(
                 list.contains(&format!("{}: {}", kind.name, kind.about)),
                 "{list}"
             );
         }
-        let kinds = CATALOGUE.len() + networks::CATALOGUE.len();
+        for kind in duals {
+            assert!(
+                list.contains(&format!("{} --device: {}", kind.name, kind.about)),
+                "{list}"
+            );
+        }
+        let kinds = CATALOGUE.len() + networks::CATALOGUE.len() + duals::CATALOGUE.len();
         assert_eq!(list.matches(" (default)").count(), kinds);
     }
 }

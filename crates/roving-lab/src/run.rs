@@ -12,6 +12,7 @@ use roving::{Amount, Pool};
 
 use crate::cli::RunArgs;
 use crate::dist;
+use crate::duals;
 use crate::input::{BadInput, Failure, number_in};
 use crate::measure::{self, Times};
 use crate::memory;
@@ -126,6 +127,13 @@ pub(crate) fn first_words() -> Result<(), Failure> {
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.dist {
         return dist::run(args);
+    }
+    if duals::run::wanted(args) {
+        return duals::run::run(args);
+    }
+    if let Some(trace) = &args.trace {
+        let allowed = "no trace without --device";
+        return Err(BadInput::new("--trace", trace.display(), allowed, "add --device auto").into());
     }
     if networks::Job::find(&args.workload).is_some() {
         return networks::run::run(args);

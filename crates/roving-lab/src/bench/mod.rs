@@ -2,6 +2,7 @@
 
 mod dist;
 pub(crate) mod drop_in;
+mod duals;
 pub(crate) mod handoff;
 mod joins;
 pub(crate) mod machine;
@@ -109,7 +110,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 26] = [
+const ROWS: [Row; 30] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -239,6 +240,26 @@ const ROWS: [Row; 26] = [
         "dist-ring",
         "A hop between two ranks, against MPI's own messages of the same bytes",
         Measure::Table(dist::ring),
+    ),
+    row(
+        "duals-overhead",
+        "What it costs that a task could have a GPU side",
+        Measure::Table(duals::overhead),
+    ),
+    row(
+        "duals-sim",
+        "The choice between CPU and GPU, on a simulated device of many speeds",
+        Measure::Table(duals::sim),
+    ),
+    row(
+        "duals-vulkan",
+        "The choice between CPU and GPU, on a Vulkan device",
+        Measure::Table(duals::vulkan),
+    ),
+    row(
+        "duals-cuda",
+        "CPU and GPU together on NVIDIA: a product beside cuBLAS, Cholesky, bodies",
+        Measure::Table(duals::cuda),
     ),
 ];
 

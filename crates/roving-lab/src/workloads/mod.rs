@@ -4,13 +4,13 @@
 mod cholesky;
 mod dense;
 mod fft;
-mod fib;
+pub(crate) mod fib;
 mod flat;
 mod matmul;
 pub(crate) mod nqueens;
 pub(crate) mod numbers;
 mod part;
-mod simd;
+pub(crate) mod simd;
 mod sort;
 mod sparselu;
 mod strassen;
@@ -23,6 +23,7 @@ use std::pin::Pin;
 
 use roving::task::{Scope, Task};
 
+use crate::duals;
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
 use crate::networks;
@@ -233,6 +234,7 @@ fn unknown(name: &str) -> BadInput {
     let allowed = format!("one of {}", names.join(", "));
     let remedy = match networks::Job::find(name) {
         Some(_) => "a network is for `roving run` and `roving bench networks`",
+        None if duals::Job::find(name).is_some() => "tasks with two sides are for `roving run`",
         None => "`roving list` shows them with their inputs, and the networks",
     };
     BadInput::new("workload", name, allowed, remedy)

@@ -29,13 +29,13 @@ impl Noise {
 
     /// A number from -1 to below 1, a multiple of 2^-52.
     #[inline]
-    pub(super) fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
     /// A whole number from `-most` to `most`.
     #[inline]
-    pub(super) fn whole(&mut self, most: u32) -> f64 {
+    pub(crate) fn whole(&mut self, most: u32) -> f64 {
         let choices = 2 * u64::from(most) + 1;
         // The high half, so that the remainder is as even as 32 bits allow.
         ((self.bits() >> 32) % choices) as f64 - f64::from(most)

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // a function with target features is called from one without
 
 /// A piece of leaf code with its arguments.
-pub(super) trait Kernel {
+pub(crate) trait Kernel {
     /// What it gives.
     type Output;
 
@@ -15,7 +15,7 @@ pub(super) trait Kernel {
 /// Runs `kernel` with the best instructions of this machine. Within a process the choice is
 /// always the same, so that equal arguments give equal bits.
 #[inline]
-pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
+pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         // SAFETY: `run_wide` wants AVX2 and FMA, and this machine has both: the line above asked.
@@ -36,6 +36,6 @@ fn run_wide<K: Kernel>(kernel: K) -> K::Output {
 
 /// `a * b + c`, rounded once with `FUSED`, else twice.
 #[inline(always)]
-pub(super) fn add_product<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
+pub(crate) fn add_product<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }

@@ -1,0 +1,45 @@
+//! What a launch is given.
+
+use std::fmt;
+
+use bytemuck::NoUninit;
+
+use crate::buffer::AnyBuffer;
+
+/// An argument of [`Gpu::launch`](crate::Gpu::launch).
+#[derive(Clone, Copy)]
+pub struct Arg<'a>(pub(crate) ArgKind<'a>);
+
+#[derive(Clone, Copy)]
+pub(crate) enum ArgKind<'a> {
+    Buffer(&'a dyn AnyBuffer, bool),
+    Value(&'a [u8]),
+}
+
+impl<'a> Arg<'a> {
+    /// A buffer that the kernel reads; one that the task declared.
+    pub fn read(buffer: &'a dyn AnyBuffer) -> Self {
+        Arg(ArgKind::Buffer(buffer, false))
+    }
+
+    /// A buffer that the kernel writes, or reads and writes; one that the task declared with
+    /// [`Dual::updates`](crate::Dual::updates) or [`Dual::writes`](crate::Dual::writes).
+    pub fn update(buffer: &'a dyn AnyBuffer) -> Self {
+        Arg(ArgKind::Buffer(buffer, true))
+    }
+
+    /// A value, which is copied at the call.
+    pub fn value<T: NoUninit>(value: &'a T) -> Self {
+        Arg(ArgKind::Value(bytemuck::bytes_of(value)))
+    }
+}
+
+impl fmt::Debug for Arg<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ArgKind::Buffer(_, false) => f.write_str("read"),
+            ArgKind::Buffer(_, true) => f.write_str("update"),
+            ArgKind::Value(bytes) => write!(f, "value of {} bytes", bytes.len()),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What a device is to this crate: one small trait.
+//!
+//! All of it is asynchronous but [`Backend::alloc`]. An operation owns what it works on until it is ended by `done`, on
+//! any thread; a `done` may submit other operations, before it returns. An operation that is dropped instead counts as
+//! failed by [`Cause::Lost`], so nobody waits for it for ever.
+//!
+//! Operations on one stream run in the order of submission; those on different streams may overlap. What must wait for
+//! something on another stream is submitted after that has ended.
+//!
+//! No worker ever waits inside a back-end. One that has to be polled has a thread of its own for it, which sleeps
+//! while nothing is in flight. The last clone of a back-end may be dropped on any thread, also on its own.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Cause, DeviceError};
+use crate::kernel::Kernel;
+
+/// A device.
+pub trait Backend: Send + Sync + 'static {
+    /// What measured times are kept by: the model, not the unit.
+    fn name(&self) -> String;
+
+    /// How much memory tasks may have on it.
+    fn memory_bytes(&self) -> u64;
+
+    /// How many streams overlap usefully; at least 1.
+    fn streams(&self) -> usize;
+
+    /// It computes on the same cores as the workers, as a driver in software does.
+    fn shares_cores(&self) -> bool {
+        false
+    }
+
+    /// Makes room for so many bytes. What is in it does not matter.
+    fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError>;
+
+    /// Copies to the device.
+    fn upload(&self, stream: usize, upload: Upload);
+
+    /// Copies from the device.
+    fn download(&self, stream: usize, download: Download);
+
+    /// Runs a kernel.
+    fn launch(&self, stream: usize, launch: Launch);
+}
+
+/// A piece of a device's memory. It is freed when its last clone is dropped: not before the operations that use it end.
+///
+/// ```
+/// use roving_gpu::backend::Memory;
+///
+/// let memory = Memory::new(String::from("whatever the back-end needs"));
+/// assert!(memory.get::<String>().is_some());
+/// assert!(memory.get::<u32>().is_none());
+/// ```
+#[derive(Clone)]
+pub struct Memory(Arc<dyn Any + Send + Sync>);
+
+impl Memory {
+    /// What stands for it in the back-end.
+    pub fn new(inner: impl Any + Send + Sync) -> Self {
+        Memory(Arc::new(inner))
+    }
+
+    /// The same again.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+/// How an operation ended: the time in which the device worked on it, without what it waited before.
+pub type Outcome = Result<Duration, DeviceError>;
+
+/// Who hears of the end of an operation, once; and where a download went.
+pub(crate) struct Done(Option<Box<dyn FnOnce(Outcome, Option<Target>) + Send>>);
+
+impl Done {
+    pub(crate) fn new(then: impl FnOnce(Outcome, Option<Target>) + Send + 'static) -> Self {
+        Done(Some(Box::new(then)))
+    }
+
+    fn call(mut self, outcome: Outcome, target: Option<Target>) {
+        if let Some(then) = self.0.take() {
+            then(outcome, target);
+        }
+    }
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        if let Some(then) = self.0.take() {
+            let text = "the back-end gave an operation up";
+            then(Err(DeviceError::new(Cause::Lost, text)), None);
+        }
+    }
+}
+
+/// What is on the host, as bytes.
+pub(crate) trait HostBytes: Send + Sync {
+    fn bytes(&self) -> &[u8];
+}
+
+/// Room on the host, as bytes.
+pub(crate) trait HostBytesMut: Send {
+    fn bytes(&mut self) -> &mut [u8];
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+pub(crate) type Source = Arc<dyn HostBytes>;
+pub(crate) type Target = Box<dyn HostBytesMut>;
+
+/// A copy to the device. The bytes stay where they are until the operation is ended.
+pub struct Upload {
+    pub(crate) from: Source,
+    pub(crate) to: Memory,
+    pub(crate) done: Done,
+}
+
+impl Upload {
+    /// What is to be copied: as many bytes as the memory was made for.
+    pub fn bytes(&self) -> &[u8] {
+        self.from.bytes()
+    }
+
+    /// Where it goes.
+    pub fn to(&self) -> &Memory {
+        &self.to
+    }
+
+    /// The end of it.
+    pub fn done(self, outcome: Outcome) {
+        let Upload { from, to, done } = self;
+        drop((from, to));
+        done.call(outcome, None);
+    }
+}
+
+/// A copy from the device. The room stays where it is until the operation is ended.
+pub struct Download {
+    pub(crate) from: Memory,
+    pub(crate) to: Target,
+    pub(crate) done: Done,
+}
+
+impl Download {
+    /// Where the bytes are.
+    pub fn from(&self) -> &Memory {
+        &self.from
+    }
+
+    /// Where they go: as many as the memory was made for.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        self.to.bytes()
+    }
+
+    /// The end of it.
+    pub fn done(self, outcome: Outcome) {
+        let Download { from, to, done } = self;
+        drop(from);
+        done.call(outcome, Some(to));
+    }
+}
+
+/// One argument of a launch.
+#[derive(Clone, Debug)]
+pub enum LaunchArg {
+    /// A buffer.
+    Memory {
+        /// Where it is.
+        memory: Memory,
+        /// How many bytes were asked for.
+        bytes: usize,
+        /// Whether the kernel may write to it.
+        writable: bool,
+    },
+    /// A value, by its bytes.
+    Value(Box<[u8]>),
+}
+
+/// A kernel to be run.
+pub struct Launch {
+    pub(crate) kernel: &'static Kernel,
+    pub(crate) groups: [u32; 3],
+    pub(crate) arguments: Vec<LaunchArg>,
+    pub(crate) work: f64,
+    pub(crate) done: Done,
+}
+
+impl Launch {
+    /// What to run.
+    pub fn kernel(&self) -> &'static Kernel {
+        self.kernel
+    }
+
+    /// How many groups, or blocks.
+    pub fn groups(&self) -> [u32; 3] {
+        self.groups
+    }
+
+    /// On what.
+    pub fn arguments(&self) -> &[LaunchArg] {
+        &self.arguments
+    }
+
+    /// How much work it is said to be, in the unit of its kind.
+    pub fn work(&self) -> f64 {
+        self.work
+    }
+
+    /// The end of it.
+    pub fn done(self, outcome: Outcome) {
+        drop(self.arguments);
+        self.done.call(outcome, None);
+    }
+}
+
+impl fmt::Debug for Upload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upload").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Download {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Download").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launch")
+            .field("kernel", &self.kernel.name())
+            .field("groups", &self.groups)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,374 @@
+//! What is behind a buffer: the copy on the host, who holds it, and which copies are valid.
+
+use std::any::Any;
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Poll, Waker};
+
+use super::Element;
+use crate::backend::{HostBytes, HostBytesMut, Source, Target};
+
+/// Where a copy of a buffer can be, other than on the host.
+pub(crate) trait Place: Send + Sync {
+    /// Copies the buffer to the host: ends with [`Content::fetched`].
+    fn fetch(self: Arc<Self>, content: Arc<dyn Content>);
+    /// The buffer is gone.
+    fn forget(&self, id: u64);
+}
+
+/// A buffer of whatever type.
+///
+/// Each change gives it a new version. A copy is valid if it is of that version: that on the host if `host_version` is, and
+/// that on a device if the device's table says so. Only who holds a buffer exclusively changes its version.
+pub(crate) trait Content: Send + Sync {
+    fn id(&self) -> u64;
+    fn bytes(&self) -> usize;
+    /// Its version, and that of the copy on the host.
+    fn versions(&self) -> (u64, u64);
+    /// Holds it, together with others that read or alone. If that cannot be done now, wakes when it may be worth
+    /// another try.
+    fn try_hold(&self, exclusive: bool, waker: &Waker) -> bool;
+    fn release(&self, exclusive: bool);
+    /// The copy on the host. The caller holds the buffer.
+    fn source(&self) -> Source;
+    /// Room for a new copy on the host.
+    fn target(&self) -> Target;
+    /// A device has written it, and its new version is what is returned. The new copy for the host, if it was made
+    /// already. The caller holds it exclusively.
+    fn written(&self, place: Weak<dyn Place>, host: Option<Target>) -> u64;
+    /// Whatever is on the host is valid from now on. The caller holds it exclusively.
+    fn overwritten(&self);
+    /// The copy on the host is valid, or it is lost.
+    fn fetched(&self, outcome: Result<Target, String>);
+    /// The same while others may hold it, if it still is of that version.
+    fn spilled(&self, version: u64, target: Target);
+    /// Ready when the copy on the host is valid, or lost for the reason that is returned. Starts what that needs.
+    fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>>;
+    /// There is a copy there.
+    fn is_at(&self, place: Weak<dyn Place>);
+    /// The valid copy was on a device and is lost.
+    fn lose(&self, reason: &str);
+}
+
+/// The copy on the host.
+pub(super) struct Host<T>(pub(super) Vec<T>);
+
+impl<T: Element> Clone for Host<T> {
+    fn clone(&self) -> Self {
+        Host(self.0.clone())
+    }
+}
+
+impl<T: Element> HostBytes for Host<T> {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
+}
+
+impl<T: Element> HostBytesMut for Host<T> {
+    fn bytes(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+pub(super) struct Shared<T: Element> {
+    id: u64,
+    len: usize,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    /// `None` while a write guard has it.
+    host: Option<Arc<Host<T>>>,
+    /// A copy that is out of date, for the next download.
+    spare: Option<Vec<T>>,
+    /// How many hold it to read.
+    readers: usize,
+    /// Somebody holds it exclusively.
+    writer: bool,
+    waiters: Vec<Waker>,
+    version: u64,
+    host_version: u64,
+    places: Vec<Weak<dyn Place>>,
+    /// Why there is no valid copy.
+    lost: Option<String>,
+}
+
+impl<T> State<T> {
+    fn free_for(&self, exclusive: bool) -> bool {
+        !self.writer && !(exclusive && self.readers > 0)
+    }
+
+    fn hold(&mut self, exclusive: bool) {
+        if exclusive {
+            self.writer = true;
+        } else {
+            self.readers += 1;
+        }
+    }
+
+    fn wait(&mut self, waker: &Waker) {
+        if !self.waiters.iter().any(|known| known.will_wake(waker)) {
+            self.waiters.push(waker.clone());
+        }
+    }
+}
+
+/// How a guard is to be given out.
+pub(super) enum Granted<T> {
+    Yes(Arc<Host<T>>),
+    Later,
+    Lost(String),
+}
+
+impl<T: Element> Shared<T> {
+    pub(super) fn new(host: Vec<T>) -> Self {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        Shared {
+            // Ordering: Relaxed: only that all are different matters.
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            len: host.len(),
+            state: Mutex::new(State {
+                host: Some(Arc::new(Host(host))),
+                spare: None,
+                readers: 0,
+                writer: false,
+                waiters: Vec::new(),
+                version: 0,
+                host_version: 0,
+                places: Vec::new(),
+                lost: None,
+            }),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One try to get a guard.
+    pub(super) fn try_guard(self: &Arc<Self>, exclusive: bool, waker: &Waker) -> Granted<T> {
+        let mut state = self.lock();
+        if let Some(reason) = &state.lost {
+            return Granted::Lost(reason.clone());
+        }
+        if state.version != state.host_version {
+            self.fetch(state, waker);
+            return Granted::Later;
+        }
+        if !state.free_for(exclusive) {
+            state.wait(waker);
+            return Granted::Later;
+        }
+        state.hold(exclusive);
+        if !exclusive {
+            return match &state.host {
+                Some(host) => Granted::Yes(Arc::clone(host)),
+                None => unreachable!("only a writer takes it away"),
+            };
+        }
+        state.version += 1;
+        state.host_version = state.version;
+        match state.host.take() {
+            Some(host) => Granted::Yes(host),
+            None => unreachable!("only one writer takes it away"),
+        }
+    }
+
+    /// Has the copy on the host made valid, if nobody does already.
+    fn fetch(self: &Arc<Self>, mut state: MutexGuard<'_, State<T>>, waker: &Waker) {
+        state.wait(waker);
+        if !state.free_for(true) {
+            return;
+        }
+        let place = state.places.iter().find_map(Weak::upgrade);
+        match place {
+            Some(place) => {
+                state.hold(true);
+                drop(state);
+                place.fetch(Arc::clone(self) as Arc<dyn Content>);
+            }
+            None => {
+                state.lost = Some(String::from("its device is gone"));
+                let waiters = mem::take(&mut state.waiters);
+                drop(state);
+                waiters.into_iter().for_each(Waker::wake);
+            }
+        }
+    }
+
+    /// The end of a write guard.
+    pub(super) fn put_back(&self, host: Arc<Host<T>>) {
+        self.lock().host = Some(host);
+        self.release(true);
+    }
+
+    /// Takes the numbers out. The caller has a write guard's hold.
+    pub(super) fn into_host(shared: Arc<Self>, host: Arc<Host<T>>) -> Vec<T> {
+        let mut host = Some(host);
+        if Arc::strong_count(&shared) > 1 {
+            let copy = host.as_ref().map(|host| host.0.clone());
+            shared.lock().host = host.take();
+            shared.release(true);
+            return copy.unwrap_or_default();
+        }
+        host.map(|host| Arc::try_unwrap(host).unwrap_or_else(|shared| (*shared).clone()))
+            .map(|host| host.0)
+            .unwrap_or_default()
+    }
+}
+
+impl<T: Element> Content for Shared<T> {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    fn versions(&self) -> (u64, u64) {
+        let state = self.lock();
+        (state.version, state.host_version)
+    }
+
+    fn try_hold(&self, exclusive: bool, waker: &Waker) -> bool {
+        let mut state = self.lock();
+        let free = state.free_for(exclusive);
+        if free {
+            state.hold(exclusive);
+        } else {
+            state.wait(waker);
+        }
+        free
+    }
+
+    fn release(&self, exclusive: bool) {
+        let waiters = {
+            let mut state = self.lock();
+            if exclusive {
+                state.writer = false;
+            } else {
+                state.readers -= 1;
+            }
+            if state.readers > 0 {
+                return;
+            }
+            mem::take(&mut state.waiters)
+        };
+        waiters.into_iter().for_each(Waker::wake);
+    }
+
+    fn source(&self) -> Source {
+        match &self.lock().host {
+            Some(host) => Arc::clone(host) as Source,
+            None => unreachable!("a device and a write guard cannot both hold it"),
+        }
+    }
+
+    fn target(&self) -> Target {
+        let spare = self.lock().spare.take();
+        Box::new(Host(
+            spare.unwrap_or_else(|| bytemuck::zeroed_vec(self.len)),
+        ))
+    }
+
+    fn written(&self, place: Weak<dyn Place>, host: Option<Target>) -> u64 {
+        let mut state = self.lock();
+        state.version += 1;
+        state.lost = None;
+        let version = state.version;
+        if let Some(target) = host {
+            state.replace_host(target);
+        }
+        state.places.retain(|known| !known.ptr_eq(&place));
+        // First in the list is where the valid copy is.
+        state.places.insert(0, place);
+        version
+    }
+
+    fn overwritten(&self) {
+        let mut state = self.lock();
+        state.version += 1;
+        state.host_version = state.version;
+        state.lost = None;
+    }
+
+    fn fetched(&self, outcome: Result<Target, String>) {
+        {
+            let mut state = self.lock();
+            match outcome {
+                Ok(target) => state.replace_host(target),
+                Err(reason) => state.lost = Some(reason),
+            }
+        }
+        self.release(true);
+    }
+
+    fn spilled(&self, version: u64, target: Target) {
+        let waiters = {
+            let mut state = self.lock();
+            if state.version != version || state.host.is_none() {
+                return;
+            }
+            state.replace_host(target);
+            mem::take(&mut state.waiters)
+        };
+        waiters.into_iter().for_each(Waker::wake);
+    }
+
+    fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>> {
+        let state = self.lock();
+        if let Some(reason) = &state.lost {
+            return Poll::Ready(Err(reason.clone()));
+        }
+        if state.version == state.host_version {
+            return Poll::Ready(Ok(()));
+        }
+        self.fetch(state, waker);
+        Poll::Pending
+    }
+
+    fn is_at(&self, place: Weak<dyn Place>) {
+        let mut state = self.lock();
+        if !state.places.iter().any(|known| known.ptr_eq(&place)) {
+            state.places.push(place);
+        }
+    }
+
+    fn lose(&self, reason: &str) {
+        self.lock().lost = Some(reason.to_owned());
+    }
+}
+
+impl<T: Element> State<T> {
+    /// The copy on the host is valid, and this.
+    fn replace_host(&mut self, target: Target) {
+        let Ok(new) = target.into_any().downcast::<Host<T>>() else {
+            unreachable!("the target was made by this buffer");
+        };
+        let old = self.host.replace(Arc::new(*new));
+        self.spare = old.and_then(Arc::into_inner).map(|host| host.0);
+        self.host_version = self.version;
+    }
+}
+
+impl<T: Element> Drop for Shared<T> {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for place in mem::take(&mut state.places) {
+            if let Some(place) = place.upgrade() {
+                place.forget(self.id);
+            }
+        }
+    }
+}

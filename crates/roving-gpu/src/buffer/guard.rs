@@ -1,0 +1,123 @@
+//! Guards: a buffer on the host.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::task::Poll;
+
+use super::Element;
+use super::content::{Content, Granted, Host, Shared};
+use super::wait::block;
+
+/// A buffer that is read on the host. See [`Buffer::read`](crate::Buffer::read).
+pub struct ReadGuard<'a, T: Element> {
+    // Dropped in this order: who comes next finds that it has the only reference.
+    host: Arc<Host<T>>,
+    _hold: Hold<'a, T>,
+}
+
+/// Gives the right to read back.
+struct Hold<'a, T: Element>(&'a Shared<T>);
+
+impl<T: Element> Drop for Hold<'_, T> {
+    fn drop(&mut self) {
+        self.0.release(false);
+    }
+}
+
+/// A buffer that is written on the host. See [`Buffer::write`](crate::Buffer::write).
+pub struct WriteGuard<'a, T: Element> {
+    /// `None` only while it is dropped.
+    host: Option<Arc<Host<T>>>,
+    shared: &'a Shared<T>,
+}
+
+pub(super) fn read<T: Element>(shared: &Arc<Shared<T>>) -> ReadGuard<'_, T> {
+    ReadGuard {
+        host: get(shared, false),
+        _hold: Hold(shared),
+    }
+}
+
+pub(super) fn write<T: Element>(shared: &Arc<Shared<T>>) -> WriteGuard<'_, T> {
+    let mut host = get(shared, true);
+    // Copies only if a back-end still has a reference to what it should have given up.
+    Arc::make_mut(&mut host);
+    WriteGuard {
+        host: Some(host),
+        shared,
+    }
+}
+
+pub(super) fn into_vec<T: Element>(shared: Arc<Shared<T>>) -> Vec<T> {
+    let host = get(&shared, true);
+    Shared::into_host(shared, host)
+}
+
+/// Waits until it can be had.
+fn get<T: Element>(shared: &Arc<Shared<T>>, exclusive: bool) -> Arc<Host<T>> {
+    // Mostly it can be had at once.
+    let mut granted = shared.try_guard(exclusive, std::task::Waker::noop());
+    if let Granted::Later = granted {
+        granted = block(poll_fn(|context| {
+            match shared.try_guard(exclusive, context.waker()) {
+                Granted::Later => Poll::Pending,
+                granted => Poll::Ready(granted),
+            }
+        }));
+    }
+    match granted {
+        Granted::Yes(host) => host,
+        Granted::Lost(reason) => panic!("the only valid copy of a buffer is lost: {reason}"),
+        Granted::Later => unreachable!("waited for"),
+    }
+}
+
+impl<T: Element> Deref for ReadGuard<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.host.0
+    }
+}
+
+impl<T: Element> Deref for WriteGuard<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.host {
+            Some(host) => &host.0,
+            None => unreachable!("not while it is dropped"),
+        }
+    }
+}
+
+impl<T: Element> DerefMut for WriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        match self.host.as_mut().and_then(Arc::get_mut) {
+            Some(host) => &mut host.0,
+            None => unreachable!("made the only reference when the guard was made"),
+        }
+    }
+}
+
+impl<T: Element> Drop for WriteGuard<'_, T> {
+    fn drop(&mut self) {
+        if let Some(host) = self.host.take() {
+            self.shared.put_back(host);
+        }
+    }
+}
+
+impl<T: Element + fmt::Debug> fmt::Debug for ReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: Element + fmt::Debug> fmt::Debug for WriteGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}

@@ -1,0 +1,67 @@
+//! All the buffers of one task, held while it is on a device.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use super::content::Content;
+
+/// What a task does with a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// It must be valid where the task runs, and stays as it is.
+    Read,
+    /// It must be valid where the task runs, and is changed.
+    Update,
+    /// All of it is written, and what it was before does not matter.
+    Write,
+}
+
+impl Access {
+    pub(crate) fn reads(self) -> bool {
+        self != Access::Write
+    }
+
+    pub(crate) fn writes(self) -> bool {
+        self != Access::Read
+    }
+}
+
+/// A buffer that a task uses, and how.
+#[derive(Clone)]
+pub(crate) struct Use {
+    pub(crate) content: Arc<dyn Content>,
+    pub(crate) access: Access,
+}
+
+impl fmt::Debug for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {}", self.access, self.content.id())
+    }
+}
+
+/// The right to use all of them. Given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held(Vec<Use>);
+
+impl Held {
+    /// All or none, so that nobody who holds one waits for another. Wakes when it may be worth another try.
+    pub(crate) fn poll(uses: &[Use], waker: &Waker) -> Poll<Held> {
+        let mut held = Held(Vec::with_capacity(uses.len()));
+        for one in uses {
+            if !one.content.try_hold(one.access.writes(), waker) {
+                return Poll::Pending;
+            }
+            held.0.push(one.clone());
+        }
+        Poll::Ready(held)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        for one in &self.0 {
+            one.content.release(one.access.writes());
+        }
+    }
+}

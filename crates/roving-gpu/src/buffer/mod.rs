@@ -1,0 +1,160 @@
+//! Data that tasks work on, wherever it is.
+
+pub(crate) mod content;
+mod guard;
+pub(crate) mod hold;
+mod wait;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use content::{Content, Shared};
+pub use guard::{ReadGuard, WriteGuard};
+
+/// What a [`Buffer`] can hold: plain data without padding and without pointers, as [`bytemuck`] has it.
+pub trait Element: Pod + Send + Sync {}
+
+impl<T: Pod + Send + Sync> Element for T {}
+
+/// Numbers that tasks read and write, and of which there can be a copy on the host and one on each device. Cloning a
+/// buffer gives another name for the same numbers.
+///
+/// On the host it is read and written through guards: any number of [`ReadGuard`]s, or one [`WriteGuard`]. A task that
+/// runs on a device holds the buffers that it uses in the same way while it is there. Whoever comes too early waits,
+/// which blocks the calling thread; a worker gives its core away meanwhile. Programs whose tasks await what they
+/// depend on never wait here. A task that waits for a guard of the thread that waits for the task waits for ever.
+///
+/// ```
+/// use roving_gpu::Buffer;
+///
+/// let numbers = Buffer::from(vec![1.0_f32, 2.0, 3.0]);
+/// numbers.write()[0] = 5.0;
+/// assert_eq!(*numbers.read(), [5.0, 2.0, 3.0]);
+/// assert_eq!(numbers.into_vec(), [5.0, 2.0, 3.0]);
+/// ```
+pub struct Buffer<T: Element> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T: Element> Buffer<T> {
+    /// So many zeros.
+    ///
+    /// ```
+    /// assert_eq!(*roving_gpu::Buffer::<u32>::zeroed(3).read(), [0, 0, 0]);
+    /// ```
+    pub fn zeroed(len: usize) -> Self {
+        Buffer::from(bytemuck::zeroed_vec(len))
+    }
+
+    /// How many there are.
+    ///
+    /// ```
+    /// assert_eq!(roving_gpu::Buffer::from(vec![7_u32; 3]).len(), 3);
+    /// ```
+    pub fn len(&self) -> usize {
+        self.shared.len()
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(roving_gpu::Buffer::<u32>::zeroed(0).is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// To read it on the host. Fetches it from a device where the only valid copy is there.
+    ///
+    /// # Panics
+    /// If the only valid copy was on a device that was lost ([`crate::Writes::Back`]).
+    ///
+    /// ```
+    /// let numbers = roving_gpu::Buffer::from(vec![1, 2, 3]);
+    /// let (one, other) = (numbers.read(), numbers.read());
+    /// assert_eq!(one[2], other[2]);
+    /// ```
+    pub fn read(&self) -> ReadGuard<'_, T> {
+        guard::read(&self.shared)
+    }
+
+    /// To read and write it on the host. What copies there are on devices are out of date then.
+    ///
+    /// # Panics
+    /// As [`Buffer::read`].
+    ///
+    /// ```
+    /// let numbers = roving_gpu::Buffer::from(vec![1, 2, 3]);
+    /// numbers.write().reverse();
+    /// assert_eq!(*numbers.read(), [3, 2, 1]);
+    /// ```
+    pub fn write(&self) -> WriteGuard<'_, T> {
+        guard::write(&self.shared)
+    }
+
+    /// The numbers, on the host. Copies them only if there is another clone of this buffer.
+    ///
+    /// # Panics
+    /// As [`Buffer::read`].
+    ///
+    /// ```
+    /// assert_eq!(roving_gpu::Buffer::from(vec![1, 2]).into_vec(), [1, 2]);
+    /// ```
+    pub fn into_vec(self) -> Vec<T> {
+        guard::into_vec(self.shared)
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Buffer<T> {
+    fn from(host: Vec<T>) -> Self {
+        Buffer {
+            shared: Arc::new(Shared::new(host)),
+        }
+    }
+}
+
+impl<T: Element> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        Buffer {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T: Element> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A buffer of whatever type. There are no other implementations than that of [`Buffer`].
+pub trait AnyBuffer: Send + Sync + sealed::Sealed {
+    #[doc(hidden)]
+    fn content(&self) -> ContentRef;
+}
+
+impl<T: Element> AnyBuffer for Buffer<T> {
+    fn content(&self) -> ContentRef {
+        ContentRef(Arc::clone(&self.shared) as Arc<dyn Content>)
+    }
+}
+
+/// What this crate sees of a buffer.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct ContentRef(pub(crate) Arc<dyn Content>);
+
+impl fmt::Debug for ContentRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContentRef").finish_non_exhaustive()
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T: super::Element> Sealed for super::Buffer<T> {}
+}

@@ -1,0 +1,212 @@
+//! Settings for devices.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::backend::Backend;
+use crate::choice::{Choice, Writes};
+use crate::common::{Common, DeviceReport, OnFailure};
+use crate::device::Device;
+use crate::devices::{Devices, Inner};
+use crate::history::{History, Measured, file};
+use crate::plan::Shares;
+
+/// Makes [`Devices`].
+#[must_use]
+pub struct DevicesBuilder {
+    backends: Vec<Arc<dyn Backend>>,
+    choice: Choice,
+    writes: Writes,
+    history: Option<PathBuf>,
+    window: Option<usize>,
+    on_failure: Option<OnFailure>,
+}
+
+impl DevicesBuilder {
+    pub(crate) fn new() -> Self {
+        DevicesBuilder {
+            backends: Vec::new(),
+            choice: Choice::Auto,
+            writes: Writes::Through,
+            history: None,
+            window: None,
+            on_failure: None,
+        }
+    }
+
+    /// With the devices that [`Devices::discover`] finds.
+    pub fn discover() -> Result<Self, BuildError> {
+        let mut builder = DevicesBuilder::new();
+        let wanted = std::env::var("ROVING_GPU").unwrap_or_default();
+        let (cuda, wgpu) = match wanted.as_str() {
+            "off" => (false, false),
+            "cuda" => (true, false),
+            "wgpu" => (false, true),
+            "" => (true, true),
+            other => {
+                return Err(BuildError(format!(
+                    "ROVING_GPU is `{other}`; one of off, cuda, wgpu, or unset"
+                )));
+            }
+        };
+        if cuda {
+            builder.backends.extend(cuda_devices()?);
+        }
+        if wgpu && builder.backends.is_empty() {
+            builder.backends.extend(wgpu_devices()?);
+        }
+        if builder.backends.is_empty() && (wanted == "cuda" || wanted == "wgpu") {
+            return Err(BuildError(format!(
+                "ROVING_GPU is `{wanted}`, but no such device is there, or the feature `{wanted}` is not built in"
+            )));
+        }
+        builder.history = file::default_path();
+        Ok(builder)
+    }
+
+    /// One more device.
+    pub fn backend(mut self, backend: impl Backend) -> Self {
+        self.backends.push(Arc::new(backend));
+        self
+    }
+
+    /// Who decides where a task runs.
+    pub fn choice(mut self, choice: Choice) -> Self {
+        self.choice = choice;
+        self
+    }
+
+    /// When what a device has written is copied to the host.
+    pub fn writes(mut self, writes: Writes) -> Self {
+        self.writes = writes;
+        self
+    }
+
+    /// The file in which measured times are kept. Without one they are forgotten.
+    pub fn history(mut self, path: impl Into<PathBuf>) -> Self {
+        self.history = Some(path.into());
+        self
+    }
+
+    /// How many tasks are on a device at a time, so that transfers of one overlap with kernels of another. As many as the
+    /// back-end has streams, unless told otherwise.
+    pub fn window(mut self, tasks: usize) -> Self {
+        self.window = Some(tasks);
+        self
+    }
+
+    /// Is called when something goes wrong with a device: once for each device and cause. It may be called on any thread.
+    ///
+    /// ```
+    /// use roving_gpu::{Choice, Devices, Dual, Failure, Kind, Simulated};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// let numbers = roving_gpu::Buffer::from(vec![1]);
+    /// let (sender, reports) = channel();
+    /// let devices = Devices::builder()
+    ///     .backend(Simulated::new().name("toy").fail_at(0, Failure::Lost))
+    ///     .choice(Choice::Gpu)
+    ///     .on_failure(move |report| sender.send(report.to_string()).unwrap())
+    ///     .build()
+    ///     .unwrap();
+    /// let side = Dual::new(&STEP, &[1])
+    ///     .reads(&numbers)
+    ///     .cpu(|| "CPU")
+    ///     .gpu(async |_gpu| Ok("GPU"))
+    ///     .run(&devices);
+    /// assert_eq!(side, "CPU");
+    /// assert!(reports.recv().unwrap().starts_with("toy: device lost"));
+    /// ```
+    pub fn on_failure(mut self, call: impl Fn(&DeviceReport) + Send + Sync + 'static) -> Self {
+        self.on_failure = Some(Box::new(call));
+        self
+    }
+
+    /// The devices; [`Devices::none`], if no back-end was given and none was found.
+    ///
+    /// # Errors
+    /// If a number is out of its range. A history that cannot be read is reported to [`DevicesBuilder::on_failure`]'s
+    /// neighbour, [`Devices::profile`], and otherwise left out.
+    pub fn build(self) -> Result<Devices, BuildError> {
+        if let Choice::Split(share) = self.choice
+            && !(0.0..=1.0).contains(&share)
+        {
+            let text = format!("the split is {share}; it must be from 0 to 1");
+            return Err(BuildError(text));
+        }
+        if self.window == Some(0) {
+            let text = "the window is 0; it must be at least 1".to_owned();
+            return Err(BuildError(text));
+        }
+        if self.backends.is_empty() {
+            return Ok(Devices::none());
+        }
+        let loaded = self.history.as_deref().map(file::load);
+        let (measured, problem) = match loaded.unwrap_or_else(|| Ok(Measured::default())) {
+            Ok(measured) => (measured, None),
+            Err(problem) => (Measured::default(), Some(problem)),
+        };
+        let history = History::new(measured);
+        let common = Common::new(self.choice, self.writes, history, self.on_failure);
+        let common = Arc::new(common);
+        common.note(problem);
+        let devices = self.backends.into_iter().enumerate();
+        let devices = devices.map(|(index, backend)| {
+            let name = backend.name();
+            Device::new(index, name, backend, self.window, Arc::clone(&common))
+        });
+        let inner = Arc::new(Inner {
+            devices: devices.collect(),
+            shares: Shares::default(),
+            history_path: self.history,
+            common,
+        });
+        inner.common.inner.get_or_init(|| Arc::downgrade(&inner));
+        Ok(Devices(Some(inner)))
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn cuda_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
+    crate::cuda::discover().map_err(|error| BuildError(error.to_string()))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
+    Ok(Vec::new())
+}
+
+#[cfg(feature = "wgpu")]
+fn wgpu_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
+    crate::wgpu::discover().map_err(|error| BuildError(error.to_string()))
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn wgpu_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
+    Ok(Vec::new())
+}
+
+/// The settings cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildError(pub(crate) String);
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl fmt::Debug for DevicesBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DevicesBuilder")
+            .field("devices", &self.backends.len())
+            .field("choice", &self.choice)
+            .field("writes", &self.writes)
+            .field("history", &self.history)
+            .finish()
+    }
+}

@@ -1,0 +1,80 @@
+//! Who decides where a task runs.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How tasks with two sides are spread over CPU and devices. A task with one side runs on that side.
+///
+/// ```
+/// use roving_gpu::Choice;
+///
+/// assert_eq!("auto".parse(), Ok(Choice::Auto));
+/// assert_eq!("split=0.25".parse(), Ok(Choice::Split(0.25)));
+/// assert_eq!(Choice::Split(0.25).to_string(), "split=0.25");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Choice {
+    /// All on the CPU.
+    Cpu,
+    /// All on a device.
+    Gpu,
+    /// Each where it is expected to end first.
+    #[default]
+    Auto,
+    /// This share of the work of each kind on a device, from 0 to 1, task by task as it comes.
+    Split(f64),
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Cpu => f.write_str("cpu"),
+            Choice::Gpu => f.write_str("gpu"),
+            Choice::Auto => f.write_str("auto"),
+            Choice::Split(share) => write!(f, "split={share}"),
+        }
+    }
+}
+
+/// The text is no [`Choice`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseChoiceError(String);
+
+impl fmt::Display for ParseChoiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is no choice; one of cpu, gpu, auto, split=0 … split=1",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for ParseChoiceError {}
+
+impl FromStr for Choice {
+    type Err = ParseChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, ParseChoiceError> {
+        let share = text.strip_prefix("split=").and_then(|s| s.parse().ok());
+        match (text, share) {
+            ("cpu", _) => Ok(Choice::Cpu),
+            ("gpu", _) => Ok(Choice::Gpu),
+            ("auto", _) => Ok(Choice::Auto),
+            (_, Some(share)) if (0.0..=1.0).contains(&share) => Ok(Choice::Split(share)),
+            _ => Err(ParseChoiceError(text.to_owned())),
+        }
+    }
+}
+
+/// When the only other copy of what a device has written is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writes {
+    /// Before the task has ended (write-through). The copy on the device stays valid for the next task there. Whatever
+    /// happens to the device, nothing is lost.
+    #[default]
+    Through,
+    /// When the host asks for it (write-back). A copy that is never asked for is never made; but when the device is
+    /// lost, so is what was there only: a task or a guard that needs it panics.
+    Back,
+}

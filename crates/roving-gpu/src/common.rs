@@ -1,0 +1,233 @@
+//! What all devices of a program share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::choice::{Choice, Writes};
+use crate::devices::Inner;
+use crate::error::{Cause, DeviceError};
+use crate::history::{History, Side};
+use crate::profile::trace::Recorder;
+use crate::profile::{KindProfile, Why};
+
+/// Something that went wrong with a device: each cause is told once for each device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceReport {
+    /// The name of the device.
+    pub device: String,
+    /// What happened.
+    pub error: DeviceError,
+}
+
+impl fmt::Display for DeviceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.device, self.error)
+    }
+}
+
+pub(crate) type OnFailure = Box<dyn Fn(&DeviceReport) + Send + Sync>;
+
+pub(crate) struct Common {
+    pub(crate) history: History,
+    pub(crate) recorder: Recorder,
+    pub(crate) choice: Choice,
+    pub(crate) writes: Writes,
+    pub(crate) on_failure: Option<OnFailure>,
+    pub(crate) inner: OnceLock<Weak<Inner>>,
+    /// How many CPU sides are running.
+    running: AtomicUsize,
+    /// How many workers the pool has that was last seen.
+    workers: AtomicUsize,
+    /// A worker will look at the queues when it has nothing else to do.
+    will_look: AtomicBool,
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    kinds: BTreeMap<&'static str, KindProfile>,
+    reported: BTreeSet<(usize, Cause)>,
+    reports: Vec<String>,
+}
+
+impl Common {
+    pub(crate) fn new(
+        choice: Choice,
+        writes: Writes,
+        history: History,
+        on_failure: Option<OnFailure>,
+    ) -> Self {
+        Common {
+            history,
+            recorder: Recorder::new(),
+            choice,
+            writes,
+            on_failure,
+            inner: OnceLock::new(),
+            running: AtomicUsize::new(0),
+            workers: AtomicUsize::new(thread::available_parallelism().map_or(1, NonZero::get)),
+            will_look: AtomicBool::new(false),
+            told: Mutex::default(),
+        }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_through(&self) -> bool {
+        self.writes == Writes::Through
+    }
+
+    /// Whether tasks may still go elsewhere once they are in a queue.
+    pub(crate) fn decides(&self) -> bool {
+        self.choice == Choice::Auto
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        // Ordering: Relaxed: an estimate.
+        self.running.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        // Ordering: Relaxed: an estimate.
+        self.workers.load(Ordering::Relaxed)
+    }
+
+    /// Looks at the pool that the calling thread works for.
+    pub(crate) fn see_pool(&self) {
+        if roving::current_worker().is_some() {
+            // Ordering: Relaxed: an estimate.
+            self.workers
+                .store(roving::current_workers(), Ordering::Relaxed);
+        }
+    }
+
+    /// Has a worker look at the queues when it has nothing else to do.
+    pub(crate) fn look(&self) {
+        // Ordering: Relaxed: who finds it set knows that somebody will lock the devices later than
+        // now; the locks order the rest.
+        if self.will_look.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let inner = self.inner.get().cloned().unwrap_or_default();
+        roving::spawn(move || {
+            if let Some(inner) = inner.upgrade() {
+                // Ordering: Relaxed: as above; before the devices are locked.
+                inner.common.will_look.store(false, Ordering::Relaxed);
+                inner.devices.iter().for_each(|device| device.call());
+            }
+        });
+    }
+
+    /// Something was measured for the first time.
+    pub(crate) fn estimate_again(&self, kind: &str) {
+        if let Some(inner) = self.inner.get().and_then(Weak::upgrade) {
+            inner
+                .devices
+                .iter()
+                .for_each(|device| device.estimate_again(kind));
+        }
+    }
+
+    /// A worker may be free.
+    pub(crate) fn look_if_queued(&self) {
+        let inner = self.inner.get().and_then(Weak::upgrade);
+        if inner.is_some_and(|inner| inner.devices.iter().any(|device| device.has_queue())) {
+            self.look();
+        }
+    }
+
+    /// A task has run.
+    pub(crate) fn count(&self, kind: &'static str, on_device: bool, why: Why, cpu_s: f64) {
+        let mut told = self.told();
+        let profile = told.kinds.entry(kind).or_default();
+        let reasons = if on_device {
+            &mut profile.gpu
+        } else {
+            &mut profile.cpu
+        };
+        *reasons.entry(why).or_default() += 1;
+        profile.cpu_s += cpu_s;
+    }
+
+    pub(crate) fn report(&self, device: usize, name: &str, error: &DeviceError) {
+        let report = DeviceReport {
+            device: name.to_owned(),
+            error: error.clone(),
+        };
+        let mut told = self.told();
+        if !told.reported.insert((device, error.cause())) {
+            return;
+        }
+        told.reports.push(report.to_string());
+        drop(told);
+        if let Some(call) = &self.on_failure {
+            call(&report);
+        }
+    }
+
+    /// Something to be told in the profile.
+    pub(crate) fn note(&self, problem: Option<String>) {
+        self.told().reports.extend(problem);
+    }
+
+    pub(crate) fn kinds(&self) -> BTreeMap<&'static str, KindProfile> {
+        self.told().kinds.clone()
+    }
+
+    pub(crate) fn reports(&self) -> Vec<String> {
+        self.told().reports.clone()
+    }
+}
+
+/// A CPU side that runs.
+pub(crate) struct Running<'a> {
+    common: &'a Common,
+    kind: &'static str,
+    is_sample: bool,
+    begun: Instant,
+}
+
+impl<'a> Running<'a> {
+    pub(crate) fn new(common: &'a Common, kind: &'static str) -> Self {
+        // Ordering: Relaxed: an estimate.
+        common.running.fetch_add(1, Ordering::Relaxed);
+        Running {
+            common,
+            kind,
+            is_sample: common.history.begin(kind, Side::Cpu),
+            begun: Instant::now(),
+        }
+    }
+
+    /// It has ended, and did not panic: how long it took, and whether that was the first measurement.
+    pub(crate) fn ended(self, work: f64) -> (Duration, bool) {
+        let time = self.begun.elapsed();
+        let history = &self.common.history;
+        history.record(self.kind, Side::Cpu, work, time.as_secs_f64());
+        self.common.recorder.cpu(self.kind, time);
+        (time, self.is_sample)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if self.is_sample {
+            self.common.history.end(self.kind, Side::Cpu);
+        }
+        // Ordering: Relaxed: an estimate.
+        self.common.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Common {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Common").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,257 @@
+//! Routines of cuBLAS, which kernels can name by [`crate::Kernel::library`].
+//!
+//! | routine | arguments, by rows | what it does |
+//! |---|---|---|
+//! | `gemm_f32`, `gemm_f64` | read a (m × k), read b (k × n), update c (m × n), `[m, n, k, …]` | c += a · b |
+//! | `gemm_nt_f32`, `gemm_nt_f64` | read a (m × k), read b (n × k), update c (m × n), `[m, n, k, …]` | c -= a · bᵀ |
+//! | `trsm_f32`, `trsm_f64` | read l (n × n, lower), update a (m × n), `[m, n, …]` | the X with X · lᵀ = a takes the place of a |
+//!
+//! The last argument is a value that begins with 32-bit words; the number of groups does not matter. cuBLAS stores
+//! by columns, where a matrix is seen as its transpose: so each routine computes the transpose of what is asked.
+#![allow(unsafe_code)] // calls a library by address
+
+use std::ffi::c_int;
+
+use cudarc::cublas::result;
+use cudarc::cublas::result::CublasError;
+use cudarc::cublas::sys::{
+    self, cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasOperation_t, cublasSideMode_t,
+};
+use cudarc::driver::CudaStream;
+
+use super::memory::Room;
+use crate::backend::{Launch, LaunchArg};
+use crate::error::{Cause, DeviceError};
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Routine {
+    what: What,
+    double: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Gemm,
+    GemmNt,
+    Trsm,
+}
+
+impl Routine {
+    /// `None`, if there is none of that name.
+    pub(super) fn named(name: &str) -> Option<Routine> {
+        let (what, number) = name.rsplit_once('_')?;
+        let what = match what {
+            "gemm" => What::Gemm,
+            "gemm_nt" => What::GemmNt,
+            "trsm" => What::Trsm,
+            _ => return None,
+        };
+        let double = match number {
+            "f32" => false,
+            "f64" => true,
+            _ => return None,
+        };
+        Some(Routine { what, double })
+    }
+}
+
+/// The library, on one stream; of one thread.
+pub(super) struct Blas(cublasHandle_t);
+
+impl Blas {
+    /// `None`, if the library is not there or does not work.
+    pub(super) fn new(stream: &CudaStream) -> Option<Blas> {
+        // SAFETY: to look for a library runs what it does when it is loaded, and NVIDIA's may be loaded.
+        if !unsafe { sys::is_culib_present() } {
+            return None;
+        }
+        // The context is bound to this thread, which is a lane's.
+        let blas = Blas(result::create_handle().ok()?);
+        // SAFETY: the handle was just made, and lives; so does the stream, as long as the lane that has both.
+        unsafe { result::set_stream(blas.0, stream.cu_stream().cast()) }.ok()?;
+        Some(blas)
+    }
+
+    /// Puts a routine on the stream.
+    pub(super) fn launch(&self, routine: Routine, launch: &Launch) -> Result<(), DeviceError> {
+        let what = format!("`{}`: ", launch.kernel().name());
+        let refuse = |text: String| Err(DeviceError::new(Cause::Kernel, format!("{what}{text}")));
+        let Some(call) = Call::of(routine, launch)? else {
+            return refuse(format!("the arguments do not fit {routine:?}"));
+        };
+        if call.m == 0 || call.n == 0 {
+            return Ok(());
+        }
+        let done = match routine.what {
+            What::Trsm => self.solve(&call, routine.double),
+            _ => self.multiply(&call, routine),
+        };
+        done.or_else(|error| refuse(format!("cuBLAS: {error}")))
+    }
+
+    fn multiply(&self, call: &Call, Routine { what, double }: Routine) -> Result<(), CublasError> {
+        let &Call {
+            m,
+            n,
+            k,
+            rooms: [a, b, c],
+        } = call;
+        // cᵀ += bᵀ · aᵀ: what is stored as b is bᵀ already, unless it is given transposed.
+        let (sign, how, b_step) = match what {
+            What::GemmNt => (-1.0, cublasOperation_t::CUBLAS_OP_T, k),
+            _ => (1.0, cublasOperation_t::CUBLAS_OP_N, n),
+        };
+        let as_is = cublasOperation_t::CUBLAS_OP_N;
+        let steps = [b_step, k, n].map(|step| step.max(1));
+        // SAFETY: the handle lives. The three matrices are of the sizes that `Call::of` has checked against their rooms,
+        // which the launch holds until it has ended. Both factors are on the host, where the library looks for them
+        // unless told otherwise, and are read before the call returns.
+        unsafe {
+            if double {
+                let (sign, one) = (f64::from(sign), 1.0_f64);
+                let [a, b, c] = [a, b, c].map(|at| at as *mut f64);
+                result::dgemm(
+                    self.0, how, as_is, n, m, k, &sign, b, steps[0], a, steps[1], &one, c, steps[2],
+                )
+            } else {
+                let one = 1.0_f32;
+                let [a, b, c] = [a, b, c].map(|at| at as *mut f32);
+                result::sgemm(
+                    self.0, how, as_is, n, m, k, &sign, b, steps[0], a, steps[1], &one, c, steps[2],
+                )
+            }
+        }
+    }
+
+    fn solve(&self, call: &Call, double: bool) -> Result<(), CublasError> {
+        let &Call {
+            m,
+            n,
+            rooms: [l, a, _],
+            ..
+        } = call;
+        // l · Xᵀ = aᵀ: what is stored as l is lᵀ, an upper triangle; transposed, it is l.
+        let (left, upper) = (
+            cublasSideMode_t::CUBLAS_SIDE_LEFT,
+            cublasFillMode_t::CUBLAS_FILL_MODE_UPPER,
+        );
+        let (how, diagonal) = (
+            cublasOperation_t::CUBLAS_OP_T,
+            cublasDiagType_t::CUBLAS_DIAG_NON_UNIT,
+        );
+        // SAFETY: the handle lives. Both matrices are of the sizes that `Call::of` has checked against their rooms,
+        // which the launch holds until it has ended. The factor is on the host and is read before the call returns.
+        let status = unsafe {
+            if double {
+                let (one, l, a) = (1.0_f64, l as *const f64, a as *mut f64);
+                sys::cublasDtrsm_v2(self.0, left, upper, how, diagonal, n, m, &one, l, n, a, n)
+            } else {
+                let (one, l, a) = (1.0_f32, l as *const f32, a as *mut f32);
+                sys::cublasStrsm_v2(self.0, left, upper, how, diagonal, n, m, &one, l, n, a, n)
+            }
+        };
+        status.result()
+    }
+}
+
+impl Drop for Blas {
+    fn drop(&mut self) {
+        // SAFETY: the handle was made in `new`, and is given back once, here, by the thread that used it. An error
+        // would be that of a device that is lost.
+        let _ = unsafe { result::destroy_handle(self.0) };
+    }
+}
+
+/// The arguments of a routine, checked.
+#[derive(Debug, PartialEq, Eq)]
+struct Call {
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    /// Addresses; 0 where there is none.
+    rooms: [u64; 3],
+}
+
+impl Call {
+    /// `None`, if they are not what the routine takes, or lie in too little room.
+    fn of(routine: Routine, launch: &Launch) -> Result<Option<Call>, DeviceError> {
+        let mut rooms = Vec::new();
+        let mut words = None;
+        for argument in launch.arguments() {
+            match argument {
+                LaunchArg::Memory { memory, .. } => rooms.push(Room::of(memory)?),
+                LaunchArg::Value(bytes) => words = Some(bytes),
+            }
+        }
+        let addresses: Vec<u64> = rooms.iter().map(|room| room.address()).collect();
+        let bytes: Vec<usize> = rooms.iter().map(|room| room.bytes()).collect();
+        Ok(words.and_then(|words| Call::checked(routine, words, &addresses, &bytes)))
+    }
+
+    fn checked(routine: Routine, words: &[u8], addresses: &[u64], bytes: &[usize]) -> Option<Call> {
+        let mut words = words
+            .chunks_exact(4)
+            .map(bytemuck::pod_read_unaligned::<u32>);
+        let (m, n) = (words.next()?, words.next()?);
+        let k = words.next().unwrap_or(0);
+        let wanted = match routine.what {
+            What::Gemm | What::GemmNt => vec![(m, k), (k, n), (m, n)],
+            What::Trsm => vec![(n, n), (m, n)],
+        };
+        let number = if routine.double { 8 } else { 4 };
+        let fits = |(&(rows, columns), bytes): (&(u32, u32), &usize)| {
+            u128::from(rows) * u128::from(columns) * number <= *bytes as u128
+        };
+        if wanted.len() != bytes.len() || !wanted.iter().zip(bytes).all(fits) {
+            return None;
+        }
+        let mut rooms = [0; 3];
+        rooms[..addresses.len()].copy_from_slice(addresses);
+        let whole = |size: u32| c_int::try_from(size).ok();
+        Some(Call {
+            m: whole(m)?,
+            n: whole(n)?,
+            k: whole(k)?,
+            rooms,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routines_have_names() {
+        let routine = |what, double| Some(Routine { what, double });
+        assert_eq!(Routine::named("gemm_f32"), routine(What::Gemm, false));
+        assert_eq!(Routine::named("gemm_nt_f64"), routine(What::GemmNt, true));
+        assert_eq!(Routine::named("trsm_f64"), routine(What::Trsm, true));
+        for name in ["gemm", "gemm_f16", "syrk_f32", ""] {
+            assert_eq!(Routine::named(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_called() {
+        let gemm = Routine {
+            what: What::Gemm,
+            double: false,
+        };
+        let words = |words: &[u32]| bytemuck::cast_slice::<u32, u8>(words).to_vec();
+        let check = |sizes: &[u32], bytes: &[usize]| {
+            Call::checked(gemm, &words(sizes), &[1, 2, 3][..bytes.len()], bytes)
+        };
+        let call = check(&[2, 3, 5, 0], &[40, 60, 24]).unwrap();
+        assert_eq!((call.m, call.n, call.k, call.rooms), (2, 3, 5, [1, 2, 3]));
+        assert_eq!(check(&[2, 3, 5, 0], &[40, 60, 23]), None);
+        assert_eq!(check(&[2, 3, 5, 0], &[40, 59, 24]), None);
+        assert_eq!(check(&[2, 3, 5, 0], &[40, 60]), None);
+        assert_eq!(check(&[2], &[40, 60, 24]), None);
+        assert_eq!(
+            check(&[u32::MAX, u32::MAX, u32::MAX], &[usize::MAX; 3]),
+            None
+        );
+    }
+}

@@ -1,0 +1,276 @@
+//! One stream, and the thread that gives it its operations and waits for them.
+#![allow(unsafe_code)] // copies go on after the call that began them
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use cudarc::driver::sys::CUevent_flags;
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError};
+
+use super::blas::{Blas, Routine};
+use super::fault;
+use super::memory::Room;
+use super::module::Modules;
+use crate::backend::{Download, Launch, Outcome, Upload};
+use crate::error::{Cause, DeviceError};
+
+/// What lanes of one device have in common.
+pub(super) struct Common {
+    pub(super) context: Arc<CudaContext>,
+    pub(super) modules: Modules,
+    /// What was said when the device was lost.
+    lost: OnceLock<String>,
+}
+
+impl Common {
+    pub(super) fn new(context: Arc<CudaContext>, modules: Modules) -> Self {
+        Common {
+            context,
+            modules,
+            lost: OnceLock::new(),
+        }
+    }
+
+    /// Why nothing more can be done, if so.
+    pub(super) fn loss(&self) -> Option<DeviceError> {
+        let text = self.lost.get()?;
+        Some(DeviceError::new(Cause::Lost, text.clone()))
+    }
+
+    /// Remembers an error after which there is no other.
+    fn note(&self, error: DeviceError) -> DeviceError {
+        if error.cause() == Cause::Lost {
+            // The first reason is the one that counts.
+            let _ = self.lost.set(error.text().into());
+        }
+        error
+    }
+}
+
+/// An operation.
+pub(super) enum Job {
+    Upload(Upload),
+    Download(Download),
+    Launch(Launch),
+}
+
+impl Job {
+    fn done(self, outcome: Outcome) {
+        match self {
+            Job::Upload(upload) => upload.done(outcome),
+            Job::Download(download) => download.done(outcome),
+            Job::Launch(launch) => launch.done(outcome),
+        }
+    }
+}
+
+/// What a lane is told; its thread sleeps while there is nothing.
+#[derive(Default)]
+pub(super) struct Inbox {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The oldest first.
+    jobs: VecDeque<Job>,
+    closed: bool,
+}
+
+impl Inbox {
+    pub(super) fn push(&self, job: Job) {
+        self.state().jobs.push_back(job);
+        self.changed.notify_one();
+    }
+
+    /// There will be no more.
+    pub(super) fn close(&self) {
+        self.state().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// The oldest job. `None`, if there is none now and `busy`, or if there will be none.
+    fn take(&self, busy: bool) -> Option<Job> {
+        let mut state = self.state();
+        loop {
+            let job = state.jobs.pop_front();
+            if job.is_some() || busy || state.closed {
+                return job;
+            }
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of the state is one call that does not panic half-way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A lane's thread. It ends when its inbox was closed and all has ended.
+pub(super) fn start(
+    common: &Arc<Common>,
+    index: usize,
+) -> Result<(Arc<Inbox>, JoinHandle<()>), DeviceError> {
+    let failed = |error| fault::of(error, "");
+    let stream = common.context.new_stream().map_err(failed)?;
+    let inbox = Arc::new(Inbox::default());
+    let (common, own) = (Arc::clone(common), Arc::clone(&inbox));
+    let thread = thread::Builder::new()
+        .name(format!("roving-cuda-{index}"))
+        .spawn(move || Lane::new(common, own, stream).run());
+    let thread = thread.map_err(|error| DeviceError::new(Cause::NoDevice, error.to_string()))?;
+    Ok((inbox, thread))
+}
+
+struct Lane {
+    /// Made when it is first asked for: that takes long. `Some(None)`: there is none. Dropped before the stream.
+    blas: Option<Option<Blas>>,
+    common: Arc<Common>,
+    inbox: Arc<Inbox>,
+    stream: Arc<CudaStream>,
+    /// On the stream, the oldest first.
+    flying: VecDeque<Flying>,
+    spare: Vec<Marks>,
+}
+
+/// An operation on the stream, or one that did not get there.
+struct Flying {
+    job: Job,
+    marks: Result<Marks, DeviceError>,
+}
+
+/// Events before and after an operation.
+struct Marks {
+    before: CudaEvent,
+    after: CudaEvent,
+}
+
+impl Lane {
+    fn new(common: Arc<Common>, inbox: Arc<Inbox>, stream: Arc<CudaStream>) -> Self {
+        Lane {
+            blas: None,
+            common,
+            inbox,
+            stream,
+            flying: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        // All that follows is done in this context. Where that fails, so will all else, and says so.
+        let _ = self.common.context.bind_to_thread();
+        loop {
+            match self.inbox.take(!self.flying.is_empty()) {
+                Some(job) => self.begin(job),
+                None if self.flying.is_empty() => break,
+                None => self.end_oldest(),
+            }
+        }
+    }
+
+    fn begin(&mut self, mut job: Job) {
+        let begun = match self.common.loss() {
+            Some(loss) => Err(loss),
+            None => self.submit(&mut job),
+        };
+        let marks = begun.map_err(|error| self.common.note(error));
+        self.flying.push_back(Flying { job, marks });
+    }
+
+    fn submit(&mut self, job: &mut Job) -> Result<Marks, DeviceError> {
+        let failed = |error| fault::of(error, "");
+        // What is built for the first launch takes none of the device's time.
+        if let Job::Launch(launch) = job
+            && self.routine(launch).is_none()
+        {
+            self.common.modules.prepare(launch.kernel())?;
+        }
+        let marks = match self.spare.pop() {
+            Some(marks) => marks,
+            None => Marks::new(&self.common.context).map_err(failed)?,
+        };
+        marks.before.record(&self.stream).map_err(failed)?;
+        match job {
+            Job::Upload(upload) => {
+                let room = Room::of(upload.to())?;
+                // SAFETY: the job, which has both sides, is in `flying` from here until the stream has ended it.
+                unsafe { room.fill(upload.bytes(), &self.stream) }?;
+            }
+            Job::Download(download) => {
+                let memory = download.from().clone();
+                let room = Room::of(&memory)?;
+                // SAFETY: the job, which has both sides, is in `flying` from here until the stream has ended it, and
+                // nobody looks into it there.
+                unsafe { room.empty(download.bytes(), &self.stream) }?;
+            }
+            Job::Launch(launch) => self.launch(launch)?,
+        }
+        marks.after.record(&self.stream).map_err(failed)?;
+        Ok(marks)
+    }
+
+    /// The library and what it is to do, if the kernel names a routine and the library is there.
+    fn routine(&mut self, launch: &Launch) -> Option<(&Blas, Routine)> {
+        let routine = Routine::named(launch.kernel().as_library()?)?;
+        let blas = self.blas.get_or_insert_with(|| Blas::new(&self.stream));
+        Some((blas.as_ref()?, routine))
+    }
+
+    fn launch(&mut self, launch: &Launch) -> Result<(), DeviceError> {
+        match self.routine(launch) {
+            Some((blas, routine)) => blas.launch(routine, launch),
+            None => self.common.modules.launch(launch, &self.stream),
+        }
+    }
+
+    fn end_oldest(&mut self) {
+        let Some(Flying { job, marks }) = self.flying.pop_front() else {
+            return;
+        };
+        let outcome = marks.and_then(|marks| {
+            let time = marks.wait().map_err(|error| {
+                // Whatever was found here, the context gives nothing but the same from now on.
+                let text = fault::text(error);
+                self.common.note(DeviceError::new(Cause::Lost, text))
+            });
+            self.spare.push(marks);
+            time
+        });
+        if outcome.is_err() {
+            self.settle();
+        }
+        // A panic in there has dropped the operation, and who waits for it has been told by that.
+        let _ = catch_unwind(AssertUnwindSafe(|| job.done(outcome)));
+    }
+
+    /// After an error, the stream may still be at work on what had been put on it before that.
+    fn settle(&self) {
+        // Either all of it has ended, or the device is lost, and ends nothing any more.
+        let _ = self.stream.synchronize();
+    }
+}
+
+impl Marks {
+    fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
+        // Waiting for them sleeps.
+        let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
+        Ok(Marks {
+            before: event()?,
+            after: event()?,
+        })
+    }
+
+    /// Sleeps until the operation has ended. Gives the time that it took.
+    fn wait(&self) -> Result<Duration, DriverError> {
+        self.after.synchronize()?;
+        let ms = self.before.elapsed_ms(&self.after)?;
+        Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) / 1e3))
+    }
+}

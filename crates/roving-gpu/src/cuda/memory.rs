@@ -1,0 +1,186 @@
+//! Memory of a device.
+#![allow(unsafe_code)] // allocates, frees and copies by address
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::sys::{CUdeviceptr, CUmemPool_attribute};
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
+
+use super::fault;
+use crate::backend::Memory;
+use crate::error::{Cause, DeviceError};
+
+/// Where the memory of a device comes from: the driver's pool, in the order of a stream on which nothing else is done.
+/// To free in that way waits for nothing, and does not stop the device as `cuMemFree` does.
+pub(super) struct Store {
+    stream: Arc<CudaStream>,
+    /// The driver's own; else the memory comes from `cuMemAlloc`.
+    pooled: bool,
+    pub(super) bytes_max: u64,
+    used: Mutex<u64>,
+}
+
+impl Store {
+    pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
+        let stream = context.new_stream()?;
+        let pooled = context.has_async_alloc();
+        if pooled {
+            keep_freed(context)?;
+        }
+        let (free, _) = context.mem_get_info()?;
+        Ok(Store {
+            stream,
+            pooled,
+            // What the driver, the modules and the library need beside tasks.
+            bytes_max: (free - free / 16) as u64,
+            used: Mutex::new(0),
+        })
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<CUdeviceptr, DriverError> {
+        self.stream.context().bind_to_thread()?;
+        if !self.pooled {
+            // SAFETY: the context is bound. What is in the memory is of no type yet.
+            return unsafe { result::malloc_sync(bytes) };
+        }
+        // SAFETY: the stream is this store's, and lives. What is in the memory is of no type yet.
+        let address = unsafe { result::malloc_async(self.stream.cu_stream(), bytes) }?;
+        // After this it is there for all streams.
+        self.stream.synchronize()?;
+        Ok(address)
+    }
+}
+
+/// Freed memory stays with the process instead of going back at each wait.
+fn keep_freed(context: &CudaContext) -> Result<(), DriverError> {
+    let mut all = u64::MAX;
+    // SAFETY: the handle is that of the context's device, which lives.
+    let pool = unsafe { result::device::get_default_mem_pool(context.cu_device()) }?;
+    // SAFETY: this attribute is a `cuuint64_t`, which is read before the call returns.
+    unsafe {
+        result::mem_pool::set_attribute(
+            pool,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+            (&raw mut all).cast(),
+        )
+    }
+}
+
+/// What a [`Memory`] of this back-end is.
+pub(super) struct Room {
+    address: CUdeviceptr,
+    bytes: usize,
+    store: Arc<Store>,
+}
+
+impl Room {
+    pub(super) fn new(store: &Arc<Store>, bytes: usize) -> Result<Self, DeviceError> {
+        // Nothing has no address.
+        let bytes = bytes.max(1);
+        {
+            let mut used = store.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let most = store.bytes_max;
+            if used.checked_add(bytes as u64).is_none_or(|sum| sum > most) {
+                let text =
+                    format!("{bytes} bytes beside {used} of {most} in use; it has at most that");
+                return Err(DeviceError::new(Cause::OutOfMemory, text));
+            }
+            *used += bytes as u64;
+        }
+        // From here on, dropping it corrects the account.
+        let mut room = Room {
+            address: 0,
+            bytes,
+            store: Arc::clone(store),
+        };
+        room.address = store.alloc(bytes).map_err(|error| fault::of(error, ""))?;
+        Ok(room)
+    }
+
+    pub(super) fn of(memory: &Memory) -> Result<&Room, DeviceError> {
+        memory.get().ok_or_else(|| {
+            DeviceError::new(
+                Cause::Kernel,
+                "a buffer of another back-end was given to CUDA",
+            )
+        })
+    }
+
+    /// Where it begins, for this device and no one else.
+    pub(super) fn address(&self) -> CUdeviceptr {
+        self.address
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn check(&self, bytes: usize) -> Result<(), DeviceError> {
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        let text = format!(
+            "{bytes} bytes were to be copied to or from {} on the device",
+            self.bytes
+        );
+        Err(DeviceError::new(Cause::Kernel, text))
+    }
+
+    /// Copies to the device in the order of the stream. The copy may go on after the call.
+    ///
+    /// # Safety
+    /// Room and bytes stay until the stream has done this.
+    pub(super) unsafe fn fill(&self, from: &[u8], stream: &CudaStream) -> Result<(), DeviceError> {
+        self.check(from.len())?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the room has that many bytes, as just checked, and is of the context that is bound to each
+        // lane's thread; both sides stay, as the caller promises.
+        let copied = unsafe { result::memcpy_htod_async(self.address, from, stream.cu_stream()) };
+        copied.map_err(|error| fault::of(error, "copying to it: "))
+    }
+
+    /// Copies from the device in the order of the stream. The copy may go on after the call.
+    ///
+    /// # Safety
+    /// Room and bytes stay until the stream has done this, and nobody else looks at the bytes before.
+    pub(super) unsafe fn empty(
+        &self,
+        to: &mut [u8],
+        stream: &CudaStream,
+    ) -> Result<(), DeviceError> {
+        self.check(to.len())?;
+        if to.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the room has that many bytes, as just checked, and is of the context that is bound to each
+        // lane's thread; both sides stay, and nobody else looks, as the caller promises.
+        let copied = unsafe { result::memcpy_dtoh_async(to, self.address, stream.cu_stream()) };
+        copied.map_err(|error| fault::of(error, "copying from it: "))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let store = &self.store;
+        // Errors are those of a device that is lost, with its memory.
+        if self.address != 0 && store.stream.context().bind_to_thread().is_ok() {
+            // SAFETY: the address came from the call that belongs to this one, for `pooled` does not change, and is
+            // freed once, here. Each operation that uses the memory holds a clone of it until it has ended, so none is
+            // under way.
+            let _ = unsafe {
+                if store.pooled {
+                    result::free_async(self.address, store.stream.cu_stream())
+                } else {
+                    result::free_sync(self.address)
+                }
+            };
+        }
+        *store.used.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes as u64;
+    }
+}

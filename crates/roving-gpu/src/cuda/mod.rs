@@ -1,0 +1,198 @@
+//! Devices of NVIDIA, by way of the driver's interface. The driver is looked for when the program runs; nothing of CUDA
+//! is needed where it is built.
+//!
+//! A device has some streams, and each of them a thread that gives it its operations, waits for the oldest, and sleeps
+//! when there is none. So no worker ever waits in the driver, which does wait where memory of the host that
+//! is not pinned is copied. Kernels are compiled by NVRTC, once for each device; those that name a routine of
+//! cuBLAS are that routine where the library is there: `gemm_f32`, `gemm_nt_f32`, `trsm_f32`, and the same for `f64`.
+
+mod blas;
+mod driver;
+mod fault;
+#[cfg(test)]
+#[path = "../wgpu/harness.rs"]
+mod harness;
+mod lane;
+mod memory;
+mod module;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use cudarc::driver::CudaContext;
+
+use crate::backend::{Backend, Download, Launch, Memory, Upload};
+use crate::error::{Cause, DeviceError};
+use lane::{Common, Inbox, Job};
+use memory::{Room, Store};
+use module::Modules;
+
+/// One computes while two copy, one in each direction; and one is for what comes next.
+const STREAMS: usize = 4;
+
+/// The first driver that says how large a kernel's parameters are, which is asked before each first launch.
+const DRIVER_MIN: i32 = 12_040;
+
+/// One device of NVIDIA.
+///
+/// ```
+/// for device in roving_gpu::cuda::found() {
+///     match device {
+///         Ok(device) => println!("{device:?}"),
+///         Err(why) => println!("{why}"),
+///     }
+/// }
+/// ```
+pub struct Nvidia {
+    name: String,
+    common: Arc<Common>,
+    store: Arc<Store>,
+    lanes: Vec<(Arc<Inbox>, Option<JoinHandle<()>>)>,
+}
+
+/// All devices that there are, opened; for each that could not be, and where there is none, the reason.
+///
+/// ```
+/// use roving_gpu::backend::Backend;
+///
+/// let found = roving_gpu::cuda::found();
+/// assert!(!found.is_empty());
+/// for device in found.into_iter().flatten() {
+///     assert!(device.memory_bytes() > 0);
+/// }
+/// ```
+pub fn found() -> Vec<Result<Nvidia, DeviceError>> {
+    match count() {
+        Ok(0) => vec![Err(DeviceError::new(
+            Cause::NoDevice,
+            "CUDA knows of no device",
+        ))],
+        Ok(count) => (0..count).map(Nvidia::open).collect(),
+        Err(error) => vec![Err(error)],
+    }
+}
+
+/// What [`found`] has found, for any back-end.
+pub(crate) fn discover() -> Result<Vec<Arc<dyn Backend>>, DeviceError> {
+    let mut devices: Vec<Arc<dyn Backend>> = Vec::new();
+    for device in found() {
+        match device {
+            Ok(device) => devices.push(Arc::new(device)),
+            Err(error) if error.cause() == Cause::NoDevice => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(devices)
+}
+
+fn count() -> Result<usize, DeviceError> {
+    let none = |text: String| Err(DeviceError::new(Cause::NoDevice, text));
+    // Without the driver, all that follows would panic.
+    if !driver::is_there() {
+        return none("there is no CUDA driver: libcuda was not found".into());
+    }
+    let version = driver::version().map_err(|error| fault::of(error, ""))?;
+    if version < DRIVER_MIN {
+        let shown = |version| format!("{}.{}", version / 1000, version % 1000 / 10);
+        let (has, needs) = (shown(version), shown(DRIVER_MIN));
+        return none(format!(
+            "the driver is for CUDA {has}; install one for {needs} or later"
+        ));
+    }
+    match CudaContext::device_count() {
+        Ok(count) => Ok(usize::try_from(count).unwrap_or(0)),
+        Err(error) => none(fault::text(error)),
+    }
+}
+
+impl Nvidia {
+    fn open(ordinal: usize) -> Result<Self, DeviceError> {
+        let failed = |error| fault::of(error, "");
+        let context = CudaContext::new(ordinal).map_err(failed)?;
+        let name = context.name().map_err(failed)?;
+        let store = Store::new(&context).map_err(failed)?;
+        let modules = Modules::new(&context)?;
+        let common = Arc::new(Common::new(context, modules));
+        let mut device = Nvidia {
+            name: format!("{name} (cuda)"),
+            store: Arc::new(store),
+            common,
+            lanes: Vec::new(),
+        };
+        for index in 0..STREAMS {
+            let (inbox, thread) = lane::start(&device.common, index)?;
+            device.lanes.push((inbox, Some(thread)));
+        }
+        Ok(device)
+    }
+
+    /// How many bytes of its memory are in use.
+    pub fn used_bytes(&self) -> u64 {
+        self.store.used()
+    }
+
+    fn push(&self, stream: usize, job: Job) {
+        let (inbox, _) = &self.lanes[stream % self.lanes.len()];
+        inbox.push(job);
+    }
+}
+
+impl Backend for Nvidia {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.store.bytes_max
+    }
+
+    fn streams(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError> {
+        if let Some(loss) = self.common.loss() {
+            return Err(loss);
+        }
+        Room::new(&self.store, bytes).map(Memory::new)
+    }
+
+    fn upload(&self, stream: usize, upload: Upload) {
+        self.push(stream, Job::Upload(upload));
+    }
+
+    fn download(&self, stream: usize, download: Download) {
+        self.push(stream, Job::Download(download));
+    }
+
+    fn launch(&self, stream: usize, launch: Launch) {
+        self.push(stream, Job::Launch(launch));
+    }
+}
+
+/// Waits for what is in flight.
+impl Drop for Nvidia {
+    fn drop(&mut self) {
+        self.lanes.iter().for_each(|(inbox, _)| inbox.close());
+        for (_, thread) in &mut self.lanes {
+            if let Some(thread) = thread.take()
+                && thread.thread().id() != thread::current().id()
+            {
+                // It has no way to panic that would be of interest to who drops this.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Nvidia {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nvidia")
+            .field("name", &self.name)
+            .field("memory_bytes", &self.store.bytes_max)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,169 @@
+//! Kernels, built for one device by NVRTC.
+#![allow(unsafe_code)] // launches functions that were compiled from text
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use cudarc::driver::sys::{CUresult, cuFuncGetParamInfo};
+use cudarc::driver::{CudaContext, CudaFunction, CudaStream, DriverError, result};
+use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
+
+use super::fault;
+use super::memory::Room;
+use crate::backend::{Launch, LaunchArg};
+use crate::error::{Cause, DeviceError};
+use crate::kernel::{Cuda, Kernel};
+
+/// What was built, by kernel: a static, so it is where it is.
+pub(super) struct Modules {
+    context: Arc<CudaContext>,
+    /// The option for NVRTC that names this device's generation.
+    generation: String,
+    built: Mutex<HashMap<usize, Arc<Slot>>>,
+}
+
+type Slot = OnceLock<Result<Built, DeviceError>>;
+
+/// A function, and how many bytes each of its parameters has.
+#[derive(Clone)]
+struct Built {
+    function: CudaFunction,
+    parameters: Arc<[usize]>,
+}
+
+impl Modules {
+    pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, DeviceError> {
+        let (major, minor) = context
+            .compute_capability()
+            .map_err(|error| fault::of(error, ""))?;
+        Ok(Modules {
+            context: Arc::clone(context),
+            generation: format!("--gpu-architecture=compute_{major}{minor}"),
+            built: Mutex::default(),
+        })
+    }
+
+    /// Builds the kernel, unless that has been done.
+    pub(super) fn prepare(&self, kernel: &'static Kernel) -> Result<(), DeviceError> {
+        self.built(kernel).map(drop)
+    }
+
+    /// Launches the kernel from its source.
+    pub(super) fn launch(&self, launch: &Launch, stream: &CudaStream) -> Result<(), DeviceError> {
+        let what = format!("`{}`: ", launch.kernel().name());
+        let (cuda, built) = self.built(launch.kernel())?;
+        let addresses = addresses(launch)?;
+        let mut parameters = Vec::with_capacity(launch.arguments().len());
+        for (argument, address) in launch.arguments().iter().zip(&addresses) {
+            let bytes = match argument {
+                LaunchArg::Memory { .. } => bytemuck::bytes_of(address),
+                LaunchArg::Value(bytes) => bytes,
+            };
+            parameters.push(bytes);
+        }
+        let sizes: Vec<usize> = parameters.iter().map(|bytes| bytes.len()).collect();
+        if sizes[..] != built.parameters[..] {
+            let wanted = &built.parameters;
+            let text =
+                format!("{what}its parameters have {wanted:?} bytes, the arguments {sizes:?}");
+            return Err(DeviceError::new(Cause::Kernel, text));
+        }
+        let [x, y, z] = launch.groups();
+        if x == 0 || y == 0 || z == 0 {
+            return Ok(());
+        }
+        let places = parameters
+            .iter()
+            .map(|bytes| bytes.as_ptr().cast_mut().cast());
+        let mut places: Vec<*mut c_void> = places.collect();
+        // SAFETY: the function is of a module that it keeps itself. The call reads each of its parameters before it
+        // returns, and writes none; there are as many places as parameters, each with as many bytes, as just checked.
+        // The addresses are of rooms that the launch holds until it has ended. What the function does with them is the
+        // program's own text.
+        let launched = unsafe {
+            result::launch_kernel(
+                built.function.cu_function(),
+                (x, y, z),
+                cuda.block.into(),
+                0,
+                stream.cu_stream(),
+                &mut places,
+            )
+        };
+        launched.map_err(|error| fault::of(error, &what))
+    }
+
+    /// Who comes first builds it; others wait, if they want the same.
+    fn built(&self, kernel: &'static Kernel) -> Result<(Cuda, Built), DeviceError> {
+        let what = format!("`{}`: ", kernel.name());
+        let Some(cuda) = kernel.as_cuda() else {
+            let text = format!("{what}it has no CUDA; give it some with `Kernel::cuda`");
+            return Err(DeviceError::new(Cause::Kernel, text));
+        };
+        let slot = {
+            let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(built.entry(ptr::from_ref(kernel).addr()).or_default())
+        };
+        let built = slot.get_or_init(|| self.build(cuda, &what)).clone()?;
+        Ok((cuda, built))
+    }
+
+    fn build(&self, cuda: Cuda, what: &str) -> Result<Built, DeviceError> {
+        let refuse = |text: &str| Err(DeviceError::new(Cause::Kernel, format!("{what}{text}")));
+        // SAFETY: to look for a library runs what it does when it is loaded, and NVIDIA's may be loaded.
+        if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+            return refuse(
+                "NVRTC, the compiler, is not there: install libnvrtc of CUDA 12 or later",
+            );
+        }
+        if cuda.source.contains('\0') || cuda.entry.contains('\0') {
+            return refuse("there is a NUL in the source");
+        }
+        let options = CompileOptions {
+            options: vec![self.generation.clone()],
+            name: Some(cuda.entry.into()),
+            ..CompileOptions::default()
+        };
+        let ptx = compile_ptx_with_opts(cuda.source, options)
+            .map_err(|error| fault::of_compiler(&error, what))?;
+        let module = self.context.load_module(ptx);
+        let module = module.map_err(|error| fault::of(error, what))?;
+        let missing = format!("{what}`{}`, which must be `extern \"C\"`: ", cuda.entry);
+        let function = module.load_function(cuda.entry);
+        let function = function.map_err(|error| fault::of(error, &missing))?;
+        let parameters = parameters(&function).map_err(|error| fault::of(error, what))?;
+        Ok(Built {
+            function,
+            parameters,
+        })
+    }
+}
+
+/// The sizes of a function's parameters.
+fn parameters(function: &CudaFunction) -> Result<Arc<[usize]>, DriverError> {
+    let mut sizes = Vec::new();
+    loop {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the function is alive; both places are written before the call returns.
+        let asked = unsafe {
+            cuFuncGetParamInfo(function.cu_function(), sizes.len(), &mut offset, &mut size)
+        };
+        match asked.result() {
+            Ok(()) => sizes.push(size),
+            // This is how it says that there are no more.
+            Err(DriverError(CUresult::CUDA_ERROR_INVALID_VALUE)) => return Ok(sizes.into()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The address of each argument; 0 for values.
+fn addresses(launch: &Launch) -> Result<Vec<u64>, DeviceError> {
+    let address = |argument: &LaunchArg| match argument {
+        LaunchArg::Memory { memory, .. } => Room::of(memory).map(Room::address),
+        LaunchArg::Value(_) => Ok(0),
+    };
+    launch.arguments().iter().map(address).collect()
+}

@@ -1,0 +1,213 @@
+//! The choice between the two sides, as functions of what is known.
+//!
+//! A task for which both sides are worth a thought goes into the queue of a device as soon as a worker polls it. So the queue
+//! shows how much there is to do. From there two take it: the device, when a stream is free, the task of
+//! the highest gain ([`admits`]); and a worker that has nothing else to do, that of the lowest ([`takes`]). Both ask who would
+//! be done first.
+
+use super::queue::Load;
+use crate::history::Known;
+
+/// A task that takes less on the CPU does not wait for anybody: seconds.
+const AT_ONCE_S: f64 = 30e-6;
+/// A device that is slower by more than this is no help.
+const FAR: f64 = 16.0;
+
+/// Where a task goes that is polled first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Cpu,
+    Device,
+    /// To the side of which nothing is known yet.
+    CpuSample,
+    DeviceSample,
+}
+
+/// `load` is the task's own; `ahead_s` is what the device does before it; `cores` is how many cores the device
+/// takes away from the workers that could use them, at least 1.
+pub(crate) fn place(cpu: Known, device: Known, load: &Load, ahead_s: f64, cores: f64) -> Place {
+    match (cpu, device) {
+        (_, Known::Nothing) => Place::DeviceSample,
+        (Known::Nothing, _) => Place::CpuSample,
+        (Known::AtLeast(_), _) => Place::Device,
+        (Known::Measured(cpu), Known::AtLeast(_)) if cpu < AT_ONCE_S => Place::Cpu,
+        (Known::Measured(_), Known::AtLeast(_)) => Place::Device,
+        (Known::Measured(cpu), Known::Measured(_)) => {
+            let device = load.alone() * cores;
+            let far = cpu < AT_ONCE_S || device > FAR * cpu;
+            if ahead_s + device > cpu && far {
+                Place::Cpu
+            } else {
+                Place::Device
+            }
+        }
+    }
+}
+
+/// What is under way, for whoever asks for the next task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    /// What the device still has to do of what it has taken.
+    pub(crate) flying_s: f64,
+    /// All that is in its queue.
+    pub(crate) queue: Load,
+    pub(crate) queued: usize,
+    pub(crate) workers: f64,
+    /// See [`place`].
+    pub(crate) cores: f64,
+}
+
+/// Whether the device is to take a task of its queue: it is done with it before the CPU would be, if it had to do all that is
+/// in the queue.
+pub(crate) fn admits(cpu: Known, device: Known, load: &Load, standing: &Standing) -> bool {
+    match (cpu, device) {
+        // One at a time until it is known what it takes.
+        (_, Known::AtLeast(_)) => false,
+        (Known::Measured(cpu), Known::Measured(_)) => {
+            let others = standing.queue.cpu / standing.workers;
+            standing.flying_s + load.alone() * standing.cores <= cpu.max(others)
+        }
+        _ => true,
+    }
+}
+
+/// Whether a worker that is free is to take a task, the last one in the queue: it is done with it before the device would
+/// be.
+pub(crate) fn takes(cpu: Known, device: Known, load: &Load, standing: &Standing) -> bool {
+    match cpu {
+        Known::Nothing => true,
+        Known::AtLeast(_) => false,
+        Known::Measured(cpu) => {
+            let mut queue = standing.queue;
+            if let Known::AtLeast(so_far) = device {
+                // Each of them takes as long at least.
+                queue.kernel = queue.kernel.max(so_far * standing.queued as f64);
+            }
+            let alone = load.alone().max(queue.overlapped());
+            cpu <= standing.flying_s + alone * standing.cores
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(kernel: f64, cpu: f64) -> Load {
+        Load {
+            kernel,
+            cpu,
+            ..Load::default()
+        }
+    }
+
+    fn standing(flying_s: f64, queued: usize, each: Load) -> Standing {
+        let mut queue = Load::default();
+        (0..queued).for_each(|_| queue.add(&each));
+        Standing {
+            flying_s,
+            queue,
+            queued,
+            workers: 2.0,
+            cores: 1.0,
+        }
+    }
+
+    fn both(load: &Load) -> (Known, Known) {
+        (Known::Measured(load.cpu), Known::Measured(load.kernel))
+    }
+
+    #[test]
+    fn what_is_not_known_is_tried_once_on_each_side() {
+        let none = Load::default();
+        let place = |cpu, device| place(cpu, device, &none, 0.0, 1.0);
+        assert_eq!(place(Known::Nothing, Known::Nothing), Place::DeviceSample);
+        assert_eq!(place(Known::Nothing, Known::AtLeast(0.1)), Place::CpuSample);
+        assert_eq!(
+            place(Known::Measured(1.0), Known::Nothing),
+            Place::DeviceSample
+        );
+        // Both are being tried: what comes next waits in the queue.
+        assert_eq!(
+            place(Known::AtLeast(0.1), Known::AtLeast(0.1)),
+            Place::Device
+        );
+        let standing = standing(0.0, 3, none);
+        assert!(!admits(
+            Known::AtLeast(0.1),
+            Known::AtLeast(0.1),
+            &none,
+            &standing
+        ));
+        assert!(!takes(
+            Known::AtLeast(0.1),
+            Known::AtLeast(0.1),
+            &none,
+            &standing
+        ));
+    }
+
+    #[test]
+    fn a_sample_that_is_late_is_not_waited_for() {
+        let one = load(0.0, 1.0);
+        let early = (Known::Measured(1.0), Known::AtLeast(0.1));
+        assert!(!takes(early.0, early.1, &one, &standing(0.0, 2, one)));
+        assert!(takes(early.0, early.1, &one, &standing(0.0, 20, one)));
+        assert!(takes(
+            Known::Measured(1.0),
+            Known::AtLeast(2.0),
+            &one,
+            &standing(0.0, 1, one)
+        ));
+    }
+
+    #[test]
+    fn a_task_alone_goes_where_it_is_faster() {
+        for (kernel, fast) in [(0.5, true), (1.5, false)] {
+            let one = load(kernel, 1.0);
+            let (cpu, device) = both(&one);
+            let alone = standing(0.0, 1, one);
+            assert_eq!(admits(cpu, device, &one, &alone), fast);
+            assert_eq!(takes(cpu, device, &one, &alone), !fast);
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_no_help_gets_nothing() {
+        let far = load(20.0, 1.0);
+        let (cpu, device) = both(&far);
+        assert_eq!(place(cpu, device, &far, 0.0, 1.0), Place::Cpu);
+        let tiny = load(1e-4, 1e-5);
+        let (cpu, device) = both(&tiny);
+        assert_eq!(place(cpu, device, &tiny, 0.0, 1.0), Place::Cpu);
+    }
+
+    #[test]
+    fn a_slow_device_helps_where_there_is_much_to_do_and_not_at_the_end() {
+        let one = load(3.0, 1.0);
+        let (cpu, device) = both(&one);
+        assert_eq!(place(cpu, device, &one, 0.0, 1.0), Place::Device);
+        assert!(admits(cpu, device, &one, &standing(0.0, 6, one)));
+        assert!(!admits(cpu, device, &one, &standing(0.0, 5, one)));
+        assert!(!admits(cpu, device, &one, &standing(3.0, 6, one)));
+    }
+
+    #[test]
+    fn workers_leave_the_end_to_a_fast_device() {
+        let one = load(0.1, 1.0);
+        let (cpu, device) = both(&one);
+        assert!(takes(cpu, device, &one, &standing(0.0, 11, one)));
+        assert!(!takes(cpu, device, &one, &standing(0.0, 9, one)));
+        assert!(takes(cpu, device, &one, &standing(0.5, 9, one)));
+    }
+
+    #[test]
+    fn a_device_on_the_same_cores_must_be_worth_them_all() {
+        let one = load(0.6, 1.0);
+        let (cpu, device) = both(&one);
+        let mut shared = standing(0.0, 1, one);
+        assert!(admits(cpu, device, &one, &shared));
+        shared.cores = 2.0;
+        assert!(!admits(cpu, device, &one, &shared) && takes(cpu, device, &one, &shared));
+    }
+}

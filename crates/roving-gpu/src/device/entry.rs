@@ -1,0 +1,201 @@
+//! A task on its way through a device.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Instant;
+
+use super::Device;
+use super::queue::Load;
+use crate::backend::{Memory, Target};
+use crate::buffer::hold::{Held, Use};
+use crate::error::DeviceError;
+use crate::kernel::Kernel;
+
+/// A task that was given to a device. Its state changes only while the device is locked.
+pub(crate) struct Entry {
+    pub(crate) device: Arc<Device>,
+    pub(crate) kind: &'static str,
+    pub(crate) work: f64,
+    pub(crate) uses: Vec<Use>,
+    pub(crate) has_cpu: bool,
+    cost: Mutex<Cost>,
+    state: Mutex<EntryState>,
+}
+
+/// What a task is expected to take, and so where it stands in the queue. It changes only while the task is not in the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    pub(crate) load: Load,
+    pub(crate) class: usize,
+}
+
+/// Where it is. Each transition is made by the method of `Device` that is named.
+///
+/// ```text
+/// Fresh   --enqueue--> Queued --admit--> Flying --settle--> Landed | Failed
+/// Queued  --take_back, abandon--> Returned          (on the CPU, or dropped)
+/// Queued  --fail_all--> Failed                      (the device is lost)
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Phase {
+    Fresh,
+    Queued,
+    Flying,
+    Landed,
+    Failed(DeviceError),
+    Returned,
+}
+
+pub(crate) struct EntryState {
+    pub(crate) phase: Phase,
+    pub(crate) held: Option<Held>,
+    pub(crate) stream: usize,
+    /// What it counts for in the device's window.
+    pub(crate) flying: Load,
+    /// It counts there.
+    pub(crate) in_window: bool,
+    /// Where its buffers are, in the order of `uses`.
+    pub(crate) memories: Vec<Memory>,
+    /// Launches that are still to be given to the back-end.
+    pub(crate) recorded: Vec<Recorded>,
+    /// How launches ended, and who wants to know.
+    pub(crate) launches: Vec<Launched>,
+    /// Operations that have not ended.
+    pub(crate) under_way: usize,
+    /// Uploads of others that it waits for.
+    pub(crate) arrivals: usize,
+    /// What it has written was copied to the host since its last launch.
+    pub(crate) is_copied: bool,
+    /// New copies for the host, in the order of `uses`.
+    pub(crate) copies: Vec<Option<Target>>,
+    /// Something was launched, so what it writes is no longer what it was.
+    pub(crate) has_launched: bool,
+    /// The first failure.
+    pub(crate) error: Option<DeviceError>,
+    /// The GPU side has ended; nothing more will be launched.
+    pub(crate) is_closed: bool,
+    /// Its GPU side waits for something else than the device.
+    pub(crate) is_away: bool,
+    /// Nobody wants the result.
+    pub(crate) is_abandoned: bool,
+    /// A worker is to say whether it takes the task.
+    pub(crate) is_called: bool,
+    pub(crate) kernel_s: f64,
+    pub(crate) admitted: Option<Instant>,
+    /// Told the history that a first measurement has begun.
+    pub(crate) is_sample: bool,
+    pub(crate) waker: Option<Waker>,
+}
+
+/// A launch that the back-end was not told of yet.
+pub(crate) struct Recorded {
+    pub(crate) kernel: &'static Kernel,
+    pub(crate) groups: [u32; 3],
+    pub(crate) arguments: Vec<RecordedArg>,
+    pub(crate) work: f64,
+    pub(crate) number: usize,
+}
+
+/// An argument, before it is known where buffers are.
+pub(crate) enum RecordedArg {
+    /// By its place among the buffers of the task; whether the kernel writes it.
+    Buffer(usize, bool),
+    Value(Box<[u8]>),
+}
+
+#[derive(Default)]
+pub(crate) struct Launched {
+    pub(crate) outcome: Option<Result<(), DeviceError>>,
+    pub(crate) waker: Option<Waker>,
+}
+
+/// What a task is, for the entry made of it.
+pub(crate) struct Task {
+    pub(crate) kind: &'static str,
+    pub(crate) work: f64,
+    pub(crate) uses: Vec<Use>,
+    pub(crate) has_cpu: bool,
+}
+
+impl Entry {
+    pub(crate) fn new(device: Arc<Device>, task: &Task, cost: Cost, held: Held) -> Arc<Entry> {
+        Arc::new(Entry {
+            device,
+            kind: task.kind,
+            work: task.work,
+            uses: task.uses.clone(),
+            has_cpu: task.has_cpu,
+            cost: Mutex::new(cost),
+            state: Mutex::new(EntryState {
+                phase: Phase::Fresh,
+                held: Some(held),
+                stream: 0,
+                flying: Load::default(),
+                in_window: false,
+                memories: Vec::new(),
+                recorded: Vec::new(),
+                launches: Vec::new(),
+                under_way: 0,
+                arrivals: 0,
+                is_copied: false,
+                copies: Vec::new(),
+                has_launched: false,
+                error: None,
+                is_closed: false,
+                is_away: false,
+                is_abandoned: false,
+                is_called: false,
+                kernel_s: 0.0,
+                admitted: None,
+                is_sample: false,
+                waker: None,
+            }),
+        })
+    }
+
+    /// Only with the device locked, or to look.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, EntryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        *self.cost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        self.cost().load
+    }
+
+    pub(crate) fn set_cost(&self, cost: Cost) {
+        *self.cost.lock().unwrap_or_else(PoisonError::into_inner) = cost;
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.lock().phase.clone()
+    }
+
+    /// The number of a buffer among those that the task declared.
+    pub(crate) fn position(&self, id: u64) -> Option<usize> {
+        self.uses.iter().position(|one| one.content.id() == id)
+    }
+}
+
+impl EntryState {
+    pub(crate) fn fail(&mut self, error: DeviceError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Everything that was asked for so far has ended.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.under_way == 0 && self.arrivals == 0 && self.recorded.is_empty()
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}

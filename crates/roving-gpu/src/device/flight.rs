@@ -1,0 +1,408 @@
+//! Tasks on the device: from the queue to the last operation.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use super::entry::{Entry, EntryState, Phase, Recorded, RecordedArg};
+use super::table::Short;
+use super::{Actions, Device, State, choose};
+use crate::backend::{Done, Download, Launch, LaunchArg, Outcome, Target, Upload};
+use crate::error::DeviceError;
+use crate::history::Side;
+use crate::profile::Lane;
+
+impl Device {
+    /// Takes tasks from the queue as long as there is a stream for them.
+    pub(super) fn pump(self: &Arc<Self>, state: &mut State, actions: &mut Actions) {
+        while state.lost.is_none() && !state.streams.is_empty() {
+            let standing = self.standing(state);
+            let popped = state.queue.pop(|entry| self.wants(entry, &standing));
+            let Some(entry) = popped else { return };
+            if !self.admit(state, actions, &entry) {
+                state.queue.push_oldest(entry);
+                return;
+            }
+        }
+    }
+
+    fn wants(&self, entry: &Entry, standing: &choose::Standing) -> bool {
+        if !entry.has_cpu || !self.common.decides() {
+            return true;
+        }
+        let history = &self.common.history;
+        let cpu = history.known(entry.kind, Side::Cpu, entry.work);
+        let device = self.known(entry.kind, entry.work);
+        choose::admits(cpu, device, &entry.load(), standing)
+    }
+
+    /// Brings a task onto the device. False if there is no memory for it now.
+    fn admit(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        entry: &Arc<Entry>,
+    ) -> bool {
+        let mut inside = entry.lock();
+        let is_alone = state.aboard == 0 && state.fetching == 0;
+        let mut memories = Vec::with_capacity(entry.uses.len());
+        for one in &entry.uses {
+            // Whatever becomes of the task, the end of the buffer frees the copy.
+            one.content.is_at(self.place());
+            match state.table.pin(&*self.backend, &one.content, is_alone) {
+                Ok(memory) => memories.push(memory),
+                Err(short) => {
+                    for done in &entry.uses[..memories.len()] {
+                        state.table.unpin(done.content.id());
+                    }
+                    drop(memories);
+                    match short {
+                        Short::ForNow(only) => {
+                            if let Some(content) = only {
+                                self.spill(state, actions, content);
+                            }
+                            return false;
+                        }
+                        Short::Ever(error) => inside.fail(error),
+                    }
+                    drop(inside);
+                    self.answered(state, entry);
+                    self.no_longer_wanted(state, entry);
+                    self.settle(state, actions, entry);
+                    return true;
+                }
+            }
+        }
+        inside.phase = Phase::Flying;
+        inside.memories = memories;
+        inside.copies = entry.uses.iter().map(|_| None).collect();
+        inside.admitted = Some(Instant::now());
+        inside.is_sample = self
+            .common
+            .history
+            .begin(entry.kind, Side::Device(&self.name));
+        drop(inside);
+        state.aboard += 1;
+        self.answered(state, entry);
+        self.no_longer_wanted(state, entry);
+        self.enter_window(state, entry);
+        self.bring(state, actions, entry);
+        let mut inside = entry.lock();
+        if inside.arrivals == 0 {
+            self.submit_recorded(state, actions, entry, &mut inside);
+        }
+        drop(inside);
+        self.advance(state, actions, entry);
+        true
+    }
+
+    pub(super) fn enter_window(&self, state: &mut State, entry: &Entry) {
+        let mut inside = entry.lock();
+        if inside.in_window {
+            return;
+        }
+        inside.in_window = true;
+        // A task that goes on after a pause does not wait for a stream.
+        inside.stream = state.streams.pop().unwrap_or(usize::MAX);
+        if state.flying.count == 0 {
+            state.flying_since = Instant::now();
+        }
+        inside.flying = entry.load();
+        state.flying.add(&inside.flying);
+    }
+
+    /// The GPU side was polled and is not done. If it does not wait for the device, others must not wait for it.
+    pub(crate) fn still_open(self: &Arc<Self>, entry: &Arc<Entry>) {
+        let waits = |inside: &EntryState| inside.phase == Phase::Flying && inside.is_idle();
+        if !waits(&entry.lock()) {
+            return;
+        }
+        self.with(|state, _| {
+            let mut inside = entry.lock();
+            if waits(&inside) && !inside.is_away {
+                inside.is_away = true;
+                state.aboard -= 1;
+            }
+        });
+    }
+
+    pub(super) fn back(&self, state: &mut State, entry: &Entry) {
+        if std::mem::take(&mut entry.lock().is_away) {
+            state.aboard += 1;
+        }
+    }
+
+    pub(super) fn leave_window(&self, state: &mut State, entry: &Entry) {
+        let mut inside = entry.lock();
+        if !inside.in_window {
+            return;
+        }
+        inside.in_window = false;
+        if inside.stream != usize::MAX {
+            state.streams.push(inside.stream);
+        }
+        state.flying.remove(&inside.flying);
+        state.flying_since = Instant::now();
+    }
+
+    /// Starts the uploads that it takes, or waits for those that others have started.
+    fn bring(self: &Arc<Self>, state: &mut State, actions: &mut Actions, entry: &Arc<Entry>) {
+        let mut inside = entry.lock();
+        for (number, one) in entry.uses.iter().enumerate() {
+            let (id, version) = (one.content.id(), one.content.versions().0);
+            let Some(copy) = state.table.get_mut(id) else {
+                continue;
+            };
+            if !one.access.reads() {
+                copy.version = None;
+                continue;
+            }
+            if copy.version == Some(version) {
+                state.account.avoided(copy.bytes);
+                continue;
+            }
+            if let Some(waiting) = &mut copy.arriving {
+                waiting.push(Arc::clone(entry));
+                inside.arrivals += 1;
+                state.account.avoided(copy.bytes);
+                continue;
+            }
+            copy.arriving = Some(Vec::new());
+            inside.under_way += 1;
+            state.account.begin(Lane::Upload);
+            let (then, bytes) = (Arc::clone(entry), copy.bytes);
+            let upload = Upload {
+                from: one.content.source(),
+                to: copy.memory.clone(),
+                done: Done::new(move |outcome, _| {
+                    then.device.uploaded(&then, number, version, bytes, outcome);
+                }),
+            };
+            actions.uploads.push((self.stream(&inside), upload));
+        }
+    }
+
+    /// The stream of a task. One that was resumed without a stream of its own shares the first.
+    fn stream(&self, inside: &EntryState) -> usize {
+        if inside.stream == usize::MAX {
+            0
+        } else {
+            inside.stream
+        }
+    }
+
+    fn uploaded(
+        self: &Arc<Self>,
+        entry: &Arc<Entry>,
+        number: usize,
+        version: u64,
+        bytes: usize,
+        outcome: Outcome,
+    ) {
+        self.with(|state, actions| {
+            let lane = Lane::Upload;
+            self.account(state, entry, lane, bytes, &outcome);
+            let id = entry.uses[number].content.id();
+            let mut waiting = Vec::new();
+            if let Some(copy) = state.table.get_mut(id) {
+                waiting = copy.arriving.take().unwrap_or_default();
+                copy.version = outcome.is_ok().then_some(version);
+            }
+            let error = outcome.err();
+            for other in &waiting {
+                let mut inside = other.lock();
+                inside.arrivals -= 1;
+                if let Some(error) = &error {
+                    inside.fail(error.clone());
+                }
+                if inside.arrivals == 0 && inside.error.is_none() {
+                    self.submit_recorded(state, actions, other, &mut inside);
+                }
+                drop(inside);
+                self.advance(state, actions, other);
+            }
+            actions.entries.extend(waiting);
+            self.ended(state, actions, entry, error);
+        });
+    }
+
+    /// The GPU side launches something.
+    pub(crate) fn launch(self: &Arc<Self>, entry: &Arc<Entry>, recorded: Recorded) {
+        self.with(|state, actions| {
+            let mut inside = entry.lock();
+            match &inside.phase {
+                Phase::Fresh | Phase::Queued => inside.recorded.push(recorded),
+                Phase::Flying if inside.error.is_none() && !inside.is_closed => {
+                    inside.recorded.push(recorded);
+                    drop(inside);
+                    self.back(state, entry);
+                    self.enter_window(state, entry);
+                    let mut inside = entry.lock();
+                    if inside.arrivals == 0 {
+                        self.submit_recorded(state, actions, entry, &mut inside);
+                    }
+                }
+                _ => {
+                    let error = inside.error.clone().unwrap_or_else(|| {
+                        let text = "launched after the task had ended";
+                        DeviceError::new(crate::Cause::Kernel, text)
+                    });
+                    inside.launches[recorded.number].outcome = Some(Err(error));
+                }
+            }
+        });
+    }
+
+    /// Gives the back-end what was launched.
+    pub(super) fn submit_recorded(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        entry: &Arc<Entry>,
+        inside: &mut EntryState,
+    ) {
+        for recorded in std::mem::take(&mut inside.recorded) {
+            let arguments = recorded.arguments.into_iter();
+            let arguments = arguments.map(|argument| match argument {
+                RecordedArg::Buffer(number, writable) => LaunchArg::Memory {
+                    memory: inside.memories[number].clone(),
+                    bytes: entry.uses[number].content.bytes(),
+                    writable,
+                },
+                RecordedArg::Value(bytes) => LaunchArg::Value(bytes),
+            });
+            let (then, number) = (Arc::clone(entry), recorded.number);
+            let launch = Launch {
+                kernel: recorded.kernel,
+                groups: recorded.groups,
+                arguments: arguments.collect(),
+                work: recorded.work,
+                done: Done::new(move |outcome, _| then.device.launched(&then, number, outcome)),
+            };
+            inside.under_way += 1;
+            inside.has_launched = true;
+            inside.is_copied = false;
+            inside.copies.iter_mut().for_each(|copy| *copy = None);
+            state.account.begin(Lane::Kernel);
+            actions.launches.push((self.stream(inside), launch));
+        }
+    }
+
+    fn launched(self: &Arc<Self>, entry: &Arc<Entry>, number: usize, outcome: Outcome) {
+        self.with(|state, actions| {
+            self.account(state, entry, Lane::Kernel, 0, &outcome);
+            let mut inside = entry.lock();
+            if let Ok(time) = &outcome {
+                inside.kernel_s += time.as_secs_f64();
+            }
+            let launched = &mut inside.launches[number];
+            launched.outcome = Some(outcome.as_ref().map(|_| ()).map_err(Clone::clone));
+            actions.wakes.extend(launched.waker.take());
+            drop(inside);
+            self.ended(state, actions, entry, outcome.err());
+        });
+    }
+
+    /// Starts the copies of what a task has written.
+    pub(super) fn copy_out(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        entry: &Arc<Entry>,
+    ) {
+        let mut inside = entry.lock();
+        inside.is_copied = true;
+        for (number, one) in entry.uses.iter().enumerate() {
+            if !one.access.writes() {
+                continue;
+            }
+            inside.under_way += 1;
+            state.account.begin(Lane::Download);
+            let then = Arc::clone(entry);
+            let download = Download {
+                from: inside.memories[number].clone(),
+                to: one.content.target(),
+                done: Done::new(move |outcome, target| {
+                    then.device.downloaded(&then, number, outcome, target);
+                }),
+            };
+            actions.downloads.push((self.stream(&inside), download));
+        }
+    }
+
+    fn downloaded(
+        self: &Arc<Self>,
+        entry: &Arc<Entry>,
+        number: usize,
+        outcome: Outcome,
+        target: Option<Target>,
+    ) {
+        self.with(|state, actions| {
+            let bytes = entry.uses[number].content.bytes();
+            self.account(state, entry, Lane::Download, bytes, &outcome);
+            let mut inside = entry.lock();
+            // Something may have been launched meanwhile; then there will be another copy.
+            if outcome.is_ok() && inside.is_copied {
+                inside.copies[number] = target;
+            }
+            drop(inside);
+            self.ended(state, actions, entry, outcome.err());
+        });
+    }
+
+    /// One operation of a task has ended.
+    fn ended(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        entry: &Arc<Entry>,
+        error: Option<DeviceError>,
+    ) {
+        let mut inside = entry.lock();
+        inside.under_way -= 1;
+        if let Some(error) = error {
+            inside.fail(error);
+            // What was not submitted yet is not going to be.
+            inside.recorded.clear();
+        }
+        drop(inside);
+        self.advance(state, actions, entry);
+    }
+
+    /// Books the end of an operation.
+    pub(super) fn account(
+        &self,
+        state: &mut State,
+        entry: &Entry,
+        lane: Lane,
+        bytes: usize,
+        outcome: &Outcome,
+    ) {
+        let stream = entry.lock().stream;
+        let time = outcome.as_ref().map_or(Duration::ZERO, |time| *time);
+        state.account.end(lane, bytes, time);
+        let common = &self.common;
+        if outcome.is_ok() {
+            common
+                .recorder
+                .device(self.index, stream, lane, entry.kind, time);
+            if let Some(direction) = lane.direction() {
+                let seconds = time.as_secs_f64();
+                let history = &common.history;
+                history.record_transfer(&self.name, direction, bytes as f64, seconds);
+            }
+        }
+    }
+
+    /// The waker of whoever waits for the task.
+    pub(crate) fn set_waker(&self, entry: &Entry, waker: &Waker) {
+        let mut inside = entry.lock();
+        if !inside
+            .waker
+            .as_ref()
+            .is_some_and(|known| known.will_wake(waker))
+        {
+            inside.waker = Some(waker.clone());
+        }
+    }
+}

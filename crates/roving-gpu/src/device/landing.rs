@@ -1,0 +1,181 @@
+//! Tasks on the device: what follows from the end of an operation.
+
+use std::sync::Arc;
+
+use super::entry::{Entry, Phase};
+use super::{Actions, Device, State};
+use crate::error::{Cause, DeviceError};
+use crate::history::Side;
+
+impl Device {
+    /// The GPU side has ended.
+    pub(crate) fn close(self: &Arc<Self>, entry: &Arc<Entry>, outcome: Result<(), DeviceError>) {
+        self.with(|state, actions| {
+            let mut inside = entry.lock();
+            inside.is_closed = true;
+            if let Err(error) = outcome {
+                inside.fail(error);
+                inside.recorded.clear();
+            }
+            let is_flying = inside.phase == Phase::Flying;
+            drop(inside);
+            if is_flying {
+                self.advance(state, actions, entry);
+            }
+        });
+    }
+
+    /// Does what is next for a task of which nothing is under way.
+    pub(super) fn advance(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        entry: &Arc<Entry>,
+    ) {
+        let inside = entry.lock();
+        if inside.phase != Phase::Flying || !inside.is_idle() {
+            return;
+        }
+        let has_failed = inside.error.is_some();
+        let (is_closed, is_abandoned) = (inside.is_closed, inside.is_abandoned);
+        let writes = entry.uses.iter().any(|one| one.access.writes());
+        // Before it is known whether the GPU side goes on: mostly it does not.
+        let is_to_copy = writes && inside.has_launched && !inside.is_copied;
+        drop(inside);
+        if has_failed {
+            self.settle(state, actions, entry);
+        } else if is_to_copy && !is_abandoned && self.common.is_through() {
+            self.copy_out(state, actions, entry);
+        } else if is_closed {
+            self.settle(state, actions, entry);
+        } else {
+            self.leave_window(state, entry);
+        }
+    }
+
+    /// The end of a task here.
+    pub(super) fn settle(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        entry: &Arc<Entry>,
+    ) {
+        self.leave_window(state, entry);
+        self.back(state, entry);
+        if entry.lock().phase == Phase::Flying {
+            state.aboard -= 1;
+        }
+        let error = entry.lock().error.clone();
+        match &error {
+            None => self.commit(state, entry),
+            Some(error) => self.give_up(state, actions, entry, error),
+        }
+        let mut inside = entry.lock();
+        if !inside.memories.is_empty() {
+            inside.memories.clear();
+            for one in &entry.uses {
+                state.table.unpin(one.content.id());
+            }
+        }
+        if std::mem::take(&mut inside.is_sample) {
+            let history = &self.common.history;
+            history.end(entry.kind, Side::Device(&self.name));
+            self.requeue(state, entry.kind);
+        }
+        inside.copies.clear();
+        actions.releases.extend(inside.held.take());
+        actions.wakes.extend(inside.waker.take());
+        for launched in &mut inside.launches {
+            actions.wakes.extend(launched.waker.take());
+        }
+        inside.phase = error.map_or(Phase::Landed, Phase::Failed);
+        drop(inside);
+        actions.entries.push(Arc::clone(entry));
+        self.call_one(state, actions);
+    }
+
+    /// All went well: what the task has written is valid from now on.
+    fn commit(&self, state: &mut State, entry: &Entry) {
+        let mut inside = entry.lock();
+        if !inside.has_launched {
+            return;
+        }
+        let is_through = self.common.is_through();
+        for (number, one) in entry.uses.iter().enumerate() {
+            let id = one.content.id();
+            if !one.access.writes() {
+                continue;
+            }
+            if inside.is_abandoned && is_through {
+                // The host's copy is as it was before, and stays the valid one.
+                state.table.spoil(id);
+                continue;
+            }
+            let version = one
+                .content
+                .written(self.place(), inside.copies[number].take());
+            if let Some(copy) = state.table.get_mut(id) {
+                copy.version = Some(version);
+            }
+        }
+        if !inside.is_abandoned {
+            let (history, seconds) = (&self.common.history, inside.kernel_s);
+            history.record(entry.kind, Side::Device(&self.name), entry.work, seconds);
+            state.account.landed();
+        }
+    }
+
+    /// Something failed: what the task was to write is as it was before, on the host.
+    fn give_up(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        entry: &Entry,
+        error: &DeviceError,
+    ) {
+        let inside = entry.lock();
+        if inside.has_launched {
+            for one in entry.uses.iter().filter(|one| one.access.writes()) {
+                let (version, host) = one.content.versions();
+                if one.access.reads() && host != version {
+                    one.content.lose(&format!("{}: {error}", self.name));
+                }
+                state.table.spoil(one.content.id());
+            }
+        }
+        drop(inside);
+        self.failed(state, actions, entry.kind, error);
+    }
+
+    /// Draws the conclusions for other tasks.
+    pub(super) fn failed(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        kind: &'static str,
+        error: &DeviceError,
+    ) {
+        state.account.failed(error.cause());
+        actions.reports.push(error.clone());
+        match error.cause() {
+            Cause::Kernel => {
+                state.refused.insert(kind);
+            }
+            Cause::Lost if state.lost.is_none() => {
+                state.lost = Some(error.clone());
+                state.table.clear();
+                for entry in state.queue.drain() {
+                    self.answered(state, &entry);
+                    self.no_longer_wanted(state, &entry);
+                    let mut inside = entry.lock();
+                    inside.phase = Phase::Failed(error.clone());
+                    actions.releases.extend(inside.held.take());
+                    actions.wakes.extend(inside.waker.take());
+                    drop(inside);
+                    actions.entries.push(entry);
+                }
+            }
+            Cause::Lost | Cause::OutOfMemory | Cause::NoDevice => {}
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Buffers whose only valid copy is on the device.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use super::{Actions, Device, State};
+use crate::backend::{Done, Download, Outcome, Target};
+use crate::buffer::content::{Content, Place};
+use crate::error::DeviceError;
+use crate::profile::Lane;
+
+impl Place for Device {
+    fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
+        let fetched = self.with(|state, actions| {
+            let (id, version) = (content.id(), content.versions().0);
+            let memory = match state.table.get_mut(id) {
+                Some(copy) if copy.version == Some(version) => copy.memory.clone(),
+                _ => {
+                    let error = state.lost.as_ref().map(ToString::to_string);
+                    let reason = error.unwrap_or_else(|| "its copy there is gone".to_owned());
+                    return Err(format!("{}: {reason}", self.name));
+                }
+            };
+            state.table.hold_on(id);
+            state.fetching += 1;
+            state.account.begin(Lane::Download);
+            let (device, then) = (Arc::clone(&self), Arc::clone(&content));
+            let download = Download {
+                from: memory,
+                to: content.target(),
+                done: Done::new(move |outcome, target| device.fetched(&*then, outcome, target)),
+            };
+            actions.downloads.push((0, download));
+            Ok(())
+        });
+        if let Err(reason) = fetched {
+            content.fetched(Err(reason));
+        }
+    }
+
+    fn forget(&self, id: u64) {
+        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        gone.push(id);
+        drop(gone);
+        self.tidy();
+    }
+}
+
+impl Device {
+    fn fetched(self: &Arc<Self>, content: &dyn Content, outcome: Outcome, target: Option<Target>) {
+        self.account_fetch(content, &outcome);
+        content.fetched(match (outcome, target) {
+            (Ok(_), Some(target)) => Ok(target),
+            (Err(error), _) => Err(format!("{}: {error}", self.name)),
+            (Ok(_), None) => Err(format!("{}: the copy was given up", self.name)),
+        });
+        self.freed(content);
+    }
+
+    /// Copies a buffer that nobody uses here to the host, so that its memory can be had.
+    ///
+    /// A task in the queue may hold the buffer. But only tasks that are flying change it, and their copies stay where they
+    /// are. A guard that writes makes the copy out of date, and `spilled` a thing of the past.
+    pub(super) fn spill(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        content: Arc<dyn Content>,
+    ) {
+        let id = content.id();
+        let Some(copy) = state.table.get_mut(id) else {
+            return;
+        };
+        let (from, Some(version)) = (copy.memory.clone(), copy.version) else {
+            return;
+        };
+        state.table.hold_on(id);
+        state.fetching += 1;
+        state.account.begin(Lane::Download);
+        let (device, then, to) = (Arc::clone(self), Arc::clone(&content), content.target());
+        let done = Done::new(move |outcome, target| {
+            device.account_fetch(&*then, &outcome);
+            match (outcome, target) {
+                (Ok(_), Some(target)) => then.spilled(version, target),
+                (Err(error), _) => device.spill_failed(&*then, version, &error),
+                (Ok(_), None) => {}
+            }
+            device.freed(&*then);
+        });
+        actions.downloads.push((0, Download { from, to, done }));
+        actions.contents.push(content);
+    }
+
+    /// What cannot be copied from the device is lost.
+    fn spill_failed(self: &Arc<Self>, content: &dyn Content, version: u64, error: &DeviceError) {
+        if content.versions().0 == version {
+            content.lose(&format!("{}: {error}", self.name));
+        }
+        self.with(|state, actions| {
+            state.table.spoil(content.id());
+            self.failed(state, actions, "", error);
+        });
+    }
+
+    fn account_fetch(self: &Arc<Self>, content: &dyn Content, outcome: &Outcome) {
+        let bytes = content.bytes();
+        let time = outcome.as_ref().map_or(Duration::ZERO, |time| *time);
+        self.lock().account.end(Lane::Download, bytes, time);
+        if outcome.is_ok() {
+            let (common, seconds) = (&self.common, time.as_secs_f64());
+            let lane = Lane::Download;
+            common.recorder.device(self.index, 0, lane, "fetch", time);
+            let history = &common.history;
+            history.record_transfer(&self.name, 1, bytes as f64, seconds);
+        }
+    }
+
+    /// The memory of a buffer may be free for somebody now.
+    fn freed(self: &Arc<Self>, content: &dyn Content) {
+        self.with(|state, _| {
+            state.fetching -= 1;
+            state.table.unpin(content.id());
+        });
+    }
+}

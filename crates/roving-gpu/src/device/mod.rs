@@ -1,0 +1,535 @@
+//! A device: its queue, what is in flight, and what is in its memory.
+//!
+//! There is no thread here. Whoever has news, a worker with a task or a back-end with the end of an operation, locks the
+//! device, changes what is to be changed, and takes along what is to be done once the lock is open again:
+//! [`Action`]s. So back-ends may end an operation inside the call that submits it, and wakers may do what they like.
+
+pub(crate) mod choose;
+pub(crate) mod entry;
+mod flight;
+mod landing;
+mod memory;
+pub(crate) mod queue;
+mod submissions;
+mod table;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+use std::time::Instant;
+
+use crate::backend::{Backend, Download, Launch, Upload};
+use crate::buffer::content::{Content, Place};
+use crate::buffer::hold::{Held, Use};
+use crate::common::Common;
+use crate::error::{Cause, DeviceError};
+use crate::history::{Known, Side};
+use crate::profile::DeviceProfile;
+use crate::profile::account::Account;
+use choose::Standing;
+use entry::{Cost, Entry, Phase, Task};
+use queue::{Load, Loads, Queue};
+use submissions::Submissions;
+use table::Table;
+
+pub(crate) struct Device {
+    pub(crate) index: usize,
+    pub(crate) name: String,
+    pub(crate) memory_bytes: u64,
+    shares_cores: bool,
+    pub(crate) common: Arc<Common>,
+    backend: Arc<dyn Backend>,
+    state: Mutex<State>,
+    /// Locked by itself, or within `state`.
+    submissions: Submissions,
+    /// Buffers that are gone, and whose copies may go. A lock of its own, because a buffer can be dropped while the
+    /// device is locked.
+    gone: Mutex<Vec<u64>>,
+    this: Weak<Device>,
+}
+
+struct State {
+    lost: Option<DeviceError>,
+    /// Kinds whose kernels failed here.
+    refused: HashSet<&'static str>,
+    queue: Queue,
+    flying: Loads,
+    /// When the oldest of what is flying became the next to land.
+    flying_since: Instant,
+    /// Streams that are free.
+    streams: Vec<usize>,
+    /// Tasks that are on the device, and do not wait for anything else.
+    aboard: usize,
+    /// Copies to the host that are under way without a task.
+    fetching: usize,
+    table: Table,
+    /// How many tasks on their way here read a buffer: it need not be brought once more.
+    wanted: HashMap<u64, usize>,
+    /// A task of the queue was woken, so that a worker says whether it takes it.
+    has_called: bool,
+    /// How often in succession a task that was called was alone in the queue.
+    alone: u32,
+    account: Account,
+}
+
+/// What is done when the device is no longer locked, in this order.
+#[derive(Default)]
+struct Actions {
+    uploads: Vec<(usize, Upload)>,
+    launches: Vec<(usize, Launch)>,
+    downloads: Vec<(usize, Download)>,
+    releases: Vec<Held>,
+    wakes: Vec<Waker>,
+    reports: Vec<DeviceError>,
+    /// Their last references may be among these.
+    entries: Vec<Arc<Entry>>,
+    contents: Vec<Arc<dyn Content>>,
+    look: bool,
+}
+
+/// Once a task of the queue was alone so often, the next ones are not put there to be looked for, but for one in
+/// [`ALONE_EVERY`].
+const ALONE_MAX: u32 = 4;
+const ALONE_EVERY: u32 = 8;
+
+/// What became of a task that was put into the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queued {
+    OnItsWay,
+    /// Nobody else wants it, and it is the only one: better to run it right here.
+    Lonely,
+}
+
+impl Device {
+    pub(crate) fn new(
+        index: usize,
+        name: String,
+        backend: Arc<dyn Backend>,
+        window: Option<usize>,
+        common: Arc<Common>,
+    ) -> Arc<Device> {
+        let streams = window.unwrap_or_else(|| backend.streams()).max(1);
+        let memory_bytes = backend.memory_bytes();
+        Arc::new_cyclic(|this| Device {
+            index,
+            name,
+            memory_bytes,
+            shares_cores: backend.shares_cores(),
+            common,
+            state: Mutex::new(State {
+                lost: None,
+                refused: HashSet::new(),
+                queue: Queue::new(),
+                flying: Loads::default(),
+                flying_since: Instant::now(),
+                streams: (0..streams).rev().collect(),
+                aboard: 0,
+                fetching: 0,
+                table: Table::new(memory_bytes),
+                wanted: HashMap::new(),
+                has_called: false,
+                alone: 0,
+                account: Account::new(),
+            }),
+            submissions: Submissions::default(),
+            backend,
+            gone: Mutex::new(Vec::new()),
+            this: Weak::clone(this),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something, and does what follows from it.
+    fn with<R>(self: &Arc<Self>, change: impl FnOnce(&mut State, &mut Actions) -> R) -> R {
+        let mut actions = Actions::default();
+        let result = {
+            let mut state = self.lock();
+            self.bury(&mut state);
+            let result = change(&mut state, &mut actions);
+            self.pump(&mut state, &mut actions);
+            self.submissions.take(&mut actions);
+            result
+        };
+        self.act(actions);
+        self.tidy();
+        result
+    }
+
+    /// Buffers may have gone while the device was locked.
+    fn tidy(&self) {
+        loop {
+            let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+            if gone.is_empty() {
+                return;
+            }
+            drop(gone);
+            // If it is locked, this is left to whoever has locked it.
+            let Ok(mut state) = self.state.try_lock() else {
+                return;
+            };
+            self.bury(&mut state);
+        }
+    }
+
+    /// Frees the copies of buffers that are gone.
+    fn bury(&self, state: &mut State) {
+        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in mem::take(&mut *gone) {
+            state.table.remove(id);
+        }
+    }
+
+    fn act(self: &Arc<Self>, actions: Actions) {
+        let Actions {
+            releases,
+            wakes,
+            reports,
+            entries,
+            contents,
+            look,
+            ..
+        } = actions;
+        self.submissions.submit(&*self.backend);
+        drop(releases);
+        for error in &reports {
+            self.common.report(self.index, &self.name, error);
+        }
+        wakes.into_iter().for_each(Waker::wake);
+        drop((entries, contents));
+        if look {
+            self.common.look();
+        }
+    }
+
+    pub(crate) fn place(&self) -> Weak<dyn Place> {
+        Weak::clone(&self.this) as Weak<dyn Place>
+    }
+
+    /// What it is known to take for a task here.
+    pub(crate) fn known(&self, kind: &str, work: f64) -> Known {
+        let history = &self.common.history;
+        history.known(kind, Side::Device(&self.name), work)
+    }
+
+    /// Tasks wait for it.
+    pub(crate) fn has_queue(&self) -> bool {
+        self.common.decides() && self.lock().queue.loads().count > 0
+    }
+
+    /// A copy of that version is here.
+    pub(crate) fn has(&self, id: u64, version: u64) -> bool {
+        self.lock().table.has(id, version)
+    }
+
+    /// What it did so far.
+    pub(crate) fn profile(&self) -> DeviceProfile {
+        let mut state = self.lock();
+        DeviceProfile {
+            name: self.name.clone(),
+            memory_bytes: state.table.bytes(),
+            is_lost: state.lost.is_some(),
+            ..state.account.profile()
+        }
+    }
+
+    /// Why a task cannot be here at all.
+    pub(crate) fn refusal(&self, task: &Task) -> Option<DeviceError> {
+        let bytes: u64 = task.uses.iter().map(|one| one.content.bytes() as u64).sum();
+        if bytes > self.memory_bytes {
+            let text = format!(
+                "the task uses {bytes} bytes; the device has {}",
+                self.memory_bytes
+            );
+            return Some(DeviceError::new(Cause::OutOfMemory, text));
+        }
+        let state = self.lock();
+        if let Some(error) = &state.lost {
+            return Some(error.clone());
+        }
+        if task.has_cpu && state.refused.contains(task.kind) {
+            let text = format!("kernels of `{}` failed here before", task.kind);
+            return Some(DeviceError::new(Cause::Kernel, text));
+        }
+        None
+    }
+
+    /// What a task would cost here, where it would stand in the queue, and how long what is before it takes.
+    pub(crate) fn estimate(&self, task: &Task, cpu: Known) -> Estimate {
+        let known = self.known(task.kind, task.work);
+        let mut load = Load {
+            kernel: known.seconds(),
+            cpu: cpu.seconds(),
+            ..Load::default()
+        };
+        let is_through = self.common.is_through();
+        let history = &self.common.history;
+        let transfer = |direction, one: &Use| {
+            history.transfer_s(&self.name, direction, one.content.bytes() as f64)
+        };
+        let state = self.lock();
+        for one in &task.uses {
+            let id = one.content.id();
+            let is_there = state.table.has(id, one.content.versions().0)
+                || (one.access == crate::Access::Read && state.wanted.contains_key(&id));
+            if one.access.reads() && !is_there {
+                load.up += transfer(0, one);
+            }
+            if one.access.writes() && is_through {
+                load.down += transfer(1, one);
+            }
+        }
+        let class = class(task.has_cpu, cpu, known, &load);
+        let ahead = state.queue.ahead_of(class).overlapped() + self.flying_s(&state);
+        Estimate {
+            known,
+            cost: Cost { load, class },
+            ahead_s: ahead,
+            cores: self.cores(&state),
+        }
+    }
+
+    /// Something was measured for the first time: tasks that wait stand elsewhere now.
+    pub(crate) fn estimate_again(self: &Arc<Self>, kind: &str) {
+        self.with(|state, _| self.requeue(state, kind));
+    }
+
+    fn requeue(&self, state: &mut State, kind: &str) {
+        for entry in state.queue.drain() {
+            if entry.kind == kind {
+                let history = &self.common.history;
+                let cpu = history.known(entry.kind, Side::Cpu, entry.work);
+                let known = self.known(entry.kind, entry.work);
+                let load = Load {
+                    kernel: known.seconds(),
+                    cpu: cpu.seconds(),
+                    ..entry.load()
+                };
+                let class = class(entry.has_cpu, cpu, known, &load);
+                entry.set_cost(Cost { load, class });
+            }
+            state.queue.push(entry);
+        }
+    }
+
+    /// What is left of what it has taken.
+    fn flying_s(&self, state: &State) -> f64 {
+        let since = state.flying_since.elapsed().as_secs_f64();
+        (state.flying.sum.overlapped() - since).max(0.0)
+    }
+
+    /// How many cores it takes away from workers that could use them.
+    fn cores(&self, state: &State) -> f64 {
+        if !self.shares_cores {
+            return 1.0;
+        }
+        let wanted = 1 + self.common.running() + state.queue.loads().count.saturating_sub(1);
+        wanted.min(self.common.workers()) as f64
+    }
+
+    fn standing(&self, state: &State) -> Standing {
+        let loads = state.queue.loads();
+        Standing {
+            flying_s: self.flying_s(state),
+            queue: loads.sum,
+            queued: loads.count,
+            workers: self.common.workers() as f64,
+            cores: self.cores(state),
+        }
+    }
+
+    /// Takes a task into the queue.
+    pub(crate) fn enqueue(self: &Arc<Self>, entry: &Arc<Entry>) -> Queued {
+        self.with(|state, actions| {
+            let mut inside = entry.lock();
+            if let Some(error) = &state.lost {
+                inside.phase = Phase::Failed(error.clone());
+                actions.releases.extend(inside.held.take());
+                return;
+            }
+            if inside.error.is_some() {
+                drop(inside);
+                self.settle(state, actions, entry);
+                return;
+            }
+            inside.phase = Phase::Queued;
+            drop(inside);
+            for one in entry.uses.iter().filter(|one| one.access.reads()) {
+                *state.wanted.entry(one.content.id()).or_default() += 1;
+            }
+            state.queue.push(Arc::clone(entry));
+        });
+        if entry.has_cpu && self.common.decides() && entry.phase() == Phase::Queued {
+            return self.see_to(entry);
+        }
+        Queued::OnItsWay
+    }
+
+    /// A task had to stay in the queue. Has a worker look at it, if that may be better.
+    fn see_to(self: &Arc<Self>, entry: &Arc<Entry>) -> Queued {
+        let mut state = self.lock();
+        if !self.worker_takes(&state, entry) {
+            return Queued::OnItsWay;
+        }
+        let is_alone = state.queue.loads().count == 1 && self.common.running() == 0;
+        if is_alone && state.alone >= ALONE_MAX {
+            state.alone += 1;
+            if !state.alone.is_multiple_of(ALONE_EVERY) {
+                return Queued::Lonely;
+            }
+        }
+        drop(state);
+        self.common.look();
+        Queued::OnItsWay
+    }
+
+    fn worker_takes(&self, state: &State, entry: &Entry) -> bool {
+        let history = &self.common.history;
+        let cpu = history.known(entry.kind, Side::Cpu, entry.work);
+        let device = self.known(entry.kind, entry.work);
+        choose::takes(cpu, device, &entry.load(), &self.standing(state))
+    }
+
+    /// Wakes the task that a free worker would best take, so that one says whether it does.
+    pub(crate) fn call(self: &Arc<Self>) {
+        self.with(|state, actions| self.call_one(state, actions));
+    }
+
+    fn call_one(&self, state: &mut State, actions: &mut Actions) {
+        if state.has_called || !self.common.decides() {
+            return;
+        }
+        let worst = state.queue.worst(|entry| {
+            let history = &self.common.history;
+            let cpu = || history.known(entry.kind, Side::Cpu, entry.work);
+            entry.has_cpu && !matches!(cpu(), Known::AtLeast(_))
+        });
+        let Some(entry) = worst.map(Arc::clone) else {
+            return;
+        };
+        if !self.worker_takes(state, &entry) {
+            return;
+        }
+        let mut inside = entry.lock();
+        inside.is_called = true;
+        state.has_called = true;
+        actions.wakes.extend(inside.waker.clone());
+    }
+
+    /// A worker has been called, or is asked anyhow (`at_once`). True if it has the task now.
+    pub(crate) fn take_back(self: &Arc<Self>, entry: &Arc<Entry>, at_once: bool) -> bool {
+        if !at_once && !entry.lock().is_called {
+            return false;
+        }
+        self.with(|state, actions| {
+            if entry.phase() != Phase::Queued {
+                return false;
+            }
+            let takes = at_once || self.worker_takes(state, entry);
+            if takes {
+                let alone = state.queue.loads().count == 1;
+                if !at_once {
+                    state.alone = if alone { state.alone + 1 } else { 0 };
+                }
+                self.leave_queue(state, entry, Phase::Returned, actions);
+                actions.look = !alone;
+            }
+            self.answered(state, entry);
+            takes
+        })
+    }
+
+    /// A task that was called is no longer waited for.
+    fn answered(&self, state: &mut State, entry: &Entry) {
+        if mem::take(&mut entry.lock().is_called) {
+            state.has_called = false;
+        }
+    }
+
+    fn leave_queue(
+        &self,
+        state: &mut State,
+        entry: &Arc<Entry>,
+        phase: Phase,
+        actions: &mut Actions,
+    ) {
+        state.queue.remove(entry);
+        self.no_longer_wanted(state, entry);
+        let mut inside = entry.lock();
+        inside.phase = phase;
+        actions.releases.extend(inside.held.take());
+    }
+
+    fn no_longer_wanted(&self, state: &mut State, entry: &Entry) {
+        for one in entry.uses.iter().filter(|one| one.access.reads()) {
+            let id = one.content.id();
+            if let Some(count) = state.wanted.get_mut(&id) {
+                *count -= 1;
+                if *count == 0 {
+                    state.wanted.remove(&id);
+                }
+            }
+        }
+    }
+
+    /// Nobody waits for the task any more.
+    pub(crate) fn abandon(self: &Arc<Self>, entry: &Arc<Entry>) {
+        self.with(|state, actions| {
+            self.answered(state, entry);
+            match entry.phase() {
+                Phase::Queued => self.leave_queue(state, entry, Phase::Returned, actions),
+                Phase::Flying => {
+                    let mut inside = entry.lock();
+                    inside.is_abandoned = true;
+                    inside.is_closed = true;
+                    inside.recorded.clear();
+                    drop(inside);
+                    self.advance(state, actions, entry);
+                }
+                Phase::Fresh | Phase::Landed | Phase::Failed(_) | Phase::Returned => {
+                    actions.releases.extend(entry.lock().held.take());
+                }
+            }
+            // A waker may hold on to whatever it likes.
+            let waker = entry.lock().waker.take();
+            actions.wakes.extend(waker.map(|_| Waker::noop().clone()));
+        });
+    }
+}
+
+/// Where a task stands in the queue.
+fn class(has_cpu: bool, cpu: Known, device: Known, load: &Load) -> usize {
+    match (cpu, device) {
+        _ if !has_cpu => queue::DEVICE_ONLY,
+        (Known::Measured(_), Known::Measured(_)) => queue::class(load),
+        _ => queue::class(&Load::default()),
+    }
+}
+
+/// See [`Device::estimate`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Estimate {
+    pub(crate) known: Known,
+    pub(crate) cost: Cost,
+    pub(crate) ahead_s: f64,
+    pub(crate) cores: f64,
+}
+
+impl Estimate {
+    /// When the task would be done here, from now.
+    pub(crate) fn finish_s(&self) -> f64 {
+        self.ahead_s + self.cost.load.alone()
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

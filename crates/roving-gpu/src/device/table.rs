@@ -1,0 +1,182 @@
+//! What a device has in its memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use super::entry::Entry;
+use crate::backend::{Backend, Memory};
+use crate::buffer::content::Content;
+use crate::error::{Cause, DeviceError};
+
+/// A buffer's copy on the device.
+pub(crate) struct Resident {
+    pub(crate) memory: Memory,
+    pub(crate) bytes: usize,
+    content: Weak<dyn Content>,
+    /// What it is a copy of; `None` while it is of nothing.
+    pub(crate) version: Option<u64>,
+    /// An upload is under way; these wait for it, too.
+    pub(crate) arriving: Option<Vec<Arc<Entry>>>,
+    /// So many tasks on the device use it.
+    pins: usize,
+    used: u64,
+}
+
+impl Resident {
+    /// It is valid, and the host's is not.
+    fn is_only(&self) -> Option<Arc<dyn Content>> {
+        let content = self.content.upgrade()?;
+        let (version, host) = content.versions();
+        (self.version == Some(version) && host != version).then_some(content)
+    }
+}
+
+/// Why a task does not get its memory.
+pub(crate) enum Short {
+    /// Others use it, or this one has to be copied to the host first.
+    ForNow(Option<Arc<dyn Content>>),
+    /// There is not enough.
+    Ever(DeviceError),
+}
+
+pub(crate) struct Table {
+    copies: HashMap<u64, Resident>,
+    bytes: u64,
+    bytes_max: u64,
+    clock: u64,
+}
+
+impl Table {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Table {
+            copies: HashMap::new(),
+            bytes: 0,
+            bytes_max,
+            clock: 0,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Resident> {
+        self.copies.get_mut(&id)
+    }
+
+    /// The copy is valid, or soon will be.
+    pub(crate) fn has(&self, id: u64, version: u64) -> bool {
+        self.copies
+            .get(&id)
+            .is_some_and(|copy| copy.version == Some(version) || copy.arriving.is_some())
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Makes room for a copy, and keeps it there until `unpin`. Evicts what was not used for longest and can be had
+    /// again from the host.
+    pub(crate) fn pin(
+        &mut self,
+        backend: &dyn Backend,
+        content: &Arc<dyn Content>,
+        is_alone: bool,
+    ) -> Result<Memory, Short> {
+        self.clock += 1;
+        let clock = self.clock;
+        if let Some(copy) = self.copies.get_mut(&content.id()) {
+            copy.pins += 1;
+            copy.used = clock;
+            return Ok(copy.memory.clone());
+        }
+        let bytes = content.bytes();
+        let memory = self.alloc(backend, bytes, is_alone)?;
+        self.bytes += bytes as u64;
+        self.copies.insert(
+            content.id(),
+            Resident {
+                memory: memory.clone(),
+                bytes,
+                content: Arc::downgrade(content),
+                version: None,
+                arriving: None,
+                pins: 1,
+                used: clock,
+            },
+        );
+        Ok(memory)
+    }
+
+    fn alloc(
+        &mut self,
+        backend: &dyn Backend,
+        bytes: usize,
+        is_alone: bool,
+    ) -> Result<Memory, Short> {
+        loop {
+            let fits = self.bytes.saturating_add(bytes as u64) <= self.bytes_max;
+            let error = if fits {
+                match backend.alloc(bytes) {
+                    Ok(memory) => return Ok(memory),
+                    Err(error) => error,
+                }
+            } else {
+                let text = format!("{bytes} bytes more than the {} there are", self.bytes_max);
+                DeviceError::new(Cause::OutOfMemory, text)
+            };
+            if error.cause() != Cause::OutOfMemory {
+                return Err(Short::Ever(error));
+            }
+            if !self.evict_one() {
+                let oldest = self.unpinned().min_by_key(|copy| copy.used);
+                return Err(match oldest.and_then(Resident::is_only) {
+                    None if is_alone => Short::Ever(error),
+                    only => Short::ForNow(only),
+                });
+            }
+        }
+    }
+
+    fn unpinned(&self) -> impl Iterator<Item = &Resident> {
+        self.copies.values().filter(|copy| copy.pins == 0)
+    }
+
+    /// False if there is nothing that may go.
+    fn evict_one(&mut self) -> bool {
+        let unpinned = self.copies.iter().filter(|(_, copy)| copy.pins == 0);
+        let clean = unpinned.filter(|(_, copy)| copy.is_only().is_none());
+        let oldest = clean.min_by_key(|(_, copy)| copy.used).map(|(id, _)| *id);
+        oldest.is_some_and(|id| self.remove(id))
+    }
+
+    /// Keeps a copy that is there until `unpin`.
+    pub(crate) fn hold_on(&mut self, id: u64) {
+        if let Some(copy) = self.copies.get_mut(&id) {
+            copy.pins += 1;
+        }
+    }
+
+    pub(crate) fn unpin(&mut self, id: u64) {
+        if let Some(copy) = self.copies.get_mut(&id) {
+            copy.pins = copy.pins.saturating_sub(1);
+        }
+    }
+
+    /// What is in the copy is worth nothing. Others may still use its memory.
+    pub(crate) fn spoil(&mut self, id: u64) {
+        if let Some(copy) = self.copies.get_mut(&id) {
+            copy.version = None;
+        }
+    }
+
+    /// False if there is no such copy.
+    pub(crate) fn remove(&mut self, id: u64) -> bool {
+        let Some(copy) = self.copies.remove(&id) else {
+            return false;
+        };
+        self.bytes -= copy.bytes as u64;
+        true
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.copies.clear();
+        self.bytes = 0;
+    }
+}

@@ -1,0 +1,174 @@
+//! The devices of a program.
+
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::builder::{BuildError, DevicesBuilder};
+use crate::common::Common;
+use crate::device::Device;
+use crate::history::file;
+use crate::plan::Shares;
+use crate::profile::Profile;
+
+/// The devices that tasks may run on, and what is known of them. Clones are handles of the same.
+#[derive(Clone)]
+pub struct Devices(pub(crate) Option<Arc<Inner>>);
+
+pub(crate) struct Inner {
+    pub(crate) common: Arc<Common>,
+    pub(crate) devices: Vec<Arc<Device>>,
+    pub(crate) shares: Shares,
+    pub(crate) history_path: Option<PathBuf>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(path) = &self.history_path {
+            // Times that cannot be kept are measured again.
+            let _ = file::save(path, self.common.history.measured());
+        }
+    }
+}
+
+impl Devices {
+    /// No device: every task runs its CPU side.
+    ///
+    /// ```
+    /// assert!(roving_gpu::Devices::none().are_none());
+    /// ```
+    #[inline]
+    pub const fn none() -> Self {
+        Devices(None)
+    }
+
+    /// The devices of this machine, of the back-ends that were built in: those of CUDA; if there are none, those of wgpu. The
+    /// environment variable `ROVING_GPU` narrows that down: `off`, `cuda` or `wgpu`. What was measured is kept in a file
+    /// in the user's cache directory; `ROVING_GPU_HISTORY` names another one, or is `off`.
+    ///
+    /// # Errors
+    /// If `ROVING_GPU` is something else, or names a back-end that finds no device.
+    pub fn discover() -> Result<Self, BuildError> {
+        DevicesBuilder::discover()?.build()
+    }
+
+    /// For other settings.
+    pub fn builder() -> DevicesBuilder {
+        DevicesBuilder::new()
+    }
+
+    /// What they did so far, and why.
+    ///
+    /// ```
+    /// use roving_gpu::{Choice, Devices, Dual, Kind, Simulated, Why};
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// let backend = Simulated::new();
+    /// let devices = Devices::builder().backend(backend).choice(Choice::Cpu).build().unwrap();
+    /// Dual::new(&STEP, &[1]).cpu(|| ()).gpu(async |_gpu| Ok(())).run(&devices);
+    /// let profile = devices.profile();
+    /// assert_eq!(profile.kinds["step"].cpu[&Why::Choice], 1);
+    /// let device = &profile.devices[0];
+    /// let sum = device.kernel_s + device.transfer_s + device.idle_s;
+    /// assert!((sum - device.wall_s).abs() < 1e-6);
+    /// ```
+    pub fn profile(&self) -> Profile {
+        let Some(inner) = &self.0 else {
+            return Profile::default();
+        };
+        Profile {
+            devices: inner
+                .devices
+                .iter()
+                .map(|device| device.profile())
+                .collect(),
+            kinds: inner.common.kinds(),
+            reports: inner.common.reports(),
+        }
+    }
+
+    /// Says in lines which devices there are, what tasks took on each side, and where they went and why.
+    ///
+    /// ```
+    /// let text = roving_gpu::Devices::none().describe();
+    /// assert!(text.contains("no device"));
+    /// ```
+    pub fn describe(&self) -> String {
+        let Some(inner) = &self.0 else {
+            return "no device: every task runs on the CPU\n".to_owned();
+        };
+        let mut text = format!("choice: {}\n", inner.common.choice);
+        let measured = inner.common.history.measured();
+        for (kind, sides) in &measured.kinds {
+            let _ = writeln!(text, "{kind}:");
+            for (side, law) in sides {
+                for (samples, work, seconds) in law.means() {
+                    let _ = writeln!(
+                        text,
+                        "  {side}: {:.6} s for {work:.4e} of work ({samples} samples)",
+                        seconds
+                    );
+                }
+            }
+        }
+        let _ = write!(text, "{}", self.profile());
+        text
+    }
+
+    /// Records what devices and workers do with tasks from now on, or stops that.
+    pub fn trace(&self, on: bool) {
+        if let Some(inner) = &self.0 {
+            inner.common.recorder.switch(on);
+        }
+    }
+
+    /// Writes what was recorded to a file, as the JSON that Chrome (`chrome://tracing`) and Perfetto show: a lane for each
+    /// worker, for each stream of a device, and for its transfers in each direction.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kind, Simulated};
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+    /// devices.trace(true);
+    /// Dual::new(&STEP, &[1]).cpu(|| ()).run(&devices);
+    /// let path = std::env::temp_dir().join(format!("roving-gpu-doc-{}.json", std::process::id()));
+    /// devices.write_trace(&path).unwrap();
+    /// assert!(std::fs::read_to_string(&path).unwrap().contains("step"));
+    /// std::fs::remove_file(&path).unwrap();
+    /// ```
+    pub fn write_trace(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let file = BufWriter::new(File::create(path)?);
+        match &self.0 {
+            Some(inner) => {
+                let names = inner.devices.iter().map(|device| device.name.clone());
+                let names: Vec<_> = names.collect();
+                inner.common.recorder.write(&names, file)
+            }
+            None => crate::profile::trace::Recorder::new().write(&[], file),
+        }
+    }
+
+    /// The names of the devices. Two of one model have the same name.
+    pub fn names(&self) -> Vec<String> {
+        let devices = self.0.iter().flat_map(|inner| &inner.devices);
+        devices.map(|device| device.name.clone()).collect()
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    pub fn are_none(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl fmt::Debug for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Devices").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,200 @@
+//! A task from its first poll to its end, where there are devices.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::buffer::hold::{Held, Use};
+use crate::common::{Common, Running};
+use crate::device::entry::{Entry, Phase, Task};
+use crate::device::{Device, Estimate, Queued};
+use crate::devices::Devices;
+use crate::error::{DeviceError, Failed};
+use crate::gpu::Gpu;
+use crate::kind::Kind;
+use crate::plan::Plan;
+use crate::profile::Why;
+use crate::sides::{CpuBox, GpuBox, GpuFuture, Parts};
+
+pub(crate) async fn drive<R: Send>(
+    devices: &Devices,
+    kind: &'static Kind,
+    work: f64,
+    uses: Vec<Use>,
+    parts: Parts<'_, R>,
+) -> Result<R, Failed> {
+    let Some(inner) = &devices.0 else {
+        unreachable!("without devices there is nothing to drive");
+    };
+    let Parts { cpu, gpu } = parts;
+    let task = Task {
+        kind: kind.name(),
+        work,
+        uses,
+        has_cpu: cpu.is_some(),
+    };
+    let why = match gpu {
+        None => Why::OnlySide,
+        Some(gpu) => match inner.plan(&task) {
+            Plan::Cpu(why) => why,
+            Plan::Nowhere(failed) => return Err(failed),
+            Plan::Device(device, estimate, why) => {
+                match fly(&device, &task, &estimate, gpu).await {
+                    Flight::Landed(result) => {
+                        inner.common.count(task.kind, true, why, 0.0);
+                        return Ok(result);
+                    }
+                    Flight::TakenBack => Why::Sooner,
+                    Flight::Failed(error) if cpu.is_none() => {
+                        return Err(Failed {
+                            kind: task.kind,
+                            device: Some(device.name.clone()),
+                            error,
+                        });
+                    }
+                    Flight::Failed(error) => Why::Failed(error.cause()),
+                }
+            }
+        },
+    };
+    match cpu {
+        Some(cpu) => Ok(on_host(&inner.common, &task, cpu, why).await),
+        None => unreachable!("a task without a CPU side is not sent there"),
+    }
+}
+
+/// How a flight ended.
+enum Flight<R> {
+    Landed(R),
+    /// A worker is to run it.
+    TakenBack,
+    Failed(DeviceError),
+}
+
+/// A task on a device.
+async fn fly<R: Send>(
+    device: &Arc<Device>,
+    task: &Task,
+    estimate: &Estimate,
+    gpu: GpuBox<'_, R>,
+) -> Flight<R> {
+    let held = hold(device, task).await;
+    let entry = Entry::new(Arc::clone(device), task, estimate.cost, held);
+    let leaving = Leaving(&entry);
+    let mut pilot = Pilot {
+        device,
+        entry: &entry,
+        future: Some(gpu(Gpu::new(Arc::clone(&entry)))),
+        result: None,
+        is_queued: false,
+    };
+    let flight = poll_fn(|context| pilot.poll(context)).await;
+    drop(pilot);
+    drop(leaving);
+    flight
+}
+
+/// A worker's view of a task that is on a device.
+struct Pilot<'a, 'f, R> {
+    device: &'a Arc<Device>,
+    entry: &'a Arc<Entry>,
+    /// The GPU side, until it has ended.
+    future: Option<GpuFuture<'f, R>>,
+    result: Option<R>,
+    is_queued: bool,
+}
+
+impl<R> Pilot<'_, '_, R> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Flight<R>> {
+        // Before anything is looked at: what changes later wakes.
+        self.device.set_waker(self.entry, context.waker());
+        if let Some(future) = &mut self.future
+            && let Poll::Ready(outcome) = future.as_mut().poll(context)
+        {
+            self.future = None;
+            let closed = outcome.map(|result| self.result = Some(result));
+            self.device.close(self.entry, closed);
+        } else if self.future.is_some() {
+            self.device.still_open(self.entry);
+        }
+        let mut at_once = false;
+        if !self.is_queued {
+            self.is_queued = true;
+            at_once = self.device.enqueue(self.entry) == Queued::Lonely;
+        }
+        if self.device.take_back(self.entry, at_once) {
+            return Poll::Ready(Flight::TakenBack);
+        }
+        match self.entry.phase() {
+            Phase::Landed => match self.result.take() {
+                Some(result) => Poll::Ready(Flight::Landed(result)),
+                None => unreachable!("a task lands when its GPU side has ended"),
+            },
+            Phase::Failed(error) => Poll::Ready(Flight::Failed(error)),
+            Phase::Fresh | Phase::Queued | Phase::Flying | Phase::Returned => Poll::Pending,
+        }
+    }
+}
+
+/// When the worker's view ends, early or not, the device hears of it.
+struct Leaving<'a>(&'a Arc<Entry>);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.device.abandon(self.0);
+    }
+}
+
+/// Waits until nobody else is in the way of what the task does with its buffers, and each is valid on the host or
+/// on the device.
+async fn hold(device: &Device, task: &Task) -> Held {
+    loop {
+        let held = poll_fn(|context| Held::poll(&task.uses, context.waker())).await;
+        let elsewhere = task.uses.iter().find(|one| {
+            let (version, host) = one.content.versions();
+            one.access.reads() && host != version && !device.has(one.content.id(), version)
+        });
+        let Some(one) = elsewhere else {
+            return held;
+        };
+        drop(held);
+        bring_home(task, one).await;
+    }
+}
+
+/// Waits until the buffer is valid on the host.
+async fn bring_home(task: &Task, one: &Use) {
+    let home = poll_fn(|context| Arc::clone(&one.content).poll_host(context.waker()));
+    if let Err(reason) = home.await {
+        panic!(
+            "task `{}`: the only valid copy of a buffer is lost: {reason}",
+            task.kind
+        );
+    }
+}
+
+/// The CPU side.
+async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>, why: Why) -> R {
+    for one in &task.uses {
+        if one.access.reads() {
+            bring_home(task, one).await;
+            continue;
+        }
+        let (version, host) = one.content.versions();
+        if version != host {
+            let this = std::slice::from_ref(one);
+            let held = poll_fn(|context| Held::poll(this, context.waker())).await;
+            one.content.overwritten();
+            drop(held);
+        }
+    }
+    let running = Running::new(common, task.kind);
+    let result = cpu();
+    let (time, is_first) = running.ended(task.work);
+    if is_first {
+        common.estimate_again(task.kind);
+    }
+    common.count(task.kind, false, why, time.as_secs_f64());
+    common.look_if_queued();
+    result
+}

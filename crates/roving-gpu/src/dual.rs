@@ -1,0 +1,343 @@
+//! Tasks with two sides.
+
+use std::fmt;
+
+use crate::buffer::AnyBuffer;
+use crate::buffer::hold::{Access, Use};
+use crate::devices::Devices;
+use crate::error::DeviceError;
+use crate::gpu::Gpu;
+use crate::kind::Kind;
+use crate::on::On;
+use crate::sides::{CpuSide, GpuSide, NoCpu, NoGpu, Sides};
+
+/// A task with a CPU side, a GPU side, or both.
+///
+/// ```
+/// use roving_gpu::{Arg, Buffer, Devices, Dual, HostCall, Kernel, Kind, Simulated};
+///
+/// static SCALE: Kind = Kind::new("scale");
+/// static KERNEL: Kernel = Kernel::new("scale").host(|call: &mut HostCall<'_>| {
+///     let (numbers, factor) = (call.update::<f32>(), call.value::<f32>());
+///     numbers.iter_mut().for_each(|x| *x *= factor);
+/// });
+///
+/// fn scale(devices: &Devices, numbers: &Buffer<f32>, factor: f32) {
+///     Dual::new(&SCALE, &[numbers.len()])
+///         .updates(numbers)
+///         .cpu(|| numbers.write().iter_mut().for_each(|x| *x *= factor))
+///         .gpu(async |gpu| {
+///             gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(numbers), Arg::value(&factor)]).await
+///         })
+///         .run(devices);
+/// }
+/// let numbers = Buffer::from(vec![1.0, 2.0]);
+/// scale(&Devices::none(), &numbers, 2.0);
+/// scale(&Devices::builder().backend(Simulated::new()).build().unwrap(), &numbers, 3.0);
+/// assert_eq!(*numbers.read(), [6.0, 12.0]);
+/// ```
+///
+/// # Where it runs
+///
+/// With [`Dual::on`] it is a future, which a task of `roving::task` or a process of a network awaits. When that is polled
+/// first it is decided where the task runs. The CPU side is called by the worker that polls. What the GPU side launches
+/// goes to the device; meanwhile the awaiting task is suspended, and its worker does something else. With
+/// [`Dual::run`], closures can do the same.
+///
+/// The type says how many sizes there are, what is used, and which sides there are; no program has to name it.
+#[must_use = "a task does nothing until it is run"]
+#[derive(Clone, Copy)]
+pub struct Dual<const N: usize, U = (), C = NoCpu, G = NoGpu> {
+    pub(crate) about: About<N>,
+    pub(crate) uses: U,
+    pub(crate) cpu: C,
+    pub(crate) gpu: G,
+}
+
+/// What is known of a task before it runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About<const N: usize> {
+    pub(crate) kind: &'static Kind,
+    sizes: [usize; N],
+    work: Option<f64>,
+}
+
+impl<const N: usize> About<N> {
+    /// One number for how much there is to do.
+    pub(crate) fn work(&self) -> f64 {
+        let product = || self.sizes.iter().map(|size| *size as f64).product();
+        let work: f64 = self.work.unwrap_or_else(product);
+        if work.is_finite() && work > 0.0 {
+            work
+        } else {
+            1.0
+        }
+    }
+}
+
+impl<const N: usize> Dual<N> {
+    /// A task of that kind, and the sizes that say how large it is.
+    #[inline(always)]
+    pub fn new(kind: &'static Kind, sizes: &[usize; N]) -> Self {
+        Dual {
+            about: About {
+                kind,
+                sizes: *sizes,
+                work: None,
+            },
+            uses: (),
+            cpu: NoCpu,
+            gpu: NoGpu,
+        }
+    }
+}
+
+impl<const N: usize, U, C, G> Dual<N, U, C, G> {
+    /// How much there is to do, in one number: tasks of a kind with twice the number are expected to take about twice as
+    /// long. Without it, the product of the sizes.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static SORT: Kind = Kind::new("sort");
+    /// let mut words = ["b", "a"];
+    /// let n = words.len();
+    /// Dual::new(&SORT, &[n])
+    ///     .work(n as f64 * (n as f64).log2())
+    ///     .cpu(|| words.sort())
+    ///     .run(&Devices::none());
+    /// assert_eq!(words, ["a", "b"]);
+    /// ```
+    #[inline(always)]
+    pub fn work(mut self, work: f64) -> Self {
+        self.about.work = Some(work);
+        self
+    }
+
+    /// It reads this buffer.
+    #[inline(always)]
+    pub fn reads<'b>(self, buffer: &'b dyn AnyBuffer) -> Dual<N, (U, Used<'b>), C, G> {
+        self.uses(buffer, Access::Read)
+    }
+
+    /// It reads this buffer and changes it.
+    #[inline(always)]
+    pub fn updates<'b>(self, buffer: &'b dyn AnyBuffer) -> Dual<N, (U, Used<'b>), C, G> {
+        self.uses(buffer, Access::Update)
+    }
+
+    /// It writes all of this buffer, so what is in it now is not brought to where the task runs.
+    #[inline(always)]
+    pub fn writes<'b>(self, buffer: &'b dyn AnyBuffer) -> Dual<N, (U, Used<'b>), C, G> {
+        self.uses(buffer, Access::Write)
+    }
+
+    /// It uses this buffer: [`Dual::reads`], [`Dual::updates`] or [`Dual::writes`], as a value.
+    #[inline(always)]
+    pub fn uses<'b>(
+        self,
+        buffer: &'b dyn AnyBuffer,
+        access: Access,
+    ) -> Dual<N, (U, Used<'b>), C, G> {
+        Dual {
+            about: self.about,
+            uses: (self.uses, Used { buffer, access }),
+            cpu: self.cpu,
+            gpu: self.gpu,
+        }
+    }
+
+    /// It uses these buffers; for a number of them that is known only when the program runs.
+    ///
+    /// ```
+    /// use roving_gpu::{Access, AnyBuffer, Buffer, Devices, Dual, Kind};
+    ///
+    /// static SUM: Kind = Kind::new("sum");
+    /// let parts: Vec<_> = (1..=3).map(|n| Buffer::from(vec![n; 2])).collect();
+    /// let sum = Dual::new(&SUM, &[parts.len()])
+    ///     .uses_all(parts.iter().map(|part| (part as &dyn AnyBuffer, Access::Read)))
+    ///     .cpu(|| parts.iter().map(|part| part.read().iter().sum::<i32>()).sum::<i32>())
+    ///     .run(&Devices::none());
+    /// assert_eq!(sum, 12);
+    /// ```
+    pub fn uses_all<'b>(
+        self,
+        buffers: impl IntoIterator<Item = (&'b dyn AnyBuffer, Access)>,
+    ) -> Dual<N, (U, UsedAll<'b>), C, G> {
+        let all = buffers.into_iter();
+        let all = all.map(|(buffer, access)| Used { buffer, access });
+        Dual {
+            about: self.about,
+            uses: (self.uses, UsedAll(all.collect())),
+            cpu: self.cpu,
+            gpu: self.gpu,
+        }
+    }
+
+    /// Its CPU side: a closure, which may use `join` and `scope`, and takes guards of the buffers.
+    #[inline(always)]
+    pub fn cpu<F, R>(self, side: F) -> Dual<N, U, CpuSide<F>, G>
+    where
+        F: FnOnce() -> R + Send,
+    {
+        Dual {
+            about: self.about,
+            uses: self.uses,
+            cpu: CpuSide(side),
+            gpu: self.gpu,
+        }
+    }
+
+    /// Its GPU side: an async closure, which is given a [`Gpu`] to launch kernels with. It is called when a device has
+    /// been chosen, before the device has turned to the task. It may be dropped at an `.await` when the CPU
+    /// turns out to be sooner, or the device fails; then the CPU side runs.
+    #[inline(always)]
+    pub fn gpu<F, Fut, R>(self, side: F) -> Dual<N, U, C, GpuSide<F>>
+    where
+        F: FnOnce(Gpu) -> Fut + Send,
+        Fut: Future<Output = Result<R, DeviceError>> + Send,
+    {
+        Dual {
+            about: self.about,
+            uses: self.uses,
+            cpu: self.cpu,
+            gpu: GpuSide(side),
+        }
+    }
+
+    /// The task as a future. The output is what its side returns; without a CPU side, a `Result` of that.
+    ///
+    /// ```
+    /// use roving::task::{block_on, fork};
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static SUM: Kind = Kind::new("sum");
+    /// let devices = Devices::none();
+    /// let sum = block_on(async {
+    ///     let devices = devices.clone();
+    ///     let sum = fork(async move {
+    ///         let task = Dual::new(&SUM, &[4]).cpu(|| (1..=4).sum::<u32>());
+    ///         task.on(&devices).await
+    ///     });
+    ///     sum.await.await
+    /// });
+    /// assert_eq!(sum, 10);
+    /// ```
+    ///
+    /// A task with neither side does not compile:
+    ///
+    /// ```compile_fail,E0277
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static NOTHING: Kind = Kind::new("nothing");
+    /// let _ = Dual::new(&NOTHING, &[1]).on(&Devices::none());
+    /// ```
+    ///
+    /// # Panics
+    /// When it is polled: if its side panics; or if the only valid copy of a buffer was on a device that was lost
+    /// ([`crate::Writes::Back`]).
+    #[inline(always)]
+    pub fn on<'a>(self, devices: &'a Devices) -> On<'a, N, U, C, G, <(C, G) as Sides<'a>>::Output>
+    where
+        (C, G): Sides<'a>,
+        U: Uses + 'a,
+    {
+        On::new(self, devices)
+    }
+
+    /// Runs the task and returns when it has ended. On a worker this waits as a root does: the worker gives its core away
+    /// meanwhile. On other threads the global pool runs it.
+    ///
+    /// # Panics
+    /// As [`Dual::on`].
+    #[inline]
+    pub fn run<'a>(self, devices: &'a Devices) -> <(C, G) as Sides<'a>>::Output
+    where
+        (C, G): Sides<'a>,
+        U: Uses + 'a,
+        C: Send,
+        G: Send,
+    {
+        if devices.are_none() {
+            return (self.cpu, self.gpu).without_device(self.about.kind);
+        }
+        roving::task::block_on(self.on(devices))
+    }
+}
+
+impl<const N: usize, U, C, G> fmt::Debug for Dual<N, U, C, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dual")
+            .field("kind", &self.about.kind.name())
+            .field("sizes", &self.about.sizes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The buffers of a task; made by [`Dual::reads`] and its like.
+pub trait Uses: Send {
+    #[doc(hidden)]
+    fn collect(&self, into: &mut UseList);
+}
+
+/// The buffers of a task, each once.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct UseList(pub(crate) Vec<Use>);
+
+/// One buffer of a task.
+#[derive(Clone, Copy)]
+pub struct Used<'b> {
+    buffer: &'b dyn AnyBuffer,
+    access: Access,
+}
+
+/// Several buffers of a task.
+#[derive(Clone)]
+pub struct UsedAll<'b>(Vec<Used<'b>>);
+
+impl Uses for () {
+    fn collect(&self, _: &mut UseList) {}
+}
+
+impl<U: Uses> Uses for (U, Used<'_>) {
+    fn collect(&self, into: &mut UseList) {
+        self.0.collect(into);
+        into.add(&self.1);
+    }
+}
+
+impl<U: Uses> Uses for (U, UsedAll<'_>) {
+    fn collect(&self, into: &mut UseList) {
+        self.0.collect(into);
+        self.1.0.iter().for_each(|used| into.add(used));
+    }
+}
+
+impl UseList {
+    fn add(&mut self, used: &Used<'_>) {
+        let content = used.buffer.content().0;
+        let access = used.access;
+        match self
+            .0
+            .iter_mut()
+            .find(|one| one.content.id() == content.id())
+        {
+            Some(known) if known.access != access => known.access = Access::Update,
+            Some(_) => {}
+            None => self.0.push(Use { content, access }),
+        }
+    }
+}
+
+impl fmt::Debug for Used<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.access)
+    }
+}
+
+impl fmt::Debug for UsedAll<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.0).finish()
+    }
+}

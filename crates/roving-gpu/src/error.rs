@@ -1,0 +1,125 @@
+//! What can go wrong with a device.
+
+use std::error::Error;
+use std::fmt;
+
+/// Why a device did not do what it was asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cause {
+    /// There is no device, or none that may be used.
+    NoDevice,
+    /// The device is gone, with all that was in its memory.
+    Lost,
+    /// The device has not enough memory for what the task uses.
+    OutOfMemory,
+    /// A kernel could not be built, or its launch failed.
+    Kernel,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cause::NoDevice => "no device",
+            Cause::Lost => "device lost",
+            Cause::OutOfMemory => "out of device memory",
+            Cause::Kernel => "kernel error",
+        })
+    }
+}
+
+/// One operation of a device failed.
+///
+/// ```
+/// use roving_gpu::{Cause, DeviceError};
+///
+/// let error = DeviceError::new(Cause::Kernel, "line 3: unknown name `foo`");
+/// assert_eq!(error.to_string(), "kernel error: line 3: unknown name `foo`");
+/// assert_eq!(error.cause(), Cause::Kernel);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceError {
+    cause: Cause,
+    text: String,
+}
+
+impl DeviceError {
+    /// With what the driver said of it.
+    pub fn new(cause: Cause, text: impl Into<String>) -> Self {
+        let text = text.into();
+        DeviceError { cause, text }
+    }
+
+    /// Why.
+    pub fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// What the driver said.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.cause, self.text)
+    }
+}
+
+impl Error for DeviceError {}
+
+/// A task without a CPU side could not be run.
+///
+/// ```
+/// use roving_gpu::{Cause, Devices, Dual, Kind};
+///
+/// static STEP: Kind = Kind::new("step");
+/// let task = Dual::new(&STEP, &[1]).gpu(async |_gpu| Ok(()));
+/// let failed = task.run(&Devices::none()).unwrap_err();
+/// assert_eq!(failed.cause(), Cause::NoDevice);
+/// assert!(failed.to_string().contains("`step`"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    pub(crate) kind: &'static str,
+    pub(crate) device: Option<String>,
+    pub(crate) error: DeviceError,
+}
+
+impl Failed {
+    /// The name of the task's kind.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// The device that it was on.
+    pub fn device(&self) -> Option<&str> {
+        self.device.as_deref()
+    }
+
+    /// Why it failed.
+    pub fn cause(&self) -> Cause {
+        self.error.cause()
+    }
+
+    pub(crate) fn no_device(kind: &'static str) -> Self {
+        let text = "it has no CPU side; give it one with `.cpu(…)`";
+        Failed {
+            kind,
+            device: None,
+            error: DeviceError::new(Cause::NoDevice, text),
+        }
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task `{}`", self.kind)?;
+        if let Some(device) = &self.device {
+            write!(f, " on {device}")?;
+        }
+        write!(f, ": {}", self.error)
+    }
+}
+
+impl Error for Failed {}

@@ -1,0 +1,166 @@
+//! What the GPU side of a task is given.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::arg::{Arg, ArgKind};
+use crate::device::entry::{Entry, Launched, Recorded, RecordedArg};
+use crate::error::DeviceError;
+use crate::kernel::Kernel;
+
+/// The device, as the GPU side of one task sees it.
+pub struct Gpu(Arc<Entry>);
+
+impl Gpu {
+    pub(crate) fn new(entry: Arc<Entry>) -> Self {
+        Gpu(entry)
+    }
+
+    /// The name of the device.
+    ///
+    /// ```
+    /// use roving_gpu::{Choice, Devices, Dual, Kind, Simulated};
+    ///
+    /// static WHERE: Kind = Kind::new("where");
+    /// let backend = Simulated::new().name("toy");
+    /// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+    /// let name = Dual::new(&WHERE, &[1])
+    ///     .cpu(|| String::from("CPU"))
+    ///     .gpu(async |gpu| Ok(gpu.device().to_owned()))
+    ///     .run(&devices);
+    /// assert_eq!(name, "toy");
+    /// ```
+    pub fn device(&self) -> &str {
+        &self.0.device.name
+    }
+
+    /// Launches so many groups of a kernel. It is under way from this call on, whether or not the result is awaited, and
+    /// the launches of a task run one after the other; so a task with several of them needs to await none but the last. A
+    /// task ends when all that it launched has ended.
+    ///
+    /// # Panics
+    /// If an argument is a buffer that the task did not declare, or one that it declared as read and the launch updates.
+    ///
+    /// ```
+    /// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated};
+    ///
+    /// static POWER: Kind = Kind::new("power");
+    /// static SQUARE: Kernel = Kernel::new("square")
+    ///     .host(|call: &mut HostCall<'_>| call.update::<u32>().iter_mut().for_each(|x| *x *= *x));
+    ///
+    /// let backend = Simulated::new();
+    /// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+    /// let number = Buffer::from(vec![3]);
+    /// Dual::new(&POWER, &[2])
+    ///     .updates(&number)
+    ///     .cpu(|| number.write()[0] = 81)
+    ///     .gpu(async |gpu| {
+    ///         let first = gpu.launch(&SQUARE, [1, 1, 1], &[Arg::update(&number)]);
+    ///         drop(first); // It runs all the same, and before the second one.
+    ///         gpu.launch(&SQUARE, [1, 1, 1], &[Arg::update(&number)]).await
+    ///     })
+    ///     .run(&devices);
+    /// assert_eq!(*number.read(), [81]);
+    /// ```
+    pub fn launch(
+        &self,
+        kernel: &'static Kernel,
+        groups: [u32; 3],
+        arguments: &[Arg<'_>],
+    ) -> Launching {
+        self.launch_sized(self.0.work, kernel, groups, arguments)
+    }
+
+    /// The same for one of several launches: so much of the task's work. Only a [`crate::Simulated`] device asks for that.
+    ///
+    /// # Panics
+    /// As [`Gpu::launch`].
+    pub fn launch_sized(
+        &self,
+        work: f64,
+        kernel: &'static Kernel,
+        groups: [u32; 3],
+        arguments: &[Arg<'_>],
+    ) -> Launching {
+        let entry = &self.0;
+        let arguments = arguments.iter().enumerate();
+        let arguments = arguments.map(|(at, argument)| self.record(kernel, at, argument));
+        let arguments = arguments.collect();
+        let number = {
+            let mut inside = entry.lock();
+            inside.launches.push(Launched::default());
+            inside.launches.len() - 1
+        };
+        let recorded = Recorded {
+            kernel,
+            groups,
+            arguments,
+            work,
+            number,
+        };
+        entry.device.launch(entry, recorded);
+        Launching {
+            entry: Arc::clone(entry),
+            number,
+        }
+    }
+
+    fn record(&self, kernel: &Kernel, at: usize, argument: &Arg<'_>) -> RecordedArg {
+        let (buffer, writable) = match argument.0 {
+            ArgKind::Value(bytes) => return RecordedArg::Value(bytes.into()),
+            ArgKind::Buffer(buffer, writable) => (buffer, writable),
+        };
+        let (kind, kernel) = (self.0.kind, kernel.name());
+        let Some(number) = self.0.position(buffer.content().0.id()) else {
+            panic!(
+                "task `{kind}`: argument {at} of kernel `{kernel}` is a buffer that the task does not \
+                 declare; add `.reads(…)`, `.updates(…)` or `.writes(…)`"
+            );
+        };
+        assert!(
+            !writable || self.0.uses[number].access.writes(),
+            "task `{kind}`: argument {at} of kernel `{kernel}` is updated, but the task declares that it \
+             reads it; say `.updates(…)` or `.writes(…)`"
+        );
+        RecordedArg::Buffer(number, writable)
+    }
+}
+
+/// A kernel that was launched; awaiting it says how it ended.
+#[must_use = "the launch goes on without it, but its failure is not heard of here"]
+pub struct Launching {
+    entry: Arc<Entry>,
+    number: usize,
+}
+
+impl Future for Launching {
+    type Output = Result<(), DeviceError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut inside = self.entry.lock();
+        let launched = &mut inside.launches[self.number];
+        match &launched.outcome {
+            Some(outcome) => Poll::Ready(outcome.clone()),
+            None => {
+                launched.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gpu")
+            .field("device", &self.device())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Launching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launching").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,168 @@
+//! How long something takes, by how much work it is.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// As many samples make up a mean; each further one replaces that share of it.
+const SAMPLES_MAX: u32 = 32;
+/// A first sample that is this much above the second one was that of a cold start.
+const COLD: f64 = 1.5;
+/// Exponents beyond this are noise.
+const EXPONENT_MAX: f64 = 4.0;
+
+/// Mean times by buckets of work, each of them twice as wide as the one before; between and beyond
+/// them a power law.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Law {
+    buckets: BTreeMap<i32, Mean>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Mean {
+    samples: u32,
+    work: f64,
+    seconds: f64,
+}
+
+impl Law {
+    pub(crate) fn record(&mut self, work: f64, seconds: f64) {
+        if !(seconds.is_finite() && seconds >= 0.0 && work.is_finite() && work > 0.0) {
+            return;
+        }
+        let new = Mean {
+            samples: 1,
+            work,
+            seconds,
+        };
+        let mean = self
+            .buckets
+            .entry(bucket(work))
+            .or_insert(Mean { samples: 0, ..new });
+        if mean.samples == 1 && mean.seconds > COLD * seconds {
+            *mean = Mean { samples: 2, ..new };
+            return;
+        }
+        mean.samples = (mean.samples + 1).min(SAMPLES_MAX);
+        let share = 1.0 / f64::from(mean.samples);
+        mean.work += (work - mean.work) * share;
+        mean.seconds += (seconds - mean.seconds) * share;
+    }
+
+    /// What so much work is expected to take; `None` when nothing was ever measured.
+    pub(crate) fn seconds(&self, work: f64) -> Option<f64> {
+        let at = bucket(work);
+        let nearest = match self.buckets.get(&at) {
+            Some(mean) => mean,
+            None => self
+                .buckets
+                .values()
+                .min_by(|a, b| distance(a, work).total_cmp(&distance(b, work)))?,
+        };
+        let seconds = nearest.seconds * (work / nearest.work).powf(self.exponent());
+        Some(seconds)
+    }
+
+    /// What was measured: samples, work, seconds.
+    pub(crate) fn means(&self) -> impl Iterator<Item = (u32, f64, f64)> {
+        let means = self.buckets.values();
+        means.map(|mean| (mean.samples, mean.work, mean.seconds))
+    }
+
+    /// By which power of the work the time grows: that of the line through the means, in logarithms.
+    fn exponent(&self) -> f64 {
+        let points = || {
+            let positive = self.buckets.values().filter(|mean| mean.seconds > 0.0);
+            positive.map(|mean| (mean.work.ln(), mean.seconds.ln()))
+        };
+        let count = points().count() as f64;
+        if count < 2.0 {
+            return 1.0;
+        }
+        let (x_mean, y_mean) = points().fold((0.0, 0.0), |(x, y), point| {
+            (x + point.0 / count, y + point.1 / count)
+        });
+        let (xy, xx) = points().fold((0.0, 0.0), |(xy, xx), (x, y)| {
+            let x = x - x_mean;
+            (xy + x * (y - y_mean), xx + x * x)
+        });
+        (xy / xx).clamp(0.0, EXPONENT_MAX)
+    }
+
+    /// All numbers in it are such as `record` makes.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.buckets.iter().all(|(at, mean)| {
+            let fine = |x: f64| x.is_finite() && x >= 0.0;
+            mean.work > 0.0 && fine(mean.work) && fine(mean.seconds) && *at == bucket(mean.work)
+        })
+    }
+}
+
+fn bucket(work: f64) -> i32 {
+    work.log2().floor() as i32
+}
+
+fn distance(mean: &Mean, work: f64) -> f64 {
+    (mean.work.ln() - work.ln()).abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_gives_its_mean() {
+        let mut law = Law::default();
+        assert_eq!(law.seconds(1.0), None);
+        law.record(1000.0, 2.0);
+        law.record(1000.0, 4.0);
+        assert_eq!(law.seconds(1000.0), Some(3.0));
+        assert_eq!(law.means().next().map(|mean| mean.0), Some(2));
+    }
+
+    #[test]
+    fn an_empty_bucket_is_filled_by_a_power_law() {
+        let mut law = Law::default();
+        law.record(1e3, 1.0);
+        // One bucket alone: in proportion.
+        assert!((law.seconds(1e4).unwrap() - 10.0).abs() < 1e-9);
+        law.record(1e5, 1e3);
+        // Time as the 1.5th power.
+        let between = law.seconds(1e4).unwrap();
+        assert!((between - 10_f64.powf(1.5)).abs() < 1e-6, "{between}");
+        let beyond = law.seconds(1e7).unwrap();
+        assert!((beyond / 1e6 - 1.0).abs() < 1e-9, "{beyond}");
+    }
+
+    #[test]
+    fn a_cold_first_sample_is_replaced() {
+        let mut law = Law::default();
+        law.record(8.0, 100.0);
+        law.record(8.0, 1.0);
+        assert_eq!(law.seconds(8.0), Some(1.0));
+        // What comes later is averaged.
+        law.record(8.0, 4.0);
+        assert_eq!(law.seconds(8.0), Some(2.0));
+    }
+
+    #[test]
+    fn a_mean_follows_what_changes() {
+        let mut law = Law::default();
+        (0..1000).for_each(|_| law.record(8.0, 1.0));
+        (0..200).for_each(|_| law.record(8.0, 2.0));
+        assert!(law.seconds(8.0).unwrap() > 1.99);
+    }
+
+    #[test]
+    fn nonsense_is_not_recorded() {
+        let mut law = Law::default();
+        law.record(0.0, 1.0);
+        law.record(1.0, f64::NAN);
+        law.record(f64::INFINITY, 1.0);
+        law.record(1.0, -1.0);
+        assert_eq!(law, Law::default());
+        law.record(3.0, 0.0);
+        law.record(300.0, 1.0);
+        assert!(law.seconds(30.0).unwrap().is_finite() && law.is_sound());
+    }
+}

@@ -1,0 +1,265 @@
+//! What tasks took so far, by kind, size and side; kept between runs.
+
+pub(crate) mod file;
+pub(crate) mod law;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use law::Law;
+use serde::{Deserialize, Serialize};
+
+/// What is known of one side of a task.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Known {
+    /// Nothing was measured, and nothing is being measured.
+    Nothing,
+    /// The first measurement has been going on for so long.
+    AtLeast(f64),
+    /// The mean.
+    Measured(f64),
+}
+
+impl Known {
+    /// Seconds, as far as they are known.
+    pub(crate) fn seconds(self) -> f64 {
+        match self {
+            Known::Nothing => 0.0,
+            Known::AtLeast(seconds) | Known::Measured(seconds) => seconds,
+        }
+    }
+}
+
+/// Where something was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Side<'a> {
+    Cpu,
+    Device(&'a str),
+}
+
+impl Side<'_> {
+    fn key(&self) -> &str {
+        match self {
+            Side::Cpu => "cpu",
+            Side::Device(name) => name,
+        }
+    }
+}
+
+/// A direction of transfers, and what they take: so much each, and so much for each byte.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Line {
+    count: f64,
+    bytes: f64,
+    seconds: f64,
+    bytes_squared: f64,
+    product: f64,
+}
+
+/// What is assumed of transfers before any was measured.
+const BYTES_PER_S_GUESS: f64 = 4e9;
+const TRANSFER_S_GUESS: f64 = 20e-6;
+/// So much of what is known is left when something is added to it.
+const MEMORY: f64 = 0.98;
+
+impl Line {
+    pub(crate) fn record(&mut self, bytes: f64, seconds: f64) {
+        if !(bytes > 0.0 && seconds >= 0.0 && seconds.is_finite()) {
+            return;
+        }
+        for (sum, new) in [
+            (&mut self.count, 1.0),
+            (&mut self.bytes, bytes),
+            (&mut self.seconds, seconds),
+            (&mut self.bytes_squared, bytes * bytes),
+            (&mut self.product, bytes * seconds),
+        ] {
+            *sum = *sum * MEMORY + new;
+        }
+    }
+
+    /// The line of least squares; through the origin where it would not rise, or would start below zero.
+    pub(crate) fn seconds(&self, bytes: f64) -> f64 {
+        if bytes <= 0.0 {
+            return 0.0;
+        }
+        if self.count == 0.0 {
+            return TRANSFER_S_GUESS + bytes / BYTES_PER_S_GUESS;
+        }
+        let spread = self.count * self.bytes_squared - self.bytes * self.bytes;
+        if spread > 1e-6 * self.bytes * self.bytes {
+            let slope = (self.count * self.product - self.bytes * self.seconds) / spread;
+            let start = (self.seconds - slope * self.bytes) / self.count;
+            if slope >= 0.0 && start >= 0.0 {
+                return start + slope * bytes;
+            }
+        }
+        self.seconds / self.bytes * bytes
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        let sums = [
+            self.count,
+            self.bytes,
+            self.seconds,
+            self.bytes_squared,
+            self.product,
+        ];
+        sums.iter().all(|sum| sum.is_finite() && *sum >= 0.0)
+    }
+}
+
+/// What is kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    /// By kind, then by side: `cpu`, or the name of a device.
+    pub(crate) kinds: BTreeMap<String, BTreeMap<String, Law>>,
+    /// By device: to it, and from it.
+    pub(crate) transfers: BTreeMap<String, [Line; 2]>,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    measured: Measured,
+    /// First measurements that are going on: how many, and since when.
+    under_way: HashMap<(String, String), (u32, Instant)>,
+}
+
+/// What was measured, for all devices of a program.
+#[derive(Debug, Default)]
+pub(crate) struct History(Mutex<Inside>);
+
+impl History {
+    pub(crate) fn new(measured: Measured) -> Self {
+        History(Mutex::new(Inside {
+            measured,
+            under_way: HashMap::new(),
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn measured(&self) -> Measured {
+        self.lock().measured.clone()
+    }
+
+    /// What so much work of that kind takes there.
+    pub(crate) fn known(&self, kind: &str, side: Side<'_>, work: f64) -> Known {
+        let inside = self.lock();
+        let law = inside.law(kind, side.key());
+        if let Some(seconds) = law.and_then(|law| law.seconds(work)) {
+            return Known::Measured(seconds);
+        }
+        if inside.under_way.is_empty() {
+            return Known::Nothing;
+        }
+        let key = (kind.to_owned(), side.key().to_owned());
+        match inside.under_way.get(&key) {
+            Some((_, since)) => Known::AtLeast(since.elapsed().as_secs_f64()),
+            None => Known::Nothing,
+        }
+    }
+
+    /// A task begins there. The sign says whether its end must be told, too.
+    pub(crate) fn begin(&self, kind: &str, side: Side<'_>) -> bool {
+        let mut inside = self.lock();
+        if inside.law(kind, side.key()).is_some() {
+            return false;
+        }
+        let key = (kind.to_owned(), side.key().to_owned());
+        inside
+            .under_way
+            .entry(key)
+            .or_insert_with(|| (0, Instant::now()))
+            .0 += 1;
+        true
+    }
+
+    /// What was told by `begin`, if that returned true, has ended or failed.
+    pub(crate) fn end(&self, kind: &str, side: Side<'_>) {
+        let mut inside = self.lock();
+        let key = (kind.to_owned(), side.key().to_owned());
+        if let Some((count, _)) = inside.under_way.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                inside.under_way.remove(&key);
+            }
+        }
+    }
+
+    pub(crate) fn record(&self, kind: &str, side: Side<'_>, work: f64, seconds: f64) {
+        let mut inside = self.lock();
+        let kinds = &mut inside.measured.kinds;
+        if !kinds.contains_key(kind) {
+            kinds.insert(kind.to_owned(), BTreeMap::new());
+        }
+        if let Some(sides) = kinds.get_mut(kind) {
+            if !sides.contains_key(side.key()) {
+                sides.insert(side.key().to_owned(), Law::default());
+            }
+            if let Some(law) = sides.get_mut(side.key()) {
+                law.record(work, seconds);
+            }
+        }
+    }
+
+    /// A transfer has ended; `direction` 0 is to the device.
+    pub(crate) fn record_transfer(&self, device: &str, direction: usize, bytes: f64, seconds: f64) {
+        let mut inside = self.lock();
+        let lines = inside.measured.transfers.entry(device.to_owned());
+        lines.or_default()[direction].record(bytes, seconds);
+    }
+
+    /// What a transfer takes.
+    pub(crate) fn transfer_s(&self, device: &str, direction: usize, bytes: f64) -> f64 {
+        let inside = self.lock();
+        match inside.measured.transfers.get(device) {
+            Some(lines) => lines[direction].seconds(bytes),
+            None => Line::default().seconds(bytes),
+        }
+    }
+}
+
+impl Inside {
+    fn law(&self, kind: &str, side: &str) -> Option<&Law> {
+        self.measured.kinds.get(kind)?.get(side)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_measurement_is_seen_while_it_goes_on() {
+        let history = History::default();
+        assert_eq!(history.known("a", Side::Cpu, 1.0), Known::Nothing);
+        assert!(history.begin("a", Side::Cpu));
+        assert!(matches!(
+            history.known("a", Side::Cpu, 1.0),
+            Known::AtLeast(_)
+        ));
+        assert_eq!(history.known("a", Side::Device("d"), 1.0), Known::Nothing);
+        history.record("a", Side::Cpu, 1.0, 0.5);
+        history.end("a", Side::Cpu);
+        assert_eq!(history.known("a", Side::Cpu, 1.0), Known::Measured(0.5));
+        assert!(!history.begin("a", Side::Cpu));
+    }
+
+    #[test]
+    fn transfers_take_so_much_each_and_so_much_a_byte() {
+        let mut line = Line::default();
+        assert!(line.seconds(4e9) > 1.0);
+        for bytes in [1e3, 1e6, 1e5] {
+            line.record(bytes, 1e-3 + bytes / 1e9);
+        }
+        assert!((line.seconds(5e5) - 1.5e-3).abs() < 1e-9);
+        assert_eq!(line.seconds(0.0), 0.0);
+        let mut one = Line::default();
+        one.record(1e3, 1e-3);
+        assert!((one.seconds(2e3) - 2e-3).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,103 @@
+//! The arguments of a kernel that runs on the host.
+
+use std::collections::VecDeque;
+
+use bytemuck::{AnyBitPattern, NoUninit, Pod};
+
+/// One launch, as the host function of a [`crate::Kernel`] sees it. The arguments are taken in their order.
+///
+/// ```
+/// use roving_gpu::{HostArg, HostCall};
+///
+/// fn scale(call: &mut HostCall<'_>) {
+///     let (numbers, factor) = (call.update::<f32>(), call.value::<f32>());
+///     numbers.iter_mut().for_each(|x| *x *= factor);
+/// }
+/// let mut numbers = [1.0_f32, 2.0];
+/// let factor = 3.0_f32;
+/// let arguments = [
+///     HostArg::Update(bytemuck::cast_slice_mut(&mut numbers)),
+///     HostArg::Value(bytemuck::bytes_of(&factor)),
+/// ];
+/// scale(&mut HostCall::new([1, 1, 1], arguments));
+/// assert_eq!(numbers, [3.0, 6.0]);
+/// ```
+#[derive(Debug)]
+pub struct HostCall<'a> {
+    groups: [u32; 3],
+    arguments: VecDeque<HostArg<'a>>,
+    taken: usize,
+}
+
+/// One argument, as bytes.
+#[derive(Debug)]
+pub enum HostArg<'a> {
+    /// A buffer that is only read.
+    Read(&'a [u8]),
+    /// A buffer that may be written.
+    Update(&'a mut [u8]),
+    /// A value.
+    Value(&'a [u8]),
+}
+
+impl<'a> HostCall<'a> {
+    /// A launch of so many groups.
+    pub fn new(groups: [u32; 3], arguments: impl IntoIterator<Item = HostArg<'a>>) -> Self {
+        HostCall {
+            groups,
+            arguments: arguments.into_iter().collect(),
+            taken: 0,
+        }
+    }
+
+    /// How many groups were launched.
+    pub fn groups(&self) -> [u32; 3] {
+        self.groups
+    }
+
+    /// The next argument: a buffer that the kernel reads.
+    ///
+    /// # Panics
+    /// If the next argument is a value, or does not consist of `T`s.
+    pub fn read<T: Pod>(&mut self) -> &'a [T] {
+        match self.next() {
+            HostArg::Read(bytes) => bytemuck::cast_slice(bytes),
+            HostArg::Update(bytes) => bytemuck::cast_slice(bytes),
+            HostArg::Value(_) => panic!("argument {} is a value, not a buffer", self.taken - 1),
+        }
+    }
+
+    /// The next argument: a buffer that the kernel may write.
+    ///
+    /// # Panics
+    /// If the next argument is none, or does not consist of `T`s.
+    pub fn update<T: Pod>(&mut self) -> &'a mut [T] {
+        match self.next() {
+            HostArg::Update(bytes) => bytemuck::cast_slice_mut(bytes),
+            HostArg::Read(_) => panic!("argument {} may only be read", self.taken - 1),
+            HostArg::Value(_) => panic!("argument {} is a value, not a buffer", self.taken - 1),
+        }
+    }
+
+    /// The next argument: a value.
+    ///
+    /// # Panics
+    /// If the next argument is a buffer, or of another size.
+    pub fn value<T: AnyBitPattern + NoUninit>(&mut self) -> T {
+        match self.next() {
+            HostArg::Value(bytes) => bytemuck::pod_read_unaligned(bytes),
+            _ => panic!("argument {} is a buffer, not a value", self.taken - 1),
+        }
+    }
+
+    fn next(&mut self) -> HostArg<'a> {
+        self.taken += 1;
+        self.arguments.pop_front().unwrap_or_else(|| {
+            panic!(
+                "argument {} was asked for; the launch has {}",
+                self.taken - 1,
+                self.taken - 1
+            )
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Kernels: what a device runs.
+
+use std::fmt;
+
+use crate::host_call::HostCall;
+
+/// A function for devices, once for each back-end that is to run it. A `static`, so that what is built from it is built
+/// once for each device.
+///
+/// Argument number *i* of a launch is:
+/// * in WGSL, binding *i* of group 0: a storage buffer, or for [`Arg::value`] a uniform one;
+/// * in CUDA, parameter *i*: a pointer, or for [`Arg::value`] the value itself;
+/// * in a host function, the *i*-th call of [`HostCall::read`], [`HostCall::update`] or [`HostCall::value`].
+///
+/// ```
+/// use roving_gpu::{HostCall, Kernel};
+///
+/// static DOUBLE: Kernel = Kernel::new("double")
+///     .wgsl(
+///         "@group(0) @binding(0) var<storage, read_write> numbers: array<f32>;
+///          @compute @workgroup_size(64)
+///          fn double(@builtin(global_invocation_id) at: vec3<u32>) {
+///              if at.x < arrayLength(&numbers) { numbers[at.x] *= 2.0; }
+///          }",
+///         "double",
+///     )
+///     .host(|call: &mut HostCall<'_>| call.update::<f32>().iter_mut().for_each(|x| *x *= 2.0));
+/// assert_eq!(DOUBLE.name(), "double");
+/// ```
+///
+/// [`Arg::value`]: crate::Arg::value
+pub struct Kernel {
+    name: &'static str,
+    wgsl: Option<Wgsl>,
+    cuda: Option<Cuda>,
+    library: Option<&'static str>,
+    host: Option<fn(&mut HostCall<'_>)>,
+}
+
+/// A kernel for wgpu.
+#[derive(Clone, Copy, Debug)]
+pub struct Wgsl {
+    /// The whole module.
+    pub source: &'static str,
+    /// The name of the function in it.
+    pub entry: &'static str,
+}
+
+/// A kernel for CUDA.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuda {
+    /// The whole module, for NVRTC.
+    pub source: &'static str,
+    /// The name of the function in it; `extern "C"`.
+    pub entry: &'static str,
+    /// Threads of a block.
+    pub block: [u32; 3],
+}
+
+impl Kernel {
+    /// A kernel that no back-end has yet. The name is for messages and traces.
+    pub const fn new(name: &'static str) -> Self {
+        Kernel {
+            name,
+            wgsl: None,
+            cuda: None,
+            library: None,
+            host: None,
+        }
+    }
+
+    /// As a function of a module in WGSL, which says how large a workgroup is.
+    #[must_use]
+    pub const fn wgsl(mut self, source: &'static str, entry: &'static str) -> Self {
+        self.wgsl = Some(Wgsl { source, entry });
+        self
+    }
+
+    /// As an `extern "C"` function in CUDA C++, with so many threads in a block.
+    #[must_use]
+    pub const fn cuda(
+        mut self,
+        source: &'static str,
+        entry: &'static str,
+        block: [u32; 3],
+    ) -> Self {
+        self.cuda = Some(Cuda {
+            source,
+            entry,
+            block,
+        });
+        self
+    }
+
+    /// As a routine of the vendor's own library, by a name that the back-end knows. Where that library is missing, the
+    /// back-end takes the source.
+    #[must_use]
+    pub const fn library(mut self, routine: &'static str) -> Self {
+        self.library = Some(routine);
+        self
+    }
+
+    /// As a function for the host: what a [`crate::Simulated`] device runs.
+    #[must_use]
+    pub const fn host(mut self, function: fn(&mut HostCall<'_>)) -> Self {
+        self.host = Some(function);
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What [`Kernel::wgsl`] was given.
+    pub fn as_wgsl(&self) -> Option<Wgsl> {
+        self.wgsl
+    }
+
+    /// What [`Kernel::cuda`] was given.
+    pub fn as_cuda(&self) -> Option<Cuda> {
+        self.cuda
+    }
+
+    /// What [`Kernel::library`] was given.
+    pub fn as_library(&self) -> Option<&'static str> {
+        self.library
+    }
+
+    /// What [`Kernel::host`] was given.
+    pub fn as_host(&self) -> Option<fn(&mut HostCall<'_>)> {
+        self.host
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

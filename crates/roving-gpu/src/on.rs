@@ -1,0 +1,98 @@
+//! The future of a task with two sides.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::devices::Devices;
+use crate::dual::{Dual, UseList, Uses};
+use crate::sides::Sides;
+
+/// A task that runs where it is expected to end first. Made by [`Dual::on`]. `R` is what it gives.
+///
+/// Without a device this is the CPU side and one branch: nothing is allocated. Dropping it early is harmless: what it has
+/// on a device ends there, and what that would have written may or may not be written.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct On<'a, const N: usize, U, C, G, R> {
+    devices: &'a Devices,
+    state: State<'a, N, U, C, G, R>,
+}
+
+/// `R` is a parameter, not the output of the sides: whether an async block that holds this is `Send` is asked for all
+/// lifetimes at once, and what the sides are is known for one only.
+enum State<'a, const N: usize, U, C, G, R> {
+    New(Dual<N, U, C, G>),
+    /// There are devices.
+    Running(Running<'a, R>),
+    Over,
+}
+
+type Running<'a, R> = Pin<Box<dyn Future<Output = R> + Send + 'a>>;
+
+impl<'a, const N: usize, U, C, G, R> On<'a, N, U, C, G, R> {
+    #[inline(always)]
+    pub(crate) fn new(dual: Dual<N, U, C, G>, devices: &'a Devices) -> Self {
+        On {
+            devices,
+            state: State::New(dual),
+        }
+    }
+}
+
+/// Nothing in it is pinned but behind a pointer.
+impl<const N: usize, U, C, G, R> Unpin for On<'_, N, U, C, G, R> {}
+
+impl<'a, const N: usize, U, C, G, R> Future for On<'a, N, U, C, G, R>
+where
+    (C, G): Sides<'a, Output = R>,
+    U: Uses + 'a,
+{
+    type Output = R;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
+        let this = self.get_mut();
+        if let State::New(_) = this.state
+            && let State::New(dual) = std::mem::replace(&mut this.state, State::Over)
+        {
+            if this.devices.are_none() {
+                let output = (dual.cpu, dual.gpu).without_device(dual.about.kind);
+                return Poll::Ready(output);
+            }
+            this.state = State::Running(start(dual, this.devices));
+        }
+        let State::Running(running) = &mut this.state else {
+            panic!("polled after it has ended");
+        };
+        let poll = running.as_mut().poll(context);
+        if poll.is_ready() {
+            this.state = State::Over;
+        }
+        poll
+    }
+}
+
+/// What it takes where there are devices.
+#[cold]
+fn start<'a, const N: usize, U, C, G>(
+    dual: Dual<N, U, C, G>,
+    devices: &'a Devices,
+) -> Running<'a, <(C, G) as Sides<'a>>::Output>
+where
+    (C, G): Sides<'a>,
+    U: Uses + 'a,
+{
+    let mut uses = UseList::default();
+    dual.uses.collect(&mut uses);
+    uses.0.sort_by_key(|one| one.content.id());
+    let (kind, work) = (dual.about.kind, dual.about.work());
+    let parts = (dual.cpu, dual.gpu).into_parts();
+    let driven = crate::drive::drive(devices, kind, work, uses.0, parts);
+    Box::pin(async move { <(C, G) as Sides<'a>>::output(driven.await) })
+}
+
+impl<const N: usize, U, C, G, R> fmt::Debug for On<'_, N, U, C, G, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("On").finish_non_exhaustive()
+    }
+}

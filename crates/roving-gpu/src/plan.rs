@@ -1,0 +1,161 @@
+//! Where a task goes when it is polled first.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::choice::Choice;
+use crate::device::choose::{self, Place};
+use crate::device::entry::Task;
+use crate::device::{Device, Estimate};
+use crate::devices::Inner;
+use crate::error::{DeviceError, Failed};
+use crate::history::{Known, Side};
+use crate::profile::Why;
+
+pub(crate) enum Plan {
+    Cpu(Why),
+    Device(Arc<Device>, Estimate, Why),
+    /// It has no CPU side, and no device can have it.
+    Nowhere(Failed),
+}
+
+impl Inner {
+    pub(crate) fn plan(&self, task: &Task) -> Plan {
+        self.common.see_pool();
+        let choice = self.common.choice;
+        if task.has_cpu {
+            match choice {
+                Choice::Cpu => return Plan::Cpu(Why::Choice),
+                Choice::Split(share) if !self.shares.to_device(task.kind, task.work, share) => {
+                    return Plan::Cpu(Why::Choice);
+                }
+                Choice::Split(_) | Choice::Gpu | Choice::Auto => {}
+            }
+        }
+        let cpu = self.common.history.known(task.kind, Side::Cpu, task.work);
+        let (device, estimate) = match self.best_device(task, cpu) {
+            Ok(best) => best,
+            Err(_) if task.has_cpu && choice == Choice::Cpu => return Plan::Cpu(Why::Choice),
+            Err((_, error)) if task.has_cpu => return Plan::Cpu(Why::Failed(error.cause())),
+            Err((device, error)) => {
+                return Plan::Nowhere(Failed {
+                    kind: task.kind,
+                    device,
+                    error,
+                });
+            }
+        };
+        if !task.has_cpu {
+            return Plan::Device(device, estimate, Why::OnlySide);
+        }
+        if choice != Choice::Auto {
+            return Plan::Device(device, estimate, Why::Choice);
+        }
+        let (load, ahead) = (&estimate.cost.load, estimate.ahead_s);
+        match choose::place(cpu, estimate.known, load, ahead, estimate.cores) {
+            Place::Cpu => Plan::Cpu(Why::Sooner),
+            Place::CpuSample => Plan::Cpu(Why::Sample),
+            Place::Device => Plan::Device(device, estimate, Why::Sooner),
+            Place::DeviceSample => Plan::Device(device, estimate, Why::Sample),
+        }
+    }
+
+    /// The device that would be done first; one of which nothing is known before all others.
+    fn best_device(
+        &self,
+        task: &Task,
+        cpu: Known,
+    ) -> Result<(Arc<Device>, Estimate), (Option<String>, DeviceError)> {
+        let mut best: Option<(Arc<Device>, Estimate)> = None;
+        let mut refused = None;
+        for device in &self.devices {
+            if let Some(error) = device.refusal(task) {
+                refused = Some((Some(device.name.clone()), error));
+                continue;
+            }
+            let estimate = device.estimate(task, cpu);
+            let is_better = best.as_ref().is_none_or(|(_, best)| {
+                estimate.known == Known::Nothing || estimate.finish_s() < best.finish_s()
+            });
+            if is_better {
+                best = Some((Arc::clone(device), estimate));
+            }
+        }
+        best.ok_or_else(|| refused.unwrap_or_else(|| (None, Failed::no_device(task.kind).error)))
+    }
+}
+
+/// How much work of each kind devices are owed under [`Choice::Split`].
+#[derive(Debug, Default)]
+pub(crate) struct Shares(Mutex<HashMap<&'static str, Owed>>);
+
+/// A running sum, and what rounding took away from it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owed {
+    sum: f64,
+    rest: f64,
+}
+
+impl Owed {
+    fn add(&mut self, value: f64) {
+        let sum = self.sum + value;
+        let of_value = sum - self.sum;
+        self.rest += (self.sum - (sum - of_value)) + (value - of_value);
+        self.sum = sum;
+    }
+
+    fn value(self) -> f64 {
+        self.sum + self.rest
+    }
+}
+
+impl Shares {
+    /// Whether the next task goes to a device, so that after each task the devices' share of the work is as near as may be to
+    /// what it should be.
+    fn to_device(&self, kind: &'static str, work: f64, share: f64) -> bool {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let owed = all.entry(kind).or_default();
+        let part = share * work;
+        owed.add(part);
+        // What the product lost.
+        owed.add(share.mul_add(work, -part));
+        let goes = owed.value() >= work / 2.0 && share > 0.0;
+        if goes {
+            owed.add(-work);
+        }
+        goes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_is_kept_at_each_moment_and_for_ever() {
+        for share in [0.0, 0.1, 1.0 / 3.0, 0.5, 0.99, 1.0] {
+            let shares = Shares::default();
+            let mut on_device = 0_u32;
+            for task in 1..=100_000 {
+                on_device += u32::from(shares.to_device("a", 0.3, share));
+                let wanted = share * f64::from(task);
+                assert!(
+                    (f64::from(on_device) - wanted).abs() <= 0.5 + 1e-6,
+                    "{share} {task}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_split_goes_by_work_and_by_kind() {
+        let shares = Shares::default();
+        let mut sums = [0.0, 0.0];
+        for task in 1..=10_000 {
+            let work = f64::from(task % 7 + 1) * 1e3;
+            sums[usize::from(shares.to_device("a", work, 0.25))] += work;
+        }
+        assert!((sums[1] / (sums[0] + sums[1]) - 0.25).abs() < 1e-3);
+        assert!(!shares.to_device("b", 1.0, 0.25));
+    }
+}

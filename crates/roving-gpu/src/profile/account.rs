@@ -1,0 +1,164 @@
+//! What a device does, booked as it happens.
+
+use std::time::{Duration, Instant};
+
+use super::{DeviceProfile, Lane};
+use crate::error::Cause;
+
+/// As many spans are kept before they are added up.
+const SPANS_MAX: usize = 1024;
+
+/// A time in which the device did something; seconds since the account was opened.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: f64,
+    end: f64,
+    is_kernel: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Account {
+    opened: Instant,
+    /// Up to here all is added up.
+    settled: f64,
+    spans: Vec<Span>,
+    under_way: usize,
+    kernel_s: f64,
+    transfer_s: f64,
+    totals: DeviceProfile,
+}
+
+impl Account {
+    pub(crate) fn new() -> Self {
+        Account {
+            opened: Instant::now(),
+            settled: 0.0,
+            spans: Vec::new(),
+            under_way: 0,
+            kernel_s: 0.0,
+            transfer_s: 0.0,
+            totals: DeviceProfile::default(),
+        }
+    }
+
+    pub(crate) fn begin(&mut self, lane: Lane) {
+        self.under_way += 1;
+        let totals = &mut self.totals;
+        match lane {
+            Lane::Kernel => totals.launches += 1,
+            Lane::Upload => totals.uploads += 1,
+            Lane::Download => totals.downloads += 1,
+        }
+    }
+
+    pub(crate) fn end(&mut self, lane: Lane, bytes: usize, time: Duration) {
+        self.under_way -= 1;
+        match lane {
+            Lane::Kernel => {}
+            Lane::Upload => self.totals.bytes_up += bytes as u64,
+            Lane::Download => self.totals.bytes_down += bytes as u64,
+        }
+        let end = self.opened.elapsed().as_secs_f64();
+        self.book(lane, (end - time.as_secs_f64()).max(0.0), end);
+    }
+
+    fn book(&mut self, lane: Lane, start: f64, end: f64) {
+        if lane != Lane::Kernel {
+            self.totals.copy_s += end - start;
+        }
+        self.spans.push(Span {
+            start,
+            end,
+            is_kernel: lane == Lane::Kernel,
+        });
+        if self.under_way == 0 || self.spans.len() >= SPANS_MAX {
+            self.settle();
+        }
+    }
+
+    /// Adds up the spans so far: each moment counts once, as a kernel if one ran.
+    fn settle(&mut self) {
+        let kernels = union(
+            self.settled,
+            self.spans.iter().filter(|span| span.is_kernel),
+        );
+        let all = union(self.settled, self.spans.iter());
+        self.kernel_s += kernels;
+        self.transfer_s += (all - kernels).max(0.0);
+        let ends = self.spans.iter().map(|span| span.end);
+        self.settled = ends.fold(self.settled, f64::max);
+        self.spans.clear();
+    }
+
+    pub(crate) fn avoided(&mut self, bytes: usize) {
+        self.totals.uploads_avoided += 1;
+        self.totals.bytes_avoided += bytes as u64;
+    }
+
+    pub(crate) fn landed(&mut self) {
+        self.totals.tasks += 1;
+    }
+
+    pub(crate) fn failed(&mut self, cause: Cause) {
+        *self.totals.failures.entry(cause).or_default() += 1;
+    }
+
+    pub(crate) fn profile(&mut self) -> DeviceProfile {
+        self.settle();
+        let wall_s = self.opened.elapsed().as_secs_f64();
+        DeviceProfile {
+            wall_s,
+            kernel_s: self.kernel_s,
+            transfer_s: self.transfer_s,
+            idle_s: wall_s - self.kernel_s - self.transfer_s,
+            ..self.totals.clone()
+        }
+    }
+}
+
+/// How long at least one of them goes on, after `from`.
+fn union<'a>(from: f64, spans: impl Iterator<Item = &'a Span>) -> f64 {
+    let mut sorted: Vec<_> = spans.map(|span| (span.start, span.end)).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut until, mut sum) = (from, 0.0);
+    for (start, end) in sorted {
+        if end > until {
+            sum += end - start.max(until);
+            until = end;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_moment_counts_once() {
+        let mut account = Account::new();
+        account.under_way = 1;
+        account.book(Lane::Kernel, 2.0, 3.0);
+        account.book(Lane::Upload, 0.0, 2.5);
+        account.book(Lane::Kernel, 2.5, 4.0);
+        account.book(Lane::Download, 6.0, 7.0);
+        account.settle();
+        assert_eq!((account.kernel_s, account.transfer_s), (2.0, 3.0));
+        // What comes late for what is settled counts from there on.
+        account.book(Lane::Kernel, 5.0, 8.0);
+        account.settle();
+        assert_eq!((account.kernel_s, account.transfer_s), (3.0, 3.0));
+        assert_eq!(account.totals.copy_s, 3.5);
+    }
+
+    #[test]
+    fn the_times_add_up() {
+        let mut account = Account::new();
+        account.begin(Lane::Kernel);
+        account.end(Lane::Kernel, 0, Duration::from_secs(0));
+        let profile = account.profile();
+        let sum = profile.kernel_s + profile.transfer_s + profile.idle_s;
+        assert!((sum - profile.wall_s).abs() < 1e-9);
+        assert_eq!(profile.launches, 1);
+    }
+}

@@ -1,0 +1,183 @@
+//! What devices and workers did with tasks.
+
+pub(crate) mod account;
+pub(crate) mod trace;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::error::Cause;
+
+/// What a device does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    Kernel,
+    Upload,
+    Download,
+}
+
+impl Lane {
+    /// The direction of a transfer: 0 to the device, 1 from it.
+    pub(crate) fn direction(self) -> Option<usize> {
+        match self {
+            Lane::Kernel => None,
+            Lane::Upload => Some(0),
+            Lane::Download => Some(1),
+        }
+    }
+}
+
+/// Why a task ran where it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// It was expected to end there first.
+    Sooner,
+    /// To find out what it takes there.
+    Sample,
+    /// [`crate::Choice::Cpu`], [`crate::Choice::Gpu`] or [`crate::Choice::Split`] says so.
+    Choice,
+    /// It has no other side.
+    OnlySide,
+    /// The device failed, or has no room for it, or there is none.
+    Failed(Cause),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Sooner => f.write_str("sooner there"),
+            Why::Sample => f.write_str("to measure"),
+            Why::Choice => f.write_str("as chosen"),
+            Why::OnlySide => f.write_str("no other side"),
+            Why::Failed(cause) => cause.fmt(f),
+        }
+    }
+}
+
+/// What was done with tasks of one kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KindProfile {
+    /// Tasks that ran on the CPU, and why.
+    pub cpu: BTreeMap<Why, u64>,
+    /// Tasks that ran on a device, and why.
+    pub gpu: BTreeMap<Why, u64>,
+    /// The seconds that CPU sides took, all together.
+    pub cpu_s: f64,
+}
+
+impl KindProfile {
+    /// How many ran on the CPU.
+    pub fn cpu_tasks(&self) -> u64 {
+        self.cpu.values().sum()
+    }
+
+    /// How many ran on a device.
+    pub fn gpu_tasks(&self) -> u64 {
+        self.gpu.values().sum()
+    }
+}
+
+/// What one device did. `kernel_s`, `transfer_s` and `idle_s` add up to `wall_s`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceProfile {
+    /// Its name.
+    pub name: String,
+    /// Seconds since the devices were made.
+    pub wall_s: f64,
+    /// Seconds in which it ran a kernel.
+    pub kernel_s: f64,
+    /// Seconds in which it copied, and ran no kernel.
+    pub transfer_s: f64,
+    /// All others.
+    pub idle_s: f64,
+    /// Seconds of copies, whether or not a kernel ran meanwhile.
+    pub copy_s: f64,
+    /// Tasks that ended there.
+    pub tasks: u64,
+    /// Kernels that were launched.
+    pub launches: u64,
+    /// Copies to the device.
+    pub uploads: u64,
+    /// Copies from it.
+    pub downloads: u64,
+    /// Bytes that went to the device.
+    pub bytes_up: u64,
+    /// Bytes that came from it.
+    pub bytes_down: u64,
+    /// Copies to the device that were not made, because a valid copy was there, or on its way.
+    pub uploads_avoided: u64,
+    /// Their bytes.
+    pub bytes_avoided: u64,
+    /// Tasks that failed there, by cause.
+    pub failures: BTreeMap<Cause, u64>,
+    /// Bytes of its memory that are in use.
+    pub memory_bytes: u64,
+    /// It is gone.
+    pub is_lost: bool,
+}
+
+/// What devices and workers did with tasks, so far. See [`crate::Devices::profile`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// By device.
+    pub devices: Vec<DeviceProfile>,
+    /// By the names of kinds.
+    pub kinds: BTreeMap<&'static str, KindProfile>,
+    /// What went wrong: each cause once for each device.
+    pub reports: Vec<String>,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for device in &self.devices {
+            write!(f, "{device}")?;
+        }
+        for (name, kind) in &self.kinds {
+            let list = |reasons: &BTreeMap<Why, u64>| {
+                let each = reasons.iter().map(|(why, count)| format!("{count} {why}"));
+                each.collect::<Vec<_>>().join(", ")
+            };
+            let (cpu, gpu) = (kind.cpu_tasks(), kind.gpu_tasks());
+            writeln!(f, "{name}: {} on the CPU, {} on a device", cpu, gpu)?;
+            if cpu > 0 {
+                writeln!(f, "  CPU: {}; {:.3} s", list(&kind.cpu), kind.cpu_s)?;
+            }
+            if gpu > 0 {
+                writeln!(f, "  device: {}", list(&kind.gpu))?;
+            }
+        }
+        self.reports
+            .iter()
+            .try_for_each(|report| writeln!(f, "{report}"))
+    }
+}
+
+impl fmt::Display for DeviceProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lost = if self.is_lost { " (lost)" } else { "" };
+        writeln!(
+            f,
+            "{}{lost}: {} tasks, {} launches",
+            self.name, self.tasks, self.launches
+        )?;
+        writeln!(
+            f,
+            "  {:.3} s: kernel {:.3}, transfer {:.3}, idle {:.3}",
+            self.wall_s, self.kernel_s, self.transfer_s, self.idle_s
+        )?;
+        writeln!(
+            f,
+            "  {} bytes there in {}, {} back in {}; {} bytes in {} copies avoided",
+            self.bytes_up,
+            self.uploads,
+            self.bytes_down,
+            self.downloads,
+            self.bytes_avoided,
+            self.uploads_avoided
+        )?;
+        for (cause, count) in &self.failures {
+            writeln!(f, "  {count} tasks failed: {cause}")?;
+        }
+        Ok(())
+    }
+}

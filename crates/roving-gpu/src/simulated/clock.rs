@@ -1,0 +1,240 @@
+//! When things happen on a simulated device: its thread.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::Failure;
+use super::execute::execute;
+use super::memory::Gauge;
+use crate::backend::{Download, Launch, Outcome, Upload};
+use crate::error::{Cause, DeviceError};
+
+/// An operation.
+pub(super) enum Work {
+    Upload(Upload),
+    Download(Download),
+    Launch(Launch),
+}
+
+impl Work {
+    fn done(self, outcome: Outcome) {
+        match self {
+            Work::Upload(upload) => upload.done(outcome),
+            Work::Download(download) => download.done(outcome),
+            Work::Launch(launch) => launch.done(outcome),
+        }
+    }
+}
+
+/// An operation that begins or ends at that time.
+struct Event {
+    at: Instant,
+    number: u64,
+    work: Work,
+    declared: Duration,
+    stage: Stage,
+}
+
+enum Stage {
+    Begin(Option<Failure>),
+    End(Outcome),
+}
+
+impl Event {
+    fn key(&self) -> (Instant, u64) {
+        (self.at, self.number)
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+struct State {
+    events: BinaryHeap<Reverse<Event>>,
+    numbers: u64,
+    /// When each of them is free again.
+    streams: Vec<Instant>,
+    engines: [Instant; 3],
+    stops: bool,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    gauge: Gauge,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct Clock {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Clock {
+    pub(super) fn start(streams: usize, gauge: Gauge) -> Clock {
+        let now = Instant::now();
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                events: BinaryHeap::new(),
+                numbers: 0,
+                streams: vec![now; streams],
+                engines: [now; 3],
+                stops: false,
+            }),
+            changed: Condvar::new(),
+            gauge,
+        });
+        let run = Arc::clone(&shared);
+        let builder = thread::Builder::new().name("simulated-gpu".to_owned());
+        let thread = builder.spawn(move || run.run()).ok();
+        Clock { shared, thread }
+    }
+
+    pub(super) fn submit(
+        &self,
+        stream: usize,
+        engine: usize,
+        declared: Duration,
+        work: Work,
+        failure: Option<Failure>,
+    ) {
+        if self.thread.is_none() || self.shared.gauge.is_lost() {
+            work.done(Err(lost()));
+            return;
+        }
+        let mut state = self.shared.lock();
+        let stream = stream % state.streams.len();
+        let at = Instant::now()
+            .max(state.streams[stream])
+            .max(state.engines[engine]);
+        state.streams[stream] = at + declared;
+        state.engines[engine] = at + declared;
+        state.numbers += 1;
+        let number = state.numbers;
+        state.events.push(Reverse(Event {
+            at,
+            number,
+            work,
+            declared,
+            stage: Stage::Begin(failure),
+        }));
+        drop(state);
+        self.shared.changed.notify_one();
+    }
+}
+
+impl Shared {
+    /// The thread: it sleeps until something is to begin or to end.
+    fn run(&self) {
+        loop {
+            let event = {
+                let mut state = self.lock();
+                loop {
+                    if state.stops {
+                        drop(state);
+                        self.fail_all();
+                        return;
+                    }
+                    let next = state.events.peek().map(|Reverse(event)| event.at);
+                    let Some(at) = next else {
+                        state = wait(self.changed.wait(state));
+                        continue;
+                    };
+                    let left = at.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        break state.events.pop();
+                    }
+                    state = match self.changed.wait_timeout(state, left) {
+                        Ok((state, _)) => state,
+                        Err(poisoned) => poisoned.into_inner().0,
+                    };
+                }
+            };
+            if let Some(Reverse(event)) = event {
+                self.happen(event);
+            }
+        }
+    }
+
+    fn happen(&self, mut event: Event) {
+        match event.stage {
+            Stage::End(outcome) => event.work.done(outcome),
+            Stage::Begin(_) if self.gauge.is_lost() => event.work.done(Err(lost())),
+            Stage::Begin(failure) => {
+                let begun = Instant::now();
+                let executed = execute(&mut event.work, failure);
+                if failure == Some(Failure::Lost) {
+                    self.gauge.lose();
+                    event.work.done(Err(lost()));
+                    self.fail_all();
+                    return;
+                }
+                // Where the host is slower than what was declared, it took as long as it took.
+                let time = event.declared.max(begun.elapsed());
+                event.stage = Stage::End(executed.map(|()| time));
+                event.at += event.declared;
+                self.lock().events.push(Reverse(event));
+            }
+        }
+    }
+
+    /// Everything that was under way is lost.
+    fn fail_all(&self) {
+        let events = std::mem::take(&mut self.lock().events);
+        for Reverse(event) in events {
+            event.work.done(Err(lost()));
+        }
+    }
+}
+
+fn wait<T>(result: Result<T, PoisonError<T>>) -> T {
+    result.unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lost() -> DeviceError {
+    DeviceError::new(Cause::Lost, "as planned")
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        self.shared.lock().stops = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != thread::current().id()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clock").finish_non_exhaustive()
+    }
+}

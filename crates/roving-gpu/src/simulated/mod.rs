@@ -1,0 +1,232 @@
+//! A device that computes on the host, at a declared speed.
+
+mod clock;
+mod execute;
+mod memory;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crate::backend::{Backend, Download, Launch, Memory, Upload};
+use crate::error::{Cause, DeviceError};
+use clock::{Clock, Work};
+pub use memory::Gauge;
+use memory::Piece;
+
+/// A device for tests and for studies of scheduling: kernels run their host functions, on a thread of its own, and end
+/// when the declared time has passed. It runs one kernel at a time, and one copy in each direction.
+///
+/// ```
+/// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated};
+/// use std::time::{Duration, Instant};
+///
+/// static WAIT: Kind = Kind::new("wait");
+/// static KERNEL: Kernel = Kernel::new("wait").host(|call: &mut HostCall<'_>| {
+///     call.update::<u8>()[0] = 1;
+/// });
+/// let backend = Simulated::new().speed(100.0).bytes_per_s(1e9).memory_bytes(1 << 20);
+/// let gauge = backend.gauge();
+/// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+/// let (byte, start) = (Buffer::from(vec![0_u8]), Instant::now());
+/// Dual::new(&WAIT, &[1])
+///     .updates(&byte)
+///     .cpu(|| ())
+///     .gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&byte)]).await)
+///     .run(&devices);
+/// assert!(start.elapsed() >= Duration::from_millis(10));
+/// assert_eq!(byte.into_vec(), [1]);
+/// assert_eq!(gauge.operations(), 4); // Memory, a copy there, the kernel, a copy back.
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct Simulated {
+    settings: Settings,
+    gauge: Gauge,
+    clock: OnceLock<Clock>,
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
+    name: String,
+    speed: f64,
+    bytes_per_s: f64,
+    launch: Duration,
+    memory_bytes: u64,
+    streams: usize,
+    shares_cores: bool,
+    failures: HashMap<u64, Failure>,
+}
+
+/// How a simulated device fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It is gone, with its memory and with all that was under way.
+    Lost,
+    /// This operation finds no memory.
+    OutOfMemory,
+    /// This operation fails, having done half of its work.
+    Kernel,
+}
+
+impl Simulated {
+    /// As fast as the host computes.
+    #[expect(
+        clippy::new_without_default,
+        reason = "a device is not a value that one has by default"
+    )]
+    pub fn new() -> Self {
+        Simulated {
+            settings: Settings {
+                name: String::from("simulated"),
+                speed: f64::INFINITY,
+                bytes_per_s: f64::INFINITY,
+                launch: Duration::ZERO,
+                memory_bytes: u64::MAX,
+                streams: 4,
+                shares_cores: false,
+                failures: HashMap::new(),
+            },
+            gauge: Gauge::default(),
+            clock: OnceLock::new(),
+        }
+    }
+
+    /// Its name, by which measured times are kept.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.settings.name = name.into();
+        self
+    }
+
+    /// How much work it does in a second, in the unit of [`crate::Dual::work`].
+    pub fn speed(mut self, work_per_s: f64) -> Self {
+        self.settings.speed = work_per_s;
+        self
+    }
+
+    /// How fast it copies, in each direction.
+    pub fn bytes_per_s(mut self, bytes_per_s: f64) -> Self {
+        self.settings.bytes_per_s = bytes_per_s;
+        self
+    }
+
+    /// What each operation takes at least.
+    pub fn launch_time(mut self, time: Duration) -> Self {
+        self.settings.launch = time;
+        self
+    }
+
+    /// How much memory it has.
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.settings.memory_bytes = bytes;
+        self
+    }
+
+    /// How many streams it has.
+    pub fn streams(mut self, streams: usize) -> Self {
+        self.settings.streams = streams.max(1);
+        self
+    }
+
+    /// It is to be treated as one that computes on the workers' own cores.
+    pub fn shares_cores(mut self, shares: bool) -> Self {
+        self.settings.shares_cores = shares;
+        self
+    }
+
+    /// Operation number `index`, counted from 0 over all of them, fails.
+    pub fn fail_at(mut self, index: u64, failure: Failure) -> Self {
+        self.settings.failures.insert(index, failure);
+        self
+    }
+
+    /// Counts what it does, also when it is in use.
+    pub fn gauge(&self) -> Gauge {
+        self.gauge.clone()
+    }
+
+    /// The next operation, and whether it is to fail.
+    fn next(&self) -> Option<Failure> {
+        let index = self.gauge.next_operation();
+        self.settings.failures.get(&index).copied()
+    }
+
+    fn submit(&self, stream: usize, engine: usize, declared: Duration, work: Work) {
+        let failure = self.next();
+        let streams = self.settings.streams;
+        let clock = self
+            .clock
+            .get_or_init(|| Clock::start(streams, self.gauge.clone()));
+        clock.submit(stream, engine, declared, work, failure);
+    }
+
+    fn transfer_time(&self, bytes: usize) -> Duration {
+        self.settings.launch + seconds(bytes as f64 / self.settings.bytes_per_s)
+    }
+}
+
+/// What takes more than that is as good as for ever.
+const SECONDS_MAX: f64 = 1e6;
+
+fn seconds(seconds: f64) -> Duration {
+    if seconds.is_nan() {
+        return Duration::ZERO;
+    }
+    Duration::from_secs_f64(seconds.clamp(0.0, SECONDS_MAX))
+}
+
+/// What the device has engines for.
+const KERNELS: usize = 0;
+const UPLOADS: usize = 1;
+const DOWNLOADS: usize = 2;
+
+impl Backend for Simulated {
+    fn name(&self) -> String {
+        self.settings.name.clone()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.settings.memory_bytes
+    }
+
+    fn streams(&self) -> usize {
+        self.settings.streams
+    }
+
+    fn shares_cores(&self) -> bool {
+        self.settings.shares_cores
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError> {
+        let failure = self.next();
+        if failure == Some(Failure::Lost) {
+            self.gauge.lose();
+        }
+        if self.gauge.is_lost() {
+            return Err(DeviceError::new(Cause::Lost, "as planned"));
+        }
+        match failure {
+            Some(Failure::OutOfMemory) => Err(DeviceError::new(Cause::OutOfMemory, "as planned")),
+            Some(Failure::Kernel) => Err(DeviceError::new(Cause::Kernel, "as planned")),
+            Some(Failure::Lost) | None => {
+                let piece = Piece::new(bytes, self.settings.memory_bytes, &self.gauge)?;
+                Ok(Memory::new(Arc::new(piece)))
+            }
+        }
+    }
+
+    fn upload(&self, stream: usize, upload: Upload) {
+        let time = self.transfer_time(upload.bytes().len());
+        self.submit(stream, UPLOADS, time, Work::Upload(upload));
+    }
+
+    fn download(&self, stream: usize, mut download: Download) {
+        let time = self.transfer_time(download.bytes().len());
+        self.submit(stream, DOWNLOADS, time, Work::Download(download));
+    }
+
+    fn launch(&self, stream: usize, launch: Launch) {
+        let time = self.settings.launch + seconds(launch.work() / self.settings.speed);
+        self.submit(stream, KERNELS, time, Work::Launch(launch));
+    }
+}

@@ -1,0 +1,205 @@
+//! What is in flight, and the thread that waits for it.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use ::wgpu::{CommandBuffer, Device, PollType, Queue, SubmissionIndex};
+
+use super::fault;
+use crate::backend::Outcome;
+use crate::error::{Cause, DeviceError};
+
+/// What is to be done when an operation has ended.
+pub(super) type End = Box<dyn FnOnce(Outcome) + Send>;
+
+/// A device with its one queue, and all that was given to it and has not ended.
+///
+/// The driver calls nobody: somebody has to wait in it. That is a thread of this type, which waits for the oldest
+/// submission, and sleeps when there is none. Submissions end in their order, so none is seen late.
+pub(super) struct Flight {
+    pub(super) device: Device,
+    pub(super) queue: Queue,
+    state: Mutex<State>,
+    /// Something was submitted, or there will be no more.
+    changed: Condvar,
+    /// What was said when the device was lost.
+    lost: OnceLock<String>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The oldest first.
+    entries: VecDeque<Entry>,
+    closed: bool,
+}
+
+struct Entry {
+    started: Instant,
+    /// What to wait for; or why there is nothing.
+    submission: Result<SubmissionIndex, DeviceError>,
+    end: End,
+}
+
+impl Flight {
+    /// Also starts the thread, which ends when [`Flight::close`] has been called and all has ended.
+    pub(super) fn new(
+        device: Device,
+        queue: Queue,
+    ) -> std::io::Result<(Arc<Self>, JoinHandle<()>)> {
+        let flight = Arc::new(Flight {
+            device,
+            queue,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            lost: OnceLock::new(),
+        });
+        flight.listen();
+        let waiting = Arc::clone(&flight);
+        let thread = thread::Builder::new()
+            .name("roving-wgpu".into())
+            .spawn(move || waiting.wait_for_all())?;
+        Ok((flight, thread))
+    }
+
+    /// Hears of the loss of the device, and of errors that no scope has caught, after which nothing is certain.
+    fn listen(self: &Arc<Self>) {
+        let weak = Arc::downgrade(self);
+        let lose = move |text: String| {
+            if let Some(flight) = weak.upgrade() {
+                // The first reason is the one that counts.
+                let _ = flight.lost.set(text);
+            }
+        };
+        let also = lose.clone();
+        self.device.set_device_lost_callback(move |reason, text| {
+            let text = fault::first_line(&text);
+            lose(if text.is_empty() {
+                format!("{reason:?}")
+            } else {
+                text.into()
+            });
+        });
+        self.device.on_uncaptured_error(Arc::new(move |error| {
+            also(fault::of(error, "").text().into())
+        }));
+    }
+
+    /// Why nothing more can be done, if so.
+    pub(super) fn loss(&self) -> Option<DeviceError> {
+        let text = self.lost.get()?;
+        Some(DeviceError::new(Cause::Lost, text.clone()))
+    }
+
+    /// Submits, after all that was submitted before. `then` is called at once when that is done; `end` by the thread
+    /// when the device has done it. Time is counted from `started`.
+    pub(super) fn submit(
+        &self,
+        started: Instant,
+        commands: Option<CommandBuffer>,
+        then: impl FnOnce(),
+        end: End,
+    ) {
+        let mut state = self.state();
+        let submission = match self.loss() {
+            Some(loss) => Err(loss),
+            None => fault::caught(&self.device, "", || self.queue.submit(commands)),
+        };
+        if submission.is_ok() {
+            then();
+        }
+        self.push(
+            &mut state,
+            Entry {
+                started,
+                submission,
+                end,
+            },
+        );
+    }
+
+    /// Has the thread say that an operation failed. Nobody is called from within his own call.
+    pub(super) fn fail(&self, error: DeviceError, end: End) {
+        let started = Instant::now();
+        let submission = Err(self.loss().unwrap_or(error));
+        self.push(
+            &mut self.state(),
+            Entry {
+                started,
+                submission,
+                end,
+            },
+        );
+    }
+
+    fn push(&self, state: &mut State, entry: Entry) {
+        state.entries.push_back(entry);
+        if state.entries.len() == 1 {
+            self.changed.notify_one();
+        }
+    }
+
+    /// There will be no more.
+    pub(super) fn close(&self) {
+        self.state().closed = true;
+        self.changed.notify_one();
+    }
+
+    fn wait_for_all(&self) {
+        // When the device had last ended something.
+        let mut free = Instant::now();
+        while let Some(submission) = self.oldest() {
+            let waited = submission.map(|index| self.wait_for(index));
+            let Some(entry) = self.state().entries.pop_front() else {
+                unreachable!("only this thread takes entries")
+            };
+            let now = Instant::now();
+            let outcome = match (entry.submission, self.loss()) {
+                (Err(error), _) | (Ok(_), Some(error)) => Err(error),
+                (Ok(_), None) => Ok(now - free.max(entry.started)),
+            };
+            if waited.is_some() {
+                free = now;
+            }
+            // A panic in there has dropped the operation, and who waits for it has been told by that.
+            let _ = catch_unwind(AssertUnwindSafe(|| (entry.end)(outcome)));
+        }
+    }
+
+    /// Sleeps until there is something. `Some(None)`: it was never submitted.
+    fn oldest(&self) -> Option<Option<SubmissionIndex>> {
+        let mut state = self.state();
+        loop {
+            if let Some(entry) = state.entries.front() {
+                return Some(entry.submission.as_ref().ok().cloned());
+            }
+            if state.closed {
+                return None;
+            }
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits in the driver. Whatever else has ended by then is told when its turn comes, at once.
+    fn wait_for(&self, index: SubmissionIndex) {
+        let wait = PollType::Wait {
+            submission_index: Some(index),
+            timeout: None,
+        };
+        // The library panics where a device is lost in a way that it does not know.
+        let text = match catch_unwind(AssertUnwindSafe(|| self.device.poll(wait))) {
+            Ok(Ok(_)) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the driver failed while it was waited for".into(),
+        };
+        let _ = self.lost.set(text);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of the state is one call that does not panic half-way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,332 @@
+//! Devices of Vulkan, Metal and DirectX 12, by way of the library wgpu.
+//!
+//! A device of wgpu has one queue, which runs what it is given in that order. So all streams are one here, and what
+//! overlaps with kernels is the copying on the host. Times are from the end of one operation to the end of the
+//! next, or from its submission where that was later.
+
+mod adapter;
+mod fault;
+mod flight;
+#[cfg(test)]
+mod harness;
+mod heap;
+mod memory;
+mod pipeline;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use ::wgpu::{
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding,
+    BufferView, CommandBuffer, MapMode, Queue,
+};
+
+use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Upload};
+use crate::error::{Cause, DeviceError};
+use flight::Flight;
+use memory::{Account, Room, Spare, padded};
+use pipeline::{Pipeline, Pipelines};
+
+pub use adapter::found;
+
+/// What [`found`] was found, for any back-end.
+pub(crate) fn discover() -> Result<Vec<Arc<dyn Backend>>, DeviceError> {
+    let mut devices: Vec<Arc<dyn Backend>> = Vec::new();
+    for device in found() {
+        match device {
+            Ok(device) => devices.push(Arc::new(device)),
+            Err(error) if error.cause() == Cause::NoDevice => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(devices)
+}
+
+/// One device of wgpu.
+///
+/// ```
+/// for device in roving_gpu::wgpu::found() {
+///     match device {
+///         Ok(device) => println!("{device:?}"),
+///         Err(why) => println!("{why}"),
+///     }
+/// }
+/// ```
+pub struct Wgpu {
+    name: String,
+    shares_cores: bool,
+    flight: Arc<Flight>,
+    /// The thread that waits; until the end.
+    thread: Option<JoinHandle<()>>,
+    account: Arc<Account>,
+    pipelines: Pipelines,
+    /// What downloads pass through.
+    readable: Arc<Spare>,
+    /// Where the values of launches are.
+    values: Arc<Spare>,
+    /// What the beginning of a value is a multiple of.
+    value_grain: usize,
+}
+
+impl Wgpu {
+    /// How many bytes of its memory are in use.
+    pub fn used_bytes(&self) -> u64 {
+        self.account.used()
+    }
+
+    fn copy_out(&self, download: &Download) -> Result<(Buffer, CommandBuffer), DeviceError> {
+        let from = &Room::of(download.from())?.buffer;
+        let device = &self.flight.device;
+        let room = self.readable.take(device, from.size())?;
+        let commands = fault::caught(device, "", || {
+            let mut encoder = device.create_command_encoder(&Default::default());
+            encoder.copy_buffer_to_buffer(from, 0, &room, 0, from.size());
+            encoder.finish()
+        })?;
+        Ok((room, commands))
+    }
+
+    /// All that is needed before the launch can be submitted.
+    fn prepare(&self, launch: &Launch) -> Result<Prepared, DeviceError> {
+        let device = &self.flight.device;
+        let (pipeline, first) = self
+            .pipelines
+            .get(device, launch.kernel(), launch.arguments())?;
+        let values = self.store_values(launch)?;
+        let what = format!("`{}`: ", launch.kernel().name());
+        let group = self.bind(&what, launch, &pipeline, values.as_ref())?;
+        let commands = fault::caught(device, &what, || {
+            // A driver may go on compiling at the first launch: one of no groups takes that upon itself.
+            let warm = first.then(|| self.encode(&pipeline, &group, [0; 3]));
+            (warm, self.encode(&pipeline, &group, launch.groups()))
+        })?;
+        Ok(Prepared { commands, values })
+    }
+
+    fn encode(&self, pipeline: &Pipeline, group: &BindGroup, groups: [u32; 3]) -> CommandBuffer {
+        let mut encoder = self
+            .flight
+            .device
+            .create_command_encoder(&Default::default());
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        pass.set_pipeline(&pipeline.pipeline);
+        pass.set_bind_group(0, group, &[]);
+        let [x, y, z] = groups;
+        pass.dispatch_workgroups(x, y, z);
+        drop(pass);
+        encoder.finish()
+    }
+
+    /// Writes the values of a launch, one after the other, into one buffer.
+    fn store_values(&self, launch: &Launch) -> Result<Option<Buffer>, DeviceError> {
+        let mut bytes = Vec::new();
+        for argument in launch.arguments() {
+            if let LaunchArg::Value(value) = argument {
+                bytes.resize(bytes.len().next_multiple_of(self.value_grain), 0);
+                bytes.extend_from_slice(value);
+                bytes.resize(bytes.len() - value.len() + padded(value.len()) as usize, 0);
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let device = &self.flight.device;
+        let buffer = self.values.take(device, bytes.len() as u64)?;
+        fault::caught(device, "", || {
+            self.flight.queue.write_buffer(&buffer, 0, &bytes)
+        })?;
+        Ok(Some(buffer))
+    }
+
+    fn bind(
+        &self,
+        what: &str,
+        launch: &Launch,
+        pipeline: &Pipeline,
+        values: Option<&Buffer>,
+    ) -> Result<BindGroup, DeviceError> {
+        let mut entries = Vec::with_capacity(launch.arguments().len());
+        let mut offset = 0_usize;
+        for (place, argument) in launch.arguments().iter().enumerate() {
+            let (buffer, start, size) = match argument {
+                LaunchArg::Memory { memory, bytes, .. } => {
+                    // Whole words, for these are what a shader counts.
+                    let size = bytes.max(&1).next_multiple_of(4) as u64;
+                    (&Room::of(memory)?.buffer, 0, size)
+                }
+                LaunchArg::Value(value) => {
+                    let Some(buffer) = values else {
+                        unreachable!("a launch with a value has a buffer for it")
+                    };
+                    let start = offset.next_multiple_of(self.value_grain);
+                    let size = padded(value.len());
+                    offset = start + size as usize;
+                    (buffer, start as u64, size)
+                }
+            };
+            entries.push(BindGroupEntry {
+                binding: place as u32,
+                resource: BindingResource::Buffer(BufferBinding {
+                    buffer,
+                    offset: start,
+                    size: size.try_into().ok(),
+                }),
+            });
+        }
+        let device = &self.flight.device;
+        let descriptor = BindGroupDescriptor {
+            label: Some(launch.kernel().name()),
+            layout: &pipeline.layout,
+            entries: &entries,
+        };
+        fault::caught(device, what, || device.create_bind_group(&descriptor))
+    }
+}
+
+/// A launch that can be submitted.
+struct Prepared {
+    commands: (Option<CommandBuffer>, CommandBuffer),
+    values: Option<Buffer>,
+}
+
+impl Backend for Wgpu {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.account.bytes_max
+    }
+
+    /// One is copied for while the other computes.
+    fn streams(&self) -> usize {
+        2
+    }
+
+    fn shares_cores(&self) -> bool {
+        self.shares_cores
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError> {
+        if let Some(loss) = self.flight.loss() {
+            return Err(loss);
+        }
+        Room::new(&self.flight.device, &self.account, bytes).map(Memory::new)
+    }
+
+    fn upload(&self, _stream: usize, upload: Upload) {
+        let started = Instant::now();
+        let written = Room::of(upload.to()).and_then(|room| {
+            let flight = &self.flight;
+            fault::caught(&flight.device, "", || {
+                write(&flight.queue, &room.buffer, upload.bytes());
+            })
+        });
+        let end = Box::new(move |outcome| upload.done(outcome));
+        match written {
+            Ok(()) => self.flight.submit(started, None, || (), end),
+            Err(error) => self.flight.fail(error, end),
+        }
+    }
+
+    fn download(&self, _stream: usize, mut download: Download) {
+        let started = Instant::now();
+        let (room, commands) = match self.copy_out(&download) {
+            Ok(ready) => ready,
+            Err(error) => {
+                let end = Box::new(move |outcome| download.done(outcome));
+                return self.flight.fail(error, end);
+            }
+        };
+        let (mapped, spare) = (room.clone(), Arc::clone(&self.readable));
+        let end = Box::new(move |outcome: Result<_, _>| {
+            let outcome = outcome.and_then(|time| {
+                let copying = Instant::now();
+                read(&room, download.bytes())?;
+                spare.give_back(room);
+                Ok(time + copying.elapsed())
+            });
+            download.done(outcome);
+        });
+        // Whether that has worked is seen when it is read.
+        let map = move || mapped.map_async(MapMode::Read, .., |_| ());
+        self.flight.submit(started, Some(commands), map, end);
+    }
+
+    fn launch(&self, _stream: usize, launch: Launch) {
+        let Prepared { commands, values } = match self.prepare(&launch) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let end = Box::new(move |outcome| launch.done(outcome));
+                return self.flight.fail(error, end);
+            }
+        };
+        let spare = Arc::clone(&self.values);
+        let end = Box::new(move |outcome| {
+            if let Some(values) = values {
+                spare.give_back(values);
+            }
+            launch.done(outcome);
+        });
+        let (warm, commands) = commands;
+        if warm.is_some() {
+            self.flight
+                .submit(Instant::now(), warm, || (), Box::new(|_| ()));
+        }
+        self.flight
+            .submit(Instant::now(), Some(commands), || (), end);
+    }
+}
+
+/// Copies are of whole words; the last is filled up.
+fn write(queue: &Queue, to: &Buffer, bytes: &[u8]) {
+    let (words, rest) = bytes.split_at(bytes.len() - bytes.len() % 4);
+    queue.write_buffer(to, 0, words);
+    if !rest.is_empty() {
+        let mut word = [0; 4];
+        word[..rest.len()].copy_from_slice(rest);
+        queue.write_buffer(to, words.len() as u64, &word);
+    }
+}
+
+/// Reads what was mapped, from its beginning, and unmaps it.
+fn read(room: &Buffer, to: &mut [u8]) -> Result<(), DeviceError> {
+    let mapped: Result<BufferView, _> = room.get_mapped_range(..);
+    let Ok(view) = mapped else {
+        return Err(DeviceError::new(
+            Cause::Lost,
+            "a download could not be mapped",
+        ));
+    };
+    to.copy_from_slice(&view[..to.len()]);
+    drop(view);
+    room.unmap();
+    Ok(())
+}
+
+/// Waits for what is in flight.
+impl Drop for Wgpu {
+    fn drop(&mut self) {
+        self.flight.close();
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != thread::current().id()
+        {
+            // It has no way to panic that would be of interest to who drops this.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Wgpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wgpu")
+            .field("name", &self.name)
+            .field("memory_bytes", &self.account.bytes_max)
+            .field("shares_cores", &self.shares_cores)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,147 @@
+//! Every operation on the device that is there; where there is none, each test says so and ends.
+
+use std::sync::MutexGuard;
+
+use super::harness::{self, On, buffer, first};
+use super::{Wgpu, found};
+use crate::backend::Backend;
+use crate::error::Cause;
+use crate::kernel::Kernel;
+
+fn device() -> Option<(Wgpu, MutexGuard<'static, ()>)> {
+    first(found)
+}
+
+#[test]
+fn what_goes_up_comes_down() {
+    if let Some((device, _turn)) = device() {
+        harness::what_goes_up_comes_down(On(&device, 0));
+    }
+}
+
+#[test]
+fn a_kernel_has_its_buffers_and_values() {
+    if let Some((device, _turn)) = device() {
+        harness::a_kernel_has_its_buffers_and_values(On(&device, 1));
+    }
+}
+
+#[test]
+fn more_than_there_is_is_an_error() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    harness::more_than_there_is_is_an_error(On(&device, 0));
+    assert_eq!(device.used_bytes(), 0);
+    // And so is the sum of many that are not too much by themselves.
+    let one = 64 << 20;
+    let room = device.memory_bytes() / one + 1;
+    if room < 4096 {
+        let all: Vec<_> = (0..room).map(|_| device.alloc(one as usize)).collect();
+        let error = all.last().unwrap().as_ref().unwrap_err();
+        assert_eq!(error.cause(), Cause::OutOfMemory);
+    }
+    assert_eq!(device.used_bytes(), 0);
+}
+
+#[test]
+fn dropped_memory_is_given_back_when_it_is_no_longer_in_use() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    harness::dropped_memory_is_given_back(On(&device, 0), || device.used_bytes());
+    // The library keeps some blocks, and not twenty buffers.
+    if let Some(report) = device.flight.device.generate_allocator_report() {
+        let allocated = report.total_allocated_bytes;
+        assert!(allocated < 200 << 20, "{allocated}");
+    }
+}
+
+#[test]
+fn kernels_that_cannot_be_built_say_so_and_harm_nothing() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    harness::kernels_that_cannot_be_built_say_so(On(&device, 0), "line 2", "Kernel::wgsl");
+}
+
+static READS: Kernel = Kernel::new("reads").wgsl(
+    "@group(0) @binding(0) var<storage, read> numbers: array<f32>;
+     @group(0) @binding(1) var<storage, read_write> sum: f32;
+     @compute @workgroup_size(1) fn reads() { sum = numbers[0]; }",
+    "reads",
+);
+
+#[test]
+fn launches_that_cannot_be_say_so_and_harm_nothing() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    let on = On(&device, 0);
+    let (memory, other) = (on.alloc(64), on.alloc(64));
+    let read = || buffer(&memory, 64, false);
+    let most = device
+        .flight
+        .device
+        .limits()
+        .max_compute_workgroups_per_dimension;
+    for (groups, arguments, words) in [
+        // It may only read the first, and there is no second.
+        (1, vec![buffer(&memory, 64, true)], "binding: 0"),
+        (1, vec![read()], "binding: 1"),
+        // Too many groups.
+        (most + 1, vec![read(), buffer(&other, 4, true)], "65535"),
+        // One buffer for two purposes.
+        (1, vec![read(), buffer(&memory, 64, true)], "usages"),
+    ] {
+        let error = on.launch(&READS, groups, arguments).wrong();
+        assert_eq!(error.cause(), Cause::Kernel, "{error}");
+        assert!(error.text().starts_with("`reads`: "), "{error}");
+        assert!(error.text().contains(words) || most != 65535, "{error}");
+    }
+    on.launch(&READS, 1, vec![read(), buffer(&other, 4, true)])
+        .right();
+}
+
+#[test]
+fn memory_of_others_is_refused() {
+    if let Some((device, _turn)) = device() {
+        harness::memory_of_others_is_refused(On(&device, 0));
+    }
+}
+
+#[test]
+fn many_threads_submit_at_once() {
+    if let Some((device, _turn)) = device() {
+        harness::many_threads_submit_at_once(&device, || device.used_bytes());
+    }
+}
+
+#[test]
+fn the_end_of_an_operation_may_begin_others_and_drop_the_device() {
+    if let Some((device, _turn)) = device() {
+        harness::an_end_may_begin_others_and_drop_the_device(device);
+    }
+}
+
+#[test]
+fn a_lost_device_fails_all_that_is_asked_of_it() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    let on = On(&device, 0);
+    let (a, b) = (on.alloc(64), on.alloc(64));
+    on.scale(&a, &b, 16, [1, 1]).right();
+    device.flight.device.destroy();
+    let ends = [
+        on.upload(&[1; 64], &a),
+        on.scale(&a, &b, 16, [1, 1]),
+        on.scale(&a, &b, 16, [1, 1]),
+    ];
+    for end in ends {
+        let error = end.wrong();
+        assert_eq!(error.cause(), Cause::Lost, "{error}");
+    }
+    assert_eq!(on.download(&a, 64).wrong().cause(), Cause::Lost);
+    assert_eq!(device.alloc(64).unwrap_err().cause(), Cause::Lost);
+}

@@ -1,0 +1,272 @@
+//! Programs of tasks with two sides, small enough to be run once for each thing that can go wrong.
+#![allow(dead_code, reason = "each test uses some of them")]
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use roving::task::{Scope, Task};
+use roving_gpu::{Arg, Buffer, Devices, Dual, HostCall, Kernel, Kind};
+
+/// Fails instead of hanging.
+pub(crate) fn within<R: Send + 'static>(
+    what: String,
+    seconds: u64,
+    body: impl FnOnce() -> R + Send + 'static,
+) -> R {
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        let result = body();
+        let _ = sender.send(());
+        result
+    });
+    if let Err(mpsc::RecvTimeoutError::Timeout) =
+        receiver.recv_timeout(Duration::from_secs(seconds))
+    {
+        eprintln!("hangs: {what}");
+        std::process::abort();
+    }
+    match thread.join() {
+        Ok(result) => result,
+        Err(payload) => std::panic::resume_unwind(payload),
+    }
+}
+
+/// Waits for something that other threads are about to do.
+pub(crate) fn soon(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..20_000 {
+        if is_so() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("never so: {what}");
+}
+
+// Whole numbers that wrap around: what comes out does not depend on who computes it, and anything that is lost, done
+// twice or done to garbage shows.
+
+/// A matrix of blocks, by which the tasks of a Cholesky decomposition depend on each other.
+pub(crate) const BLOCKS: usize = 4;
+/// How many tasks that takes, and how many of the blocks are used.
+pub(crate) const TASKS: u64 = 20;
+pub(crate) const USED: u64 = 10;
+const LEN: usize = 16;
+
+fn factor(a: &mut [u32]) {
+    let mut last = 1_u32;
+    for x in a {
+        last = last.wrapping_mul(3).wrapping_add(*x);
+        *x = last;
+    }
+}
+
+fn solve(a: &[u32], b: &mut [u32]) {
+    for (x, y) in a.iter().zip(b) {
+        *y = y.wrapping_mul(5).wrapping_add(*x).rotate_left(3);
+    }
+}
+
+fn update(a: &[u32], b: &[u32], c: &mut [u32]) {
+    for ((x, y), z) in a.iter().zip(b).zip(c) {
+        *z = z.wrapping_sub(x.wrapping_mul(*y | 1)).rotate_left(7);
+    }
+}
+
+static FACTOR: Kind = Kind::new("factor");
+static SOLVE: Kind = Kind::new("solve");
+static UPDATE: Kind = Kind::new("update");
+
+static FACTOR_KERNEL: Kernel = Kernel::new("factor").host(|call: &mut HostCall<'_>| {
+    factor(call.update());
+});
+static SOLVE_KERNEL: Kernel = Kernel::new("solve").host(|call: &mut HostCall<'_>| {
+    let (a, b) = (call.read(), call.update());
+    solve(a, b);
+});
+static UPDATE_KERNEL: Kernel = Kernel::new("update").host(|call: &mut HostCall<'_>| {
+    let (a, b, c) = (call.read(), call.read(), call.update());
+    update(a, b, c);
+});
+
+type Block = Buffer<u32>;
+
+async fn do_factor(devices: &Devices, a: &Block) {
+    Dual::new(&FACTOR, &[a.len()])
+        .updates(a)
+        .cpu(|| factor(&mut a.write()))
+        .gpu(async |gpu| {
+            gpu.launch(&FACTOR_KERNEL, [1, 1, 1], &[Arg::update(a)])
+                .await
+        })
+        .on(devices)
+        .await;
+}
+
+async fn do_solve(devices: &Devices, a: &Block, b: &Block) {
+    Dual::new(&SOLVE, &[a.len()])
+        .reads(a)
+        .updates(b)
+        .cpu(|| solve(&a.read(), &mut b.write()))
+        .gpu(async |gpu| {
+            let arguments = [Arg::read(a), Arg::update(b)];
+            gpu.launch(&SOLVE_KERNEL, [1, 1, 1], &arguments).await
+        })
+        .on(devices)
+        .await;
+}
+
+async fn do_update(devices: &Devices, a: &Block, b: &Block, c: &Block) {
+    Dual::new(&UPDATE, &[a.len(), 2])
+        .reads(a)
+        .reads(b)
+        .updates(c)
+        .cpu(|| update(&a.read(), &b.read(), &mut c.write()))
+        .gpu(async |gpu| {
+            let arguments = [Arg::read(a), Arg::read(b), Arg::update(c)];
+            gpu.launch(&UPDATE_KERNEL, [1, 1, 1], &arguments).await
+        })
+        .on(devices)
+        .await;
+}
+
+fn input(block: usize) -> Vec<u32> {
+    let seed = block as u32 * 1_000_003 + 17;
+    (0..LEN as u32)
+        .map(|at| seed.wrapping_mul(at + 1))
+        .collect()
+}
+
+fn at(row: usize, column: usize) -> usize {
+    row * BLOCKS + column
+}
+
+/// Steps with a barrier between them; within a step all tasks are forked.
+pub(crate) fn cholesky(pool: &roving::Pool, devices: &Devices) -> Vec<Vec<u32>> {
+    let blocks: Vec<Block> = (0..BLOCKS * BLOCKS)
+        .map(|n| Buffer::from(input(n)))
+        .collect();
+    let all = &blocks;
+    pool.run(|scope| async move {
+        for k in 0..BLOCKS {
+            do_factor(devices, &all[at(k, k)]).await;
+            let mut solved = Vec::new();
+            for i in k + 1..BLOCKS {
+                solved.push(scope.spawn(do_solve(devices, &all[at(k, k)], &all[at(i, k)])));
+            }
+            for one in solved {
+                one.await;
+            }
+            let mut updated = Vec::new();
+            for i in k + 1..BLOCKS {
+                for j in k + 1..=i {
+                    let (a, b, c) = (&all[at(i, k)], &all[at(j, k)], &all[at(i, j)]);
+                    updated.push(scope.fork(do_update(devices, a, b, c)).await);
+                }
+            }
+            for one in updated {
+                one.await;
+            }
+        }
+    });
+    blocks.into_iter().map(Buffer::into_vec).collect()
+}
+
+pub(crate) fn cholesky_serial() -> Vec<Vec<u32>> {
+    let mut all: Vec<_> = (0..BLOCKS * BLOCKS).map(input).collect();
+    for k in 0..BLOCKS {
+        factor(&mut all[at(k, k)]);
+        for i in k + 1..BLOCKS {
+            let a = all[at(k, k)].clone();
+            solve(&a, &mut all[at(i, k)]);
+        }
+        for i in k + 1..BLOCKS {
+            for j in k + 1..=i {
+                let (a, b) = (all[at(i, k)].clone(), all[at(j, k)].clone());
+                update(&a, &b, &mut all[at(i, j)]);
+            }
+        }
+    }
+    all
+}
+
+static LEAF: Kind = Kind::new("leaf");
+static MERGE: Kind = Kind::new("merge");
+static LEAF_KERNEL: Kernel = Kernel::new("leaf").host(|call: &mut HostCall<'_>| {
+    let (out, seed) = (call.update(), call.value());
+    leaf(out, seed);
+});
+static MERGE_KERNEL: Kernel = Kernel::new("merge").host(|call: &mut HostCall<'_>| {
+    let (a, b, out) = (call.read(), call.read(), call.update());
+    merge(a, b, out);
+});
+
+fn leaf(out: &mut [u32], seed: u32) {
+    for (at, x) in (0..).zip(out) {
+        *x = seed.wrapping_mul(2_654_435_761_u32.wrapping_add(at));
+    }
+}
+
+fn merge(a: &[u32], b: &[u32], out: &mut [u32]) {
+    for ((x, y), z) in a.iter().zip(b).zip(out) {
+        *z = x.rotate_left(5) ^ y.wrapping_mul(9);
+    }
+}
+
+/// Halves, and what comes of both; each task writes a buffer of its own, in two launches.
+pub(crate) fn divide<'scope>(
+    scope: Scope<'scope>,
+    devices: &'scope Devices,
+    depth: u32,
+    seed: u32,
+) -> impl Task<Block> {
+    async move {
+        let out = Buffer::zeroed(LEN);
+        if depth == 0 {
+            Dual::new(&LEAF, &[LEN])
+                .writes(&out)
+                .cpu(|| leaf(&mut out.write(), seed))
+                .gpu(async |gpu| {
+                    let (no, yes) = (seed ^ 1, seed);
+                    let first = [Arg::update(&out), Arg::value(&no)];
+                    gpu.launch(&LEAF_KERNEL, [1, 1, 1], &first).await?;
+                    let second = [Arg::update(&out), Arg::value(&yes)];
+                    gpu.launch(&LEAF_KERNEL, [1, 1, 1], &second).await
+                })
+                .on(devices)
+                .await;
+            return out;
+        }
+        let left = scope
+            .fork(divide(scope, devices, depth - 1, seed * 2))
+            .await;
+        let right = scope
+            .call(divide(scope, devices, depth - 1, seed * 2 + 1))
+            .await;
+        let left = left.await;
+        Dual::new(&MERGE, &[LEN])
+            .reads(&left)
+            .reads(&right)
+            .writes(&out)
+            .cpu(|| merge(&left.read(), &right.read(), &mut out.write()))
+            .gpu(async |gpu| {
+                let arguments = [Arg::read(&left), Arg::read(&right), Arg::update(&out)];
+                gpu.launch(&MERGE_KERNEL, [1, 1, 1], &arguments).await
+            })
+            .on(devices)
+            .await;
+        out
+    }
+}
+
+pub(crate) fn divide_serial(depth: u32, seed: u32) -> Vec<u32> {
+    let mut out = vec![0; LEN];
+    if depth == 0 {
+        leaf(&mut out, seed);
+    } else {
+        let left = divide_serial(depth - 1, seed * 2);
+        let right = divide_serial(depth - 1, seed * 2 + 1);
+        merge(&left, &right, &mut out);
+    }
+    out
+}

@@ -1,0 +1,198 @@
+//! `mandelbrot`: the set in tiles. A tile within the set costs a thousand times as much as one far from it, and nothing
+//! tells so before.
+
+use std::time::{Duration, Instant};
+
+use roving::task::Scope;
+use roving_gpu::Buffer;
+
+use super::catalogue::Entry;
+use super::math::plane::{self, Rectangle};
+use super::{Place, Program, Ran, steps};
+use crate::input::{BadInput, Failure, number_in};
+use crate::memory;
+use crate::workloads::{Answer, Kind, parse_params};
+
+/// What there is to know about it.
+pub(super) const ENTRY: Entry = Entry {
+    kind: Kind {
+        name: "mandelbrot",
+        about: "the Mandelbrot set in tiles, which cost from next to nothing to very much",
+        inputs: &[
+            (
+                "1024",
+                "1,024 × 1,024 points in tiles of 64, at most 1,000 iterations",
+            ),
+            ("256,tile=16", "256 × 256 points in tiles of 16"),
+            ("4096,tile=128", "4,096 × 4,096 points in tiles of 128"),
+        ],
+        params: "the side, from 1 to 32768; tile=SIDE, a divisor of it; most=ITERATIONS, from 1 to 1e6",
+        items: "iterations",
+        figures: &["points"],
+        serial: "the CPU sides alone",
+    },
+    parse,
+};
+
+struct Mandelbrot {
+    across: usize,
+    tile: usize,
+    most: u32,
+    /// What the serial run counted, tile by tile.
+    expected: Vec<Vec<u32>>,
+}
+
+fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
+    let (mut side, mut tile, mut most) = (1024, None, 1000);
+    let remedy = "take mandelbrot 1024";
+    for (key, value) in parse_params("mandelbrot", &["side", "tile", "most"], input)? {
+        match key {
+            "side" => side = number_in("mandelbrot side", value, 1..=32_768, remedy)?,
+            "tile" => {
+                tile = Some(number_in(
+                    "mandelbrot tile",
+                    value,
+                    1..=8192,
+                    "leave it out",
+                )?)
+            }
+            _ => {
+                most = number_in(
+                    "mandelbrot most",
+                    value,
+                    1..=1_000_000,
+                    "leave it out for 1000",
+                )?
+            }
+        }
+    }
+    let fitting = || (1..=side.min(64)).rev().find(|tile| side % tile == 0);
+    let tile = tile.or_else(fitting).unwrap_or(side);
+    if side % tile != 0 || side / tile > 512 {
+        let allowed = format!("a divisor of {side}, and one in 512 of it at least");
+        return Err(BadInput::new(
+            "mandelbrot tile",
+            tile,
+            allowed,
+            "write tile=SIDE",
+        ));
+    }
+    memory::require("mandelbrot", input, side * side * 12, remedy)?;
+    Ok(Box::new(Mandelbrot {
+        across: (side / tile) as usize,
+        tile: tile as usize,
+        most: most as u32,
+        expected: Vec::new(),
+    }))
+}
+
+impl Mandelbrot {
+    /// The whole set, and something around it.
+    fn rectangle(&self, number: usize) -> Rectangle {
+        let step = 2.6 / (self.across * self.tile) as f32;
+        let (row, column) = (
+            number / self.across * self.tile,
+            number % self.across * self.tile,
+        );
+        Rectangle {
+            left: -2.0 + column as f32 * step,
+            top: -1.3 + row as f32 * step,
+            step,
+            width: self.tile,
+            height: self.tile,
+        }
+    }
+
+    fn numbers(&self) -> std::ops::Range<usize> {
+        0..self.across * self.across
+    }
+
+    fn points(&self) -> u64 {
+        self.expected.iter().map(|tile| tile.len() as u64).sum()
+    }
+
+    /// A device may round otherwise, and then a point at the border escapes earlier or later. If that is so of 2 points
+    /// in 100 at most, all are taken for right; if not, those are counted that are the same.
+    fn right(&self, found: &[Vec<u32>]) -> u64 {
+        let pairs = found.iter().flatten().zip(self.expected.iter().flatten());
+        let same = pairs.filter(|(one, other)| one == other).count() as u64;
+        let all = self.points();
+        if same * 100 >= all * 98 { all } else { same }
+    }
+}
+
+impl Program for Mandelbrot {
+    fn input(&self) -> String {
+        let Mandelbrot {
+            across, tile, most, ..
+        } = self;
+        format!("{},tile={tile},most={most}", across * tile)
+    }
+
+    fn serial(&mut self) -> Duration {
+        let start = Instant::now();
+        let tile = |number| {
+            let mut counts = vec![0; self.tile * self.tile];
+            plane::escapes(self.rectangle(number), self.most, &mut counts);
+            counts
+        };
+        let expected = self.numbers().map(tile).collect();
+        let time = start.elapsed();
+        self.expected = expected;
+        time
+    }
+
+    fn run(&self, place: &Place<'_>) -> Result<Ran, Failure> {
+        let counts: Vec<Buffer<u32>> = self
+            .numbers()
+            .map(|_| Buffer::zeroed(self.tile * self.tile))
+            .collect();
+        let start = Instant::now();
+        place.pool.run(|scope: Scope<'_>| {
+            let counts = &counts;
+            async move {
+                let tile = |number: usize| async move {
+                    let counts = &counts[number];
+                    steps::escapes(place, self.rectangle(number), self.most, counts).await;
+                };
+                let tasks: Vec<_> = self
+                    .numbers()
+                    .map(|number| scope.spawn(tile(number)))
+                    .collect();
+                for task in tasks {
+                    task.await;
+                }
+            }
+        });
+        let found: Vec<_> = counts.into_iter().map(Buffer::into_vec).collect();
+        let time = start.elapsed();
+        Ok(Ran {
+            time,
+            answer: Answer([self.right(&found), 0, 0]),
+        })
+    }
+
+    fn expected(&self) -> Answer {
+        Answer([self.points(), 0, 0])
+    }
+
+    fn work(&self) -> f64 {
+        self.expected
+            .iter()
+            .flatten()
+            .map(|count| f64::from(*count))
+            .sum()
+    }
+
+    fn declares(&self) -> bool {
+        false
+    }
+
+    fn tasks(&self) -> u64 {
+        self.numbers().len() as u64
+    }
+
+    fn items(&self) -> u64 {
+        self.work() as u64
+    }
+}

@@ -1,0 +1,235 @@
+//! `roving run` of a program of tasks with two sides.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use roving::{Amount, Pool};
+
+use super::report::{Beside, DeviceLane, DualReport};
+use super::setup::{Load, Setup};
+use super::words::Wanted;
+use super::{Job, Place, Ran};
+use crate::cli::RunArgs;
+use crate::input::{BadInput, Failure};
+use crate::measure::Times;
+use crate::networks::run::pool;
+use crate::report::{Profile, Seconds};
+use crate::run::{Progress, Settings as Common, Sink};
+use crate::{networks, workloads};
+
+/// Whether `args` are for a program of tasks with two sides: `--device` says so, or there is no other of that name.
+pub(crate) fn wanted(args: &RunArgs) -> bool {
+    let name = args.workload.as_str();
+    let otherwise = workloads::CATALOGUE.iter().any(|kind| kind.name == name)
+        || networks::Job::find(name).is_some();
+    args.device.is_some() || (!otherwise && Job::find(name).is_some())
+}
+
+/// How such programs are run.
+struct Settings {
+    workers: usize,
+    steal: Amount,
+    repeat: usize,
+    profile: bool,
+    wanted: Wanted,
+}
+
+impl Settings {
+    fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
+        let graph = args.graph.as_ref().map(|path| path.display().to_string());
+        for (option, value) in [
+            ("--form", &args.form),
+            ("--placement", &args.placement),
+            ("--graph", &graph),
+        ] {
+            if let Some(value) = value {
+                let allowed = "no such option for tasks with two sides";
+                return Err(BadInput::new(option, value, allowed, "leave it out"));
+            }
+        }
+        let common = Common::parse(args)?;
+        Ok(Settings {
+            workers: common.workers,
+            steal: common.steal,
+            repeat: common.repeat,
+            profile: common.profile,
+            wanted: Wanted::parse(args.device.as_deref().unwrap_or("auto"))?,
+        })
+    }
+}
+
+/// A program whose right answer is known.
+pub(crate) struct Arena {
+    /// The program.
+    pub(crate) job: Job,
+    /// What a worker can do.
+    pub(crate) load: Load,
+}
+
+impl Arena {
+    /// Runs the program serially, `times` times.
+    pub(crate) fn new(mut job: Job, times: usize) -> (Arena, Times) {
+        let mut serial_times = Times::default();
+        for _ in 0..times.max(1) {
+            serial_times.push(job.program.serial());
+        }
+        let load = Load::of(job.program.as_ref(), serial_times.median());
+        (Arena { job, load }, serial_times)
+    }
+
+    /// The program `name` on `input`.
+    pub(crate) fn named(name: &str, input: &str) -> Result<Arena, Failure> {
+        Ok(Arena::new(Job::parse(name, Some(input))?, 3).0)
+    }
+
+    /// One run on these workers and devices, verified.
+    pub(crate) fn run(&self, pool: &Pool, setup: &Setup) -> Result<Duration, Failure> {
+        let place = Place {
+            pool,
+            devices: &setup.devices,
+            pace: setup.pace,
+            device_pace: setup.device_pace,
+        };
+        let Ran { time, answer } = self.job.program.run(&place)?;
+        let want = self.job.program.expected();
+        if answer == want {
+            return Ok(time);
+        }
+        let figures = |answer: workloads::Answer| {
+            let named = self.job.kind.figures.iter().zip(answer.0);
+            let named = named.map(|(name, figure)| format!("{name} {figure}"));
+            named.collect::<Vec<_>>().join(", ")
+        };
+        Err(Failure::Run(format!(
+            "{} {} found {}, but the serial run {}",
+            self.job.kind.name,
+            self.job.program.input(),
+            figures(answer),
+            figures(want),
+        )))
+    }
+}
+
+/// `roving run … --device`.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let settings = Settings::parse(args)?;
+    // Before the work, which may be long.
+    let sink = Sink::open(args.json.as_deref())?;
+    if let Some(path) = &args.trace {
+        writable(path)?;
+    }
+    let job = Job::parse(&args.workload, args.input.as_deref())?;
+    let title = format!("{} {}", job.kind.name, job.program.input());
+    let progress = Progress::new(title, 2 * settings.repeat);
+    let (arena, serial_times) = Arena::new(job, settings.repeat.min(5));
+    progress.step();
+    let setup = Setup::new(&settings.wanted, &arena.load)?;
+    let report = measured(&arena, &settings, &setup, &serial_times, &progress)?;
+    if let Some(path) = &args.trace {
+        write_trace(path, &arena, &settings, &setup)?;
+    }
+    drop(progress);
+    sink.write(&report.json(), &report.table())
+}
+
+/// An error where no file of that name can be made.
+fn writable(path: &Path) -> Result<(), BadInput> {
+    File::create(path).map(drop).map_err(|error| {
+        let allowed = format!("a file that can be written ({error})");
+        let remedy = "take a folder that exists";
+        BadInput::new("--trace", path.display(), allowed, remedy)
+    })
+}
+
+/// One run more, of which the devices note all that they do.
+fn write_trace(
+    path: &Path,
+    arena: &Arena,
+    settings: &Settings,
+    setup: &Setup,
+) -> Result<(), Failure> {
+    let pool = pool(settings.workers, settings.steal, false)?;
+    setup.devices.trace(true);
+    arena.run(&pool, setup)?;
+    setup.devices.trace(false);
+    let written = setup.devices.write_trace(path);
+    written.map_err(|error| Failure::Run(format!("the trace was not written: {error}")))
+}
+
+fn measured(
+    arena: &Arena,
+    settings: &Settings,
+    setup: &Setup,
+    serial_times: &Times,
+    progress: &Progress,
+) -> Result<DualReport, Failure> {
+    let workers = pool(settings.workers, settings.steal, false)?;
+    let cold = (settings.repeat > 1)
+        .then(|| arena.run(&workers, setup))
+        .transpose()?;
+    let mut times = Times::default();
+    for _ in 0..settings.repeat {
+        times.push(arena.run(&workers, setup)?);
+        progress.step();
+    }
+    drop(workers);
+    let (decisions, choices) = (DualReport::decisions(&setup.devices), setup.choices());
+    let profiled = settings
+        .profile
+        .then(|| profiled(arena, settings, setup))
+        .transpose()?;
+    let (profile, lanes) = profiled.unzip();
+    let (program, kind) = (&arena.job.program, arena.job.kind);
+    let real = serial_times.median();
+    let serial_seconds = setup
+        .pace
+        .seconds(arena.load.work)
+        .map_or(real, |said| said.max(real));
+    let (seconds, items) = (times.median(), program.items());
+    Ok(DualReport {
+        workload: kind.name,
+        input: program.input(),
+        workers: settings.workers,
+        device: settings.wanted.text(),
+        devices: setup.about.clone(),
+        policy: settings.steal.to_string(),
+        verified: workloads::Evidence::Serial.word(),
+        seconds: Seconds {
+            median: seconds,
+            min: times.min(),
+        },
+        serial_seconds,
+        speedup: serial_seconds / seconds,
+        items,
+        items_per_s: items as f64 / seconds,
+        tasks: program.tasks(),
+        decisions,
+        lanes,
+        profile,
+        beside: Beside {
+            kind,
+            answer: program.expected(),
+            repeat: settings.repeat,
+            cold_seconds: cold.map(|time| time.as_secs_f64()),
+            choices,
+            said: setup.pace != super::Pace::default(),
+        },
+    })
+}
+
+/// One run with statistics of the workers and of the devices, after one to warm up.
+fn profiled(
+    arena: &Arena,
+    settings: &Settings,
+    setup: &Setup,
+) -> Result<(Profile, Vec<DeviceLane>), Failure> {
+    let pool = pool(settings.workers, settings.steal, true)?;
+    arena.run(&pool, setup)?;
+    let before = setup.devices.profile();
+    pool.reset_profile();
+    arena.run(&pool, setup)?;
+    let profile = Profile::from(&pool.profile());
+    let lanes = DeviceLane::between(&before, &setup.devices.profile());
+    Ok((profile, lanes))
+}

@@ -1,0 +1,232 @@
+//! The devices that `--device` asks for, and how fast the CPU sides are said to be beside them.
+
+use roving_gpu::{Choice, Devices, DevicesBuilder, Failure as Fault, Simulated};
+
+use super::Program;
+use super::pace::Pace;
+use super::words::{Library, Side, Simulation, Source, Wanted};
+use crate::input::{BadInput, Failure};
+
+/// What one worker can do: what a simulated device is measured by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// The work of all tasks.
+    pub(crate) work: f64,
+    /// How many tasks.
+    pub(crate) tasks: u64,
+    /// What a serial run takes.
+    pub(crate) serial_s: f64,
+    /// Beside a simulated device, the faster side of a mean task takes so long at least.
+    pub(crate) task_s: f64,
+    /// Whether tasks say how much work they are.
+    pub(crate) declared: bool,
+}
+
+/// Beside a simulated device, both sides of a task take so many times as long as computing it: several of them
+/// compute at once, on few cores.
+const SLACK: f64 = 4.0;
+/// Unless it is said otherwise, the faster side of a mean task takes so long at least: who sleeps wakes some ten
+/// microseconds late.
+const TASK_S: f64 = 1e-3;
+
+impl Load {
+    /// That of a program, after a serial run.
+    pub(crate) fn of(program: &dyn Program, serial_s: f64) -> Load {
+        Load {
+            work: program.work(),
+            tasks: program.tasks(),
+            serial_s,
+            task_s: TASK_S,
+            declared: program.declares(),
+        }
+    }
+
+    /// How fast a CPU side is said to be beside a device that is `ratio` times as fast: slow enough that both sides
+    /// can keep to what is said.
+    pub(crate) fn pace(&self, ratio: f64) -> f64 {
+        let real = self.work / self.serial_s.max(1e-9);
+        let mean = self.work / self.tasks.max(1) as f64;
+        (real / SLACK).min(mean / self.task_s) / ratio.max(1.0)
+    }
+}
+
+/// Devices and what goes with them.
+pub(crate) struct Setup {
+    /// The devices.
+    pub(crate) devices: Devices,
+    /// How fast the CPU sides are said to be.
+    pub(crate) pace: Pace,
+    /// How fast a simulated device is said to be.
+    pub(crate) device_pace: Pace,
+    /// One line: which devices there are, or why there is none, and what to do.
+    pub(crate) about: String,
+}
+
+/// What `--device` says, as the library has it.
+fn choice(side: Side) -> Choice {
+    match side {
+        Side::Auto => Choice::Auto,
+        Side::Cpu => Choice::Cpu,
+        Side::Gpu => Choice::Gpu,
+        Side::Split(share) => Choice::Split(share),
+    }
+}
+
+/// Why there may be no device, and what to do.
+fn why_none() -> &'static str {
+    if cfg!(any(feature = "wgpu", feature = "cuda")) {
+        "none: no driver has one here; install Mesa's (Debian's mesa-vulkan-drivers), or take --device sim:10"
+    } else {
+        "none: this binary was built without them; build with --features wgpu or cuda, or take --device sim:10"
+    }
+}
+
+impl Setup {
+    /// The devices that `wanted` names, for a program of this load. The times of those that are found are kept in the
+    /// user's file; those of others are forgotten with them.
+    pub(crate) fn new(wanted: &Wanted, load: &Load) -> Result<Setup, Failure> {
+        match wanted.source {
+            Source::None => Ok(Setup {
+                devices: Devices::none(),
+                pace: Pace::default(),
+                device_pace: Pace::default(),
+                about: "none, as --device none says".into(),
+            }),
+            Source::Found => {
+                let builder = DevicesBuilder::discover();
+                let builder = builder.map_err(|error| BadInput::line(error.to_string()))?;
+                Setup::real(builder, wanted.side)
+            }
+            Source::Only(library) => Setup::real(only(library)?, wanted.side),
+            Source::Simulated(simulation) => Setup::simulated(&simulation, wanted.side, load),
+        }
+    }
+
+    /// What the devices say of their choices; nothing where there is none.
+    pub(crate) fn choices(&self) -> String {
+        if self.devices.are_none() {
+            return String::new();
+        }
+        self.devices.describe()
+    }
+
+    fn real(builder: DevicesBuilder, side: Side) -> Result<Setup, Failure> {
+        let devices = built(builder.choice(choice(side)))?;
+        let about = match devices.names().join(", ") {
+            names if names.is_empty() => why_none().into(),
+            names => names,
+        };
+        Ok(Setup {
+            devices,
+            pace: Pace::default(),
+            device_pace: Pace::default(),
+            about,
+        })
+    }
+
+    fn simulated(simulation: &Simulation, side: Side, load: &Load) -> Result<Setup, Failure> {
+        let pace = load.pace(simulation.ratio);
+        let speed = pace * simulation.ratio;
+        let mut device = Simulated::new().name(format!("simulated {}", simulation.ratio));
+        if load.declared {
+            device = device.speed(speed);
+        }
+        if let Some(bytes) = simulation.memory_bytes {
+            device = device.memory_bytes(bytes);
+        }
+        if let Some(rate) = simulation.bytes_per_s {
+            device = device.bytes_per_s(rate);
+        }
+        if let Some(submission) = simulation.fail_at {
+            device = device.fail_at(submission, Fault::Lost);
+        }
+        let builder = Devices::builder().backend(device).choice(choice(side));
+        let slower = load.work / load.serial_s.max(1e-9) / pace;
+        Ok(Setup {
+            devices: built(builder)?,
+            pace: Pace::of(pace),
+            device_pace: Pace::of(speed),
+            about: format!(
+                "one, simulated: {} times as fast as a CPU side, which is made {slower:.0} times as slow as it is",
+                simulation.ratio
+            ),
+        })
+    }
+}
+
+/// The devices of one library.
+fn only(library: Library) -> Result<DevicesBuilder, Failure> {
+    let mut builder = Devices::builder();
+    let devices = match library {
+        Library::Wgpu => wgpu_devices(),
+        Library::Cuda => cuda_devices(),
+    };
+    for device in devices? {
+        builder = device(builder);
+    }
+    Ok(builder)
+}
+
+/// Whether a device of that library is here, and if not, why.
+pub(crate) fn missing(library: Library) -> Option<String> {
+    let (name, feature, built_in) = match library {
+        Library::Wgpu => ("Vulkan", "wgpu", cfg!(feature = "wgpu")),
+        Library::Cuda => ("CUDA", "cuda", cfg!(feature = "cuda")),
+    };
+    if !built_in {
+        return Some(format!(
+            "no {name} device: this binary was built without --features {feature}"
+        ));
+    }
+    match only(library).and_then(|builder| built(builder)) {
+        Ok(devices) if devices.are_none() => {
+            Some(format!("no {name} device: this machine has none"))
+        }
+        Ok(_) => None,
+        Err(failure) => Some(format!("no {name} device: {failure}")),
+    }
+}
+
+/// Adds one device to others.
+type Add = Box<dyn FnOnce(DevicesBuilder) -> DevicesBuilder>;
+
+#[cfg(feature = "wgpu")]
+fn wgpu_devices() -> Result<Vec<Add>, Failure> {
+    adders(roving_gpu::wgpu::found())
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn wgpu_devices() -> Result<Vec<Add>, Failure> {
+    Ok(Vec::new())
+}
+
+#[cfg(feature = "cuda")]
+fn cuda_devices() -> Result<Vec<Add>, Failure> {
+    adders(roving_gpu::cuda::found())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda_devices() -> Result<Vec<Add>, Failure> {
+    Ok(Vec::new())
+}
+
+/// Those that are there; an error is one only where it is not that there is none.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn adders<D: roving_gpu::backend::Backend>(
+    found: Vec<Result<D, roving_gpu::DeviceError>>,
+) -> Result<Vec<Add>, Failure> {
+    let there = found.into_iter().filter_map(|device| match device {
+        Ok(device) => {
+            let add: Add = Box::new(move |builder| builder.backend(device));
+            Some(Ok(add))
+        }
+        Err(error) if error.cause() == roving_gpu::Cause::NoDevice => None,
+        Err(error) => Some(Err(Failure::Run(error.to_string()))),
+    });
+    there.collect()
+}
+
+fn built(builder: DevicesBuilder) -> Result<Devices, Failure> {
+    let built = builder.build();
+    built.map_err(|error| BadInput::line(error.to_string()).into())
+}

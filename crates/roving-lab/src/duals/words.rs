@@ -1,0 +1,235 @@
+//! What `--device` says: which devices there are to be, and how the side of each task is chosen.
+
+use crate::input::{BadInput, number_in};
+
+/// Where devices come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Source {
+    /// What this binary was built for and this machine has.
+    #[default]
+    Found,
+    /// No device, and no look for one.
+    None,
+    /// One that is simulated.
+    Simulated(Simulation),
+    /// Those of one library only. There is no word for it: a row of the results asks for it.
+    Only(Library),
+}
+
+/// By what a device is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Library {
+    /// Vulkan, Metal or DirectX 12, by wgpu.
+    Wgpu,
+    /// CUDA.
+    Cuda,
+}
+
+/// A device that is simulated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Simulation {
+    /// How many times as fast as the CPU side of one worker.
+    pub(crate) ratio: f64,
+    /// What it holds.
+    pub(crate) memory_bytes: Option<u64>,
+    /// Between host and device.
+    pub(crate) bytes_per_s: Option<f64>,
+    /// The submission, counted from 0, at which it is lost.
+    pub(crate) fail_at: Option<u64>,
+}
+
+/// On which side a task runs that has both.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Side {
+    /// Where it is expected to end first.
+    #[default]
+    Auto,
+    /// On the CPU.
+    Cpu,
+    /// On a device.
+    Gpu,
+    /// This share of the work on a device.
+    Split(f64),
+}
+
+/// All of `--device`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Wanted {
+    /// Which devices.
+    pub(crate) source: Source,
+    /// Which side.
+    pub(crate) side: Side,
+}
+
+/// What is allowed, for the error.
+const ALLOWED: &str = "auto, none, cpu, gpu, split:SHARE with a share from 0 to 1, or sim:RATIO with a ratio \
+    from 0.01 to 1000, and after a comma one of auto, cpu, gpu, split:SHARE, memory:MIB, rate:MIB_PER_S, fail:N";
+const REMEDY: &str = "take auto, or sim:10 to see a device where there is none";
+
+impl Wanted {
+    /// Reads `--device`.
+    pub(crate) fn parse(text: &str) -> Result<Wanted, BadInput> {
+        let refuse = || BadInput::new("--device", text, ALLOWED, REMEDY);
+        let mut words = text.split(',').map(str::trim);
+        let first = words.next().unwrap_or_default();
+        let mut wanted = Wanted::default();
+        match first.split_once(':') {
+            None if first == "none" => wanted.source = Source::None,
+            Some(("sim", ratio)) => {
+                let ratio = number(ratio, 0.01, 1000.0).ok_or_else(refuse)?;
+                let mut simulation = Simulation {
+                    ratio,
+                    memory_bytes: None,
+                    bytes_per_s: None,
+                    fail_at: None,
+                };
+                for word in words.by_ref() {
+                    if !simulation.set(word)? {
+                        wanted.side = Side::parse(word).ok_or_else(refuse)?;
+                    }
+                }
+                wanted.source = Source::Simulated(simulation);
+            }
+            _ => wanted.side = Side::parse(first).ok_or_else(refuse)?,
+        }
+        match words.next() {
+            Some(_) => Err(refuse()),
+            None => Ok(wanted),
+        }
+    }
+
+    /// In the words that are read.
+    pub(crate) fn text(&self) -> String {
+        let side = match self.side {
+            Side::Auto => "auto".to_owned(),
+            Side::Cpu => "cpu".to_owned(),
+            Side::Gpu => "gpu".to_owned(),
+            Side::Split(share) => format!("split:{share}"),
+        };
+        match self.source {
+            Source::Found | Source::Only(_) => side,
+            Source::None => "none".to_owned(),
+            Source::Simulated(simulation) => simulation.text(&side),
+        }
+    }
+}
+
+impl Side {
+    fn parse(word: &str) -> Option<Side> {
+        match word.split_once(':') {
+            None => match word {
+                "auto" => Some(Side::Auto),
+                "cpu" => Some(Side::Cpu),
+                "gpu" => Some(Side::Gpu),
+                _ => None,
+            },
+            Some(("split", share)) => number(share, 0.0, 1.0).map(Side::Split),
+            Some(_) => None,
+        }
+    }
+}
+
+impl Simulation {
+    /// Whether `word` was about the device; if so, it is set.
+    fn set(&mut self, word: &str) -> Result<bool, BadInput> {
+        let Some((key, value)) = word.split_once(':') else {
+            return Ok(false);
+        };
+        let read = |range, remedy| number_in(&format!("--device {key}"), value, range, remedy);
+        match key {
+            "memory" => {
+                let mebibytes = read(0..=1 << 30, "leave it out for as much as is wanted")?;
+                self.memory_bytes = Some(mebibytes << 20);
+            }
+            "rate" => {
+                let mebibytes = read(1..=1 << 30, "leave it out for transfers that take no time")?;
+                self.bytes_per_s = Some((mebibytes << 20) as f64);
+            }
+            "fail" => {
+                self.fail_at = Some(read(
+                    0..=1 << 40,
+                    "leave it out for a device that does not",
+                )?)
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn text(&self, side: &str) -> String {
+        let mut text = format!("sim:{}", self.ratio);
+        if side != "auto" {
+            text.push_str(&format!(",{side}"));
+        }
+        if let Some(bytes) = self.memory_bytes {
+            text.push_str(&format!(",memory:{}", bytes >> 20));
+        }
+        if let Some(rate) = self.bytes_per_s {
+            text.push_str(&format!(",rate:{}", rate as u64 >> 20));
+        }
+        if let Some(submission) = self.fail_at {
+            text.push_str(&format!(",fail:{submission}"));
+        }
+        text
+    }
+}
+
+/// A plain decimal number in a range.
+fn number(text: &str, least: f64, most: f64) -> Option<f64> {
+    let plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number: f64 = plain.then(|| text.parse().ok()).flatten()?;
+    (least..=most).contains(&number).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_and_written_alike() {
+        for text in [
+            "auto",
+            "none",
+            "cpu",
+            "gpu",
+            "split:0.3",
+            "split:0",
+            "sim:10",
+            "sim:0.1,gpu",
+            "sim:3,split:1,memory:64,rate:100,fail:7",
+        ] {
+            let wanted = Wanted::parse(text).unwrap();
+            assert_eq!(wanted.text(), text);
+        }
+        let Source::Simulated(simulation) = Wanted::parse("sim:3,memory:2,rate:1").unwrap().source
+        else {
+            panic!("it is simulated");
+        };
+        assert_eq!(simulation.memory_bytes, Some(2 << 20));
+        assert_eq!(simulation.bytes_per_s, Some(1_048_576.0));
+    }
+
+    #[test]
+    fn others_are_named_in_one_line() {
+        for text in [
+            "",
+            "fast",
+            "split:1.1",
+            "split:-1",
+            "split:x",
+            "sim:0",
+            "sim:1e9",
+            "sim:nan",
+            "none,gpu",
+            "gpu,cpu",
+            "sim:10,fast",
+            "sim:10,memory:x",
+            "auto,fail:3",
+        ] {
+            let line = Wanted::parse(text).unwrap_err().to_string();
+            assert!(line.contains('`') && !line.contains('\n'), "{text}: {line}");
+        }
+    }
+}
