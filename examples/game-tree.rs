@@ -1,7 +1,8 @@
 //! Looks ahead in Connect Four: for each column, who wins if a stone is put there, and how soon.
 //!
 //! ```text
-//! cargo run --release --example game-tree -- 444 12   # after three stones in the middle, 12 stones ahead
+//! cargo run --release --example game-tree                # a position in which one move loses
+//! cargo run --release --example game-tree -- 444 12      # after three stones in the middle, 12 stones ahead
 //! ```
 //!
 //! Alpha-beta, with the first move of each position searched alone and its brothers at the same time after it.
@@ -15,8 +16,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use roving_examples::{Failure, Words};
 
-const USAGE: &str = "game-tree [COLUMNS [AHEAD]]      columns played so far, 1 to 7 each, or - for none; \
-    how far to look, 1 to 42, default 13";
+const USAGE: &str = "game-tree [COLUMNS [AHEAD]]      columns played so far, 1 to 7 each, or - for none, default 444535; \
+    how far to look, 1 to 42, default 12";
 
 const COLUMNS: usize = 7;
 const ROWS: u32 = 6;
@@ -30,8 +31,8 @@ fn main() -> ExitCode {
 }
 
 fn program(words: &mut Words, out: &mut dyn Write) -> Result<(), Failure> {
-    let played = words.path().unwrap_or_else(|| "-".into());
-    let ahead = words.number("ahead", 13, 1..=42)?;
+    let played = words.path().unwrap_or_else(|| "444535".into());
+    let ahead = words.number("ahead", 12, 1..=42)?;
     words.end()?;
     let played = played.to_string_lossy();
     let position = Position::after(played.trim_matches('-'))?;

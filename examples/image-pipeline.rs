@@ -197,8 +197,9 @@ fn paint(number: usize) -> Picture {
                 (x, y) = (x * x - y * y + re, 2.0 * x * y + im);
                 turns += 1;
             }
-            let bright = turns.min(255);
-            let colour = [bright * 3, bright * 5 / 3, 40 + bright / 2];
+            // What never leaves stays dark.
+            let bright = if turns == 255 { 0 } else { turns * 6 };
+            let colour = [bright, 20 + bright / 2, 60 + bright / 3];
             for (byte, value) in pixel.iter_mut().zip(colour) {
                 *byte = value.min(255) as u8;
             }

@@ -77,7 +77,7 @@ fn count(texts: &[String]) -> Counts {
 fn pieces(mut text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     while let Some(wanted) = (PIECE..text.len()).find(|at| text.is_char_boundary(*at)) {
-        let end = text[wanted..].find(|letter: char| !letter.is_alphanumeric());
+        let end = text[wanted..].find(|letter: char| !letter.is_alphabetic());
         let (piece, rest) = text.split_at(end.map_or(text.len(), |end| wanted + end));
         found.push(piece);
         text = rest;
@@ -88,7 +88,7 @@ fn pieces(mut text: &str) -> Vec<&str> {
 
 fn count_piece(text: &str) -> Counts {
     let mut counts = Counts::new();
-    for word in text.split(|letter: char| !letter.is_alphanumeric()) {
+    for word in text.split(|letter: char| !letter.is_alphabetic()) {
         if word.is_empty() {
             continue;
         }
