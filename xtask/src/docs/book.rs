@@ -41,6 +41,8 @@ pub(super) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
 struct Book {
     summary: String,
     pages: Vec<(String, String)>,
+    /// Pages that are not in the book, from the root.
+    others: Vec<(String, String)>,
     /// Everything else in the repository that a page may name, from the root.
     files: BTreeSet<String>,
 }
@@ -58,6 +60,12 @@ impl Book {
                 pages.push((name, text(&path)?));
             }
         }
+        let mut others = Vec::new();
+        for path in tidy::files(root, &["md"]) {
+            if !path.starts_with(&docs) {
+                others.push((short(root, &path), text(&path)?));
+            }
+        }
         let mut files = BTreeSet::new();
         for path in tidy::files(root, &[]) {
             let parts = path.ancestors().take_while(|part| *part != root);
@@ -66,6 +74,7 @@ impl Book {
         Ok(Book {
             summary: text(&docs.join(SUMMARY))?,
             pages,
+            others,
             files,
         })
     }
@@ -94,16 +103,26 @@ impl Book {
             } else if !name.starts_with(RESULTS) {
                 found.push(format!("docs/{name} is not in {SUMMARY}"));
             }
+            found.extend(self.addresses(&format!("docs/{name}"), text));
+        }
+        for (name, text) in &self.others {
+            found.extend(self.addresses(name, text));
         }
         found
     }
 
+    /// Addresses of what the repository does not have.
+    fn addresses(&self, page: &str, text: &str) -> Vec<String> {
+        let named = links(text).into_iter();
+        let named = named.filter_map(|(line, link)| Some((line, in_repository(&link)?.to_owned())));
+        named
+            .filter(|(_, path)| !self.files.contains(path))
+            .map(|(line, path)| format!("{page}:{line}: the repository has no `{path}`"))
+            .collect()
+    }
+
     /// What is wrong with a link or picture of a page of the book.
     fn fault(&self, listed: &[String], page: &str, link: &str) -> Option<String> {
-        if let Some(path) = REPOSITORY.iter().find_map(|start| link.strip_prefix(start)) {
-            let path = path.split('#').next().unwrap_or(path).trim_end_matches('/');
-            return (!self.files.contains(path)).then(|| format!("the repository has no `{path}`"));
-        }
         let file = link.split('#').next().unwrap_or(link);
         if file.is_empty() || link.contains("://") || link.starts_with("mailto:") {
             return None;
@@ -121,6 +140,14 @@ impl Book {
         let there = self.files.contains(&format!("docs/{target}"));
         (!there).then(|| format!("`{link}` is not there"))
     }
+}
+
+/// The path in the repository that a link names by its address, if it does.
+fn in_repository(link: &str) -> Option<&str> {
+    let path = REPOSITORY
+        .iter()
+        .find_map(|start| link.strip_prefix(start))?;
+    Some(path.split('#').next().unwrap_or(path).trim_end_matches('/'))
 }
 
 /// A path from a page's folder as a path from the book's, if it is in the book.
@@ -306,11 +333,13 @@ mod tests {
         let book = Book {
             summary: summary.to_owned(),
             pages: pages.map(|(name, text)| (name.into(), text.into())).into(),
+            others: vec![("README.md".into(), OTHER.into())],
             files: files.map(str::to_owned).into(),
         };
         book.faults()
     }
 
+    const OTHER: &str = "[e](https://github.com/roving-rs/roving/tree/main/examples/e.rs)";
     const BOTH: &str = "[A](a.md)\n- [B](b.md)\n- [Later]()\n";
 
     #[test]
