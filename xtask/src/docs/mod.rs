@@ -1,6 +1,7 @@
 //! Compiles and runs every Rust code block of the book, the README and the crates' pages, with
-//! `rustdoc --test` on the Markdown files themselves.
+//! `rustdoc --test` on the Markdown files themselves; then the book as a whole.
 
+mod book;
 mod calls;
 
 use std::path::{Path, PathBuf};
@@ -57,7 +58,8 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     if pages == 0 {
         step.fail("no page with a code block was found");
     }
-    calls::check(workspace, step)
+    calls::check(workspace, step)?;
+    book::check(workspace, step)
 }
 
 fn rustdoc(page: &Path, libraries: &[PathBuf], deps: &Path) -> Command {
