@@ -10,6 +10,7 @@ use crate::bench::{self, BenchArgs, probe};
 use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
 use crate::out::show;
+use crate::repro::{self, ReproArgs};
 use crate::{report, run};
 
 /// Runs parallel workloads on the Roving runtime, and checks their answers.
@@ -30,6 +31,8 @@ enum Command {
     Compare(CompareArgs),
     /// Measure every figure that the README claims.
     Bench(BenchArgs),
+    /// Measure the tables and figures of four papers again, beside what the papers found.
+    Repro(ReproArgs),
     /// Time programs for Rayon with stock rayon-core and with ours, in turn.
     DropIn(DropInArgs),
     /// Answer a question of `bench` that needs a process of its own.
@@ -89,6 +92,7 @@ pub(crate) fn main() -> Result<(), Failure> {
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Repro(args)) => repro::run(&args),
         Some(Command::DropIn(args)) => drop_in::run(&args),
         Some(Command::Probe { words }) => probe::run(&words),
         Some(Command::List) => report::print_list(),
