@@ -11,6 +11,7 @@ use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
 use crate::model::{self, ModelArgs};
 use crate::out::show;
+use crate::repro::{self, ReproArgs};
 use crate::top::{self, TopArgs};
 use crate::{report, run};
 
@@ -34,6 +35,8 @@ enum Command {
     Bench(BenchArgs),
     /// Draw what the model of stealing predicts, for far more workers than there are cores.
     Model(ModelArgs),
+    /// Measure the tables and figures of four papers again, beside what the papers found.
+    Repro(ReproArgs),
     /// Time programs for Rayon with stock rayon-core and with ours, in turn.
     DropIn(DropInArgs),
     /// Watch what the workers of a running program do; start it with ROVING_TOP=1.
@@ -109,6 +112,7 @@ pub(crate) fn main() -> Result<(), Failure> {
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Model(args)) => model::run(&args),
+        Some(Command::Repro(args)) => repro::run(&args),
         Some(Command::DropIn(args)) => drop_in::run(&args),
         Some(Command::Top(args)) => top::run(&args),
         Some(Command::Probe { words }) => probe::run(&words),

@@ -11,6 +11,7 @@
 //! | `workloads/uts/sha_ni.rs` | calls a function with target features from one without |
 //! | `workloads/part.rs` | rejoins neighbouring parts of a slice |
 //! | `workloads/simd.rs` | calls a function with target features from one without |
+//! | `repro/ladder/stack.rs` | keeps tasks as pointers without their types, as Wool does |
 //! | `rivals` | casts and keeps references as the rivals' own types demand |
 #![deny(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod networks;
 mod out;
 mod plot;
 mod report;
+mod repro;
 mod rivals;
 mod run;
 mod tasks;

@@ -8,12 +8,17 @@ use crate::run::cores;
 
 /// CPU, cores, kernel, date, compiler, load.
 pub(crate) fn line() -> String {
+    let rustc = env!("ROVING_RUSTC_VERSION");
+    [hardware(), today(), rustc.to_owned(), load()].join("; ")
+}
+
+/// What stays the same from day to day: CPU, cores, kernel.
+pub(crate) fn hardware() -> String {
     let cores = match cores() {
         1 => "1 core".to_owned(),
         many => format!("{many} cores"),
     };
-    let rustc = env!("ROVING_RUSTC_VERSION");
-    [cpu(), cores, kernel(), today(), rustc.to_owned(), load()].join("; ")
+    [cpu(), cores, kernel()].join("; ")
 }
 
 fn cpu() -> String {

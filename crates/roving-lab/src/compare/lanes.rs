@@ -56,10 +56,45 @@ impl<'a> Lane<'a> {
     }
 }
 
+/// How many rounds: at least `least`; then as many as begin before `until`, but never more than `most`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounds {
+    /// The fewest.
+    pub(crate) least: usize,
+    /// The most.
+    pub(crate) most: usize,
+    /// When no other round begins, if ever.
+    pub(crate) until: Option<Instant>,
+}
+
+impl Rounds {
+    /// Whether one more begins after `done`.
+    pub(crate) fn goes_on(&self, done: usize) -> bool {
+        done < self.least
+            || (done < self.most && self.until.is_none_or(|until| Instant::now() < until))
+    }
+}
+
 /// One run of each lane to warm up, then `rounds` rounds; each round begins with another lane.
 pub(crate) fn interleave(lanes: &mut [Lane<'_>], rounds: usize) -> Result<Vec<Series>, String> {
-    let runs = (lanes.len() * rounds) as u32;
+    let rounds = Rounds {
+        least: rounds,
+        most: rounds,
+        until: None,
+    };
+    interleave_within(lanes, rounds)
+}
+
+/// The same with rounds that are limited by time.
+pub(crate) fn interleave_within(
+    lanes: &mut [Lane<'_>],
+    rounds: Rounds,
+) -> Result<Vec<Series>, String> {
+    let runs = (lanes.len() * rounds.most) as u32;
     let mut patience = PATIENCE_EACH.saturating_mul(runs).min(PATIENCE_ALL);
+    if let Some(until) = rounds.until {
+        patience = patience.min(until.saturating_duration_since(Instant::now()) / 2);
+    }
     let mut first = Vec::with_capacity(lanes.len());
     for lane in lanes.iter_mut() {
         first.push(timed(lane, &mut patience)?);
@@ -80,7 +115,7 @@ pub(crate) fn interleave(lanes: &mut [Lane<'_>], rounds: usize) -> Result<Vec<Se
             one.times.push(*time);
         }
     }
-    for round in 0..rounds {
+    for round in (0..).take_while(|round| rounds.goes_on(*round)) {
         for place in 0..lanes.len() {
             let index = (place + round) % lanes.len();
             if !slow(first[index]) {
@@ -189,6 +224,24 @@ mod tests {
             (1, 1, 4)
         );
         assert_eq!(series[1].times.median(), 10.0);
+    }
+
+    #[test]
+    fn rounds_end_with_the_time_but_not_before_the_fewest() {
+        let mut runs = 0;
+        let mut lanes = vec![Lane::new("a", 1, || {
+            runs += 1;
+            Ok(Duration::from_millis(1))
+        })];
+        let rounds = Rounds {
+            least: 2,
+            most: 50,
+            until: Some(Instant::now()),
+        };
+        let series = interleave_within(&mut lanes, rounds).unwrap();
+        drop(lanes);
+        // One more to warm up.
+        assert_eq!((series[0].times.len(), runs), (2, 3));
     }
 
     #[test]

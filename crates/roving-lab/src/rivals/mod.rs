@@ -217,7 +217,7 @@ impl Runtime {
 }
 
 /// One timed run with `cx`, on this very thread.
-fn timed<C: ForkJoin>(job: &mut Job, cx: &mut C) -> Duration {
+pub(crate) fn timed<C: ForkJoin>(job: &mut Job, cx: &mut C) -> Duration {
     job.prepare();
     let start = Instant::now();
     job.run(cx);

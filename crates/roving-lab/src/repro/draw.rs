@@ -1,0 +1,160 @@
+//! Sheets that many figures have: speed-ups, throughput, shares of time.
+
+use super::contest::STATES;
+use super::figure::{Form, Sheet};
+use super::seen::{Seen, TIME};
+use super::spread::median;
+
+/// Speed-up over the median serial run, by the number of workers; a curve for each series.
+pub(super) fn speedups(seen: &Seen<'_>, title: &str, group: &str) -> Sheet {
+    let mut sheet = Sheet::new(title, "workers", "speed-up over serial", Form::Lines);
+    for series in series(seen, group) {
+        for &workers in &seen.plan.workers {
+            if let Some(values) = seen.speedups(group, &series, workers) {
+                sheet.push(series.clone(), workers, values);
+            }
+        }
+    }
+    sheet
+}
+
+/// The series of a group that are not serial.
+pub(super) fn series(seen: &Seen<'_>, group: &str) -> Vec<String> {
+    let names = seen.series(group, TIME).into_iter();
+    names
+        .filter(|name| *name != super::seen::SERIAL)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Items in a second, in millions, by the number of workers; a curve for each series.
+pub(super) fn throughput(seen: &Seen<'_>, title: &str, group: &str, of: &str) -> Sheet {
+    let unit = format!("million {of}/s");
+    let mut sheet = Sheet::new(title, "workers", &unit, Form::Lines);
+    let Some(items) = seen.median(group, "items", 1, "items") else {
+        return sheet;
+    };
+    for series in series(seen, group) {
+        for &workers in &seen.plan.workers {
+            if let Some(times) = seen.values(group, &series, workers, TIME) {
+                let rates = times.iter().map(|time| items / time / 1e6).collect();
+                sheet.push(series.clone(), workers, rates);
+            }
+        }
+    }
+    sheet
+}
+
+/// How the time of all workers divides among their states, for each series of profiles.
+pub(super) fn shares(seen: &Seen<'_>, title: &str, group: &str, workers: usize) -> Sheet {
+    let mut sheet = Sheet::new(title, "strategy", "% of the workers' time", Form::Stacks);
+    for series in seen.series(group, "busy_share") {
+        for state in STATES {
+            let metric = format!("{state}_share");
+            if let Some(values) = seen.values(group, series, workers, &metric) {
+                let percent = values.iter().map(|share| share * 100.0).collect();
+                sheet.push(state, named(series), percent);
+            }
+        }
+    }
+    sheet
+}
+
+/// The paper's name for a strategy behind ours.
+pub(super) fn named(amount: &str) -> String {
+    match amount {
+        "one" => "one (st_org)".to_owned(),
+        "half" => "half (st_dyn)".to_owned(),
+        fixed => format!("{fixed} (st_sta)"),
+    }
+}
+
+/// The share of a state in percent, as a median.
+pub(super) fn share(
+    seen: &Seen<'_>,
+    group: &str,
+    amount: &str,
+    workers: usize,
+    state: &str,
+) -> Option<f64> {
+    let share = seen.median(group, amount, workers, &format!("{state}_share"))?;
+    Some(share * 100.0)
+}
+
+/// The series with the greatest median speed-up on so many workers among those for which `of` holds.
+pub(super) fn fastest(
+    seen: &Seen<'_>,
+    group: &str,
+    workers: usize,
+    of: impl Fn(&str) -> bool,
+) -> Option<(String, f64)> {
+    let names = series(seen, group).into_iter().filter(|name| of(name));
+    let speeds = names.filter_map(|name| {
+        let speed = median(&seen.speedups(group, &name, workers)?);
+        Some((name, speed))
+    });
+    speeds.max_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+/// A number with three digits, without needless ones behind the point.
+pub(super) fn number(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let places = if size >= 100.0 {
+        0
+    } else if size >= 10.0 {
+        1
+    } else if size >= 1.0 {
+        2
+    } else {
+        (2 - size.log10().floor() as i32).clamp(2, 9)
+    };
+    let text = format!("{value:.*}", places as usize);
+    if size >= 1000.0 {
+        let whole = crate::input::grouped(size.round() as u64);
+        return if value < 0.0 {
+            format!("−{whole}")
+        } else {
+            whole
+        };
+    }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        for (value, want) in [
+            (0.0, "0"),
+            (0.158, "0.158"),
+            (0.000_123_4, "0.000123"),
+            (1.9, "1.9"),
+            (19.0, "19"),
+            (28.74, "28.7"),
+            (877.6, "878"),
+            (110_400.0, "110,400"),
+            (-2200.0, "−2,200"),
+            (-0.5, "-0.5"),
+        ] {
+            assert_eq!(number(value), want);
+        }
+    }
+
+    #[test]
+    fn strategies_have_their_names_in_the_paper() {
+        let names = ["one", "half", "fixed:20"].map(named);
+        assert_eq!(
+            names,
+            ["one (st_org)", "half (st_dyn)", "fixed:20 (st_sta)"]
+        );
+    }
+}

@@ -1,0 +1,358 @@
+//! `roving repro`: the tables and figures of the four papers, measured here, beside what the papers found.
+//!
+//! Figures are drawn from groups of points. A group is measured in turn, lane by lane, within the time that it
+//! has, and kept as soon as it is complete, so that an interrupted run goes on where it was. The report is made of
+//! whatever points there are.
+
+mod clock;
+mod contest;
+mod draw;
+mod figure;
+mod ladder;
+mod mann_whitney;
+mod nornir;
+mod page;
+mod plan;
+mod progress;
+mod seen;
+mod spread;
+mod stackthreads;
+mod store;
+mod wool;
+mod worms;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use self::figure::{Figure, Paper};
+use self::page::Head;
+use self::plan::{Budget, Group, Plan};
+use self::progress::Progress;
+use self::seen::Seen;
+use self::store::{Origin, Store, fingerprint};
+use crate::bench::machine;
+use crate::compare::{make_directory, write};
+use crate::input::{BadInput, Failure};
+use crate::out::show;
+use crate::rivals;
+
+/// Where points and report go when the user names no place.
+const OUT: &str = "roving-results/repro";
+
+/// `roving repro`.
+#[derive(Args, Debug)]
+pub(crate) struct ReproArgs {
+    /// all; a paper: wool, stackthreads, nornir, worms; or a figure, as wool-ladder; several are possible
+    /// [default: all].
+    #[arg(value_name = "WHAT")]
+    what: Vec<String>,
+    /// Small inputs: everything in under five minutes on two cores. This is the default.
+    #[arg(long)]
+    quick: bool,
+    /// The papers' sizes.
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
+    /// Where points and report go [default: roving-results/repro].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// All figures, in the order of the report.
+fn catalogue() -> Vec<&'static Figure> {
+    let all = [
+        &wool::FIGURES[..],
+        &stackthreads::FIGURES[..],
+        &nornir::FIGURES[..],
+        &worms::FIGURES[..],
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// All groups of a plan.
+fn groups(plan: &Plan) -> Vec<Group> {
+    let papers = [
+        wool::groups(plan),
+        stackthreads::groups(plan),
+        nornir::groups(plan),
+        worms::groups(plan),
+    ];
+    papers.into_iter().flatten().collect()
+}
+
+/// The figures that the user named, or all.
+fn chosen(names: &[String]) -> Result<Vec<&'static Figure>, BadInput> {
+    let all = catalogue();
+    if names.is_empty() {
+        return Ok(all);
+    }
+    let mut wanted = vec![false; all.len()];
+    for name in names {
+        let before = wanted.iter().filter(|one| **one).count();
+        let mut known = false;
+        for (figure, wanted) in all.iter().zip(&mut wanted) {
+            if name == "all" || name == figure.name || name == figure.paper.word() {
+                (*wanted, known) = (true, true);
+            }
+        }
+        if !known {
+            return Err(unknown(name, &all));
+        }
+        let after = wanted.iter().filter(|one| **one).count();
+        if after == before {
+            return Err(BadInput::new(
+                "figure",
+                name,
+                "each once",
+                "leave the second out",
+            ));
+        }
+    }
+    Ok(all
+        .into_iter()
+        .zip(wanted)
+        .filter(|one| one.1)
+        .map(|one| one.0)
+        .collect())
+}
+
+fn unknown(name: &str, all: &[&Figure]) -> BadInput {
+    let papers = Paper::ALL.map(Paper::word).join(", ");
+    let paper = Paper::ALL
+        .into_iter()
+        .find(|paper| name.starts_with(paper.word()));
+    let figures = all
+        .iter()
+        .filter(|figure| paper.is_none_or(|paper| figure.paper == paper));
+    let figures: Vec<&str> = figures.map(|figure| figure.name).collect();
+    let allowed = format!("all, {papers}, or a figure: {}", figures.join(", "));
+    BadInput::new("figure", name, allowed, "leave it out for all")
+}
+
+/// `roving repro`.
+pub(crate) fn run(args: &ReproArgs) -> Result<(), Failure> {
+    let figures = chosen(&args.what)?;
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(OUT));
+    make_directory(&out)?;
+    let pages = out.join("report");
+    make_directory(&pages)?;
+    rivals::deepen_stacks();
+    let plan = Plan::here(!args.full);
+    let (mut store, said) = Store::open(&out, &origin(&plan))?;
+    for line in said {
+        show(format_args!("{line}\n"))?;
+    }
+    let all = groups(&plan);
+    let wanted = |group: &&Group| figures.iter().any(|figure| figure.uses(&group.name));
+    let left: Vec<&Group> = all
+        .iter()
+        .filter(wanted)
+        .filter(|group| !store.done.contains(&group.name))
+        .collect();
+    measure(&plan, &left, &mut store)?;
+    let head = head(&plan, &out, &store.origin);
+    let seen = Seen {
+        points: &store.points,
+        plan: &plan,
+    };
+    let index = report(&pages, &head, &seen)?;
+    for figure in figures {
+        let judgement = page::judged(figure, &seen);
+        show(format_args!(
+            "{:<24} {:<24} {}\n",
+            figure.name,
+            judgement.verdict.words(),
+            judgement.sentence
+        ))?;
+    }
+    show(format_args!("written: {}\n", index.display()))?;
+    Ok(())
+}
+
+/// Measures what is not there yet, and keeps each group as soon as it is complete.
+fn measure(plan: &Plan, left: &[&Group], store: &mut Store) -> Result<(), Failure> {
+    let mut budget = Budget::new(plan, left.iter().copied());
+    let progress = Progress::new(left.len(), budget.left());
+    for group in left {
+        progress.begin(&group.name, budget.left());
+        let rounds = budget.allow(group);
+        for point in (group.measure)(plan, &rounds)? {
+            store.push(point)?;
+        }
+        store.finish(&group.name)?;
+        progress.end();
+    }
+    Ok(())
+}
+
+/// Writes the page and the tables; the path of the page.
+fn report(pages: &Path, head: &Head, seen: &Seen<'_>) -> Result<PathBuf, Failure> {
+    let figures = catalogue();
+    for figure in &figures {
+        write(
+            &pages.join(format!("{}.csv", figure.name)),
+            &page::csv(head, figure, seen).text(),
+        )?;
+    }
+    let index = pages.join("index.html");
+    write(&index, &page::page(head, &figures, seen))?;
+    Ok(index)
+}
+
+/// What points belong to that are measured now.
+fn origin(plan: &Plan) -> Origin {
+    let program = std::env::current_exe()
+        .and_then(fs::read)
+        .unwrap_or_default();
+    Origin {
+        size: plan.size().to_owned(),
+        machine: machine::hardware(),
+        build: fingerprint(&program),
+        commit: commit(),
+    }
+}
+
+/// The commit that the sources of this program are at, if they are there; marked where they differ from it.
+fn commit() -> String {
+    let git = |words: &[&str]| {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(env!("CARGO_MANIFEST_DIR"))
+            .args(words)
+            .output()
+            .ok()?;
+        let said = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| said.trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        return format!("unknown, version {}", env!("CARGO_PKG_VERSION"));
+    };
+    match git(&["status", "--porcelain", "--untracked-files=no"]) {
+        Some(changes) if changes.is_empty() => commit,
+        _ => format!("{commit} with changes"),
+    }
+}
+
+fn head(plan: &Plan, out: &Path, origin: &Origin) -> Head {
+    let warning = cfg!(debug_assertions).then_some(
+        "This program was built without optimisation: its figures say nothing. Build it with --release.",
+    );
+    Head {
+        origin: origin.clone(),
+        words: format!("--{} --out {}", plan.size(), out.display()),
+        machine_now: machine::line(),
+        warning,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_has_all_parts_and_every_group_is_used() {
+        for (quick, cores) in [(true, 1), (true, 2), (false, 2), (true, 24)] {
+            let plan = Plan::on(quick, cores);
+            let groups = groups(&plan);
+            let figures = catalogue();
+            for (place, figure) in figures.iter().enumerate() {
+                assert!(
+                    figure.name.starts_with(figure.paper.word()),
+                    "{}",
+                    figure.name
+                );
+                for part in [
+                    figure.title,
+                    figure.finding,
+                    figure.source,
+                    figure.here,
+                    figure.rule,
+                ] {
+                    assert!(
+                        part.len() > 8 && !part.contains('\n'),
+                        "{}: {part}",
+                        figure.name
+                    );
+                }
+                assert!(
+                    figures[..place]
+                        .iter()
+                        .all(|other| other.name != figure.name)
+                );
+                for name in figure.groups {
+                    let one = Figure {
+                        groups: std::slice::from_ref(name),
+                        ..copy(figure)
+                    };
+                    // Where there is no second core, nobody can steal.
+                    let used = groups.iter().any(|group| one.uses(&group.name));
+                    assert!(
+                        used || (cores == 1 && *name == "wool-steal/"),
+                        "{}: {name}",
+                        figure.name
+                    );
+                }
+                let numbers: usize = (figure.printed)()
+                    .iter()
+                    .map(|sheet| sheet.rows.len())
+                    .sum();
+                assert_eq!(
+                    numbers == 0,
+                    figure.reading == figure::Reading::PlotOnly,
+                    "{}",
+                    figure.name
+                );
+            }
+            for (place, group) in groups.iter().enumerate() {
+                assert!(
+                    figures.iter().any(|figure| figure.uses(&group.name)),
+                    "{} is not used",
+                    group.name
+                );
+                assert!(
+                    groups[..place].iter().all(|other| other.name != group.name),
+                    "{} twice",
+                    group.name
+                );
+            }
+        }
+    }
+
+    fn copy(figure: &Figure) -> Figure {
+        Figure { ..*figure }
+    }
+
+    #[test]
+    fn a_quick_run_is_planned_for_less_than_five_minutes() {
+        let plan = Plan::on(true, 2);
+        let seconds: f64 = groups(&plan).iter().map(|group| group.seconds).sum();
+        assert!(seconds < 260.0, "{seconds} s");
+    }
+
+    #[test]
+    fn figures_are_chosen_by_name_by_paper_or_all() {
+        let names = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            chosen(&words)
+                .map(|figures| figures.iter().map(|figure| figure.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&[]).unwrap().len(), catalogue().len());
+        assert_eq!(names(&["all"]).unwrap().len(), catalogue().len());
+        assert_eq!(
+            names(&["worms"]).unwrap(),
+            ["worms-figure-1", "worms-figure-2"]
+        );
+        let mixed = names(&["nornir-table-1", "wool-ladder"]).unwrap();
+        assert_eq!(mixed, ["wool-ladder", "nornir-table-1"]);
+        for bad in ["wool-figure-1", "cilk", ""] {
+            let line = names(&[bad]).unwrap_err().to_string();
+            assert!(
+                line.contains(&format!("`{bad}`")) && line.contains("wool-ladder"),
+                "{line}"
+            );
+        }
+        assert!(names(&["wool", "wool-ladder"]).is_err());
+    }
+}

@@ -1,0 +1,246 @@
+//! Nornir: process networks under work stealing (WS) and under graph partitioning (GP).
+
+mod figures;
+
+use std::cell::RefCell;
+
+pub(super) use self::figures::FIGURES;
+use super::contest::{fact, timed};
+use super::mann_whitney;
+use super::plan::{Group, Plan};
+use super::seen::{SERIAL, Seen, TIME};
+use super::store::Point;
+use crate::compare::lanes::{Rounds, interleave_within};
+use crate::input::Failure;
+use crate::networks::placement::Place;
+use crate::networks::report::Traffic;
+use crate::networks::run::Arena;
+use crate::report::counted;
+
+/// Divisions of the work, all of the paper's for a full run.
+fn divisions(plan: &Plan) -> Vec<u64> {
+    if plan.quick {
+        return vec![1, 10, 100, 1_000, 10_000, 90_000];
+    }
+    let tens = (0..4).map(|power| 10u64.pow(power));
+    tens.chain((1..=9).map(|thousands| thousands * 10_000))
+        .collect()
+}
+
+/// Processes in a stage of the encoder.
+fn stages(plan: &Plan) -> &'static [u64] {
+    if plan.quick { &[128] } else { &[128, 256, 512] }
+}
+
+/// The work of a message of scatter-gather in µs, and the rounds that make about so many ms of it.
+fn works(plan: &Plan) -> Vec<(u64, u64)> {
+    let all_us = plan.pick(25_000, 200_000);
+    [1u64, 2, 5, 10, 20, 50, 100]
+        .map(|work_us| (work_us, (all_us / (50 * work_us)).max(2)))
+        .to_vec()
+}
+
+/// The idle times that are compared: all of the lab's, or three of them.
+fn thresholds(plan: &Plan) -> Vec<Place> {
+    let all: Vec<Place> = Place::thresholds().collect();
+    if plan.quick {
+        return all.into_iter().skip(1).step_by(3).collect();
+    }
+    all
+}
+
+/// The input of a random network. The paper divides about a second of work; we divide less, and where a run
+/// is quick, fewer messages are sent.
+fn random(plan: &Plan, network: &str, division: u64) -> String {
+    let (work_ms, most) = plan.pick((4, 1_000), (50, u64::MAX));
+    let messages = division.min(most);
+    format!("{network},division={division},work_ms={work_ms},messages={messages}")
+}
+
+/// The measurements.
+pub(super) fn groups(plan: &Plan) -> Vec<Group> {
+    let (ws, gp, adaptive) = kinds();
+    let everywhere = |places: &[Place]| {
+        let pair = |place: &Place| {
+            plan.workers
+                .iter()
+                .map(|workers| (*place, *workers))
+                .collect::<Vec<_>>()
+        };
+        places.iter().flat_map(pair).collect::<Vec<_>>()
+    };
+    let ring = "paper".to_owned();
+    let mut groups = vec![network(
+        plan,
+        "nn-ring".into(),
+        (5.0, 60.0),
+        ("ring", ring),
+        everywhere(&[ws, gp, adaptive]),
+        false,
+    )];
+    for &processes in stages(plan) {
+        let input = plan.pick(format!("{processes},frames=6"), processes.to_string());
+        let name = format!("nn-h264/{processes}");
+        let places = everywhere(&[ws, gp, adaptive]);
+        groups.push(network(
+            plan,
+            name,
+            (4.0, 60.0),
+            ("h264", input),
+            places,
+            true,
+        ));
+    }
+    for letter in ["A", "B"] {
+        for division in divisions(plan) {
+            let name = format!("nn-rnd-{}/{division}", letter.to_lowercase());
+            let mut places = everywhere(&[ws]);
+            places.push((adaptive, plan.cores));
+            places.extend(
+                thresholds(plan)
+                    .into_iter()
+                    .map(|place| (place, plan.cores)),
+            );
+            let job = ("random", random(plan, letter, division));
+            // The test that selects the best idle time has no power with fewer runs.
+            let group = network(plan, name, (3.0, 60.0), job, places, true);
+            groups.push(group.rounds(plan, (4, 10), (10, 10)));
+        }
+    }
+    for (work_us, rounds) in works(plan) {
+        let job = (
+            "scatter-gather",
+            format!("work={work_us}us,rounds={rounds}"),
+        );
+        let name = format!("nn-scatter/{work_us}");
+        groups.push(network(
+            plan,
+            name,
+            (1.2, 20.0),
+            job,
+            everywhere(&[ws]),
+            true,
+        ));
+    }
+    let mut places = vec![(ws, plan.cores)];
+    places.extend(Place::thresholds().map(|place| (place, plan.cores)));
+    let job = ("random", random(plan, "B", 1_000));
+    let group = network(plan, "nn-variance".into(), (9.0, 90.0), job, places, false);
+    groups.push(group.rounds(plan, (5, 10), (10, 10)));
+    groups
+}
+
+/// Stealing, partitioned, adaptive, each with its usual figures.
+fn kinds() -> (Place, Place, Place) {
+    let [ws, gp, adaptive] = Place::all();
+    (ws, gp, adaptive)
+}
+
+/// A network under each pair of placement and number of workers in turn, with accounting on, as in the paper.
+fn network(
+    plan: &Plan,
+    name: String,
+    seconds: (f64, f64),
+    job: (&'static str, String),
+    pairs: Vec<(Place, usize)>,
+    serial: bool,
+) -> Group {
+    let group = name.clone();
+    Group::new(plan, name, seconds, move |_, rounds| {
+        measured(&group, &job, &pairs, serial, rounds)
+    })
+}
+
+fn measured(
+    group: &str,
+    job: &(&'static str, String),
+    pairs: &[(Place, usize)],
+    serial: bool,
+    rounds: &Rounds,
+) -> Result<Vec<Point>, Failure> {
+    let arena = Arena::named(job.0, &job.1)?;
+    let seen: Vec<RefCell<Vec<Traffic>>> = pairs.iter().map(|_| RefCell::default()).collect();
+    let mut lanes = Vec::new();
+    for ((place, workers), seen) in pairs.iter().zip(&seen) {
+        let mut lane = arena.watched(*place, *workers, true, |ran| {
+            seen.borrow_mut().push(Traffic::from(&ran.report));
+        })?;
+        lane.name = place.text();
+        lanes.push(lane);
+    }
+    if serial {
+        lanes.push(arena.serial_lane());
+    }
+    let series = interleave_within(&mut lanes, *rounds).map_err(Failure::Run)?;
+    drop(lanes);
+    let mut points: Vec<Point> = series.iter().map(|one| timed(group, one)).collect();
+    for (one, seen) in series.iter().zip(seen) {
+        // The first run warmed up; a lane that is slow has none but that.
+        let mut traffic = seen.into_inner();
+        traffic.drain(..traffic.len() - one.times.len());
+        let per_run = |metric: &str, of: &dyn Fn(&Traffic, f64) -> f64| Point {
+            metric: metric.to_owned(),
+            values: traffic
+                .iter()
+                .zip(one.times.seconds())
+                .map(|(ran, time)| of(ran, time))
+                .collect(),
+            ..timed(group, one)
+        };
+        points.push(per_run("local_share", &|ran, _| ran.local_share()));
+        points.push(per_run("messages_per_s", &|ran, time| {
+            ran.messages as f64 / time
+        }));
+        points.push(per_run("repartitions", &|ran, _| ran.repartitions as f64));
+    }
+    points.push(fact(group, "items", arena.items() as f64));
+    Ok(points)
+}
+
+/// The partitioned placement that does best in a group on all cores, selected as in appendix A.
+fn best(seen: &Seen<'_>, group: &str) -> Option<String> {
+    let workers = seen.plan.cores;
+    let names = Place::thresholds().map(Place::text);
+    let measured: Vec<(String, &[f64])> = names
+        .filter_map(|name| Some((name.clone(), seen.values(group, &name, workers, TIME)?)))
+        .collect();
+    let sets: Vec<&[f64]> = measured.iter().map(|one| one.1).collect();
+    Some(measured[mann_whitney::best(&sets)?].0.clone())
+}
+
+/// `WS, 2 workers`.
+fn label(kind: &str, workers: usize) -> String {
+    format!("{kind}, {}", counted(workers, "worker"))
+}
+
+/// The values of a metric under stealing by workers, and under the best partitioning on all cores: curve by
+/// curve.
+fn curves(seen: &Seen<'_>, group: &str, metric: &str) -> Vec<(String, Vec<f64>)> {
+    let (ws, gp, adaptive) = kinds();
+    let mut found = Vec::new();
+    let mut add = |kind: &str, series: &str, workers: usize| {
+        if let Some(values) = seen.values(group, series, workers, metric) {
+            found.push((label(kind, workers), values.to_vec()));
+        }
+    };
+    for &workers in &seen.plan.workers {
+        add("WS", &ws.text(), workers);
+        add("GP", &gp.text(), workers);
+    }
+    if let Some(best) = best(seen, group) {
+        add("GP, best τ", &best, seen.plan.cores);
+    }
+    add("adaptive", &adaptive.text(), seen.plan.cores);
+    found
+}
+
+/// The serial time of a group over each time of a curve.
+fn speedups(seen: &Seen<'_>, group: &str) -> Vec<(String, Vec<f64>)> {
+    let Some(serial) = seen.time(group, SERIAL, 1) else {
+        return Vec::new();
+    };
+    let times = curves(seen, group, TIME).into_iter();
+    times
+        .map(|(name, times)| (name, times.iter().map(|time| serial / time).collect()))
+        .collect()
+}

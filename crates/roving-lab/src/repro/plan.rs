@@ -1,0 +1,180 @@
+//! What is to be measured, at which size, and how long it may take.
+
+use std::time::{Duration, Instant};
+
+use super::store::Point;
+use crate::compare::lanes::Rounds;
+use crate::input::Failure;
+use crate::run::cores;
+
+/// How long all groups of a quick run may take together, without the report.
+const QUICK_ALL: Duration = Duration::from_secs(270);
+
+/// Size and machine.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Small inputs and little time, or the papers' own sizes.
+    pub(super) quick: bool,
+    /// Numbers of workers, rising: 1, 2, 4 … and one a core.
+    pub(super) workers: Vec<usize>,
+    /// How many cores this process may use.
+    pub(super) cores: usize,
+}
+
+impl Plan {
+    /// For this machine.
+    pub(super) fn here(quick: bool) -> Plan {
+        Plan::on(quick, cores())
+    }
+
+    /// For a machine with so many cores.
+    pub(super) fn on(quick: bool, cores: usize) -> Plan {
+        let mut workers: Vec<usize> = (0..)
+            .map(|power| 1 << power)
+            .take_while(|n| *n < cores)
+            .collect();
+        workers.push(cores);
+        Plan {
+            quick,
+            workers,
+            cores,
+        }
+    }
+
+    /// The word for the size.
+    pub(super) fn size(&self) -> &'static str {
+        if self.quick { "quick" } else { "full" }
+    }
+
+    /// One of two, by size.
+    pub(super) fn pick<T>(&self, quick: T, full: T) -> T {
+        if self.quick { quick } else { full }
+    }
+}
+
+/// The measuring of a group.
+pub(super) type Measure = Box<dyn Fn(&Plan, &Rounds) -> Result<Vec<Point>, Failure>>;
+
+/// Things that are measured in turn, and kept together.
+pub(super) struct Group {
+    /// Its name; no two are equal.
+    pub(super) name: String,
+    /// The seconds that it should take.
+    pub(super) seconds: f64,
+    /// The fewest rounds and the most.
+    pub(super) rounds: (usize, usize),
+    /// Does it.
+    pub(super) measure: Measure,
+}
+
+impl Group {
+    /// A group with the usual numbers of rounds. The seconds are those of a quick and of a full run.
+    pub(super) fn new(
+        plan: &Plan,
+        name: impl Into<String>,
+        seconds: (f64, f64),
+        measure: impl Fn(&Plan, &Rounds) -> Result<Vec<Point>, Failure> + 'static,
+    ) -> Group {
+        Group {
+            name: name.into(),
+            seconds: plan.pick(seconds.0, seconds.1),
+            rounds: plan.pick((3, 15), (5, 30)),
+            measure: Box::new(measure),
+        }
+    }
+
+    /// With other numbers of rounds: of a quick and of a full run.
+    pub(super) fn rounds(
+        mut self,
+        plan: &Plan,
+        quick: (usize, usize),
+        full: (usize, usize),
+    ) -> Group {
+        self.rounds = plan.pick(quick, full);
+        self
+    }
+}
+
+/// The clock over all groups of a run: who took longer than planned takes time from those that follow.
+pub(super) struct Budget {
+    start: Instant,
+    quick: bool,
+    /// The seconds planned for groups that are not measured yet.
+    planned: f64,
+}
+
+impl Budget {
+    /// From now on, for these groups.
+    pub(super) fn new<'a>(plan: &Plan, groups: impl Iterator<Item = &'a Group>) -> Budget {
+        Budget {
+            start: Instant::now(),
+            quick: plan.quick,
+            planned: groups.map(|group| group.seconds).sum(),
+        }
+    }
+
+    /// What the next group may use.
+    pub(super) fn allow(&mut self, group: &Group) -> Rounds {
+        let left = QUICK_ALL.saturating_sub(self.start.elapsed()).as_secs_f64();
+        let share = if self.quick && self.planned > 0.0 {
+            (left / self.planned).min(1.0)
+        } else {
+            1.0
+        };
+        self.planned = (self.planned - group.seconds).max(0.0);
+        let (least, most) = group.rounds;
+        // Out of time: as little as gives a number at all.
+        let least = if share < 0.2 { 1 } else { least };
+        let time = Duration::from_secs_f64(group.seconds * share);
+        Rounds {
+            least,
+            most,
+            until: Some(Instant::now() + time),
+        }
+    }
+
+    /// About how long it will take from now on.
+    pub(super) fn left(&self) -> Duration {
+        Duration::from_secs_f64(self.planned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(plan: &Plan, seconds: f64) -> Group {
+        Group::new(plan, "a/b", (seconds, seconds), |_, _| Ok(Vec::new()))
+    }
+
+    #[test]
+    fn workers_are_doubled_up_to_the_cores() {
+        for (cores, want) in [
+            (1, vec![1]),
+            (2, vec![1, 2]),
+            (8, vec![1, 2, 4, 8]),
+            (6, vec![1, 2, 4, 6]),
+        ] {
+            assert_eq!(Plan::on(true, cores).workers, want);
+        }
+    }
+
+    #[test]
+    fn who_overdraws_the_time_leaves_less_to_the_others() {
+        let plan = Plan::on(true, 2);
+        let groups = [group(&plan, 100.0), group(&plan, 400.0)];
+        let mut budget = Budget::new(&plan, groups.iter());
+        // 500 s are planned where 270 s are allowed.
+        let allowed = |rounds: Rounds| {
+            let until = rounds.until.unwrap();
+            (until - Instant::now()).as_secs_f64()
+        };
+        let first = allowed(budget.allow(&groups[0]));
+        assert!((50.0..=54.0).contains(&first), "{first}");
+        assert_eq!(budget.left(), Duration::from_secs(400));
+        budget.start -= QUICK_ALL;
+        let late = budget.allow(&groups[1]);
+        assert_eq!(late.least, 1);
+        assert!(late.goes_on(0) && !late.goes_on(1));
+    }
+}

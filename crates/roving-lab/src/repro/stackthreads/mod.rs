@@ -1,0 +1,153 @@
+//! StackThreads/MP, extended: how much a thief takes, and where the time of the workers goes.
+//!
+//! The strategies of the paper are those of our async tasks in the order `fork`: the child runs at once, and
+//! thieves take continuations. `st_org` takes one, `st_sta` a fixed number, `st_dyn` half.
+
+mod figures;
+mod judges;
+
+use roving::Amount;
+
+pub(super) use self::figures::FIGURES;
+use super::contest::{Contestant, contest, profiles};
+use super::plan::{Group, Plan};
+use crate::rivals::Runtime;
+use crate::tasks::Form;
+
+/// The fixed amount of the paper for UTS, found there by hand.
+const FIXED_UTS: usize = 20;
+/// The fixed amount of the paper for all else.
+const FIXED: usize = 2;
+/// The amounts of figure 15.
+const LENGTHS: [usize; 5] = [1, 2, 4, 8, 16];
+
+/// The three strategies.
+fn strategies(fixed: usize) -> [Amount; 3] {
+    [Amount::One, Amount::Fixed(fixed), Amount::Half]
+}
+
+/// The strategies, Roving's closures, and the runtimes that the paper has or that take their place.
+fn contestants(fixed: usize, rivals: &[Runtime]) -> Vec<Contestant> {
+    let fork = strategies(fixed).map(|amount| Contestant::Taking(Runtime::RovingFork, amount));
+    let others = [Runtime::Roving]
+        .iter()
+        .chain(rivals)
+        .map(|one| Contestant::Plain(*one));
+    fork.into_iter().chain(others).collect()
+}
+
+/// The sizes of a program for which speed-ups are drawn, the last of them for the profile as well.
+fn sizes(plan: &Plan, program: &str) -> &'static [&'static str] {
+    match (program, plan.quick) {
+        ("strassen", true) => &["256", "512", "1024"],
+        ("strassen", false) => &["1024", "2048", "4096"],
+        ("fft", true) => &["256K", "1M"],
+        ("fft", false) => &["32M", "64M"],
+        (_, true) => &["25x40"],
+        (_, false) => &["50x100"],
+    }
+}
+
+/// The inputs of the two trees. A is the paper's own in both sizes.
+pub(super) fn tree(plan: &Plan, tree: &str) -> String {
+    match tree {
+        "A" => "T3".to_owned(),
+        _ => plan.pick("-t0 -b200 -q0.333332 -m3 -r2", "B").to_owned(),
+    }
+}
+
+/// The measurements.
+pub(super) fn groups(plan: &Plan) -> Vec<Group> {
+    let rivals = [Runtime::Rayon, Runtime::Tbb, Runtime::OpenMp];
+    let all = plan.workers.clone();
+    let most = vec![plan.cores];
+    let uts = |name| ("uts", tree(plan, name));
+    let fib = |size: &str| ("fib", size.to_owned());
+    let fork = Form::Fork;
+    let mut groups = vec![
+        contest(
+            plan,
+            "st-uts-a",
+            (22.0, 180.0),
+            uts("A"),
+            contestants(FIXED_UTS, &rivals),
+            all.clone(),
+        ),
+        profiles(
+            plan,
+            "st-uts-a-profile",
+            (7.0, 60.0),
+            uts("A"),
+            fork,
+            strategies(FIXED_UTS).to_vec(),
+            all.clone(),
+        ),
+        contest(
+            plan,
+            "st-uts-b",
+            (9.0, 400.0),
+            uts("B"),
+            contestants(FIXED_UTS, &rivals),
+            all.clone(),
+        ),
+        contest(
+            plan,
+            "st-fib-30",
+            (4.0, 40.0),
+            fib("30"),
+            contestants(FIXED, &rivals),
+            vec![1],
+        ),
+        profiles(
+            plan,
+            "st-fib-lengths",
+            (6.0, 90.0),
+            fib(plan.pick("29", "40")),
+            fork,
+            LENGTHS.map(Amount::Fixed).to_vec(),
+            most.clone(),
+        ),
+        contest(
+            plan,
+            "st-fib",
+            (5.0, 120.0),
+            fib(plan.pick("29", "40")),
+            contestants(FIXED, &[]),
+            all.clone(),
+        ),
+    ];
+    for program in ["strassen", "sparselu", "fft"] {
+        let sizes = sizes(plan, program);
+        for size in sizes {
+            let job = (program, (*size).to_owned());
+            let name = format!("st-{program}/{size}");
+            let rivals = [Runtime::Rayon];
+            groups.push(contest(
+                plan,
+                name,
+                (3.5, 90.0),
+                job,
+                contestants(FIXED, &rivals),
+                all.clone(),
+            ));
+        }
+        let job = (program, sizes[sizes.len() - 1].to_owned());
+        let name = format!("st-{program}-profile");
+        groups.push(profiles(
+            plan,
+            name,
+            (3.0, 60.0),
+            job,
+            fork,
+            strategies(FIXED).to_vec(),
+            most.clone(),
+        ));
+    }
+    groups
+}
+
+/// The group of a program at its last size.
+fn last(plan: &Plan, program: &str) -> String {
+    let size = sizes(plan, program).last().copied().unwrap_or_default();
+    format!("st-{program}/{size}")
+}
