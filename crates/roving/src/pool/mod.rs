@@ -193,7 +193,8 @@ impl Drop for Pool {
             return;
         }
         if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
-            // A task drops its own pool, which ends by itself when the task has.
+            // A task drops its own pool, which ends by itself when the task has. So do its threads.
+            drop(registry.take_threads());
             return;
         }
         let join = || {
