@@ -100,7 +100,7 @@ fn a_lost_rank_is_noticed_and_named() {
         for lost in 0..3 {
             let plan = Plan::new(3)
                 .lose(lost, 0)
-                .silence_max(Duration::from_millis(100));
+                .silence_max(Duration::from_secs(1));
             // Rank 0 has what it needs for the first, and not for the second.
             let meet = |world: World| world.barrier().and_then(|()| world.barrier()).unwrap_err();
             for error in World::threads_with(&plan, meet) {
