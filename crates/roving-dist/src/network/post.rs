@@ -106,7 +106,7 @@ impl Post {
 
     /// There is something for the pump to do: it is woken if it sleeps.
     pub(super) fn nudge(&self) {
-        // Ordering: Edge [nudge], in the manner of Dekker: who has something for the pump to do has
+        // Ordering: Edge [nudge]: in the manner of Dekker, who has something for the pump to do has
         // written that, and then reads whether it sleeps; the pump says that it sleeps, and then looks
         // for something to do.
         fence(Ordering::SeqCst);
