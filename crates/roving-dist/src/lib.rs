@@ -3,6 +3,9 @@
 //! A [`World`] is what one rank knows of the others: processes that `mpirun` started, or threads of
 //! one process. The same program runs on each.
 //!
+//! * [`Network`] is a network of `roving-flow` whose processes are spread over the ranks.
+//! * [`Bag`] is a collection of tasks that make more tasks, balanced between the ranks.
+//!
 //! # What may be unsafe, and why
 //!
 //! Unsafe code is denied but in this module, which says in its comments what it relies on.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use common::{hash, nodes, tree, watched};
 use roving::Pool;
-use roving_dist::{Bag, Plan, World};
+use roving_dist::{Bag, Error, Local, Plan, World};
 
 /// Counts a tree of about so many nodes on `plan`'s ranks, with so many workers each.
 fn count(plan: &Plan, workers: usize, seed: u64) -> Vec<u64> {
@@ -41,6 +41,115 @@ fn counts_are_exact_when_messages_are_late() {
             for found in count(&plan, 1, seed) {
                 assert_eq!(found, expected, "seed {seed}");
             }
+        }
+    });
+}
+
+/// Each rank's outcome for a bag of numbers that count down to 0.
+fn count_down(
+    ranks: usize,
+    work: impl Fn(u64, &mut Local<'_, u64, u64>) + Sync,
+) -> Vec<Result<u64, Error>> {
+    World::threads(ranks, |world| {
+        let pool = Pool::new(1).unwrap();
+        Bag::new(&world).run(&pool, [0], &work, |a, b| a + b)
+    })
+}
+
+#[test]
+fn a_panic_in_a_task_is_an_error_on_all_other_ranks() {
+    watched(Duration::from_secs(60), || {
+        let outcome = std::panic::catch_unwind(|| {
+            count_down(3, |number, local| {
+                assert!(number < 100, "number {number}");
+                local.push(number + 1);
+                local.push(number + 1);
+            })
+        });
+        let payload = outcome.unwrap_err().downcast::<String>().unwrap();
+        assert_eq!(*payload, "number 100");
+    });
+}
+
+#[test]
+fn a_failure_while_tasks_run_ends_the_bag_on_all_ranks() {
+    watched(Duration::from_secs(60), || {
+        let errors = World::threads(3, |world| {
+            let pool = Pool::new(2).unwrap();
+            let work = |number: u64, local: &mut Local<'_, u64, u64>| {
+                if number == 500 {
+                    world.fail("out of paper");
+                }
+                local.push(number + 1);
+            };
+            Bag::new(&world)
+                .run(&pool, [0], work, |a, b| a + b)
+                .unwrap_err()
+        });
+        for error in errors {
+            assert!(error.to_string().ends_with("out of paper"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn an_empty_bag_ends_and_several_bags_follow_each_other() {
+    watched(Duration::from_secs(60), || {
+        let sums = World::threads(4, |world| {
+            let pool = Pool::new(1).unwrap();
+            let bag = Bag::new(&world);
+            let empty = bag.run(
+                &pool,
+                [],
+                |number: u64, local| local.add(number),
+                |a, b| a + b,
+            );
+            let sums: Vec<u64> = (0..50)
+                .map(|last| {
+                    bag.run(
+                        &pool,
+                        0..last,
+                        |number, local| local.add(number),
+                        |a, b| a + b,
+                    )
+                    .unwrap()
+                })
+                .collect();
+            (empty.unwrap(), sums)
+        });
+        for (empty, sums) in sums {
+            assert_eq!(empty, 0);
+            assert!(
+                sums.iter()
+                    .zip(0_u64..)
+                    .all(|(sum, last)| *sum == last * last.saturating_sub(1) / 2)
+            );
+        }
+    });
+}
+
+#[test]
+fn all_ranks_get_work_and_the_roots_are_those_of_rank_0() {
+    watched(Duration::from_secs(60), || {
+        let ran = World::threads(4, |world| {
+            let pool = Pool::new(1).unwrap();
+            let roots = if world.rank() == 0 { 0..400_u64 } else { 0..7 };
+            let bag = Bag::new(&world);
+            let work = |_, local: &mut Local<'_, u64, Vec<u64>>| {
+                std::thread::sleep(Duration::from_micros(300));
+                local.result().resize(4, 0);
+                local.result()[world.rank()] += 1;
+            };
+            let add = |a: Vec<u64>, b: Vec<u64>| {
+                (0..4)
+                    .map(|rank| a.get(rank).unwrap_or(&0) + b.get(rank).unwrap_or(&0))
+                    .collect()
+            };
+            bag.run(&pool, roots, work, add).unwrap()
+        });
+        for counts in ran {
+            assert_eq!(counts.iter().sum::<u64>(), 400, "{counts:?}");
+            assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
         }
     });
 }

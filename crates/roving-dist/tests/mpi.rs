@@ -212,7 +212,7 @@ fn search(world: &World, word: &str) {
         .every(Duration::from_millis(5))
         .resume(true);
     let work = |node, local: &mut Local<'_, _, _>| {
-        std::hint::black_box((0..6000).fold(0, |sum, step| hash(sum ^ step)));
+        std::hint::black_box((0..15_000).fold(0, |sum, step| hash(sum ^ step)));
         tree(node, local);
     };
     let bag = Bag::new(world).checkpoints(checkpoints);
@@ -240,7 +240,7 @@ fn search_and_kill(directory: &str, seed: u64) -> Option<(bool, String, usize)> 
     });
     let mut killed = Instant::now();
     if let Ok(process) = process.recv_timeout(END_MAX) {
-        thread::sleep(Duration::from_micros(hash(seed) % 400_000));
+        thread::sleep(Duration::from_micros(hash(seed) % 250_000));
         let killer = Command::new("kill")
             .args(["-9", &process])
             .stderr(Stdio::null())

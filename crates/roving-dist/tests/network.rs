@@ -460,3 +460,54 @@ fn a_token_that_is_read_in_another_way_is_an_error() {
         assert!(text.starts_with(right), "{text}");
     }
 }
+
+#[test]
+fn what_was_measured_decides_who_runs_together() {
+    /// Four in a circle, of whom every second one sends many messages to the next.
+    fn circle<'w>(world: &'w World, heavy: usize) -> Network<'w> {
+        let mut network = Network::new(world);
+        let mut outs: Vec<Option<Out<u64>>> = Vec::new();
+        let mut inputs: Vec<Option<In<u64>>> = Vec::new();
+        for at in 0..4 {
+            let (out, input) = network.unbounded(format_args!("c{at}"));
+            outs.push(Some(out));
+            inputs.push(Some(input));
+        }
+        for at in 0..4 {
+            let ports = (
+                outs[at].take().unwrap(),
+                inputs[(at + 3) % 4].take().unwrap(),
+            );
+            let messages = if at % 2 == heavy { 1000 } else { 1 };
+            network.process(
+                format_args!("p{at}"),
+                ports,
+                async move |(mut out, mut input): (Out<u64>, In<u64>)| {
+                    for number in 0..messages {
+                        out.send(number).await.unwrap();
+                    }
+                    drop(out);
+                    while input.recv().await.is_some() {}
+                },
+            );
+        }
+        network
+    }
+    watchdog(|| {
+        for heavy in [0, 1] {
+            World::threads(2, |world| {
+                let first = circle(&world, heavy).run(&pool(1)).unwrap();
+                let mut second = circle(&world, heavy);
+                second.measured(&first);
+                let second = second.run(&pool(1)).unwrap();
+                let ranks: Vec<usize> = second.processes().map(|one| one.rank).collect();
+                for at in [heavy, heavy + 2] {
+                    assert_eq!(ranks[at], ranks[(at + 1) % 4], "{ranks:?}");
+                }
+                assert_ne!(ranks[heavy], ranks[(heavy + 2) % 4], "{ranks:?}");
+                let crossing = second.channels().filter(|channel| channel.crosses);
+                assert!(crossing.map(|channel| channel.messages).eq([1, 1]));
+            });
+        }
+    });
+}

@@ -95,7 +95,7 @@ fn ring(world: &World) {
             held = next;
         }
         let total = &mut sum;
-        network.process("first", (held, first), async move |(mut input, mut out)| {
+        network.process("first", (held, first), async move |(input, mut out)| {
             let mut input: In<Vec<u64>> = input;
             for round in 0..200_u64 {
                 let numbers = vec![0; if round % 50 == 0 { 20_000 } else { 1 }];

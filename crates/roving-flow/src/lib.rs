@@ -54,8 +54,8 @@ mod accounting;
 #[cfg(not(loom))]
 mod blocking;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
 #[doc(hidden)]
+#[allow(unsafe_code)] // for `pub mod`, whose reason is in the list above
 pub mod bridge;
 #[cfg(not(loom))]
 mod cancel;

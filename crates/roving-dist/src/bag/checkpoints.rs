@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// How a [`Bag`] is checkpointed: a consistent cut through all ranks, with the tasks still to do and the result so
 /// far, in a directory that all ranks see. A cut counts when all of it is on the disk; then older ones are
-/// removed. When the run has ended, none is left.
+/// removed. When the run has ended, none is left. A cut that cannot be written ends the run with an error.
 ///
 /// ```
 /// use roving_dist::Checkpoints;

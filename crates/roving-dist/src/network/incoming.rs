@@ -87,7 +87,7 @@ impl<T: DeserializeOwned + Send + 'static> IncomingOf<T> {
         if is_gone {
             if !ingress.is_stopped() {
                 Head::Gone(self.channel).begin(&mut state.bytes);
-                self.post.send(self.from, &state.bytes);
+                self.post.send(self.from, &mut state.bytes);
                 self.post.nudge();
             }
             state.ingress = None;
@@ -109,7 +109,7 @@ impl<T: DeserializeOwned + Send + 'static> IncomingOf<T> {
         state.told = taken;
         Head::Taken(self.channel).begin(&mut state.bytes);
         state.bytes.extend_from_slice(&taken.to_le_bytes());
-        self.post.send(self.from, &state.bytes);
+        self.post.send(self.from, &mut state.bytes);
     }
 }
 

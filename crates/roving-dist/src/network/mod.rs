@@ -484,7 +484,7 @@ impl<'env> Network<'env> {
                 ));
             }
         }
-        let held = |(channel, joint): (&Channel, &Box<dyn Joint + 'env>)| {
+        let held = |(channel, joint): (&Channel, &dyn Joint)| {
             let ends = [
                 (channel.producer, Side::Producer, "output"),
                 (channel.consumer, Side::Consumer, "input"),
@@ -494,12 +494,8 @@ impl<'env> Network<'env> {
                 loose.find(|(holder, side, _)| holder.is_none() && !joint.is_gone(*side))?;
             Some((channel.name.clone(), loose.2))
         };
-        let loose = self
-            .shape
-            .channels()
-            .iter()
-            .zip(&self.joints)
-            .find_map(held);
+        let joints = self.joints.iter().map(|joint| &**joint as &dyn Joint);
+        let loose = self.shape.channels().iter().zip(joints).find_map(held);
         if let Some((name, port)) = loose {
             self.refuse(format!(
                 "the {port} of channel `{name}` is given to no process, which across ranks each port has \

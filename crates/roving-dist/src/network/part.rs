@@ -35,6 +35,8 @@ pub(super) struct Part {
     pub(super) growths: Mutex<Vec<Growth>>,
     /// Nothing has gone on here but by what came from others since the last time that this was told.
     pub(super) is_at_rest: AtomicBool,
+    /// The same since a message has come: the pump keeps no process from running.
+    pub(super) may_spin: AtomicBool,
 }
 
 /// Rank 0's questions to all, by which it finds deadlocks.
@@ -133,6 +135,17 @@ impl Part {
             self.post.send_control(to, &Control::Stop(ended.clone()));
         }
         self.post.end(ended);
+    }
+
+    /// Nothing can go on here but by what comes from others. In the place of the process that was suspended last.
+    pub(super) fn rests(&self) {
+        // Ordering: Relaxed, both; hints to the pump, which is nudged after this.
+        self.is_at_rest.store(true, Ordering::Relaxed);
+        self.may_spin.store(true, Ordering::Relaxed);
+        // No more is going to share the batch with what lies there.
+        self.tell_taken();
+        self.post.link().flush();
+        self.post.nudge();
     }
 
     /// Nothing has happened here for a while. Rank 0 is told, if that can be because of a deadlock.
@@ -269,8 +282,10 @@ impl Part {
                 .inside
                 .grow(channel as usize, from as usize, to as usize),
             Some(outgoing) => {
+                // Held meanwhile: who goes on because of it may end the network, and then reads this.
+                let mut growths = lock(&self.growths);
                 if outgoing.grow(from, to) {
-                    lock(&self.growths).push(Growth {
+                    growths.push(Growth {
                         channel: channel as usize,
                         from: from as usize,
                         to: to as usize,

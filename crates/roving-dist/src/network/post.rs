@@ -11,6 +11,9 @@ use super::lock;
 use super::message::{Control, Head};
 use crate::world::link::Link;
 
+/// Messages of so many bytes are handed over instead of copied.
+const COPIED_BYTES_MAX: usize = 1024;
+
 /// Shared by all channels of a network that leave this rank.
 pub(super) struct Post {
     link: Arc<Link>,
@@ -60,9 +63,13 @@ impl Post {
     }
 
     /// To another rank: a message to one's own could be handled at once, under the caller's locks.
-    pub(super) fn send(&self, to: usize, bytes: &[u8]) {
+    /// Many bytes are taken out of the vector, few are left there.
+    pub(super) fn send(&self, to: usize, bytes: &mut Vec<u8>) {
         debug_assert_ne!(to, self.rank());
-        self.link.send(to, self.tag, bytes);
+        match bytes.len() {
+            0..COPIED_BYTES_MAX => self.link.send(to, self.tag, bytes),
+            _ => self.link.send_owned(to, self.tag, std::mem::take(bytes)),
+        }
     }
 
     /// To another rank, at once if nobody else is at it.
@@ -99,7 +106,7 @@ impl Post {
 
     /// There is something for the pump to do: it is woken if it sleeps.
     pub(super) fn nudge(&self) {
-        // Ordering: Edge [nudge], in the manner of Dekker: who has something for the pump to do has
+        // Ordering: Edge [nudge]: in the manner of Dekker, who has something for the pump to do has
         // written that, and then reads whether it sleeps; the pump says that it sleeps, and then looks
         // for something to do.
         fence(Ordering::SeqCst);

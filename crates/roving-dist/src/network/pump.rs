@@ -6,6 +6,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,9 @@ use super::part::Part;
 
 /// While messages keep coming, whoever waits for room is looked after so often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Polls in a row while no process of the network can run: the pump's way through the queue of its worker takes
+/// longer than a message. Others of the pool wait no longer for that than for a short task.
+const SPINS: u32 = 100;
 /// Polls between two looks at the clock.
 const POLLS: u32 = 1024;
 
@@ -30,14 +34,24 @@ pub(super) async fn pump(part: Arc<Part>) {
             return Poll::Ready(());
         }
         let told = part.tell_taken();
-        if post.link().poll() || told {
-            backoff.reset();
-            if clock.is_due() {
-                part.is_quiet();
+        for _ in 0..SPINS {
+            if post.link().poll() || told {
+                backoff.reset();
+                // Ordering: Relaxed; a hint.
+                part.may_spin.store(false, Ordering::Relaxed);
+                if clock.is_due() {
+                    part.is_quiet();
+                }
+                break;
             }
-        } else if backoff.next().is_some() {
-            backoff.reset();
-            return sleep(&part, context);
+            if backoff.next().is_some() {
+                backoff.reset();
+                return sleep(&part, context);
+            }
+            // Ordering: Relaxed; a hint.
+            if !part.may_spin.load(Ordering::Relaxed) {
+                break;
+            }
         }
         context.waker().wake_by_ref();
         Poll::Pending

@@ -166,8 +166,11 @@ pub(super) struct Share {
     /// Channel, messages, bytes, capacity: of those whose producer is here.
     sent: Vec<(u32, u64, u64, Option<u64>)>,
     /// Channel, messages, and of these local and remote: of those whose consumer is here.
-    received: Vec<(u32, u64, Option<(u64, u64)>)>,
+    received: Vec<(u32, u64, Option<Stayed>)>,
 }
+
+/// Messages that stayed on one worker, and the others.
+type Stayed = (u64, u64);
 
 impl Share {
     pub(super) fn of(part: &Part, report: &roving_flow::Report) -> Share {

@@ -1,6 +1,6 @@
 //! Running one rank's part of a network, from the first word between the ranks to the last.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -115,6 +115,7 @@ impl<'env> Network<'env> {
             detective: Mutex::default(),
             growths: Mutex::default(),
             is_at_rest: AtomicBool::new(false),
+            may_spin: AtomicBool::new(false),
         });
         (flow, part)
     }
@@ -131,11 +132,7 @@ fn run_part(
         return flow.run(pool);
     }
     let resting = Arc::clone(part);
-    flow.at_rest(move || {
-        // Ordering: Relaxed; who reads it is nudged after this.
-        resting.is_at_rest.store(true, Ordering::Relaxed);
-        resting.post.nudge();
-    });
+    flow.at_rest(move || resting.rests());
     flow.beside(pump(Arc::clone(part)));
     let Crossings { outgoing, incoming } = &part.crossings;
     outgoing

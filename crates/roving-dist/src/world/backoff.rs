@@ -11,7 +11,7 @@ const YIELD: Duration = Duration::from_micros(200);
 /// The first sleep. Each is twice as long as the one before.
 const SLEEP_FIRST: Duration = Duration::from_micros(20);
 /// When nothing has happened for so long, sleeps grow on, up to so many times the usual.
-const LONG: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_millis(200);
 const LONG_FACTOR: u32 = 5;
 
 /// Pauses that grow as long as nothing happens.

@@ -11,6 +11,16 @@ const GATHER: u32 = 0;
 /// Everybody's bytes on their way back.
 const ANSWER: u32 = 1;
 
+/// What ranks gather for.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub(super) enum End {
+    /// To go on together.
+    GoOn,
+    /// To part.
+    Finish,
+}
+
 /// What has come for gatherings that are not over, by their number.
 #[derive(Default)]
 struct Open {
@@ -52,13 +62,20 @@ impl Collective {
         }
     }
 
-    /// Every rank calls this in the same order, one thread at a time.
-    pub(super) fn all_gather(&self, link: &Link, part: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    /// Every rank calls this in the same order, one thread at a time. Ranks that gather for different ends do
+    /// not run the same program: an error.
+    pub(super) fn all_gather(
+        &self,
+        link: &Link,
+        end: End,
+        part: &[u8],
+    ) -> Result<Vec<Vec<u8>>, Error> {
         let mut next = lock(&self.next);
         let number = *next;
         *next += 1;
         let number_bytes = number.to_le_bytes();
-        link.send_owned(0, GATHER, [&number_bytes[..], part].concat());
+        let bytes = [&number_bytes[..], &[end as u8], part].concat();
+        link.send_owned(0, GATHER, bytes);
         link.flush();
         if link.rank() == 0 {
             let all = link.wait(|| {
@@ -70,6 +87,7 @@ impl Collective {
                 let parts = open.parts.remove(&number)?;
                 Some(parts.into_iter().flatten().collect::<Vec<_>>())
             })?;
+            let all = stripped(link, &all)?;
             let mut answer = number_bytes.to_vec();
             for part in &all {
                 answer.extend((part.len() as u64).to_le_bytes());
@@ -86,6 +104,22 @@ impl Collective {
         let all: Option<Vec<_>> = (0..link.ranks()).map(|_| take_part(&mut rest)).collect();
         all.ok_or_else(|| link.fail("the answer of a gathering is torn"))
     }
+}
+
+/// The parts without their ends, if those are the same.
+fn stripped(link: &Link, all: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
+    let ends: Vec<_> = all.iter().map(|part| part.first().copied()).collect();
+    let finished = |end: &Option<u8>| *end == Some(End::Finish as u8);
+    if let Some(rank) = ends.iter().position(finished)
+        && !ends.iter().all(finished)
+    {
+        let what = "has finished while others go on";
+        return Err(link.fail_with(Error::at(rank, link.ranks(), what)));
+    }
+    let parts = all
+        .iter()
+        .map(|part| part.get(1..).unwrap_or_default().to_vec());
+    Ok(parts.collect())
 }
 
 /// Takes the first of several byte strings, each with its length before it.

@@ -3,6 +3,11 @@
 use std::env;
 use std::fs;
 use std::thread;
+#[cfg(any(feature = "mpi", test))]
+use std::time::Duration;
+
+#[cfg(any(feature = "mpi", test))]
+use crate::error::Error;
 
 /// What those who start ranks leave in the environment of each.
 const SIGNS: [&str; 5] = [
@@ -20,6 +25,32 @@ pub(super) fn is_rank() -> bool {
 
 fn number(name: &str) -> Option<usize> {
     env::var(name).ok()?.parse().ok()
+}
+
+/// How long a rank may be silent: what the environment says, in seconds, or else `plain`.
+#[cfg(feature = "mpi")]
+pub(super) fn silence_max(plain: Duration) -> Result<Duration, Error> {
+    match env::var(SILENCE) {
+        Ok(text) => parse_silence(&text),
+        Err(_) => Ok(plain),
+    }
+}
+
+/// The variable that says how long a rank may be silent.
+#[cfg(any(feature = "mpi", test))]
+const SILENCE: &str = "ROVING_DIST_SILENCE_S";
+
+#[cfg(any(feature = "mpi", test))]
+fn parse_silence(text: &str) -> Result<Duration, Error> {
+    let seconds = text
+        .parse()
+        .ok()
+        .filter(|seconds| (1..=1_000_000).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| {
+        Error::anywhere(format_args!(
+            "{SILENCE} `{text}` is not allowed: want whole seconds from 1 to 1000000; leave it out for 10"
+        ))
+    })
 }
 
 /// How many ranks were started, if the environment says so.
@@ -66,6 +97,18 @@ fn count(list: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_long_a_rank_may_be_silent_is_checked() {
+        assert_eq!(parse_silence("30"), Ok(Duration::from_secs(30)));
+        for bad in ["", "0", "-1", "ten", "1000001"] {
+            let error = parse_silence(bad).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("ROVING_DIST_SILENCE_S `{bad}`")),
+                "{error}"
+            );
+        }
+    }
 
     #[test]
     fn lists_of_cores_are_counted() {

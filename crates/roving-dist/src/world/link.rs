@@ -141,6 +141,9 @@ impl Link {
 
     /// Has everything sent that was handed to [`Link::send`], by this thread or by one that is polling.
     pub(crate) fn flush(&self) {
+        // Ordering: Edge [handover]: in the manner of Dekker. Who sends has set `dirty`, and then finds
+        // the engine taken; who has it frees it, and then reads `dirty`. One of the two sees the other.
+        fence(Ordering::SeqCst);
         self.with_engine(|engine| self.send_dirty(engine));
     }
 
@@ -149,8 +152,10 @@ impl Link {
     pub(crate) fn poll(&self) -> bool {
         let mut is_any = false;
         self.with_engine(|engine| {
-            // Ordering: Relaxed; a count that the progress thread looks at now and then.
-            self.polls.fetch_add(1, Ordering::Relaxed);
+            // Ordering: Relaxed; only who has the engine writes, and the progress thread looks now and then.
+            let polls = self.polls.load(Ordering::Relaxed) + 1;
+            // Ordering: Relaxed, as above.
+            self.polls.store(polls, Ordering::Relaxed);
             // Ordering: Relaxed; what changed is read under the lock.
             if self.changed.load(Ordering::Relaxed) {
                 self.apply_changes(engine);
@@ -188,9 +193,6 @@ impl Link {
     /// Calls `f`, if nobody else has the engine. What others send meanwhile, and cannot hand over because of
     /// that, is sent as well.
     fn with_engine(&self, mut f: impl FnMut(&mut Engine) -> Result<(), Error>) {
-        // Ordering: Edge [handover]: in the manner of Dekker. Who sends has set `dirty`, and then finds
-        // the engine taken; who has it frees it, and then reads `dirty`. One of the two sees the other.
-        fence(Ordering::SeqCst);
         let Some(mut engine) = self.try_engine() else {
             return;
         };

@@ -25,7 +25,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::error::Error;
-use collective::Collective;
+use collective::{Collective, End};
 use fault::Fault;
 use link::Link;
 use plan::Plan;
@@ -104,6 +104,7 @@ impl World {
     /// One of the ranks that somebody started.
     #[cfg(feature = "mpi")]
     fn launched() -> Result<World, Error> {
+        let silence_max = launch::silence_max(SILENCE_MAX)?;
         let end = mpi::start()?;
         let of = (end.rank(), end.ranks());
         World::start(
@@ -111,7 +112,7 @@ impl World {
             Box::new(end),
             Arc::default(),
             Ranks::Processes,
-            SILENCE_MAX,
+            silence_max,
         )
     }
 
@@ -264,7 +265,7 @@ impl World {
     /// assert_eq!(all[0], all[1]);
     /// ```
     pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        self.collective.all_gather(&self.link, bytes)
+        self.collective.all_gather(&self.link, End::GoOn, bytes)
     }
 
     /// Ends the run on all ranks, with an error that names this one. Where ranks are processes, it prints
@@ -302,7 +303,10 @@ impl World {
         };
         let parted = match self.link.fault() {
             Some(error) => Err(error),
-            None => self.barrier().and_then(|()| self.link.wait_until_sent()),
+            None => {
+                let gathered = self.collective.all_gather(&self.link, End::Finish, &[]);
+                gathered.and_then(|_| self.link.wait_until_sent())
+            }
         };
         drop(progress);
         let ended = parted.and_then(|()| self.link.finish());

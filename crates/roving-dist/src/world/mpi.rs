@@ -494,12 +494,13 @@ impl Transport for Mpi {
                 ));
             }
         }
-        self.posted.clear();
-        // SAFETY: a communicator of this rank's own, with nothing under way.
-        codes.push(unsafe { ffi::MPI_Comm_free(&mut self.comm) });
         for code in codes {
             self.check(code, format_args!("finishing"))?;
         }
+        self.posted.clear();
+        // SAFETY: a communicator of this rank's own, with nothing under way.
+        let code = unsafe { ffi::MPI_Comm_free(&mut self.comm) };
+        self.check(code, format_args!("finishing"))?;
         // Finalises.
         drop(self.universe.take());
         Ok(())

@@ -77,7 +77,7 @@ impl Plan {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let plan = roving_dist::Plan::new(2).lose(1, 0).silence_max(Duration::from_millis(30));
+    /// let plan = roving_dist::Plan::new(2).lose(1, 0).silence_max(Duration::from_millis(300));
     /// let errors = roving_dist::World::threads_with(&plan, |world| world.barrier().unwrap_err());
     /// assert_eq!(errors[0].rank(), Some(1));
     /// ```

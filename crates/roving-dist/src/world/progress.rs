@@ -15,7 +15,7 @@ const BEAT: u32 = 2;
 /// The longest sleep: how late a message can be handled when no worker polls.
 const SLEEP_MAX: Duration = Duration::from_millis(2);
 /// So many signs of life are sent in the time after which a rank is given up.
-const BEATS: u32 = 10;
+const BEATS: u32 = 5;
 
 /// One rank's progress thread.
 pub(super) struct Progress {

@@ -46,7 +46,12 @@ pub(super) fn scatter(
     args: &RunArgs,
     settings: &Settings,
 ) -> Result<Report, Failure> {
-    let scatter = Scatter::parse(input(args, "scatter-gather"))?;
+    let mut scatter = Scatter::parse(input(args, "scatter-gather"))?;
+    // A time is so many turns of a loop, which each rank has measured for itself.
+    let all = world.all_gather(&scatter.turns.to_le_bytes());
+    let first = all.map_err(failure)?.into_iter().next();
+    let turns = first.and_then(|bytes| bytes.try_into().ok());
+    scatter.turns = turns.map_or(scatter.turns, u64::from_le_bytes);
     run(world, settings, "scatter-gather", scatter)
 }
 

@@ -18,6 +18,9 @@ use crate::input::{Failure, number_in};
 /// What goes round.
 type Token = [u8; 16];
 
+/// Trips that are not timed.
+const WARM_UP: u64 = 100;
+
 /// Time of a hop, by what the ranks are connected with.
 pub(in crate::bench) fn ring(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
@@ -72,7 +75,8 @@ pub(super) fn hops(world: &World, words: &[String]) -> Result<Vec<f64>, Failure>
     Ok(nanos.split_off(2))
 }
 
-/// The time from the first token to the last, there and back so many times.
+/// The time from the first token to the last, there and back so many times; and a few before, by which both
+/// ranks have begun.
 fn by_network(world: &World, pool: &Pool, trips: u64) -> Result<Duration, Failure> {
     let time = Mutex::new(Duration::ZERO);
     let mut network = Network::new(world);
@@ -82,8 +86,11 @@ fn by_network(world: &World, pool: &Pool, trips: u64) -> Result<Duration, Failur
         "first",
         (go, home),
         async |(mut go, mut home): (Out<_>, In<_>)| {
-            let start = Instant::now();
-            for trip in 0..trips {
+            let mut start = Instant::now();
+            for trip in 0..trips + WARM_UP {
+                if trip == WARM_UP {
+                    start = Instant::now();
+                }
                 let token = u128::from(trip).to_le_bytes();
                 if go.send(token).await.is_err() || home.recv().await != Some(token) {
                     return;
@@ -108,7 +115,10 @@ fn by_network(world: &World, pool: &Pool, trips: u64) -> Result<Duration, Failur
     let report = network
         .run(pool)
         .map_err(|error| Failure::Run(error.to_string()))?;
-    if report.channels().any(|channel| channel.received != trips) {
+    if report
+        .channels()
+        .any(|channel| channel.received != trips + WARM_UP)
+    {
         return Err(Failure::Run("the token did not go all its way".into()));
     }
     Ok(time.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -119,8 +129,11 @@ fn by_mpi(world: &World, trips: u64) -> Result<Duration, Failure> {
     let rank = world.rank();
     Bare::with(world, |bare| {
         let mut token: Token = [0; 16];
-        let start = Instant::now();
-        for trip in 0..trips {
+        let mut start = Instant::now();
+        for trip in 0..trips + WARM_UP {
+            if trip == WARM_UP {
+                start = Instant::now();
+            }
             if rank == 0 {
                 token = u128::from(trip).to_le_bytes();
                 bare.send(1, &token)?;

@@ -35,7 +35,7 @@ pub(in crate::bench) fn uts(scale: &Scale) -> Result<Record, Failure> {
     let mut exact = 0.0;
     for ranks in [1, 2, 4, 8] {
         let count = ask(ranks, &["dist-exact", &runs.to_string()])?;
-        let what = format!("runs with the exact count, of {runs}, {ranks} ranks of 1 worker");
+        let what = format!("runs with the exact count, of {runs}, on so many ranks: {ranks}");
         record.single(&what, "runs", count[0]);
         exact += count[0];
     }

@@ -1,0 +1,308 @@
+//! Channels of which one end is elsewhere, and what a network says of itself to whoever sees to the other end.
+#![cfg(not(loom))]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Wake, Waker};
+
+use roving::Pool;
+use roving_flow::bridge::{Side, Verdict, each_port, stuck, verdicts};
+use roving_flow::{Error, In, Merge, Network, Out, TryRecvError, TrySendError};
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn counted() -> (Arc<Count>, Waker) {
+    let count = Arc::new(Count::default());
+    (Arc::clone(&count), Waker::from(count))
+}
+
+fn pool() -> Pool {
+    Pool::new(1).unwrap()
+}
+
+#[test]
+fn what_was_taken_out_still_counts_until_the_consumer_has_it() {
+    let mut network = Network::new();
+    let (mut out, input, mut bridge) = network.bridged::<u32>("numbers", Some(2));
+    assert!(bridge.egress().is_none(), "there is a consumer");
+    drop(input);
+    let mut egress = bridge.egress().unwrap();
+    out.try_send(1).unwrap();
+    assert_eq!(egress.take(), Ok(1));
+    out.try_send(2).unwrap();
+    assert_eq!(egress.take(), Ok(2));
+    assert_eq!(egress.take(), Err(TryRecvError::Empty));
+    assert!(matches!(out.try_send(3), Err(TrySendError::Full(3))));
+    egress.taken_there(1);
+    out.try_send(3).unwrap();
+    assert!(matches!(out.try_send(4), Err(TrySendError::Full(4))));
+    egress.grow(4);
+    out.try_send(4).unwrap();
+    out.try_send(5).unwrap();
+    assert!(matches!(out.try_send(6), Err(TrySendError::Full(6))));
+    assert_eq!((egress.sent(), egress.capacity()), ((5, false), Some(4)));
+    drop(out);
+    assert_eq!([(); 3].map(|()| egress.take()), [Ok(3), Ok(4), Ok(5)]);
+    assert_eq!(egress.take(), Err(TryRecvError::Closed));
+}
+
+#[test]
+fn an_egress_is_woken_in_the_place_of_the_producer() {
+    let mut network = Network::new();
+    let (mut out, input, mut bridge) = network.bridged::<u32>("numbers", None);
+    drop(input);
+    let mut egress = bridge.egress().unwrap();
+    let (count, waker) = counted();
+    assert!(egress.watch(&waker));
+    out.try_send(1).unwrap();
+    assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    assert!(!egress.watch(&waker), "there is a message");
+    assert_eq!(egress.take(), Ok(1));
+    assert!(egress.watch(&waker));
+    drop(out);
+    assert_eq!(egress.take(), Err(TryRecvError::Closed));
+    assert_eq!(count.0.load(Ordering::SeqCst), 2);
+    drop(egress);
+    assert!(bridge.egress().is_none(), "both ends are gone");
+}
+
+#[test]
+fn an_ingress_gives_any_number_and_hears_what_is_taken() {
+    let mut network = Network::new();
+    let (out, mut input, mut bridge) = network.bridged::<u32>("numbers", Some(1));
+    assert!(bridge.ingress().is_none(), "there is a producer");
+    assert!(!bridge.is_gone(Side::Producer));
+    drop(out);
+    assert!(bridge.is_gone(Side::Producer));
+    let mut ingress = bridge.ingress().unwrap();
+    assert!(!bridge.is_gone(Side::Producer));
+    (0..100).for_each(|number| ingress.give(number).unwrap());
+    let (count, waker) = counted();
+    ingress.watch(&waker);
+    assert_eq!(input.try_recv(), Ok(0));
+    assert_eq!(
+        (count.0.load(Ordering::SeqCst), ingress.taken()),
+        (1, (1, false))
+    );
+    assert_eq!(input.try_recv(), Ok(1));
+    assert_eq!(
+        (count.0.load(Ordering::SeqCst), ingress.taken()),
+        (1, (2, false))
+    );
+    ingress.watch(&waker);
+    drop(input);
+    assert!(count.0.load(Ordering::SeqCst) > 1 && ingress.taken().1);
+    assert_eq!(ingress.give(7), Err(7));
+}
+
+#[test]
+fn ports_say_which_channel_they_are_of() {
+    let mut network = Network::new();
+    let (a, b) = network.channel::<u8>("0");
+    let (c, d) = network.channel::<u8>("1");
+    let mut seen = Vec::new();
+    each_port(&(vec![d], (a, Some(b)), c), |channel, side| {
+        seen.push((channel, side))
+    });
+    let (producer, consumer) = (Side::Producer, Side::Consumer);
+    assert_eq!(
+        seen,
+        [(1, consumer), (0, producer), (0, consumer), (1, producer)]
+    );
+}
+
+#[test]
+fn a_network_at_rest_says_so_and_what_it_waits_for() {
+    let told = Arc::new(AtomicUsize::new(0));
+    let mut network = Network::new();
+    let (out, input, mut bridge) = network.bridged::<u32>("from elsewhere", None);
+    drop(out);
+    let ingress = Mutex::new(bridge.ingress());
+    let inside = network.inside();
+    let rests = Arc::clone(&told);
+    network.at_rest(move || {
+        rests.fetch_add(1, Ordering::SeqCst);
+    });
+    network.process("waits", input, async |mut input| {
+        assert_eq!(input.recv().await, Some(5));
+        assert_eq!(input.recv().await, None);
+    });
+    let seen = Arc::clone(&told);
+    let begun = inside.clone();
+    network.beside(async move {
+        // The process has been suspended by the time this is polled for the last time.
+        std::future::poll_fn(|context| {
+            let waits = begun.waits();
+            if seen.load(Ordering::SeqCst) == 0 {
+                context.waker().wake_by_ref();
+                return std::task::Poll::Pending;
+            }
+            assert_eq!((waits.len(), begun.is_over()), (1, false));
+            assert_eq!((waits[0].side, waits[0].target), (Side::Consumer, None));
+            let mut ingress = ingress.lock().unwrap().take().unwrap();
+            ingress.give(5).unwrap();
+            std::task::Poll::Ready(())
+        })
+        .await;
+    });
+    network.run(&pool()).unwrap();
+    assert!(inside.is_over() && inside.waits().is_empty());
+    assert!(
+        told.load(Ordering::SeqCst) >= 2,
+        "once at rest, and once at the end"
+    );
+}
+
+#[test]
+fn a_circle_that_was_put_together_elsewhere_is_judged() {
+    let wait = |process: usize, channel, side, target, capacity| roving_flow::bridge::Waiting {
+        process,
+        channel,
+        side,
+        target,
+        capacity,
+        sent: 0,
+        taken: 0,
+    };
+    let (reads, writes) = (Side::Consumer, Side::Producer);
+    let waits = [
+        wait(3, 0, reads, Some(5), Some(9)),
+        wait(5, 1, writes, Some(3), Some(4)),
+        wait(7, 2, reads, None, None),
+        wait(8, 3, reads, Some(7), None),
+    ];
+    let found = stuck(&waits);
+    assert_eq!(found, waits[..2]);
+    let grow = Verdict::Grow {
+        channel: 1,
+        from: 4,
+        to: 8,
+    };
+    assert_eq!(verdicts(&found, None), [grow]);
+    let cycle = vec![(3, 0, reads), (5, 1, writes)];
+    assert_eq!(verdicts(&found, Some(4)), [Verdict::Full(cycle, 4)]);
+}
+
+#[test]
+fn a_process_that_was_woken_is_in_no_deadlock() {
+    let pool = pool();
+    let mut network = Network::new();
+    let inside = network.inside();
+    let (a, from_a) = network.bounded::<u32>("a", 4);
+    let (b, from_b) = network.bounded::<u32>("b", 4);
+    let (c, from_c) = network.bounded::<u32>("c", 4);
+    network.process(
+        "any",
+        (Merge::new([from_a, from_b]), c),
+        async |(mut any, mut c): (Merge<u32>, Out<_>)| {
+            while let Some((_, number)) = any.recv().await {
+                if c.send(number).await.is_err() {
+                    break;
+                }
+            }
+        },
+    );
+    network.process(
+        "behind",
+        (from_c, b),
+        async |(mut from_c, mut b): (In<u32>, Out<u32>)| {
+            while let Some(number) = from_c.recv().await {
+                if number > 0 {
+                    b.send(number - 1).await.unwrap();
+                }
+            }
+        },
+    );
+    network.process("looks", a, async move |mut a| {
+        // The others come first, and are suspended.
+        let mut turns = 0;
+        std::future::poll_fn(|context| {
+            turns += 1;
+            context.waker().wake_by_ref();
+            match turns {
+                10 => std::task::Poll::Ready(()),
+                _ => std::task::Poll::Pending,
+            }
+        })
+        .await;
+        a.send(0).await.unwrap();
+        // "any" is woken, and has not run: there is one worker.
+        inside.look();
+        assert!(!inside.is_stopped());
+        std::future::pending::<()>().await;
+    });
+    let canceller = network.canceller();
+    network.beside(async move {
+        let mut turns = 0;
+        std::future::poll_fn(|context| {
+            turns += 1;
+            context.waker().wake_by_ref();
+            match turns {
+                100 => std::task::Poll::Ready(()),
+                _ => std::task::Poll::Pending,
+            }
+        })
+        .await;
+        canceller.cancel();
+    });
+    let error = network.run(&pool).unwrap_err();
+    assert!(matches!(error, Error::Cancelled), "{error}");
+}
+
+/// Calls a function when it is dropped.
+struct AtEnd<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_port_that_a_panic_has_dropped_is_closed_later() {
+    let mut network = Network::new();
+    let (out, input) = network.channel::<u32>("numbers");
+    let input = Arc::new(Mutex::new(input));
+    let seen = Arc::new(Mutex::new(None));
+    {
+        let (input, seen) = (Arc::clone(&input), Arc::clone(&seen));
+        network.process("fails", out, async move |out| {
+            // Dropped after the port.
+            let _at_end = AtEnd(|| *seen.lock().unwrap() = Some(input.lock().unwrap().try_recv()));
+            let _out = out;
+            panic!("no more");
+        });
+        let error = network.run(&pool()).unwrap_err();
+        assert!(matches!(error, Error::Panicked { .. }), "{error}");
+    }
+    assert_eq!(*seen.lock().unwrap(), Some(Err(TryRecvError::Empty)));
+    assert_eq!(input.lock().unwrap().try_recv(), Err(TryRecvError::Closed));
+}
+
+#[test]
+fn a_port_of_a_process_that_fails_is_closed_later() {
+    let mut network = Network::new();
+    let (out, input) = network.channel::<u32>("numbers");
+    let input = Arc::new(Mutex::new(input));
+    let seen = Arc::new(Mutex::new(None));
+    {
+        let (input, seen) = (Arc::clone(&input), Arc::clone(&seen));
+        network.try_process("fails", out, async move |out| {
+            let _at_end = AtEnd(|| *seen.lock().unwrap() = Some(input.lock().unwrap().try_recv()));
+            let _out = out;
+            Err("no more")
+        });
+        let error = network.run(&pool()).unwrap_err();
+        assert!(matches!(error, Error::Failed { .. }), "{error}");
+    }
+    assert_eq!(*seen.lock().unwrap(), Some(Err(TryRecvError::Empty)));
+    assert_eq!(input.lock().unwrap().try_recv(), Err(TryRecvError::Closed));
+}
