@@ -4,6 +4,7 @@ pub(crate) mod drop_in;
 pub(crate) mod handoff;
 mod joins;
 pub(crate) mod machine;
+mod model;
 mod networks;
 mod orders;
 mod overview;
@@ -108,7 +109,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 23] = [
+const ROWS: [Row; 24] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -223,6 +224,11 @@ const ROWS: [Row; 23] = [
         "networks-paper",
         "What Nornir's paper shows in Table 1 and Figures 4 to 7",
         Measure::Drawn(networks::paper),
+    ),
+    row(
+        "model",
+        "How near the model is to its equations, and to the runtime",
+        Measure::Table(model::model),
     ),
 ];
 
