@@ -287,6 +287,7 @@ impl Run {
 
     fn act(&mut self, event: Event) {
         let processor = event.who;
+        let epoch = self.epochs[processor as usize] & (u32::MAX >> 2);
         match event.mark & 3 {
             ARRIVAL => {
                 self.grow(processor, 1);
@@ -296,18 +297,20 @@ impl Run {
                 let before = self.loads[processor as usize];
                 self.set(processor, before - 1);
                 self.tally.ended += 1;
-                if before > 1 {
-                    self.serve(processor);
-                } else if !self.look(processor) {
-                    self.look_later(processor);
+                match before {
+                    1 => self.look_now(processor),
+                    _ => self.serve(processor),
                 }
             }
-            _ if event.mark >> 2 == self.epochs[processor as usize] & (u32::MAX >> 2) => {
-                if !self.look(processor) {
-                    self.look_later(processor);
-                }
-            }
+            _ if event.mark >> 2 == epoch => self.look_now(processor),
             _ => {}
+        }
+    }
+
+    /// One look, and the next one later if it was fruitless.
+    fn look_now(&mut self, processor: u32) {
+        if !self.look(processor) {
+            self.look_later(processor);
         }
     }
 

@@ -72,16 +72,38 @@ fn steady(record: &mut Record, processors: usize, scale: &Scale) -> Result<(), F
         let model = Independent::new(processors, policy).arrival(LOAD);
         let seen = model.steady(SETTLE, watch).map_err(failed)?;
         let of = format!("{policy}, load {LOAD}, {processors} processors");
-        record.single(&format!("{of}: time in the system, simulated"), "", seen.time_in_system);
-        record.single(&format!("{of}: the same by the equations"), "", wanted.time_in_system);
+        record.single(
+            &format!("{of}: time in the system, simulated"),
+            "",
+            seen.time_in_system,
+        );
+        record.single(
+            &format!("{of}: the same by the equations"),
+            "",
+            wanted.time_in_system,
+        );
         let bound = if scale.quick { 3.0 } else { 1.0 };
         for (what, value, wanted) in [
-            ("time in the system", seen.time_in_system, wanted.time_in_system),
+            (
+                "time in the system",
+                seen.time_in_system,
+                wanted.time_in_system,
+            ),
             ("prospective victims", seen.victims, wanted.victims),
-            ("thefts for each task", seen.steals_per_task, wanted.steals_per_task),
+            (
+                "thefts for each task",
+                seen.steals_per_task,
+                wanted.steals_per_task,
+            ),
         ] {
             let what = format!("{of}: {what}, simulation off the equations");
-            record.claim(what, "%", off(value, wanted), AtMost(bound), AtMost(bound / 2.0));
+            record.claim(
+                what,
+                "%",
+                off(value, wanted),
+                AtMost(bound),
+                AtMost(bound / 2.0),
+            );
         }
     }
     Ok(())
@@ -92,7 +114,9 @@ fn drains(record: &mut Record, processors: usize) -> Result<(), Failure> {
     let (loaded, tasks, retry) = DRAIN;
     for policy in policies() {
         let model = MeanField::new(0.0).retry(retry);
-        let wanted = model.drain(policy, loaded, tasks as usize).map_err(failed)?;
+        let wanted = model
+            .drain(policy, loaded, tasks as usize)
+            .map_err(failed)?;
         // Chance is large where few processors drain: the mean of several seeds.
         let runs = (200_000 / processors).clamp(1, 24) as u64;
         let mut time = 0.0;
@@ -157,11 +181,19 @@ fn runs(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
             record.single(&format!("{of}: predicted speed-up"), "×", predicted);
             record.single(&format!("{of}: measured speed-up"), "×", measured);
             let what = format!("{of}: prediction off the measurement");
-            record.claim(what, "%", off(predicted, measured), AtMost(5.0), AtMost(2.0));
+            record.claim(
+                what,
+                "%",
+                off(predicted, measured),
+                AtMost(5.0),
+                AtMost(2.0),
+            );
         }
     }
     if cores() < 2 {
-        record.absent.push("two workers: this machine has one core".into());
+        record
+            .absent
+            .push("two workers: this machine has one core".into());
     }
     Ok(())
 }
