@@ -117,7 +117,7 @@ impl Plan {
                 amount.map_err(|_| BadInput::new("--steal", word, allowed, "take one,half"))
             },
         )?;
-        let load = number("--load", &args.load, (0.0, 1.0), "leave it out for all")?;
+        let load = number("--load", &args.load, (0.0, 0.999), "leave it out for all")?;
         let loaded = number("--loaded", &args.loaded, (0.0, 1.0), "take 0.05")?;
         let tasks = args.tasks.as_deref().unwrap_or("64");
         let seed = args.seed.as_deref().unwrap_or("1");
