@@ -70,25 +70,25 @@ impl Independent {
         }
     }
 
-    /// The rate of arrivals at each processor [0].
+    /// The rate of arrivals at each processor, 0 unless said otherwise.
     #[must_use]
     pub fn arrival(self, arrival: f64) -> Independent {
         Independent { arrival, ..self }
     }
 
-    /// The rate at which a processor without tasks looks again for a victim [0].
+    /// The rate at which a processor without tasks looks again for a victim, 0 unless said otherwise.
     #[must_use]
     pub fn retry(self, retry: f64) -> Independent {
         Independent { retry, ..self }
     }
 
-    /// How long tasks take [exponential].
+    /// How long tasks take; exponentially distributed unless said otherwise.
     #[must_use]
     pub fn service(self, service: Service) -> Independent {
         Independent { service, ..self }
     }
 
-    /// The same seed gives the same run [1].
+    /// The same seed gives the same run; 1 unless said otherwise.
     #[must_use]
     pub fn seed(self, seed: u64) -> Independent {
         Independent { seed, ..self }

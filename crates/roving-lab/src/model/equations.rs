@@ -147,22 +147,20 @@ pub(super) fn drain(plan: &Plan, out: &Out) -> Result<(), Failure> {
         });
     }
     show(format_args!("{text}"))?;
-    let axes = |title, y| Axes {
-        title,
+    let busy = drained("busy processors", "busy part", &busy);
+    let victims = drained("prospective victims", "part with two tasks", &victims);
+    out.write("drain", &csv, &[("-busy", busy), ("-victims", victims)])
+}
+
+fn drained(what: &str, y: &str, curves: &[Curve]) -> Result<String, String> {
+    let title = format!("An uneven load drains: {what} (equations)");
+    let axes = Axes {
+        title: &title,
         x: "time, in task lengths",
         y,
         log: (false, false),
     };
-    let busy = plot::lines(
-        axes(
-            "An uneven load drains: busy processors (equations)",
-            "busy part",
-        ),
-        &busy,
-    );
-    let title = "An uneven load drains: prospective victims (equations)";
-    let victims = plot::lines(axes(title, "part with two tasks"), &victims);
-    out.write("drain", &csv, &[("-busy", busy), ("-victims", victims)])
+    plot::lines(axes, curves)
 }
 
 /// At which loads the policies change places.
