@@ -249,7 +249,7 @@ pub(super) fn crossing(plan: &mut Plan, costs: &Costs, out: &Out) -> Result<(), 
         y: "speed-up",
         log: (true, false),
     };
-    out.write("crossing-grain", &csv, &[("", plot::lines(axes, &curves))])
+    out.write("crossing", &csv, &[("", plot::lines(axes, &curves))])
 }
 
 /// The table of speed-ups by the length of a unit, and where the amounts change places.
