@@ -87,6 +87,10 @@ fn where_amounts_cross_is_said() {
         "--out",
         &place,
     ]);
+    assert!(
+        shown.contains("speed-up by the length of a call"),
+        "{shown}"
+    );
     let csv = std::fs::read_to_string(out.join("model-crossing.csv")).unwrap();
     assert_eq!(csv.lines().count(), 1 + 3 * 7, "{csv}");
 }
