@@ -60,6 +60,12 @@ pub(crate) fn lines(axes: Axes<'_>, curves: &[Curve]) -> Result<String, String> 
             }
         }
         spread(&mut names, 16);
+        // Lines that end at the bottom: their names stay on the page.
+        let mut lowest = 408;
+        for name in names.iter_mut().rev() {
+            name.0 = name.0.min(lowest);
+            lowest = name.0 - 16;
+        }
         for (height, name, colour) in names {
             let style = (FONT, 13)
                 .into_font()
