@@ -70,25 +70,25 @@ impl Independent {
         }
     }
 
-    /// The rate of arrivals at each processor [0].
+    /// The rate of arrivals at each processor, 0 unless said otherwise.
     #[must_use]
     pub fn arrival(self, arrival: f64) -> Independent {
         Independent { arrival, ..self }
     }
 
-    /// The rate at which a processor without tasks looks again for a victim [0].
+    /// The rate at which a processor without tasks looks again for a victim, 0 unless said otherwise.
     #[must_use]
     pub fn retry(self, retry: f64) -> Independent {
         Independent { retry, ..self }
     }
 
-    /// How long tasks take [exponential].
+    /// How long tasks take; exponentially distributed unless said otherwise.
     #[must_use]
     pub fn service(self, service: Service) -> Independent {
         Independent { service, ..self }
     }
 
-    /// The same seed gives the same run [1].
+    /// The same seed gives the same run; 1 unless said otherwise.
     #[must_use]
     pub fn seed(self, seed: u64) -> Independent {
         Independent { seed, ..self }
@@ -287,6 +287,7 @@ impl Run {
 
     fn act(&mut self, event: Event) {
         let processor = event.who;
+        let epoch = self.epochs[processor as usize] & (u32::MAX >> 2);
         match event.mark & 3 {
             ARRIVAL => {
                 self.grow(processor, 1);
@@ -296,18 +297,20 @@ impl Run {
                 let before = self.loads[processor as usize];
                 self.set(processor, before - 1);
                 self.tally.ended += 1;
-                if before > 1 {
-                    self.serve(processor);
-                } else if !self.look(processor) {
-                    self.look_later(processor);
+                match before {
+                    1 => self.look_now(processor),
+                    _ => self.serve(processor),
                 }
             }
-            _ if event.mark >> 2 == self.epochs[processor as usize] & (u32::MAX >> 2) => {
-                if !self.look(processor) {
-                    self.look_later(processor);
-                }
-            }
+            _ if event.mark >> 2 == epoch => self.look_now(processor),
             _ => {}
+        }
+    }
+
+    /// One look, and the next one later if it was fruitless.
+    fn look_now(&mut self, processor: u32) {
+        if !self.look(processor) {
+            self.look_later(processor);
         }
     }
 

@@ -6,6 +6,7 @@ mod duals;
 pub(crate) mod handoff;
 mod joins;
 pub(crate) mod machine;
+mod model;
 mod networks;
 mod orders;
 mod overview;
@@ -110,7 +111,7 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 30] = [
+const ROWS: [Row; 31] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -260,6 +261,11 @@ const ROWS: [Row; 30] = [
         "duals-cuda",
         "CPU and GPU together on NVIDIA: a product beside cuBLAS, Cholesky, bodies",
         Measure::Table(duals::cuda),
+    ),
+    row(
+        "model",
+        "How near the model is to its equations, and to the runtime",
+        Measure::Table(model::model),
     ),
 ];
 

@@ -11,7 +11,7 @@ use crate::input::{BadInput, Failure, number_in};
 /// `roving model`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
-    /// What to draw: policies, drain, busy, speedup, crossing [default: all].
+    /// What to draw: policies, drain, loads, busy, speedup, crossing [default: all].
     #[arg(value_name = "FIGURE")]
     pub(crate) figures: Vec<String>,
     /// The simulated work: uts:TREE, fib:N, flat:TASKSxLENGTH, or a recorded tree:FILE [default: uts:T3].
@@ -58,14 +58,16 @@ pub(crate) struct ModelArgs {
 pub(crate) enum Figure {
     Policies,
     Drain,
+    Loads,
     Busy,
     Speedup,
     Crossing,
 }
 
-const FIGURES: [(&str, Figure); 5] = [
+const FIGURES: [(&str, Figure); 6] = [
     ("policies", Figure::Policies),
     ("drain", Figure::Drain),
+    ("loads", Figure::Loads),
     ("busy", Figure::Busy),
     ("speedup", Figure::Speedup),
     ("crossing", Figure::Crossing),
@@ -97,7 +99,7 @@ impl Plan {
         for word in &args.figures {
             let known = FIGURES.iter().find(|(name, _)| name == word);
             let (_, figure) = known.ok_or_else(|| {
-                let allowed = "some of policies, drain, busy, speedup, crossing";
+                let allowed = "some of policies, drain, loads, busy, speedup, crossing";
                 BadInput::new("figure", word, allowed, "leave it out for all")
             })?;
             figures.push(*figure);
@@ -117,7 +119,7 @@ impl Plan {
                 amount.map_err(|_| BadInput::new("--steal", word, allowed, "take one,half"))
             },
         )?;
-        let load = number("--load", &args.load, (0.0, 1.0), "leave it out for all")?;
+        let load = number("--load", &args.load, (0.0, 0.999), "leave it out for all")?;
         let loaded = number("--loaded", &args.loaded, (0.0, 1.0), "take 0.05")?;
         let tasks = args.tasks.as_deref().unwrap_or("64");
         let seed = args.seed.as_deref().unwrap_or("1");

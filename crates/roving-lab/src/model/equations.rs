@@ -147,28 +147,29 @@ pub(super) fn drain(plan: &Plan, out: &Out) -> Result<(), Failure> {
         });
     }
     show(format_args!("{text}"))?;
-    let axes = |title, y| Axes {
-        title,
+    let busy = drained("busy processors", "busy part", &busy);
+    let victims = drained("prospective victims", "part with two tasks", &victims);
+    out.write("drain", &csv, &[("-busy", busy), ("-victims", victims)])
+}
+
+fn drained(what: &str, y: &str, curves: &[Curve]) -> Result<String, String> {
+    let title = format!("An uneven load drains: {what} (equations)");
+    let axes = Axes {
+        title: &title,
         x: "time, in task lengths",
         y,
         log: (false, false),
     };
-    let busy = plot::lines(
-        axes(
-            "An uneven load drains: busy processors (equations)",
-            "busy part",
-        ),
-        &busy,
-    );
-    let title = "An uneven load drains: prospective victims (equations)";
-    let victims = plot::lines(axes(title, "part with two tasks"), &victims);
-    out.write("drain", &csv, &[("-busy", busy), ("-victims", victims)])
+    plot::lines(axes, curves)
 }
 
 /// At which loads the policies change places.
-pub(super) fn crossing(plan: &Plan, out: &Out) -> Result<(), Failure> {
+pub(super) fn loads(plan: &Plan, out: &Out) -> Result<(), Failure> {
     let retry = plan.retry.unwrap_or(0.0);
-    let loads: Vec<f64> = (5..=49).map(|part| f64::from(part) / 50.0).collect();
+    let loads: Vec<f64> = match plan.loads[..] {
+        [load] => vec![load],
+        _ => (2..=24).map(|part| f64::from(part) * 0.04 + 0.02).collect(),
+    };
     let mut csv = Csv::new(&["policy", "load", "time_in_system"]);
     let mut all: Vec<(Policy, Vec<(f64, f64)>)> = Vec::new();
     for policy in POLICIES
@@ -201,7 +202,7 @@ pub(super) fn crossing(plan: &Plan, out: &Out) -> Result<(), Failure> {
         }
     }
     if !any {
-        text.push_str("  nowhere from load 0.1 to 0.98\n");
+        text.push_str("  nowhere between these loads\n");
     }
     show(format_args!("{text}"))?;
     let curves: Vec<Curve> = all
@@ -217,7 +218,7 @@ pub(super) fn crossing(plan: &Plan, out: &Out) -> Result<(), Failure> {
         y: "time, in task lengths",
         log: (false, true),
     };
-    out.write("crossing-load", &csv, &[("", plot::lines(axes, &curves))])
+    out.write("loads", &csv, &[("", plot::lines(axes, &curves))])
 }
 
 /// Where two lines over the same x change places, in a straight line between points.

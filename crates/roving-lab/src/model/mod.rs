@@ -34,7 +34,8 @@ pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
     }
     let out = Out(args.out.clone().unwrap_or_else(|| PathBuf::from(OUT)));
     make_directory(&out.0)?;
-    let simulates = |figure: &Figure| !matches!(figure, Figure::Policies | Figure::Drain);
+    let simulates =
+        |figure: &Figure| !matches!(figure, Figure::Policies | Figure::Drain | Figure::Loads);
     let mut costs = Costs::default();
     if plan.figures.iter().any(simulates) {
         if !args.stock_costs {
@@ -49,10 +50,8 @@ pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
             Figure::Drain => equations::drain(&plan, &out)?,
             Figure::Busy => runtime::busy(&plan, &costs, &out)?,
             Figure::Speedup => runtime::speedup(&plan, &costs, &out)?,
-            Figure::Crossing => {
-                equations::crossing(&plan, &out)?;
-                runtime::crossing(&mut plan, &costs, &out)?;
-            }
+            Figure::Loads => equations::loads(&plan, &out)?,
+            Figure::Crossing => runtime::crossing(&mut plan, &costs, &out)?,
         }
     }
     Ok(())

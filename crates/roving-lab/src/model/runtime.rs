@@ -229,33 +229,7 @@ pub(super) fn crossing(plan: &mut Plan, costs: &Costs, out: &Out) -> Result<(), 
         }
     }
     plan.work.with_unit(measured_ns);
-    let mut text = format!(
-        "{} on {} simulated workers: speed-up by the length of a {}\n{:<10}",
-        plan.work.name,
-        grouped(workers as u64),
-        plan.work.unit(),
-        "ns"
-    );
-    for (amount, _) in &lines {
-        text.push_str(&format!("{:>12}", amount.to_string()));
-    }
-    for (row, grain_ns) in GRAINS_NS.iter().enumerate() {
-        text.push_str(&format!("\n{grain_ns:<10}"));
-        for (_, points) in &lines {
-            text.push_str(&format!("{:>12}", figures(points[row].1)));
-        }
-    }
-    text.push('\n');
-    for (place, (amount, points)) in lines.iter().enumerate() {
-        for (other, others) in &lines[place + 1..] {
-            for grain_ns in crossings(points, others) {
-                text.push_str(&format!(
-                    "  {amount} and {other} cross at {grain_ns:.0} ns\n"
-                ));
-            }
-        }
-    }
-    show(format_args!("{text}"))?;
+    show(format_args!("{}", by_grain(plan, workers, &lines)))?;
     let curves: Vec<Curve> = lines
         .into_iter()
         .map(|(amount, points)| Curve {
@@ -275,5 +249,36 @@ pub(super) fn crossing(plan: &mut Plan, costs: &Costs, out: &Out) -> Result<(), 
         y: "speed-up",
         log: (true, false),
     };
-    out.write("crossing-grain", &csv, &[("", plot::lines(axes, &curves))])
+    out.write("crossing", &csv, &[("", plot::lines(axes, &curves))])
+}
+
+/// The table of speed-ups by the length of a unit, and where the amounts change places.
+fn by_grain(plan: &Plan, workers: usize, lines: &[(Amount, Vec<(f64, f64)>)]) -> String {
+    let mut text = format!(
+        "{} on {} simulated workers: speed-up by the length of a {}\n{:<10}",
+        plan.work.name,
+        grouped(workers as u64),
+        plan.work.unit(),
+        "ns"
+    );
+    for (amount, _) in lines {
+        text.push_str(&format!("{:>12}", amount.to_string()));
+    }
+    for (row, grain_ns) in GRAINS_NS.iter().enumerate() {
+        text.push_str(&format!("\n{grain_ns:<10}"));
+        for (_, points) in lines {
+            text.push_str(&format!("{:>12}", figures(points[row].1)));
+        }
+    }
+    text.push('\n');
+    for (place, (amount, points)) in lines.iter().enumerate() {
+        for (other, others) in &lines[place + 1..] {
+            for grain_ns in crossings(points, others) {
+                text.push_str(&format!(
+                    "  {amount} and {other} cross at {grain_ns:.0} ns\n"
+                ));
+            }
+        }
+    }
+    text
 }

@@ -192,7 +192,7 @@ mod tests {
             work.calibrate(&Costs::default(), Some(40.0)).unwrap();
             assert_eq!((work.unit(), work.unit_ns), (unit, 40.0));
             let outcome = work.simulate(&Runtime::new(3), &mut |_| ()).unwrap();
-            assert!(outcome.tasks > 100, "{text}");
+            assert!(outcome.tasks > 30, "{text}");
         }
         for text in ["uts", "sort:3", "fib:99", "tree:/nowhere/at all", "flat:0"] {
             let error = Work::parse(text).unwrap_err().to_string();

@@ -57,36 +57,32 @@ impl Drain {
     }
 }
 
+/// The start, if it makes sense, and how many levels it needs.
+fn check(model: &MeanField, loaded: f64, tasks: usize) -> Result<usize, ModelError> {
+    if !(loaded > 0.0 && loaded <= 1.0) {
+        let allowed = "a fraction above 0 and up to 1";
+        let subject = "loaded fraction";
+        return Err(ModelError::new(subject, loaded, allowed, "take 0.05"));
+    }
+    if !(1..=4096).contains(&tasks) {
+        let subject = "tasks of a loaded processor";
+        return Err(ModelError::new(subject, tasks, "1 to 4096", "take 64"));
+    }
+    // New tasks pile up above the old ones only if they come. A thief ends up with more than a victim
+    // started with under no policy.
+    Ok(match model.arrival + model.spawning > 0.0 {
+        true => 4 * tasks + 64,
+        false => tasks.max(2),
+    })
+}
+
 pub(super) fn solve(
     model: &MeanField,
     policy: Policy,
     loaded: f64,
     tasks: usize,
 ) -> Result<Drain, ModelError> {
-    if !(loaded > 0.0 && loaded <= 1.0) {
-        let allowed = "a fraction above 0 and up to 1";
-        return Err(ModelError::new(
-            "loaded fraction",
-            loaded,
-            allowed,
-            "take 0.05",
-        ));
-    }
-    if !(1..=4096).contains(&tasks) {
-        return Err(ModelError::new(
-            "tasks of a loaded processor",
-            tasks,
-            "1 to 4096",
-            "take 64",
-        ));
-    }
-    // New tasks pile up above the old ones only if they come.
-    let levels = if model.arrival + model.spawning > 0.0 {
-        4 * tasks + 64
-    } else {
-        // A thief can end up with more than a victim started with by no policy.
-        tasks.max(2)
-    };
+    let levels = check(model, loaded, tasks)?;
     let system = model.system(policy, levels)?;
     let mut y = vec![0.0; system.size()];
     y[..tasks].fill(loaded);

@@ -58,20 +58,20 @@ impl MeanField {
         }
     }
 
-    /// Each busy processor spawns tasks with this rate [0].
+    /// Each busy processor spawns tasks with this rate, 0 unless said otherwise.
     #[must_use]
     pub fn spawning(self, spawning: f64) -> MeanField {
         MeanField { spawning, ..self }
     }
 
-    /// Each processor without tasks looks for a victim with this rate [0], besides once when it ends
+    /// Each processor without tasks looks for a victim with this rate, 0 unless said otherwise, besides once when it ends
     /// its last task.
     #[must_use]
     pub fn retry(self, retry: f64) -> MeanField {
         MeanField { retry, ..self }
     }
 
-    /// Stolen tasks arrive after a time that is distributed exponentially with this mean [0: at once].
+    /// Stolen tasks arrive after a time that is distributed exponentially with this mean; 0, at once, unless said otherwise.
     #[must_use]
     pub fn transfer_time(self, transfer_time: f64) -> MeanField {
         MeanField {

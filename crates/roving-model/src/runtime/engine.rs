@@ -201,7 +201,7 @@ impl<'t, T: Tree> Engine<'t, T> {
             if event.time >= self.samples.next {
                 self.samples.push(event.time, self.busy, self.victims);
             }
-            if self.outcome.events % (1 << 18) == 0 {
+            if self.outcome.events.is_multiple_of(1 << 18) {
                 progress(self.outcome.tasks);
             }
             if event.mark >> KIND_BITS == self.seats[event.who as usize].turn {

@@ -92,7 +92,7 @@ impl Runtime {
         }
     }
 
-    /// How much a thief takes [one].
+    /// How much a thief takes: one task unless said otherwise.
     #[must_use]
     pub fn amount(self, amount: Amount) -> Runtime {
         Runtime { amount, ..self }
@@ -110,7 +110,7 @@ impl Runtime {
         Runtime { costs, ..self }
     }
 
-    /// The same seed gives the same run [1].
+    /// The same seed gives the same run; 1 unless said otherwise.
     #[must_use]
     pub fn seed(self, seed: u64) -> Runtime {
         Runtime { seed, ..self }

@@ -8,8 +8,9 @@ use crate::Tree;
 const THEFT_NS: f64 = 1000.0;
 /// Most links from the awaited task to the one that is run.
 const CHAIN_MAX: u32 = 6;
-/// Most slots that are searched for further links, in all.
-const LINKS_MAX: u32 = 32;
+/// Most slots that are looked at for one look of a waiter, in all: fewer than in the runtime, since it takes
+/// most of the time of simulations with many workers.
+const LINKS_MAX: u32 = 12;
 
 impl<T: Tree> Engine<'_, T> {
     /// The newest slot's task is with a thief.
@@ -46,7 +47,7 @@ impl<T: Tree> Engine<'_, T> {
         if waited >= self.prices.patience {
             return self.park(who, time);
         }
-        let next = ticks(THEFT_NS).max(waited / 4);
+        let next = ticks(THEFT_NS).max(waited / 2);
         let tired = self.prices.patience - waited;
         self.plan(who, time + next.min(tired), Kind::Leap);
     }

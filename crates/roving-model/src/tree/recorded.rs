@@ -28,11 +28,11 @@ struct Node {
 ///
 /// ```
 /// use roving_model::{Recorded, Runtime};
-/// let text = "roving-tree 1\n0 100 50 # the root\n1 9000\n1 9000\n2 500\n";
+/// let text = "roving-tree 1\n0 100 50 # the root\n1 90000\n1 90000\n2 500\n";
 /// let tree = Recorded::read(text.as_bytes())?;
-/// assert_eq!((tree.tasks(), tree.work_ns()), (4, 18_650.0));
+/// assert_eq!((tree.tasks(), tree.work_ns()), (4, 180_650.0));
 /// let outcome = Runtime::new(2).run(&tree)?;
-/// assert!(outcome.time_ns < 18_650.0);
+/// assert!(outcome.time_ns < 180_650.0);
 /// # Ok::<(), roving_model::ModelError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
