@@ -1,4 +1,17 @@
 //! Tasks with a CPU and a GPU implementation.
+//!
+//! # What may be unsafe, and why
+//!
+//! Unsafe code is denied but in these modules; each says in its comments what it relies on.
+//!
+//! | module | reason |
+//! |---|---|
+//! | `cuda/blas.rs` | calls routines of cuBLAS by address |
+//! | `cuda/driver.rs` | loads the driver's library |
+//! | `cuda/lane.rs` | copies go on after the call that began them |
+//! | `cuda/memory.rs` | allocates, frees and copies memory by address |
+//! | `cuda/module.rs` | launches functions that were compiled from text |
+//! | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
 #![deny(unsafe_code)]
 
 mod arg;

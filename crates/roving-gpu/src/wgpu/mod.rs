@@ -8,6 +8,10 @@ mod adapter;
 mod fault;
 mod flight;
 #[cfg(test)]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "each back-end can be built without the other"
+)]
 mod harness;
 mod heap;
 mod memory;
