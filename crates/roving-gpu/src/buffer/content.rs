@@ -95,6 +95,8 @@ struct State<T> {
     version: u64,
     host_version: u64,
     places: Vec<Weak<dyn Place>>,
+    /// Keeps the device that has had the only valid copy, also when the program has let go of it.
+    home: Option<Arc<dyn Place>>,
     /// Why there is no valid copy.
     lost: Option<String>,
 }
@@ -142,6 +144,7 @@ impl<T: Element> Shared<T> {
                 version: 0,
                 host_version: 0,
                 places: Vec::new(),
+                home: None,
                 lost: None,
             }),
         }
@@ -287,12 +290,18 @@ impl<T: Element> Content for Shared<T> {
         state.version += 1;
         state.lost = None;
         let version = state.version;
-        if let Some(target) = host {
-            state.replace_host(target);
-        }
+        let home = match host {
+            Some(target) => {
+                state.replace_host(target);
+                None
+            }
+            None => mem::replace(&mut state.home, place.upgrade()),
+        };
         state.places.retain(|known| !known.ptr_eq(&place));
         // First in the list is where the valid copy is.
         state.places.insert(0, place);
+        drop(state);
+        drop(home);
         version
     }
 
