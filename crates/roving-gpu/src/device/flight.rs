@@ -208,12 +208,17 @@ impl Device {
                 waiting = copy.arriving.take().unwrap_or_default();
                 copy.version = outcome.is_ok().then_some(version);
             }
+            if state.lost.is_some() {
+                state.table.remove(id);
+            }
             let error = outcome.err();
             for other in &waiting {
                 let mut inside = other.lock();
                 inside.arrivals -= 1;
                 if let Some(error) = &error {
                     inside.fail(error.clone());
+                    // What was not submitted yet is not going to be.
+                    inside.recorded.clear();
                 }
                 if inside.arrivals == 0 && inside.error.is_none() {
                     self.submit_recorded(state, actions, other, &mut inside);
