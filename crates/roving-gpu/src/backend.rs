@@ -81,7 +81,9 @@ impl fmt::Debug for Memory {
 pub type Outcome = Result<Duration, DeviceError>;
 
 /// Who hears of the end of an operation, once; and where a download went.
-pub(crate) struct Done(Option<Box<dyn FnOnce(Outcome, Option<Target>) + Send>>);
+pub(crate) struct Done(Option<Then>);
+
+type Then = Box<dyn FnOnce(Outcome, Option<Target>) + Send>;
 
 impl Done {
     pub(crate) fn new(then: impl FnOnce(Outcome, Option<Target>) + Send + 'static) -> Self {

@@ -103,7 +103,8 @@ struct State<T> {
 
 impl<T> State<T> {
     fn free_for(&self, exclusive: bool) -> bool {
-        !self.writer && !(exclusive && self.readers > 0)
+        let is_free_to_read = !self.writer;
+        is_free_to_read && (!exclusive || self.readers == 0)
     }
 
     fn hold(&mut self, exclusive: bool) {
