@@ -13,6 +13,19 @@ use crate::history::{History, Measured, file};
 use crate::plan::Shares;
 
 /// Makes [`Devices`].
+///
+/// ```
+/// use roving_gpu::{Choice, Devices, Simulated};
+///
+/// let devices = Devices::builder()
+///     .backend(Simulated::new().name("fast").speed(1e12))
+///     .backend(Simulated::new().name("large").memory_bytes(1 << 40))
+///     .choice(Choice::Auto)
+///     .window(2)
+///     .build()
+///     .unwrap();
+/// assert_eq!(devices.names(), ["fast", "large"]);
+/// ```
 #[must_use]
 pub struct DevicesBuilder {
     backends: Vec<Arc<dyn Backend>>,
@@ -127,8 +140,7 @@ impl DevicesBuilder {
     /// The devices; [`Devices::none`], if no back-end was given and none was found.
     ///
     /// # Errors
-    /// If a number is out of its range. A history that cannot be read is reported to [`DevicesBuilder::on_failure`]'s
-    /// neighbour, [`Devices::profile`], and otherwise left out.
+    /// If a number is out of its range. A history that cannot be read is told in [`Devices::profile`], and left out.
     pub fn build(self) -> Result<Devices, BuildError> {
         if let Choice::Split(share) = self.choice
             && !(0.0..=1.0).contains(&share)
@@ -189,6 +201,13 @@ fn wgpu_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
 }
 
 /// The settings cannot be had.
+///
+/// ```
+/// use roving_gpu::{Devices, Simulated};
+///
+/// let error = Devices::builder().backend(Simulated::new()).window(0).build().unwrap_err();
+/// assert_eq!(error.to_string(), "the window is 0; it must be at least 1");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError(pub(crate) String);
 

@@ -15,7 +15,16 @@ use crate::history::{History, Side};
 use crate::profile::trace::Recorder;
 use crate::profile::{KindProfile, Why};
 
-/// Something that went wrong with a device: each cause is told once for each device.
+/// Something that went wrong with a device: each cause is told once for each device, by
+/// [`DevicesBuilder::on_failure`](crate::DevicesBuilder::on_failure).
+///
+/// ```
+/// use roving_gpu::{Cause, DeviceError, DeviceReport};
+///
+/// let error = DeviceError::new(Cause::Lost, "unplugged");
+/// let report = DeviceReport { device: "toy".to_owned(), error };
+/// assert_eq!(report.to_string(), "toy: device lost: unplugged");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceReport {
     /// The name of the device.

@@ -14,6 +14,15 @@ use crate::plan::Shares;
 use crate::profile::Profile;
 
 /// The devices that tasks may run on, and what is known of them. Clones are handles of the same.
+/// When the last handle is dropped, what was measured is written to the file for it; what is still under way on a device
+/// ends there.
+///
+/// ```
+/// use roving_gpu::{Devices, Simulated};
+///
+/// let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+/// assert_eq!(devices.clone().names(), ["simulated"]);
+/// ```
 #[derive(Clone)]
 pub struct Devices(pub(crate) Option<Arc<Inner>>);
 

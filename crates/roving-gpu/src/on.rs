@@ -12,6 +12,15 @@ use crate::sides::Sides;
 ///
 /// Without a device this is the CPU side and one branch: nothing is allocated. Dropping it early is harmless: what it has
 /// on a device ends there, and what that would have written may or may not be written.
+///
+/// ```
+/// use roving_gpu::{Devices, Dual, Kind};
+///
+/// static ANSWER: Kind = Kind::new("answer");
+/// let devices = Devices::none();
+/// let on = Dual::new(&ANSWER, &[1]).cpu(|| 42).on(&devices);
+/// assert_eq!(roving::task::block_on(on), 42);
+/// ```
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct On<'a, const N: usize, U, C, G, R> {
     devices: &'a Devices,
