@@ -109,7 +109,8 @@ impl DevicesBuilder {
         self
     }
 
-    /// Is called when something goes wrong with a device: once for each device and cause. It may be called on any thread.
+    /// Is called when something goes wrong with a device: once for each device and cause. It may be called on any thread,
+    /// and a panic of it goes nowhere.
     ///
     /// ```
     /// use roving_gpu::{Choice, Devices, Dual, Failure, Kind, Simulated};

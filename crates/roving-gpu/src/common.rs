@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZero;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
@@ -177,7 +178,8 @@ impl Common {
         told.reports.push(report.to_string());
         drop(told);
         if let Some(call) = &self.on_failure {
-            call(&report);
+            // It may be called on the thread of a back-end, which has to go on.
+            let _ = panic::catch_unwind(AssertUnwindSafe(|| call(&report)));
         }
     }
 

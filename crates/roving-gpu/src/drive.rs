@@ -39,7 +39,7 @@ pub(crate) async fn drive<R: Send>(
             Plan::Cpu(why) => why,
             Plan::Nowhere(failed) => return Err(failed),
             Plan::Device(device, estimate, why) => {
-                match fly(&device, &task, &estimate, gpu).await {
+                match fly(&device, &task, &estimate, why, gpu).await {
                     Flight::Landed(result) => {
                         inner.common.count(task.kind, true, why, 0.0);
                         return Ok(result);
@@ -76,10 +76,13 @@ async fn fly<R: Send>(
     device: &Arc<Device>,
     task: &Task,
     estimate: &Estimate,
+    why: Why,
     gpu: GpuBox<'_, R>,
 ) -> Flight<R> {
     let held = hold(device, task).await;
-    let entry = Entry::new(Arc::clone(device), task, estimate.cost, held);
+    // Nobody is to be sooner where something is to be measured.
+    let may_leave = task.has_cpu && why != Why::Sample;
+    let entry = Entry::new(Arc::clone(device), task, estimate.cost, may_leave, held);
     let leaving = Leaving(&entry);
     let mut pilot = Pilot {
         device,

@@ -27,7 +27,7 @@ impl Device {
     }
 
     fn wants(&self, entry: &Entry, standing: &choose::Standing) -> bool {
-        if !entry.has_cpu || !self.common.decides() {
+        if !entry.may_leave || !self.common.decides() {
             return true;
         }
         let history = &self.common.history;
@@ -77,10 +77,6 @@ impl Device {
         inside.memories = memories;
         inside.copies = entry.uses.iter().map(|_| None).collect();
         inside.admitted = Some(Instant::now());
-        inside.is_sample = self
-            .common
-            .history
-            .begin(entry.kind, Side::Device(&self.name));
         drop(inside);
         state.aboard += 1;
         self.answered(state, entry);

@@ -309,7 +309,7 @@ impl Device {
                     cpu: cpu.seconds(),
                     ..entry.load()
                 };
-                let class = class(entry.has_cpu, cpu, known, &load);
+                let class = class(entry.may_leave, cpu, known, &load);
                 entry.set_cost(Cost { load, class });
             }
             state.queue.push(entry);
@@ -336,7 +336,6 @@ impl Device {
         Standing {
             flying_s: self.flying_s(state),
             queue: loads.sum,
-            queued: loads.count,
             workers: self.common.workers() as f64,
             cores: self.cores(state),
         }
@@ -357,13 +356,15 @@ impl Device {
                 return;
             }
             inside.phase = Phase::Queued;
+            let history = &self.common.history;
+            inside.is_sample = history.begin(entry.kind, Side::Device(&self.name));
             drop(inside);
             for one in entry.uses.iter().filter(|one| one.access.reads()) {
                 *state.wanted.entry(one.content.id()).or_default() += 1;
             }
             state.queue.push(Arc::clone(entry));
         });
-        if entry.has_cpu && self.common.decides() && entry.phase() == Phase::Queued {
+        if entry.may_leave && self.common.decides() && entry.phase() == Phase::Queued {
             return self.see_to(entry);
         }
         Queued::OnItsWay
@@ -406,7 +407,7 @@ impl Device {
         let worst = state.queue.worst(|entry| {
             let history = &self.common.history;
             let cpu = || history.known(entry.kind, Side::Cpu, entry.work);
-            entry.has_cpu && !matches!(cpu(), Known::AtLeast(_))
+            entry.may_leave && !matches!(cpu(), Known::AtLeast(_))
         });
         let Some(entry) = worst.map(Arc::clone) else {
             return;
@@ -460,6 +461,7 @@ impl Device {
         state.queue.remove(entry);
         self.no_longer_wanted(state, entry);
         let mut inside = entry.lock();
+        self.end_sample(entry, &mut inside);
         inside.phase = phase;
         actions.releases.extend(inside.held.take());
     }
