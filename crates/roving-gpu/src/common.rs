@@ -146,10 +146,17 @@ impl Common {
     }
 
     /// A worker may be free.
-    pub(crate) fn look_if_queued(&self) {
-        let inner = self.inner.get().and_then(Weak::upgrade);
-        if inner.is_some_and(|inner| inner.devices.iter().any(|device| device.has_queue())) {
-            self.look();
+    fn look_if_queued(&self) {
+        let Some(inner) = self.inner.get().and_then(Weak::upgrade) else {
+            return;
+        };
+        for device in &inner.devices {
+            match device.has_queue() {
+                Some(true) => self.look(),
+                // There may be nobody else who would.
+                Some(false) => device.call(),
+                None => {}
+            }
         }
     }
 
@@ -234,6 +241,8 @@ impl Drop for Running<'_> {
         }
         // Ordering: Relaxed: an estimate.
         self.common.running.fetch_sub(1, Ordering::Relaxed);
+        // Also when it panicked.
+        self.common.look_if_queued();
     }
 }
 

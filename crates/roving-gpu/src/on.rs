@@ -68,7 +68,7 @@ where
                 let output = (dual.cpu, dual.gpu).without_device(dual.about.kind);
                 return Poll::Ready(output);
             }
-            this.state = State::Running(start(dual, this.devices));
+            this.state = State::Running(start(dual, this.devices, false));
         }
         let State::Running(running) = &mut this.state else {
             panic!("polled after it has ended");
@@ -81,11 +81,12 @@ where
     }
 }
 
-/// What it takes where there are devices.
+/// What it takes where there are devices. Whether a worker is blocked while it runs.
 #[cold]
-fn start<'a, const N: usize, U, C, G>(
+pub(crate) fn start<'a, const N: usize, U, C, G>(
     dual: Dual<N, U, C, G>,
     devices: &'a Devices,
+    blocks: bool,
 ) -> Running<'a, <(C, G) as Sides<'a>>::Output>
 where
     (C, G): Sides<'a>,
@@ -96,7 +97,7 @@ where
     uses.0.sort_by_key(|one| one.content.id());
     let (kind, work) = (dual.about.kind, dual.about.work());
     let parts = (dual.cpu, dual.gpu).into_parts();
-    let driven = crate::drive::drive(devices, kind, work, uses.0, parts);
+    let driven = crate::drive::drive(devices, kind, work, uses.0, parts, blocks);
     Box::pin(async move { <(C, G) as Sides<'a>>::output(driven.await) })
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct Standing {
     /// All that is in its queue.
     pub(crate) queue: Load,
     pub(crate) workers: f64,
+    /// It computes on the workers' cores. Then what matters is which side takes less of them, and not who is free.
+    pub(crate) shares_cores: bool,
     /// See [`place`].
     pub(crate) cores: f64,
 }
@@ -62,9 +64,12 @@ pub(crate) fn admits(cpu: Known, device: Known, load: &Load, standing: &Standing
     match (cpu, device) {
         // One at a time until it is known what it takes.
         (_, Known::AtLeast(_)) => false,
+        (Known::Measured(cpu), Known::Measured(_)) if standing.shares_cores => {
+            load.alone() * standing.cores <= cpu
+        }
         (Known::Measured(cpu), Known::Measured(_)) => {
             let others = standing.queue.cpu / standing.workers;
-            standing.flying_s + load.alone() * standing.cores <= cpu.max(others)
+            standing.flying_s + load.alone() <= cpu.max(others)
         }
         _ => true,
     }
@@ -78,9 +83,9 @@ pub(crate) fn takes(cpu: Known, device: Known, load: &Load, standing: &Standing)
         Known::AtLeast(_) => false,
         // Nobody knows how long the device takes: better not to wait for it.
         Known::Measured(_) if !matches!(device, Known::Measured(_)) => true,
+        Known::Measured(cpu) if standing.shares_cores => cpu <= load.alone() * standing.cores,
         Known::Measured(cpu) => {
-            let alone = load.alone().max(standing.queue.overlapped());
-            cpu <= standing.flying_s + alone * standing.cores
+            cpu <= standing.flying_s + load.alone().max(standing.queue.overlapped())
         }
     }
 }
@@ -104,6 +109,7 @@ mod tests {
             flying_s,
             queue,
             workers: 2.0,
+            shares_cores: false,
             cores: 1.0,
         }
     }
@@ -194,9 +200,13 @@ mod tests {
     fn a_device_on_the_same_cores_must_be_worth_them_all() {
         let one = load(0.6, 1.0);
         let (cpu, device) = both(&one);
-        let mut shared = standing(0.0, 1, one);
-        assert!(admits(cpu, device, &one, &shared));
-        shared.cores = 2.0;
-        assert!(!admits(cpu, device, &one, &shared) && takes(cpu, device, &one, &shared));
+        // However much there is to do.
+        for queued in [1, 100] {
+            let mut shared = standing(0.0, queued, one);
+            shared.shares_cores = true;
+            assert!(admits(cpu, device, &one, &shared) && !takes(cpu, device, &one, &shared));
+            shared.cores = 2.0;
+            assert!(!admits(cpu, device, &one, &shared) && takes(cpu, device, &one, &shared));
+        }
     }
 }

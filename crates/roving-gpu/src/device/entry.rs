@@ -117,6 +117,8 @@ pub(crate) struct Task {
     pub(crate) work: f64,
     pub(crate) uses: Vec<Use>,
     pub(crate) has_cpu: bool,
+    /// A worker is blocked while it runs.
+    pub(crate) blocks: bool,
 }
 
 impl Entry {
