@@ -213,3 +213,32 @@ fn buffers_are_fetched_when_the_host_wants_them() {
         assert_eq!(buffer.into_vec(), [7; 8]);
     });
 }
+
+#[test]
+fn closures_that_all_block_on_a_device_that_is_slower() {
+    for workers in [1, 2] {
+        within(format!("{workers} workers"), 120, move || {
+            let backend = Simulated::new().launch_time(std::time::Duration::from_millis(1));
+            let devices = Devices::builder().backend(backend).build().unwrap();
+            let pool = Pool::new(workers).unwrap();
+            let buffers: Vec<_> = (0..60).map(|n| Buffer::from(vec![n; 4])).collect();
+            pool.install(|| {
+                roving::scope(|scope| {
+                    for buffer in &buffers {
+                        let devices = &devices;
+                        scope.spawn(move |_| {
+                            add_now(devices, buffer, 1);
+                        });
+                    }
+                });
+                // One after the other, each alone.
+                for buffer in &buffers {
+                    add_now(&devices, buffer, 1);
+                }
+            });
+            for (n, buffer) in (0..).zip(buffers) {
+                assert_eq!(buffer.into_vec(), [n + 2; 4]);
+            }
+        });
+    }
+}
