@@ -48,7 +48,18 @@ impl DevicesBuilder {
         }
     }
 
-    /// With the devices that [`Devices::discover`] finds.
+    /// With the devices that [`Devices::discover`] finds, and its file for what was measured.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// ```
+    /// use roving_gpu::{Choice, DevicesBuilder};
+    ///
+    /// let builder = DevicesBuilder::discover();
+    /// let devices = builder.and_then(|builder| builder.choice(Choice::Gpu).build());
+    /// println!("{devices:?}");
+    /// ```
     pub fn discover() -> Result<Self, BuildError> {
         let mut builder = DevicesBuilder::new();
         let wanted = std::env::var("ROVING_GPU").unwrap_or_default();

@@ -77,8 +77,13 @@ fn the_profile_counts_each_task_once_and_its_times_add_up() {
                 Choice::Cpu => assert_eq!(kind.cpu[&Why::Choice], 16),
                 Choice::Gpu => assert_eq!(kind.gpu[&Why::Choice], 16),
                 Choice::Split(_) => assert_eq!(kind.gpu[&Why::Choice], 4),
+                // Both workers may find at the same time that nothing is known.
                 Choice::Auto => {
-                    assert_eq!((kind.cpu[&Why::Sample], kind.gpu[&Why::Sample]), (1, 1));
+                    let samples = [&kind.cpu, &kind.gpu].map(|why| why[&Why::Sample]);
+                    assert!(
+                        samples.iter().all(|count| (1..=2).contains(count)),
+                        "{profile}"
+                    );
                 }
             }
             let text = devices.describe();
