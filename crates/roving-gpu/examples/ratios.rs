@@ -73,7 +73,6 @@ fn main() {
             .unwrap_or((0.0, 0.0));
         let auto = devices(ratio, Choice::Auto);
         let cold = flat(&pool, &auto);
-        auto.trace(true);
         let warm = flat(&pool, &auto);
         println!(
             "{ratio:>5} {cpu:>7.3} {gpu:>7.3} {:>7.3} ({:.2})          {cold:>7.3} {:>5.2}  {warm:>7.3} {:>5.2}",
@@ -84,8 +83,6 @@ fn main() {
         );
         if std::env::args().nth(1).is_some() {
             print!("{}", auto.describe());
-            auto.write_trace(format!("/tmp/t-g1/trace-{ratio}.json"))
-                .expect("a file");
         }
     }
 }

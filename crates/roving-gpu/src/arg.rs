@@ -7,6 +7,15 @@ use bytemuck::NoUninit;
 use crate::buffer::AnyBuffer;
 
 /// An argument of [`Gpu::launch`](crate::Gpu::launch).
+///
+/// ```
+/// use roving_gpu::{Arg, Buffer};
+///
+/// let (a, c) = (Buffer::from(vec![1.0_f32]), Buffer::from(vec![0.0_f32]));
+/// let sizes = [1_u32, 1, 1, 0];
+/// let arguments = [Arg::read(&a), Arg::update(&c), Arg::value(&sizes)];
+/// assert_eq!(format!("{arguments:?}"), "[read, update, value of 16 bytes]");
+/// ```
 #[derive(Clone, Copy)]
 pub struct Arg<'a>(pub(crate) ArgKind<'a>);
 

@@ -7,6 +7,55 @@
 //! Operations on one stream run in the order of submission; those on different streams may overlap. What must wait for
 //! something on another stream is submitted after that has ended.
 //!
+//! ```
+//! use roving_gpu::backend::{Backend, Download, Launch, Memory, Upload};
+//! use roving_gpu::{Arg, Buffer, Choice, DeviceError, Devices, Dual, Kernel, Kind};
+//! use std::sync::Mutex;
+//! use std::time::Duration;
+//!
+//! /// A device that has memory and cannot give it back.
+//! struct Store;
+//!
+//! impl Backend for Store {
+//!     fn name(&self) -> String {
+//!         "store".to_owned()
+//!     }
+//!     fn memory_bytes(&self) -> u64 {
+//!         1 << 20
+//!     }
+//!     fn streams(&self) -> usize {
+//!         1
+//!     }
+//!     fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError> {
+//!         Ok(Memory::new(Mutex::new(vec![0_u8; bytes])))
+//!     }
+//!     fn upload(&self, _stream: usize, upload: Upload) {
+//!         let to = upload.to().get::<Mutex<Vec<u8>>>().unwrap();
+//!         to.lock().unwrap().copy_from_slice(upload.bytes());
+//!         upload.done(Ok(Duration::ZERO));
+//!     }
+//!     fn download(&self, _stream: usize, download: Download) {
+//!         drop(download); // So it has failed, and the device counts as lost.
+//!     }
+//!     fn launch(&self, _stream: usize, launch: Launch) {
+//!         assert_eq!(launch.groups(), [1, 1, 1]);
+//!         launch.done(Ok(Duration::ZERO));
+//!     }
+//! }
+//!
+//! static KEEP: Kind = Kind::new("keep");
+//! static KERNEL: Kernel = Kernel::new("keep");
+//! let devices = Devices::builder().backend(Store).choice(Choice::Gpu).build().unwrap();
+//! let numbers = Buffer::from(vec![1, 2]);
+//! Dual::new(&KEEP, &[2])
+//!     .updates(&numbers)
+//!     .cpu(|| numbers.write()[0] = 7)
+//!     .gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&numbers)]).await)
+//!     .run(&devices);
+//! assert_eq!(numbers.into_vec(), [7, 2]);
+//! assert!(devices.profile().devices[0].is_lost);
+//! ```
+//!
 //! No worker ever waits inside a back-end. One that has to be polled has a thread of its own for it, which sleeps
 //! while nothing is in flight. The last clone of a back-end may be dropped on any thread, also on its own.
 
@@ -81,7 +130,9 @@ impl fmt::Debug for Memory {
 pub type Outcome = Result<Duration, DeviceError>;
 
 /// Who hears of the end of an operation, once; and where a download went.
-pub(crate) struct Done(Option<Box<dyn FnOnce(Outcome, Option<Target>) + Send>>);
+pub(crate) struct Done(Option<Then>);
+
+type Then = Box<dyn FnOnce(Outcome, Option<Target>) + Send>;
 
 impl Done {
     pub(crate) fn new(then: impl FnOnce(Outcome, Option<Target>) + Send + 'static) -> Self {

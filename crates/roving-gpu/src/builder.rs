@@ -13,6 +13,19 @@ use crate::history::{History, Measured, file};
 use crate::plan::Shares;
 
 /// Makes [`Devices`].
+///
+/// ```
+/// use roving_gpu::{Choice, Devices, Simulated};
+///
+/// let devices = Devices::builder()
+///     .backend(Simulated::new().name("fast").speed(1e12))
+///     .backend(Simulated::new().name("large").memory_bytes(1 << 40))
+///     .choice(Choice::Auto)
+///     .window(2)
+///     .build()
+///     .unwrap();
+/// assert_eq!(devices.names(), ["fast", "large"]);
+/// ```
 #[must_use]
 pub struct DevicesBuilder {
     backends: Vec<Arc<dyn Backend>>,
@@ -35,7 +48,18 @@ impl DevicesBuilder {
         }
     }
 
-    /// With the devices that [`Devices::discover`] finds.
+    /// With the devices that [`Devices::discover`] finds, and its file for what was measured.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// ```
+    /// use roving_gpu::{Choice, DevicesBuilder};
+    ///
+    /// let builder = DevicesBuilder::discover();
+    /// let devices = builder.and_then(|builder| builder.choice(Choice::Gpu).build());
+    /// println!("{devices:?}");
+    /// ```
     pub fn discover() -> Result<Self, BuildError> {
         let mut builder = DevicesBuilder::new();
         let wanted = std::env::var("ROVING_GPU").unwrap_or_default();
@@ -96,7 +120,8 @@ impl DevicesBuilder {
         self
     }
 
-    /// Is called when something goes wrong with a device: once for each device and cause. It may be called on any thread.
+    /// Is called when something goes wrong with a device: once for each device and cause. It may be called on any thread,
+    /// and a panic of it goes nowhere.
     ///
     /// ```
     /// use roving_gpu::{Choice, Devices, Dual, Failure, Kind, Simulated};
@@ -127,8 +152,7 @@ impl DevicesBuilder {
     /// The devices; [`Devices::none`], if no back-end was given and none was found.
     ///
     /// # Errors
-    /// If a number is out of its range. A history that cannot be read is reported to [`DevicesBuilder::on_failure`]'s
-    /// neighbour, [`Devices::profile`], and otherwise left out.
+    /// If a number is out of its range. A history that cannot be read is told in [`Devices::profile`], and left out.
     pub fn build(self) -> Result<Devices, BuildError> {
         if let Choice::Split(share) = self.choice
             && !(0.0..=1.0).contains(&share)
@@ -189,6 +213,13 @@ fn wgpu_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
 }
 
 /// The settings cannot be had.
+///
+/// ```
+/// use roving_gpu::{Devices, Simulated};
+///
+/// let error = Devices::builder().backend(Simulated::new()).window(0).build().unwrap_err();
+/// assert_eq!(error.to_string(), "the window is 0; it must be at least 1");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError(pub(crate) String);
 

@@ -37,6 +37,14 @@ impl fmt::Display for Choice {
 }
 
 /// The text is no [`Choice`].
+///
+/// ```
+/// let error = "fastest".parse::<roving_gpu::Choice>().unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "`fastest` is no choice; one of cpu, gpu, auto, split=0 … split=1"
+/// );
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseChoiceError(String);
 
@@ -67,7 +75,14 @@ impl FromStr for Choice {
     }
 }
 
-/// When the only other copy of what a device has written is made.
+/// When the host's copy of what a device has written is made.
+///
+/// ```
+/// use roving_gpu::{Devices, Simulated, Writes};
+///
+/// let devices = Devices::builder().backend(Simulated::new()).writes(Writes::Back);
+/// assert!(!devices.build().unwrap().are_none());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Writes {
     /// Before the task has ended (write-through). The copy on the device stays valid for the next task there. Whatever

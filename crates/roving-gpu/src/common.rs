@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZero;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
@@ -15,7 +16,16 @@ use crate::history::{History, Side};
 use crate::profile::trace::Recorder;
 use crate::profile::{KindProfile, Why};
 
-/// Something that went wrong with a device: each cause is told once for each device.
+/// Something that went wrong with a device: each cause is told once for each device, by
+/// [`DevicesBuilder::on_failure`](crate::DevicesBuilder::on_failure).
+///
+/// ```
+/// use roving_gpu::{Cause, DeviceError, DeviceReport};
+///
+/// let error = DeviceError::new(Cause::Lost, "unplugged");
+/// let report = DeviceReport { device: "toy".to_owned(), error };
+/// assert_eq!(report.to_string(), "toy: device lost: unplugged");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceReport {
     /// The name of the device.
@@ -136,10 +146,17 @@ impl Common {
     }
 
     /// A worker may be free.
-    pub(crate) fn look_if_queued(&self) {
-        let inner = self.inner.get().and_then(Weak::upgrade);
-        if inner.is_some_and(|inner| inner.devices.iter().any(|device| device.has_queue())) {
-            self.look();
+    fn look_if_queued(&self) {
+        let Some(inner) = self.inner.get().and_then(Weak::upgrade) else {
+            return;
+        };
+        for device in &inner.devices {
+            match device.has_queue() {
+                Some(true) => self.look(),
+                // There may be nobody else who would.
+                Some(false) => device.call(),
+                None => {}
+            }
         }
     }
 
@@ -168,7 +185,8 @@ impl Common {
         told.reports.push(report.to_string());
         drop(told);
         if let Some(call) = &self.on_failure {
-            call(&report);
+            // It may be called on the thread of a back-end, which has to go on.
+            let _ = panic::catch_unwind(AssertUnwindSafe(|| call(&report)));
         }
     }
 
@@ -223,6 +241,8 @@ impl Drop for Running<'_> {
         }
         // Ordering: Relaxed: an estimate.
         self.common.running.fetch_sub(1, Ordering::Relaxed);
+        // Also when it panicked.
+        self.common.look_if_queued();
     }
 }
 

@@ -14,6 +14,15 @@ use crate::plan::Shares;
 use crate::profile::Profile;
 
 /// The devices that tasks may run on, and what is known of them. Clones are handles of the same.
+/// When the last handle is dropped, what was measured is written to the file for it; what is still under way on a device
+/// ends there.
+///
+/// ```
+/// use roving_gpu::{Devices, Simulated};
+///
+/// let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+/// assert_eq!(devices.clone().names(), ["simulated"]);
+/// ```
 #[derive(Clone)]
 pub struct Devices(pub(crate) Option<Arc<Inner>>);
 
@@ -26,9 +35,12 @@ pub(crate) struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(path) = &self.history_path {
+        let measured = self.common.history.measured();
+        if let Some(path) = &self.history_path
+            && !measured.kinds.is_empty()
+        {
             // Times that cannot be kept are measured again.
-            let _ = file::save(path, self.common.history.measured());
+            let _ = file::save(path, measured);
         }
     }
 }
@@ -50,11 +62,21 @@ impl Devices {
     ///
     /// # Errors
     /// If `ROVING_GPU` is something else, or names a back-end that finds no device.
+    ///
+    /// ```
+    /// use roving_gpu::Devices;
+    ///
+    /// match Devices::discover() {
+    ///     Ok(devices) if devices.are_none() => println!("no device"),
+    ///     Ok(devices) => println!("{}", devices.names().join(", ")),
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// ```
     pub fn discover() -> Result<Self, BuildError> {
         DevicesBuilder::discover()?.build()
     }
 
-    /// For other settings.
+    /// For other settings: see [`DevicesBuilder`].
     pub fn builder() -> DevicesBuilder {
         DevicesBuilder::new()
     }
@@ -169,6 +191,6 @@ impl Devices {
 
 impl fmt::Debug for Devices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Devices").finish_non_exhaustive()
+        f.debug_list().entries(self.names()).finish()
     }
 }

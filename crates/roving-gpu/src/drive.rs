@@ -22,6 +22,7 @@ pub(crate) async fn drive<R: Send>(
     work: f64,
     uses: Vec<Use>,
     parts: Parts<'_, R>,
+    blocks: bool,
 ) -> Result<R, Failed> {
     let Some(inner) = &devices.0 else {
         unreachable!("without devices there is nothing to drive");
@@ -32,6 +33,7 @@ pub(crate) async fn drive<R: Send>(
         work,
         uses,
         has_cpu: cpu.is_some(),
+        blocks,
     };
     let why = match gpu {
         None => Why::OnlySide,
@@ -39,7 +41,7 @@ pub(crate) async fn drive<R: Send>(
             Plan::Cpu(why) => why,
             Plan::Nowhere(failed) => return Err(failed),
             Plan::Device(device, estimate, why) => {
-                match fly(&device, &task, &estimate, gpu).await {
+                match fly(&device, &task, &estimate, why, gpu).await {
                     Flight::Landed(result) => {
                         inner.common.count(task.kind, true, why, 0.0);
                         return Ok(result);
@@ -76,10 +78,13 @@ async fn fly<R: Send>(
     device: &Arc<Device>,
     task: &Task,
     estimate: &Estimate,
+    why: Why,
     gpu: GpuBox<'_, R>,
 ) -> Flight<R> {
     let held = hold(device, task).await;
-    let entry = Entry::new(Arc::clone(device), task, estimate.cost, held);
+    // Nobody is to be sooner where something is to be measured.
+    let may_leave = task.has_cpu && why != Why::Sample;
+    let entry = Entry::new(Arc::clone(device), task, estimate.cost, may_leave, held);
     let leaving = Leaving(&entry);
     let mut pilot = Pilot {
         device,
@@ -87,6 +92,7 @@ async fn fly<R: Send>(
         future: Some(gpu(Gpu::new(Arc::clone(&entry)))),
         result: None,
         is_queued: false,
+        blocks: task.blocks,
     };
     let flight = poll_fn(|context| pilot.poll(context)).await;
     drop(pilot);
@@ -102,6 +108,7 @@ struct Pilot<'a, 'f, R> {
     future: Option<GpuFuture<'f, R>>,
     result: Option<R>,
     is_queued: bool,
+    blocks: bool,
 }
 
 impl<R> Pilot<'_, '_, R> {
@@ -120,7 +127,7 @@ impl<R> Pilot<'_, '_, R> {
         let mut at_once = false;
         if !self.is_queued {
             self.is_queued = true;
-            at_once = self.device.enqueue(self.entry) == Queued::Lonely;
+            at_once = self.device.enqueue(self.entry, self.blocks) == Queued::Lonely;
         }
         if self.device.take_back(self.entry, at_once) {
             return Poll::Ready(Flight::TakenBack);
@@ -195,6 +202,5 @@ async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>, why: Why) 
         common.estimate_again(task.kind);
     }
     common.count(task.kind, false, why, time.as_secs_f64());
-    common.look_if_queued();
     result
 }

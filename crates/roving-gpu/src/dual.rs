@@ -8,7 +8,7 @@ use crate::devices::Devices;
 use crate::error::DeviceError;
 use crate::gpu::Gpu;
 use crate::kind::Kind;
-use crate::on::On;
+use crate::on::{On, start};
 use crate::sides::{CpuSide, GpuSide, NoCpu, NoGpu, Sides};
 
 /// A task with a CPU side, a GPU side, or both.
@@ -261,7 +261,7 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
         if devices.are_none() {
             return (self.cpu, self.gpu).without_device(self.about.kind);
         }
-        roving::task::block_on(self.on(devices))
+        roving::task::block_on(start(self, devices, true))
     }
 }
 

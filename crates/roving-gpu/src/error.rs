@@ -4,6 +4,10 @@ use std::error::Error;
 use std::fmt;
 
 /// Why a device did not do what it was asked to.
+///
+/// ```
+/// assert_eq!(roving_gpu::Cause::OutOfMemory.to_string(), "out of device memory");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
     /// There is no device, or none that may be used.

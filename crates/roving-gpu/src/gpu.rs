@@ -10,7 +10,7 @@ use crate::device::entry::{Entry, Launched, Recorded, RecordedArg};
 use crate::error::DeviceError;
 use crate::kernel::Kernel;
 
-/// The device, as the GPU side of one task sees it.
+/// The device, as the GPU side of one task sees it. See [`Gpu::launch`].
 pub struct Gpu(Arc<Entry>);
 
 impl Gpu {
@@ -128,7 +128,7 @@ impl Gpu {
     }
 }
 
-/// A kernel that was launched; awaiting it says how it ended.
+/// A kernel that was launched; awaiting it says how it ended. Made by [`Gpu::launch`].
 #[must_use = "the launch goes on without it, but its failure is not heard of here"]
 pub struct Launching {
     entry: Arc<Entry>,

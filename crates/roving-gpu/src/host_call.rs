@@ -30,6 +30,15 @@ pub struct HostCall<'a> {
 }
 
 /// One argument, as bytes.
+///
+/// ```
+/// use roving_gpu::{HostArg, HostCall};
+///
+/// let arguments = [HostArg::Read(&[1, 2, 3]), HostArg::Value(&[7])];
+/// let mut call = HostCall::new([1, 1, 1], arguments);
+/// assert_eq!(call.read::<u8>(), [1, 2, 3]);
+/// assert_eq!(call.value::<u8>(), 7);
+/// ```
 #[derive(Debug)]
 pub enum HostArg<'a> {
     /// A buffer that is only read.

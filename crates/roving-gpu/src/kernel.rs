@@ -38,6 +38,14 @@ pub struct Kernel {
 }
 
 /// A kernel for wgpu.
+///
+/// ```
+/// use roving_gpu::Kernel;
+///
+/// static NOTHING: Kernel =
+///     Kernel::new("nothing").wgsl("@compute @workgroup_size(1) fn nothing() {}", "nothing");
+/// assert_eq!(NOTHING.as_wgsl().unwrap().entry, "nothing");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Wgsl {
     /// The whole module.
@@ -47,6 +55,14 @@ pub struct Wgsl {
 }
 
 /// A kernel for CUDA.
+///
+/// ```
+/// use roving_gpu::Kernel;
+///
+/// static NOTHING: Kernel =
+///     Kernel::new("nothing").cuda("extern \"C\" __global__ void nothing() {}", "nothing", [32, 1, 1]);
+/// assert_eq!(NOTHING.as_cuda().unwrap().block, [32, 1, 1]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Cuda {
     /// The whole module, for NVRTC.

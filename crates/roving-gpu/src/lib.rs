@@ -1,4 +1,94 @@
-//! Tasks with a CPU and a GPU implementation.
+//! Tasks with a CPU and a GPU implementation, on the workers of Roving.
+//!
+//! A [`Dual`] says what a task reads and writes, and has a CPU side, a GPU side, or both. [`Devices`] decide where it runs: where
+//! it is expected to end first, from what such tasks took before. The same program runs without a device, and when a
+//! device fails.
+//!
+//! ```
+//! use roving_gpu::{Arg, Buffer, Devices, Dual, HostCall, Kernel, Kind, Simulated};
+//!
+//! static SCALE: Kind = Kind::new("scale");
+//! static KERNEL: Kernel = Kernel::new("scale")
+//!     .wgsl(
+//!         "@group(0) @binding(0) var<storage, read_write> numbers: array<f32>;
+//!          @group(0) @binding(1) var<uniform> factor: f32;
+//!          @compute @workgroup_size(64)
+//!          fn scale(@builtin(global_invocation_id) at: vec3<u32>) {
+//!              if at.x < arrayLength(&numbers) { numbers[at.x] *= factor; }
+//!          }",
+//!         "scale",
+//!     )
+//!     .host(|call: &mut HostCall<'_>| {
+//!         let (numbers, factor) = (call.update::<f32>(), call.value::<f32>());
+//!         numbers.iter_mut().for_each(|x| *x *= factor);
+//!     });
+//!
+//! // Those of the machine are found by `Devices::discover()`.
+//! let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+//! let numbers = Buffer::from(vec![1.0_f32; 1000]);
+//! let groups = [numbers.len().div_ceil(64) as u32, 1, 1];
+//! roving::task::block_on(async {
+//!     Dual::new(&SCALE, &[numbers.len()])
+//!         .updates(&numbers)
+//!         .cpu(|| numbers.write().iter_mut().for_each(|x| *x *= 2.0))
+//!         .gpu(async |gpu| {
+//!             let arguments = [Arg::update(&numbers), Arg::value(&2.0_f32)];
+//!             gpu.launch(&KERNEL, groups, &arguments).await
+//!         })
+//!         .on(&devices)
+//!         .await;
+//! });
+//! assert_eq!(numbers.into_vec(), [2.0; 1000]);
+//! ```
+//!
+//! # Which thread runs what
+//!
+//! | what | where |
+//! |---|---|
+//! | the choice | the worker that polls the task first |
+//! | the CPU side | a worker, in the poll of the task; it may use `join`, `scope` and tasks |
+//! | the GPU side, an async closure | the same; it is polled once at the start, and again when a launch that it awaits has ended |
+//! | copies and launches | the device. They are submitted by whoever brings the news that one of them can be: a worker, or the thread of the back-end on which another one has ended |
+//! | the end of an operation | a thread of the back-end; it wakes the task, which any worker of its pool polls |
+//!
+//! There is no thread here that manages a device. A back-end may have threads of its own; they sleep in the driver, and are no
+//! workers.
+//!
+//! # What blocks
+//!
+//! * Awaiting a [`Dual`] blocks nobody: the task is suspended, and its worker does something else.
+//! * [`Dual::run`] blocks the calling thread. A worker gives its core away meanwhile, as it does for a root.
+//! * [`Buffer::read`], [`Buffer::write`] and [`Buffer::into_vec`] block in the same way while a task on a device, or another guard,
+//!   is in the way, and while a copy has to be fetched. They do not where tasks await what they depend on.
+//!
+//! # What is copied, and when
+//!
+//! A buffer has a copy on the host, and may have one on each device; each knows whether it is valid. A task that goes to a device
+//! brings what it reads and is not valid there: `reads` and `updates`, not `writes`. Copies of one task overlap with
+//! kernels of others. What it has written is copied back before the task ends ([`Writes::Through`]), so that nothing is lost
+//! when the device is; or when somebody asks for it ([`Writes::Back`]). Either way the device's copy stays valid for the next task there.
+//! When memory is short, the copies that were not used for longest go; a task that does not fit at all runs on the CPU.
+//!
+//! # What happens when a device fails
+//!
+//! The CPU side runs, on what the task's buffers held before. Nothing is tried twice: a kernel that failed is not launched again for
+//! that kind of task, a device that is lost gets no more tasks. Each cause is told once for each device
+//! ([`DevicesBuilder::on_failure`], [`Profile::reports`]) and counted. Without a CPU side, the task's output is an error that names the
+//! kind, the device and the cause ([`Failed`]). With [`Writes::Back`], what only the lost device had is lost; whoever needs it
+//! panics.
+//!
+//! # What may be unsafe, and why
+//!
+//! Unsafe code is denied but in these modules; each says in its comments what it relies on.
+//!
+//! | module | reason |
+//! |---|---|
+//! | `cuda/blas.rs` | calls routines of cuBLAS by address |
+//! | `cuda/driver.rs` | loads the driver's library |
+//! | `cuda/lane.rs` | copies go on after the call that began them |
+//! | `cuda/memory.rs` | allocates, frees and copies memory by address |
+//! | `cuda/module.rs` | launches functions that were compiled from text |
+//! | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
 #![deny(unsafe_code)]
 
 mod arg;

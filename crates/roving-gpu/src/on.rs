@@ -12,6 +12,15 @@ use crate::sides::Sides;
 ///
 /// Without a device this is the CPU side and one branch: nothing is allocated. Dropping it early is harmless: what it has
 /// on a device ends there, and what that would have written may or may not be written.
+///
+/// ```
+/// use roving_gpu::{Devices, Dual, Kind};
+///
+/// static ANSWER: Kind = Kind::new("answer");
+/// let devices = Devices::none();
+/// let on = Dual::new(&ANSWER, &[1]).cpu(|| 42).on(&devices);
+/// assert_eq!(roving::task::block_on(on), 42);
+/// ```
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct On<'a, const N: usize, U, C, G, R> {
     devices: &'a Devices,
@@ -59,7 +68,7 @@ where
                 let output = (dual.cpu, dual.gpu).without_device(dual.about.kind);
                 return Poll::Ready(output);
             }
-            this.state = State::Running(start(dual, this.devices));
+            this.state = State::Running(start(dual, this.devices, false));
         }
         let State::Running(running) = &mut this.state else {
             panic!("polled after it has ended");
@@ -72,11 +81,12 @@ where
     }
 }
 
-/// What it takes where there are devices.
+/// What it takes where there are devices. Whether a worker is blocked while it runs.
 #[cold]
-fn start<'a, const N: usize, U, C, G>(
+pub(crate) fn start<'a, const N: usize, U, C, G>(
     dual: Dual<N, U, C, G>,
     devices: &'a Devices,
+    blocks: bool,
 ) -> Running<'a, <(C, G) as Sides<'a>>::Output>
 where
     (C, G): Sides<'a>,
@@ -87,7 +97,7 @@ where
     uses.0.sort_by_key(|one| one.content.id());
     let (kind, work) = (dual.about.kind, dual.about.work());
     let parts = (dual.cpu, dual.gpu).into_parts();
-    let driven = crate::drive::drive(devices, kind, work, uses.0, parts);
+    let driven = crate::drive::drive(devices, kind, work, uses.0, parts, blocks);
     Box::pin(async move { <(C, G) as Sides<'a>>::output(driven.await) })
 }
 

@@ -53,11 +53,19 @@ impl Inner {
         }
         let (load, ahead) = (&estimate.cost.load, estimate.ahead_s);
         match choose::place(cpu, estimate.known, load, ahead, estimate.cores) {
+            Place::Cpu if self.is_due(task, Side::Device(&device.name)) => {
+                Plan::Device(device, estimate, Why::Sample)
+            }
             Place::Cpu => Plan::Cpu(Why::Sooner),
+            Place::Device if self.is_due(task, Side::Cpu) => Plan::Cpu(Why::Sample),
             Place::CpuSample => Plan::Cpu(Why::Sample),
             Place::Device => Plan::Device(device, estimate, Why::Sooner),
             Place::DeviceSample => Plan::Device(device, estimate, Why::Sample),
         }
+    }
+
+    fn is_due(&self, task: &Task, side: Side<'_>) -> bool {
+        self.common.history.is_due(task.kind, side, task.work)
     }
 
     /// The device that would be done first; one of which nothing is known before all others.

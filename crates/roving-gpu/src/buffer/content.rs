@@ -95,13 +95,16 @@ struct State<T> {
     version: u64,
     host_version: u64,
     places: Vec<Weak<dyn Place>>,
+    /// Keeps the device that has had the only valid copy, also when the program has let go of it.
+    home: Option<Arc<dyn Place>>,
     /// Why there is no valid copy.
     lost: Option<String>,
 }
 
 impl<T> State<T> {
     fn free_for(&self, exclusive: bool) -> bool {
-        !self.writer && !(exclusive && self.readers > 0)
+        let is_free_to_read = !self.writer;
+        is_free_to_read && (!exclusive || self.readers == 0)
     }
 
     fn hold(&mut self, exclusive: bool) {
@@ -142,6 +145,7 @@ impl<T: Element> Shared<T> {
                 version: 0,
                 host_version: 0,
                 places: Vec::new(),
+                home: None,
                 lost: None,
             }),
         }
@@ -287,12 +291,18 @@ impl<T: Element> Content for Shared<T> {
         state.version += 1;
         state.lost = None;
         let version = state.version;
-        if let Some(target) = host {
-            state.replace_host(target);
-        }
+        let home = match host {
+            Some(target) => {
+                state.replace_host(target);
+                None
+            }
+            None => mem::replace(&mut state.home, place.upgrade()),
+        };
         state.places.retain(|known| !known.ptr_eq(&place));
         // First in the list is where the valid copy is.
         state.places.insert(0, place);
+        drop(state);
+        drop(home);
         version
     }
 

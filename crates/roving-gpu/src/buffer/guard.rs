@@ -11,6 +11,14 @@ use super::content::{Content, Granted, Host, Shared};
 use super::wait::block;
 
 /// A buffer that is read on the host. See [`Buffer::read`](crate::Buffer::read).
+///
+/// ```
+/// use roving_gpu::{Buffer, ReadGuard};
+///
+/// let numbers = Buffer::from(vec![1, 2]);
+/// let guard: ReadGuard<'_, i32> = numbers.read();
+/// assert_eq!(guard.iter().sum::<i32>(), 3);
+/// ```
 pub struct ReadGuard<'a, T: Element> {
     // Dropped in this order: who comes next finds that it has the only reference.
     host: Arc<Host<T>>,
@@ -27,6 +35,16 @@ impl<T: Element> Drop for Hold<'_, T> {
 }
 
 /// A buffer that is written on the host. See [`Buffer::write`](crate::Buffer::write).
+///
+/// ```
+/// use roving_gpu::{Buffer, WriteGuard};
+///
+/// let numbers = Buffer::from(vec![2, 1]);
+/// let mut guard: WriteGuard<'_, i32> = numbers.write();
+/// guard.sort();
+/// drop(guard);
+/// assert_eq!(numbers.into_vec(), [1, 2]);
+/// ```
 pub struct WriteGuard<'a, T: Element> {
     /// `None` only while it is dropped.
     host: Option<Arc<Host<T>>>,

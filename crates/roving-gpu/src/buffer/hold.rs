@@ -6,7 +6,19 @@ use std::task::{Poll, Waker};
 
 use super::content::Content;
 
-/// What a task does with a buffer.
+/// What a task does with a buffer: see [`Dual::uses`](crate::Dual::uses).
+///
+/// ```
+/// use roving_gpu::{Access, Buffer, Devices, Dual, Kind};
+///
+/// static FILL: Kind = Kind::new("fill");
+/// let numbers = Buffer::from(vec![0; 3]);
+/// Dual::new(&FILL, &[3])
+///     .uses(&numbers, Access::Write)
+///     .cpu(|| numbers.write().fill(7))
+///     .run(&Devices::none());
+/// assert_eq!(numbers.into_vec(), [7; 3]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// It must be valid where the task runs, and stays as it is.

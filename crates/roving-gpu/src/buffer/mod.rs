@@ -14,6 +14,15 @@ use content::{Content, Shared};
 pub use guard::{ReadGuard, WriteGuard};
 
 /// What a [`Buffer`] can hold: plain data without padding and without pointers, as [`bytemuck`] has it.
+///
+/// ```
+/// use roving_gpu::{Buffer, Element};
+///
+/// fn last<T: Element>(buffer: &Buffer<T>) -> Option<T> {
+///     buffer.read().last().copied()
+/// }
+/// assert_eq!(last(&Buffer::from(vec![[1.0_f64, 2.0], [3.0, 4.0]])), Some([3.0, 4.0]));
+/// ```
 pub trait Element: Pod + Send + Sync {}
 
 impl<T: Pod + Send + Sync> Element for T {}
@@ -132,6 +141,14 @@ impl<T: Element> fmt::Debug for Buffer<T> {
 }
 
 /// A buffer of whatever type. There are no other implementations than that of [`Buffer`].
+///
+/// ```
+/// use roving_gpu::{AnyBuffer, Arg, Buffer};
+///
+/// let (a, b) = (Buffer::from(vec![1.0_f32]), Buffer::from(vec![1_u32]));
+/// let all: [&dyn AnyBuffer; 2] = [&a, &b];
+/// assert_eq!(all.map(Arg::read).len(), 2);
+/// ```
 pub trait AnyBuffer: Send + Sync + sealed::Sealed {
     #[doc(hidden)]
     fn content(&self) -> ContentRef;

@@ -11,6 +11,10 @@ mod driver;
 mod fault;
 #[cfg(test)]
 #[path = "../wgpu/harness.rs"]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "each back-end can be built without the other"
+)]
 mod harness;
 mod lane;
 mod memory;

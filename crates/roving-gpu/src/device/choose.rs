@@ -51,8 +51,9 @@ pub(crate) struct Standing {
     pub(crate) flying_s: f64,
     /// All that is in its queue.
     pub(crate) queue: Load,
-    pub(crate) queued: usize,
     pub(crate) workers: f64,
+    /// It computes on the workers' cores. Then what matters is which side takes less of them, and not who is free.
+    pub(crate) shares_cores: bool,
     /// See [`place`].
     pub(crate) cores: f64,
 }
@@ -63,9 +64,12 @@ pub(crate) fn admits(cpu: Known, device: Known, load: &Load, standing: &Standing
     match (cpu, device) {
         // One at a time until it is known what it takes.
         (_, Known::AtLeast(_)) => false,
+        (Known::Measured(cpu), Known::Measured(_)) if standing.shares_cores => {
+            load.alone() * standing.cores <= cpu
+        }
         (Known::Measured(cpu), Known::Measured(_)) => {
             let others = standing.queue.cpu / standing.workers;
-            standing.flying_s + load.alone() * standing.cores <= cpu.max(others)
+            standing.flying_s + load.alone() <= cpu.max(others)
         }
         _ => true,
     }
@@ -77,14 +81,11 @@ pub(crate) fn takes(cpu: Known, device: Known, load: &Load, standing: &Standing)
     match cpu {
         Known::Nothing => true,
         Known::AtLeast(_) => false,
+        // Nobody knows how long the device takes: better not to wait for it.
+        Known::Measured(_) if !matches!(device, Known::Measured(_)) => true,
+        Known::Measured(cpu) if standing.shares_cores => cpu <= load.alone() * standing.cores,
         Known::Measured(cpu) => {
-            let mut queue = standing.queue;
-            if let Known::AtLeast(so_far) = device {
-                // Each of them takes as long at least.
-                queue.kernel = queue.kernel.max(so_far * standing.queued as f64);
-            }
-            let alone = load.alone().max(queue.overlapped());
-            cpu <= standing.flying_s + alone * standing.cores
+            cpu <= standing.flying_s + load.alone().max(standing.queue.overlapped())
         }
     }
 }
@@ -107,8 +108,8 @@ mod tests {
         Standing {
             flying_s,
             queue,
-            queued,
             workers: 2.0,
+            shares_cores: false,
             cores: 1.0,
         }
     }
@@ -148,17 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_that_is_late_is_not_waited_for() {
+    fn nobody_waits_for_a_sample() {
         let one = load(0.0, 1.0);
-        let early = (Known::Measured(1.0), Known::AtLeast(0.1));
-        assert!(!takes(early.0, early.1, &one, &standing(0.0, 2, one)));
-        assert!(takes(early.0, early.1, &one, &standing(0.0, 20, one)));
-        assert!(takes(
-            Known::Measured(1.0),
-            Known::AtLeast(2.0),
-            &one,
-            &standing(0.0, 1, one)
-        ));
+        let (cpu, device) = (Known::Measured(1.0), Known::AtLeast(0.1));
+        assert!(takes(cpu, device, &one, &standing(0.0, 2, one)));
+        assert!(!admits(cpu, device, &one, &standing(0.0, 2, one)));
     }
 
     #[test]
@@ -205,9 +200,13 @@ mod tests {
     fn a_device_on_the_same_cores_must_be_worth_them_all() {
         let one = load(0.6, 1.0);
         let (cpu, device) = both(&one);
-        let mut shared = standing(0.0, 1, one);
-        assert!(admits(cpu, device, &one, &shared));
-        shared.cores = 2.0;
-        assert!(!admits(cpu, device, &one, &shared) && takes(cpu, device, &one, &shared));
+        // However much there is to do.
+        for queued in [1, 100] {
+            let mut shared = standing(0.0, queued, one);
+            shared.shares_cores = true;
+            assert!(admits(cpu, device, &one, &shared) && !takes(cpu, device, &one, &shared));
+            shared.cores = 2.0;
+            assert!(!admits(cpu, device, &one, &shared) && takes(cpu, device, &one, &shared));
+        }
     }
 }

@@ -18,7 +18,8 @@ pub(crate) struct Entry {
     pub(crate) kind: &'static str,
     pub(crate) work: f64,
     pub(crate) uses: Vec<Use>,
-    pub(crate) has_cpu: bool,
+    /// A worker may take it out of the queue.
+    pub(crate) may_leave: bool,
     cost: Mutex<Cost>,
     state: Mutex<EntryState>,
 }
@@ -116,16 +117,24 @@ pub(crate) struct Task {
     pub(crate) work: f64,
     pub(crate) uses: Vec<Use>,
     pub(crate) has_cpu: bool,
+    /// A worker is blocked while it runs.
+    pub(crate) blocks: bool,
 }
 
 impl Entry {
-    pub(crate) fn new(device: Arc<Device>, task: &Task, cost: Cost, held: Held) -> Arc<Entry> {
+    pub(crate) fn new(
+        device: Arc<Device>,
+        task: &Task,
+        cost: Cost,
+        may_leave: bool,
+        held: Held,
+    ) -> Arc<Entry> {
         Arc::new(Entry {
             device,
             kind: task.kind,
             work: task.work,
             uses: task.uses.clone(),
-            has_cpu: task.has_cpu,
+            may_leave,
             cost: Mutex::new(cost),
             state: Mutex::new(EntryState {
                 phase: Phase::Fresh,

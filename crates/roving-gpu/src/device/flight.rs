@@ -27,7 +27,7 @@ impl Device {
     }
 
     fn wants(&self, entry: &Entry, standing: &choose::Standing) -> bool {
-        if !entry.has_cpu || !self.common.decides() {
+        if !entry.may_leave || !self.common.decides() {
             return true;
         }
         let history = &self.common.history;
@@ -77,10 +77,6 @@ impl Device {
         inside.memories = memories;
         inside.copies = entry.uses.iter().map(|_| None).collect();
         inside.admitted = Some(Instant::now());
-        inside.is_sample = self
-            .common
-            .history
-            .begin(entry.kind, Side::Device(&self.name));
         drop(inside);
         state.aboard += 1;
         self.answered(state, entry);
@@ -208,12 +204,17 @@ impl Device {
                 waiting = copy.arriving.take().unwrap_or_default();
                 copy.version = outcome.is_ok().then_some(version);
             }
+            if state.lost.is_some() {
+                state.table.remove(id);
+            }
             let error = outcome.err();
             for other in &waiting {
                 let mut inside = other.lock();
                 inside.arrivals -= 1;
                 if let Some(error) = &error {
                     inside.fail(error.clone());
+                    // What was not submitted yet is not going to be.
+                    inside.recorded.clear();
                 }
                 if inside.arrivals == 0 && inside.error.is_none() {
                     self.submit_recorded(state, actions, other, &mut inside);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::entry::{Entry, Phase};
+use super::entry::{Entry, EntryState, Phase};
 use super::{Actions, Device, State};
 use crate::error::{Cause, DeviceError};
 use crate::history::Side;
@@ -77,11 +77,8 @@ impl Device {
                 state.table.unpin(one.content.id());
             }
         }
-        if std::mem::take(&mut inside.is_sample) {
-            let history = &self.common.history;
-            history.end(entry.kind, Side::Device(&self.name));
-            self.requeue(state, entry.kind);
-        }
+        let was_sample = inside.is_sample;
+        self.end_sample(entry, &mut inside);
         inside.copies.clear();
         actions.releases.extend(inside.held.take());
         actions.wakes.extend(inside.waker.take());
@@ -90,8 +87,19 @@ impl Device {
         }
         inside.phase = error.map_or(Phase::Landed, Phase::Failed);
         drop(inside);
+        if was_sample {
+            self.requeue(state, entry.kind);
+        }
         actions.entries.push(Arc::clone(entry));
         self.call_one(state, actions);
+    }
+
+    /// The first measurement of a kind here is over, or will not be made.
+    pub(super) fn end_sample(&self, entry: &Entry, inside: &mut EntryState) {
+        if std::mem::take(&mut inside.is_sample) {
+            let history = &self.common.history;
+            history.end(entry.kind, Side::Device(&self.name));
+        }
     }
 
     /// All went well: what the task has written is valid from now on.
@@ -168,6 +176,7 @@ impl Device {
                     self.answered(state, &entry);
                     self.no_longer_wanted(state, &entry);
                     let mut inside = entry.lock();
+                    self.end_sample(&entry, &mut inside);
                     inside.phase = Phase::Failed(error.clone());
                     actions.releases.extend(inside.held.take());
                     actions.wakes.extend(inside.waker.take());

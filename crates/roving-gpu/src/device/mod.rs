@@ -216,9 +216,10 @@ impl Device {
         history.known(kind, Side::Device(&self.name), work)
     }
 
-    /// Tasks wait for it.
-    pub(crate) fn has_queue(&self) -> bool {
-        self.common.decides() && self.lock().queue.loads().count > 0
+    /// Tasks wait for it. Whether it has something to do meanwhile.
+    pub(crate) fn has_queue(&self) -> Option<bool> {
+        let state = self.lock();
+        (self.common.decides() && state.queue.loads().count > 0).then_some(state.flying.count > 0)
     }
 
     /// A copy of that version is here.
@@ -289,13 +290,16 @@ impl Device {
             known,
             cost: Cost { load, class },
             ahead_s: ahead,
-            cores: self.cores(&state),
+            cores: self.cores(state.queue.loads().count),
         }
     }
 
     /// Something was measured for the first time: tasks that wait stand elsewhere now.
     pub(crate) fn estimate_again(self: &Arc<Self>, kind: &str) {
-        self.with(|state, _| self.requeue(state, kind));
+        self.with(|state, actions| {
+            self.requeue(state, kind);
+            self.call_one(state, actions);
+        });
     }
 
     fn requeue(&self, state: &mut State, kind: &str) {
@@ -309,7 +313,7 @@ impl Device {
                     cpu: cpu.seconds(),
                     ..entry.load()
                 };
-                let class = class(entry.has_cpu, cpu, known, &load);
+                let class = class(entry.may_leave, cpu, known, &load);
                 entry.set_cost(Cost { load, class });
             }
             state.queue.push(entry);
@@ -322,12 +326,12 @@ impl Device {
         (state.flying.sum.overlapped() - since).max(0.0)
     }
 
-    /// How many cores it takes away from workers that could use them.
-    fn cores(&self, state: &State) -> f64 {
+    /// How many cores it takes away from workers that could use them, where so many other tasks wait.
+    fn cores(&self, others: usize) -> f64 {
         if !self.shares_cores {
             return 1.0;
         }
-        let wanted = 1 + self.common.running() + state.queue.loads().count.saturating_sub(1);
+        let wanted = 1 + self.common.running() + others;
         wanted.min(self.common.workers()) as f64
     }
 
@@ -336,14 +340,14 @@ impl Device {
         Standing {
             flying_s: self.flying_s(state),
             queue: loads.sum,
-            queued: loads.count,
             workers: self.common.workers() as f64,
-            cores: self.cores(state),
+            shares_cores: self.shares_cores,
+            cores: self.cores(loads.count.saturating_sub(1)),
         }
     }
 
     /// Takes a task into the queue.
-    pub(crate) fn enqueue(self: &Arc<Self>, entry: &Arc<Entry>) -> Queued {
+    pub(crate) fn enqueue(self: &Arc<Self>, entry: &Arc<Entry>, blocks: bool) -> Queued {
         self.with(|state, actions| {
             let mut inside = entry.lock();
             if let Some(error) = &state.lost {
@@ -357,25 +361,35 @@ impl Device {
                 return;
             }
             inside.phase = Phase::Queued;
+            let history = &self.common.history;
+            inside.is_sample = history.begin(entry.kind, Side::Device(&self.name));
             drop(inside);
             for one in entry.uses.iter().filter(|one| one.access.reads()) {
                 *state.wanted.entry(one.content.id()).or_default() += 1;
             }
             state.queue.push(Arc::clone(entry));
         });
-        if entry.has_cpu && self.common.decides() && entry.phase() == Phase::Queued {
-            return self.see_to(entry);
+        if entry.may_leave && self.common.decides() && entry.phase() == Phase::Queued {
+            return self.see_to(entry, blocks);
         }
         Queued::OnItsWay
     }
 
     /// A task had to stay in the queue. Has a worker look at it, if that may be better.
-    fn see_to(self: &Arc<Self>, entry: &Arc<Entry>) -> Queued {
+    ///
+    /// Something always leads on from here. If something is flying, its landing does; if a CPU side is running, its end
+    /// does. Else this is the only task, and either runs at once, or a worker is to look. On
+    /// a pool of one worker the latter needs that one, which must not be blocked.
+    fn see_to(self: &Arc<Self>, entry: &Arc<Entry>, blocks: bool) -> Queued {
         let mut state = self.lock();
         if !self.worker_takes(&state, entry) {
             return Queued::OnItsWay;
         }
         let is_alone = state.queue.loads().count == 1 && self.common.running() == 0;
+        let must_look = self.common.workers() == 1 && !blocks;
+        if is_alone && state.flying.count == 0 && !must_look {
+            return Queued::Lonely;
+        }
         if is_alone && state.alone >= ALONE_MAX {
             state.alone += 1;
             if !state.alone.is_multiple_of(ALONE_EVERY) {
@@ -406,7 +420,7 @@ impl Device {
         let worst = state.queue.worst(|entry| {
             let history = &self.common.history;
             let cpu = || history.known(entry.kind, Side::Cpu, entry.work);
-            entry.has_cpu && !matches!(cpu(), Known::AtLeast(_))
+            entry.may_leave && !matches!(cpu(), Known::AtLeast(_))
         });
         let Some(entry) = worst.map(Arc::clone) else {
             return;
@@ -460,6 +474,7 @@ impl Device {
         state.queue.remove(entry);
         self.no_longer_wanted(state, entry);
         let mut inside = entry.lock();
+        self.end_sample(entry, &mut inside);
         inside.phase = phase;
         actions.releases.extend(inside.held.take());
     }

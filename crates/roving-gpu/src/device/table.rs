@@ -175,8 +175,13 @@ impl Table {
         true
     }
 
+    /// The device is lost, with all copies. Those that are on their way stay in the table until that has failed, for the
+    /// tasks that wait for it.
     pub(crate) fn clear(&mut self) {
-        self.copies.clear();
-        self.bytes = 0;
+        self.copies.retain(|_, copy| copy.arriving.is_some());
+        self.copies
+            .values_mut()
+            .for_each(|copy| copy.version = None);
+        self.bytes = self.copies.values().map(|copy| copy.bytes as u64).sum();
     }
 }

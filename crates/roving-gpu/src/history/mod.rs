@@ -47,6 +47,11 @@ impl Side<'_> {
     }
 }
 
+/// So few samples are not quite trusted: the first one may have been that of a cold start.
+const SAMPLES_FEW: u32 = 3;
+/// A side that lost is measured again when the other one has done so many times as much.
+const SPENT: f64 = 20.0;
+
 /// A direction of transfers, and what they take: so much each, and so much for each byte.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Line {
@@ -122,6 +127,8 @@ pub(crate) struct Measured {
 #[derive(Debug, Default)]
 struct Inside {
     measured: Measured,
+    /// What was spent by kind: on the CPU, and on devices, since the other side was measured last.
+    spent: HashMap<String, [f64; 2]>,
     /// First measurements that are going on: how many, and since when.
     under_way: HashMap<(String, String), (u32, Instant)>,
 }
@@ -134,6 +141,7 @@ impl History {
     pub(crate) fn new(measured: Measured) -> Self {
         History(Mutex::new(Inside {
             measured,
+            spent: HashMap::new(),
             under_way: HashMap::new(),
         }))
     }
@@ -190,8 +198,36 @@ impl History {
         }
     }
 
+    /// Whether a side that never won since its first samples is to be tried once more. That costs a twentieth of what was
+    /// spent at most.
+    pub(crate) fn is_due(&self, kind: &str, side: Side<'_>, work: f64) -> bool {
+        let inside = self.lock();
+        let (Some(law), Some(spent)) = (inside.law(kind, side.key()), inside.spent.get(kind))
+        else {
+            return false;
+        };
+        let samples: u32 = law.means().map(|(samples, ..)| samples).sum();
+        let other = spent[usize::from(side == Side::Cpu)];
+        samples < SAMPLES_FEW && law.seconds(work).is_some_and(|one| other >= SPENT * one)
+    }
+
     pub(crate) fn record(&self, kind: &str, side: Side<'_>, work: f64, seconds: f64) {
         let mut inside = self.lock();
+        let at = usize::from(side != Side::Cpu);
+        match inside.spent.get_mut(kind) {
+            Some(spent) => {
+                spent[at] += seconds;
+                spent[1 - at] = 0.0;
+            }
+            None => {
+                let spent = if at == 0 {
+                    [seconds, 0.0]
+                } else {
+                    [0.0, seconds]
+                };
+                inside.spent.insert(kind.to_owned(), spent);
+            }
+        }
         let kinds = &mut inside.measured.kinds;
         if !kinds.contains_key(kind) {
             kinds.insert(kind.to_owned(), BTreeMap::new());
@@ -247,6 +283,25 @@ mod tests {
         history.end("a", Side::Cpu);
         assert_eq!(history.known("a", Side::Cpu, 1.0), Known::Measured(0.5));
         assert!(!history.begin("a", Side::Cpu));
+    }
+
+    #[test]
+    fn a_side_that_lost_at_first_gets_another_chance_when_that_is_cheap() {
+        let history = History::default();
+        let device = Side::Device("d");
+        history.record("a", device, 1.0, 10.0);
+        let mut tried = Vec::new();
+        for task in 0..2_000 {
+            if history.is_due("a", device, 1.0) {
+                tried.push(task);
+                history.record("a", device, 1.0, 10.0);
+            } else {
+                history.record("a", Side::Cpu, 1.0, 1.0);
+            }
+        }
+        // Twice, each time after twenty times as much.
+        assert_eq!(tried, [200, 401]);
+        assert!(!history.is_due("a", Side::Cpu, 1.0));
     }
 
     #[test]

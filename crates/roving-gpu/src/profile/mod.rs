@@ -28,6 +28,13 @@ impl Lane {
 }
 
 /// Why a task ran where it did.
+///
+/// ```
+/// use roving_gpu::{Cause, Why};
+///
+/// assert_eq!(Why::Sooner.to_string(), "sooner there");
+/// assert_eq!(Why::Failed(Cause::Lost).to_string(), "device lost");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
     /// It was expected to end there first.
@@ -54,7 +61,16 @@ impl fmt::Display for Why {
     }
 }
 
-/// What was done with tasks of one kind.
+/// What was done with tasks of one kind: part of a [`Profile`].
+///
+/// ```
+/// use roving_gpu::{KindProfile, Why};
+///
+/// let mut kind = KindProfile::default();
+/// kind.gpu.insert(Why::Sooner, 3);
+/// kind.gpu.insert(Why::Sample, 1);
+/// assert_eq!((kind.cpu_tasks(), kind.gpu_tasks()), (0, 4));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KindProfile {
     /// Tasks that ran on the CPU, and why.
@@ -77,7 +93,7 @@ impl KindProfile {
     }
 }
 
-/// What one device did. `kernel_s`, `transfer_s` and `idle_s` add up to `wall_s`.
+/// What one device did: part of a [`Profile`]. `kernel_s`, `transfer_s` and `idle_s` add up to `wall_s`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceProfile {
     /// Its name.
@@ -117,6 +133,14 @@ pub struct DeviceProfile {
 }
 
 /// What devices and workers did with tasks, so far. See [`crate::Devices::profile`].
+///
+/// ```
+/// use roving_gpu::{Devices, Profile, Simulated};
+///
+/// assert_eq!(Devices::none().profile(), Profile::default());
+/// let devices = Devices::builder().backend(Simulated::new().name("toy")).build().unwrap();
+/// assert!(devices.profile().to_string().starts_with("toy: 0 tasks"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     /// By device.

@@ -59,6 +59,12 @@ struct Settings {
 }
 
 /// How a simulated device fails.
+///
+/// ```
+/// use roving_gpu::{Failure, Simulated};
+///
+/// let _ = Simulated::new().fail_at(0, Failure::OutOfMemory).fail_at(5, Failure::Lost);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// It is gone, with its memory and with all that was under way.

@@ -98,13 +98,13 @@ fn open(adapter: &Adapter) -> Result<Wgpu, DeviceError> {
         thread: Some(thread),
         account: Arc::new(Account::new(&limits, bytes_max)),
         pipelines: Pipelines::default(),
-        readable: spare(BufferUsages::MAP_READ, 12..27, 4),
-        values: spare(BufferUsages::UNIFORM, 8..13, 64),
+        readable: spare(BufferUsages::MAP_READ, 12, 256 << 20),
+        values: spare(BufferUsages::UNIFORM, 8, 64 << 10),
         value_grain: limits.min_uniform_buffer_offset_alignment as usize,
         name,
     })
 }
 
-fn spare(usage: BufferUsages, sizes: std::ops::Range<u32>, count_max: usize) -> Arc<Spare> {
-    Arc::new(Spare::new(usage | BufferUsages::COPY_DST, sizes, count_max))
+fn spare(usage: BufferUsages, least: u32, bytes_max: u64) -> Arc<Spare> {
+    Arc::new(Spare::new(usage | BufferUsages::COPY_DST, least, bytes_max))
 }

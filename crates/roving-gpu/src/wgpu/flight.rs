@@ -93,6 +93,14 @@ impl Flight {
         Some(DeviceError::new(Cause::Lost, text.clone()))
     }
 
+    /// Why something failed: a device that is lost is told of while it is polled, and refuses before that.
+    pub(super) fn reason(&self, error: DeviceError) -> DeviceError {
+        if self.loss().is_none() {
+            self.poll(PollType::Poll);
+        }
+        self.loss().unwrap_or(error)
+    }
+
     /// Submits, after all that was submitted before. `then` is called at once when that is done; `end` by the thread
     /// when the device has done it. Time is counted from `started`.
     pub(super) fn submit(
@@ -156,9 +164,12 @@ impl Flight {
                 unreachable!("only this thread takes entries")
             };
             let now = Instant::now();
-            let outcome = match (entry.submission, self.loss()) {
-                (Err(error), _) | (Ok(_), Some(error)) => Err(error),
-                (Ok(_), None) => Ok(now - free.max(entry.started)),
+            let outcome = match entry.submission {
+                Err(error) => Err(self.reason(error)),
+                Ok(_) => match self.loss() {
+                    Some(loss) => Err(loss),
+                    None => Ok(now - free.max(entry.started)),
+                },
             };
             if waited.is_some() {
                 free = now;
@@ -185,12 +196,15 @@ impl Flight {
 
     /// Waits in the driver. Whatever else has ended by then is told when its turn comes, at once.
     fn wait_for(&self, index: SubmissionIndex) {
-        let wait = PollType::Wait {
+        self.poll(PollType::Wait {
             submission_index: Some(index),
             timeout: None,
-        };
+        });
+    }
+
+    fn poll(&self, how: PollType) {
         // The library panics where a device is lost in a way that it does not know.
-        let text = match catch_unwind(AssertUnwindSafe(|| self.device.poll(wait))) {
+        let text = match catch_unwind(AssertUnwindSafe(|| self.device.poll(how))) {
             Ok(Ok(_)) => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the driver failed while it was waited for".into(),

@@ -1,6 +1,5 @@
 //! Memory of a device: what tasks have, and rooms that downloads pass through.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Limits};
@@ -119,52 +118,65 @@ fn buffer(device: &Device, size: u64, usage: BufferUsages) -> Result<Buffer, Dev
 /// cost more than copying does.
 pub(super) struct Spare {
     usage: BufferUsages,
-    sizes: Range<u32>,
-    /// In each size.
-    count_max: usize,
-    free: Mutex<Vec<Vec<Buffer>>>,
+    /// The logarithm of the smallest room.
+    least: u32,
+    /// Of all that is kept while it is not used.
+    bytes_max: u64,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    bytes: u64,
+    /// By the logarithm of their size, less the smallest.
+    rooms: Vec<Vec<Buffer>>,
 }
 
 impl Spare {
-    /// Rooms of `2^sizes.start` bytes at least. Those of `2^sizes.end` bytes and more are not kept.
-    pub(super) fn new(usage: BufferUsages, sizes: Range<u32>, count_max: usize) -> Self {
+    /// Rooms of `2^least` bytes at least; those that are not used have `bytes_max` at most.
+    pub(super) fn new(usage: BufferUsages, least: u32, bytes_max: u64) -> Self {
         Spare {
             usage,
-            count_max,
-            free: Mutex::new(vec![Vec::new(); sizes.len()]),
-            sizes,
+            least,
+            bytes_max,
+            kept: Mutex::default(),
         }
     }
 
     fn class(&self, bytes: u64) -> u32 {
-        bytes.next_power_of_two().ilog2().max(self.sizes.start)
+        bytes.next_power_of_two().ilog2().max(self.least)
     }
 
     /// A room of at least so many bytes.
     pub(super) fn take(&self, device: &Device, bytes: u64) -> Result<Buffer, DeviceError> {
         let class = self.class(bytes);
-        if !self.sizes.contains(&class) {
-            return buffer(device, bytes, self.usage);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let rooms = kept.rooms.get_mut((class - self.least) as usize);
+        if let Some(room) = rooms.and_then(Vec::pop) {
+            kept.bytes -= room.size();
+            return Ok(room);
         }
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        match free[(class - self.sizes.start) as usize].pop() {
-            Some(room) => Ok(room),
-            None => {
-                drop(free);
-                buffer(device, 1 << class, self.usage)
-            }
-        }
+        drop(kept);
+        // Large ones are as large as they must be: the next power of two may be more than there can be.
+        let size = if 1 << class > self.bytes_max {
+            bytes
+        } else {
+            1 << class
+        };
+        buffer(device, size, self.usage)
     }
 
     /// A room that is no longer used: not by the device either.
     pub(super) fn give_back(&self, room: Buffer) {
         let class = self.class(room.size());
-        if self.sizes.contains(&class) {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            let free = &mut free[(class - self.sizes.start) as usize];
-            if free.len() < self.count_max {
-                free.push(room);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if room.size() == 1 << class && kept.bytes + room.size() <= self.bytes_max {
+            let place = (class - self.least) as usize;
+            if kept.rooms.len() <= place {
+                kept.rooms.resize_with(place + 1, Vec::new);
             }
+            kept.bytes += room.size();
+            kept.rooms[place].push(room);
         }
     }
 }

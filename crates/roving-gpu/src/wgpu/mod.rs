@@ -8,6 +8,10 @@ mod adapter;
 mod fault;
 mod flight;
 #[cfg(test)]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "each back-end can be built without the other"
+)]
 mod harness;
 mod heap;
 mod memory;
@@ -215,7 +219,11 @@ impl Backend for Wgpu {
         if let Some(loss) = self.flight.loss() {
             return Err(loss);
         }
-        Room::new(&self.flight.device, &self.account, bytes).map(Memory::new)
+        let room = Room::new(&self.flight.device, &self.account, bytes);
+        room.map(Memory::new).map_err(|error| match error.cause() {
+            Cause::OutOfMemory => error,
+            _ => self.flight.reason(error),
+        })
     }
 
     fn upload(&self, _stream: usize, upload: Upload) {

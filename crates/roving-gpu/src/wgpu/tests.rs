@@ -1,15 +1,27 @@
 //! Every operation on the device that is there; where there is none, each test says so and ends.
 
-use std::sync::MutexGuard;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::harness::{self, On, buffer, first};
 use super::{Wgpu, found};
 use crate::backend::Backend;
 use crate::error::Cause;
 use crate::kernel::Kernel;
+use crate::{Arg, Buffer, Choice, Devices, Dual, Kind};
 
 fn device() -> Option<(Wgpu, MutexGuard<'static, ()>)> {
     first(found)
+}
+
+/// What is found in the end.
+fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..60_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("it is never found");
 }
 
 #[test]
@@ -52,7 +64,7 @@ fn dropped_memory_is_given_back_when_it_is_no_longer_in_use() {
     harness::dropped_memory_is_given_back(On(&device, 0), || device.used_bytes());
     // The library keeps some blocks, and not twenty buffers.
     if let Some(report) = device.flight.device.generate_allocator_report() {
-        let allocated = report.total_allocated_bytes;
+        let allocated: u64 = report.allocations.iter().map(|one| one.size).sum();
         assert!(allocated < 200 << 20, "{allocated}");
     }
 }
@@ -133,6 +145,12 @@ fn a_lost_device_fails_all_that_is_asked_of_it() {
     let (a, b) = (on.alloc(64), on.alloc(64));
     on.scale(&a, &b, 16, [1, 1]).right();
     device.flight.device.destroy();
+    // It is told of while the device is polled, once nothing is in flight.
+    let lost = soon(|| {
+        let _ = device.flight.device.poll(::wgpu::PollType::Poll);
+        device.flight.loss()
+    });
+    assert_eq!(lost.cause(), Cause::Lost);
     let ends = [
         on.upload(&[1; 64], &a),
         on.scale(&a, &b, 16, [1, 1]),
@@ -144,4 +162,54 @@ fn a_lost_device_fails_all_that_is_asked_of_it() {
     }
     assert_eq!(on.download(&a, 64).wrong().cause(), Cause::Lost);
     assert_eq!(device.alloc(64).unwrap_err().cause(), Cause::Lost);
+}
+
+static COUNT: Kind = Kind::new("count up");
+static COUNT_UP: Kernel = Kernel::new("count up").wgsl(
+    "@group(0) @binding(0) var<storage, read_write> numbers: array<u32>;
+     @compute @workgroup_size(64) fn count(@builtin(global_invocation_id) at: vec3<u32>) {
+         if at.x < arrayLength(&numbers) { numbers[at.x] += 1; }
+     }",
+    "count",
+);
+
+/// One more on the device, or a hundred more on the CPU.
+fn count_up(devices: &Devices, numbers: &Buffer<u32>) {
+    let groups = [numbers.len().div_ceil(64) as u32, 1, 1];
+    Dual::new(&COUNT, &[numbers.len()])
+        .updates(numbers)
+        .cpu(|| numbers.write().iter_mut().for_each(|number| *number += 100))
+        .gpu(async |gpu| gpu.launch(&COUNT_UP, groups, &[Arg::update(numbers)]).await)
+        .run(devices);
+}
+
+#[test]
+fn a_task_that_does_not_fit_runs_on_the_cpu() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    let limits = device.flight.device.limits();
+    let most = limits
+        .max_storage_buffer_binding_size
+        .min(limits.max_buffer_size);
+    if most > 1 << 30 {
+        eprintln!("skipped: this device takes buffers of {most} bytes");
+        return;
+    }
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&said);
+    let devices = Devices::builder()
+        .backend(device)
+        .choice(Choice::Gpu)
+        .on_failure(move |report| hears.lock().unwrap().push(report.error.cause()))
+        .build()
+        .unwrap();
+    let small = Buffer::<u32>::zeroed(1000);
+    count_up(&devices, &small);
+    let large = Buffer::<u32>::zeroed(most as usize / 4 + 1);
+    count_up(&devices, &large);
+    count_up(&devices, &small);
+    assert_eq!(small.into_vec(), [2; 1000]);
+    assert!(large.into_vec().iter().all(|number| *number == 100));
+    assert_eq!(*said.lock().unwrap(), [Cause::OutOfMemory]);
 }

@@ -178,7 +178,7 @@ pub(crate) fn missing(library: Library) -> Option<String> {
             "no {name} device: this binary was built without --features {feature}"
         ));
     }
-    match only(library).and_then(|builder| built(builder)) {
+    match only(library).and_then(built) {
         Ok(devices) if devices.are_none() => {
             Some(format!("no {name} device: this machine has none"))
         }
