@@ -58,7 +58,8 @@ fn program(words: &mut Words, out: &mut dyn Write) -> Result<(), Failure> {
 
 /// A picture that is to be shrunk.
 enum Job {
-    File(PathBuf),
+    /// One of the files, which have numbers so that no two small ones have the same name.
+    File(usize, PathBuf),
     Paint(usize),
 }
 
@@ -68,7 +69,10 @@ fn jobs_in(folder: &Path) -> Result<Vec<Job>, Failure> {
         path.extension()
             .is_some_and(|end| end.eq_ignore_ascii_case("png"))
     };
-    let jobs: Vec<Job> = files.filter(png).map(Job::File).collect();
+    let jobs: Vec<Job> = (0..)
+        .zip(files.filter(png))
+        .map(|(number, path)| Job::File(number, path))
+        .collect();
     if jobs.is_empty() {
         let name = folder.display();
         return Err(format!("there is no PNG file below `{name}`").into());
@@ -77,18 +81,13 @@ fn jobs_in(folder: &Path) -> Result<Vec<Job>, Failure> {
 }
 
 impl Job {
-    /// What the small picture is called: the folders of the large one become a part of its name.
+    /// What the small picture is called.
     fn name(&self) -> String {
         match self {
             Job::Paint(number) => format!("painted-{number:02}.png"),
-            Job::File(path) => {
-                let parts = path
-                    .components()
-                    .map(|part| part.as_os_str().to_string_lossy());
-                let parts: Vec<_> = parts
-                    .filter(|part| !["/", ".", ".."].contains(&&**part))
-                    .collect();
-                parts.join("-")
+            Job::File(number, path) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                format!("{number:04}-{name}")
             }
         }
     }
@@ -96,7 +95,7 @@ impl Job {
     fn picture(&self) -> Result<Picture, Failure> {
         match self {
             Job::Paint(number) => Ok(paint(*number)),
-            Job::File(path) => {
+            Job::File(_, path) => {
                 let name = path.display();
                 Picture::from_png(&read(path)?).map_err(|error| format!("`{name}`: {error}").into())
             }

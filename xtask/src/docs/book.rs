@@ -290,16 +290,26 @@ fn leads(page: &Path, text: &str, link: &str) -> bool {
         return true;
     }
     let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
-    let has = |text: &str| anchor.is_empty() || text.contains(&format!("id=\"{anchor}\""));
     if file.is_empty() {
-        return has(text);
+        return anchor.is_empty() || text.contains(&format!("id=\"{anchor}\""));
     }
     let target: PathBuf = page.parent().unwrap_or(Path::new("")).join(file);
     match std::fs::read(&target) {
-        Ok(bytes) if file.ends_with(".html") => has(&String::from_utf8_lossy(&bytes)),
+        Ok(bytes) if !anchor.is_empty() && file.ends_with(".html") => {
+            let text = String::from_utf8_lossy(&bytes);
+            let on = elsewhere(&text).map_or_else(String::new, str::to_owned);
+            leads(&target, &text, &format!("{on}#{anchor}"))
+        }
         Ok(_) => true,
         Err(_) => target.is_dir(),
     }
+}
+
+/// Where a page sends its readers at once; they keep their anchor.
+fn elsewhere(html: &str) -> Option<&str> {
+    let (_, rest) = html.split_once("http-equiv=\"refresh\"")?;
+    let (_, rest) = rest.split_once("URL=")?;
+    rest.split('"').next()
 }
 
 /// The values of `href` and `src`.
@@ -394,5 +404,7 @@ mod tests {
         assert_eq!(attributes(text), ["#top", "b.svg"]);
         assert!(leads(page, text, "#top") && leads(page, text, "https://example.org"));
         assert!(!leads(page, text, "#gone") && !leads(page, text, "b.svg"));
+        let on = "<meta http-equiv=\"refresh\" content=\"0; URL=index.html\">";
+        assert_eq!((elsewhere(on), elsewhere(text)), (Some("index.html"), None));
     }
 }
