@@ -23,6 +23,32 @@ pub(super) enum Contestant {
     Taking(Runtime, Amount),
 }
 
+impl Contestant {
+    /// Starts it for a job and rehearses; or says why it takes no part. Where it is one of ours, that it gives
+    /// no right answer is an error; a rival that fails is only left out.
+    pub(super) fn start<'a>(
+        self,
+        field: &'a Field,
+        group: &str,
+        workers: usize,
+    ) -> Result<Result<Lane<'a>, Point>, Failure> {
+        let (runtime, started) = match self {
+            Contestant::Plain(runtime) => (runtime, field.runtime(runtime, workers)),
+            Contestant::Taking(runtime, amount) => {
+                let form = runtime.form().unwrap_or_default();
+                (runtime, field.ours(runtime, form, workers, amount))
+            }
+        };
+        let why = match started {
+            Ok(Ok(lane)) => return Ok(Ok(lane)),
+            Ok(Err(why)) => why.0,
+            Err(failure) if runtime.form().is_none() => failure.to_string(),
+            Err(failure) => return Err(failure),
+        };
+        Ok(Err(absent(group, runtime.name(), workers, &why)))
+    }
+}
+
 /// The name of a series of ours with an amount.
 pub(super) fn taking(runtime: Runtime, amount: Amount) -> String {
     if amount == Amount::default() {
@@ -44,26 +70,17 @@ pub(super) fn contest(
     let name = name.into();
     let group = name.clone();
     Group::new(plan, name, seconds, move |_, rounds| {
-        let field = match field(&group, &job) {
+        let field = match field(&group, &job)? {
             Ok(field) => field,
-            Err(left_out) => return left_out.map(|point| vec![point]),
+            Err(left_out) => return Ok(vec![left_out]),
         };
         let mut points = Vec::new();
         let mut lanes = vec![field.serial()];
         for &count in &workers {
             for contestant in &contestants {
-                let started = match *contestant {
-                    Contestant::Plain(runtime) => (runtime, field.runtime(runtime, count)?),
-                    Contestant::Taking(runtime, amount) => {
-                        let form = runtime.form().unwrap_or_default();
-                        (runtime, field.ours(runtime, form, count, amount)?)
-                    }
-                };
-                match started {
-                    (_, Ok(lane)) => lanes.push(lane),
-                    (runtime, Err(why)) => {
-                        points.push(absent(&group, runtime.name(), count, &why.0))
-                    }
+                match contestant.start(&field, &group, count)? {
+                    Ok(lane) => lanes.push(lane),
+                    Err(left_out) => points.push(left_out),
                 }
             }
         }
@@ -78,12 +95,11 @@ pub(super) fn contest(
 pub(super) fn field(
     group: &str,
     job: &(&'static str, String),
-) -> Result<Field, Result<Point, Failure>> {
-    let parsed = Job::parse(job.0, Some(&job.1));
-    match parsed {
-        Ok(job) => Field::new(job).map_err(Err),
-        Err(bad) => Err(Ok(absent(group, job.0, 1, &bad.to_string()))),
-    }
+) -> Result<Result<Field, Point>, Failure> {
+    Ok(match Job::parse(job.0, Some(&job.1)) {
+        Ok(job) => Ok(Field::new(job)?),
+        Err(bad) => Err(absent(group, job.0, 1, &bad.to_string())),
+    })
 }
 
 /// What could not be measured.

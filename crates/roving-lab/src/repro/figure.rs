@@ -316,6 +316,18 @@ impl Judgement {
         }
     }
 
+    /// The runs differ too much from each other.
+    pub(super) fn noisy(percent: f64, sentence: &str) -> Judgement {
+        let sentence = format!(
+            "The runs vary too much for a verdict, their middle half by {percent:.0} % of the median: measure on a \
+             quiet machine. What was seen: {sentence}"
+        );
+        Judgement {
+            verdict: Verdict::CannotTell,
+            sentence,
+        }
+    }
+
     /// Something is missing.
     pub(super) fn missing(what: impl std::fmt::Display) -> Judgement {
         Judgement {

@@ -242,7 +242,7 @@ fn head(plan: &Plan, out: &Path, origin: &Origin) -> Head {
     Head {
         origin: origin.clone(),
         words: format!("--{} --out {}", plan.size(), out.display()),
-        machine_now: machine::line(),
+        moment: machine::moment(),
         warning,
     }
 }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use super::axis::{Scale, apart};
 use super::escaped;
-use crate::repro::draw::number;
+use crate::repro::contest::STATES;
+use crate::repro::draw::{exact, number};
 use crate::repro::figure::{Form, Row, Sheet, X};
 
 /// The width of each chart in its own units; about as many pixels as a phone has.
@@ -20,6 +21,18 @@ const HEIGHT: f64 = 210.0;
 const BELOW: f64 = 40.0;
 /// How many colours there are.
 const COLOURS: usize = 10;
+
+/// The colour of a series: the states of a worker have the same in all charts.
+fn colour(place: usize, name: &str) -> usize {
+    let state = STATES.iter().position(|state| *state == name);
+    state.unwrap_or(place) % COLOURS
+}
+
+/// A value beside its mark.
+fn value_of(row: &Row) -> String {
+    let write = if row.spread.n == 0 { exact } else { number };
+    write(row.spread.median)
+}
 
 /// The chart of a sheet with its legend as HTML; nothing for a sheet without rows.
 pub(super) fn chart(sheet: &Sheet) -> Option<String> {
@@ -115,7 +128,7 @@ fn legend_of(sheet: &Sheet) -> String {
             Form::Lines | Form::LogLines | Form::LogLog => {
                 line(
                     &mut key,
-                    &format!("curve l{}", place % COLOURS),
+                    &format!("curve l{}", colour(place, name)),
                     (0.0, 6.0),
                     (18.0, 6.0),
                 );
@@ -123,7 +136,7 @@ fn legend_of(sheet: &Sheet) -> String {
             }
             _ => rectangle(
                 &mut key,
-                &format!("f{}", place % COLOURS),
+                &format!("f{}", colour(place, name)),
                 (2.0, 0.0),
                 (12.0, 12.0),
                 name,
@@ -141,7 +154,7 @@ fn said(sheet: &Sheet, row: &Row) -> String {
     let value = number(spread.median);
     let place = format!("{}, {}", row.series, row.x.text());
     if spread.n == 0 {
-        return format!("{place}: {value} {unit}");
+        return format!("{place}: {} {unit}", value_of(row));
     }
     let (lower, upper) = (number(spread.lower), number(spread.upper));
     format!(
@@ -220,34 +233,43 @@ fn lines(sheet: &Sheet) -> String {
     for (order, name) in sheet.series().into_iter().enumerate() {
         let mut rows: Vec<&Row> = sheet.rows.iter().filter(|row| row.series == name).collect();
         rows.sort_by(|one, other| place(one).total_cmp(&place(other)));
-        let points = rows
-            .iter()
-            .map(|row| format!("{},{}", px(x.at(place(row))), px(y.at(row.spread.median))));
-        let points = points.collect::<Vec<_>>().join(" ");
-        let colour = order % COLOURS;
-        let dashes = if order >= 4 {
-            " stroke-dasharray=\"6 3\""
-        } else {
-            ""
-        };
-        let _ = write!(
-            svg,
-            "<polyline class=\"curve l{colour}\"{dashes} points=\"{points}\"/>"
-        );
-        for row in rows {
-            let (x, spread) = (x.at(place(row)), &row.spread);
-            if spread.n > 1 {
-                line(
-                    &mut svg,
-                    "whisker",
-                    (x, y.at(spread.lower)),
-                    (x, y.at(spread.upper)),
-                );
-            }
-            mark(&mut svg, order, (x, y.at(spread.median)), &said(sheet, row));
-        }
+        let points: Vec<(f64, &Row)> = rows
+            .into_iter()
+            .map(|row| (x.at(place(row)), row))
+            .collect();
+        curve(&mut svg, sheet, order, &points, &y);
     }
     svg + "</svg>"
+}
+
+/// One curve with its quartiles and marks; each row comes with its pixel on the x axis.
+fn curve(svg: &mut String, sheet: &Sheet, order: usize, points: &[(f64, &Row)], y: &Scale) {
+    let through = points
+        .iter()
+        .map(|(x, row)| format!("{},{}", px(*x), px(y.at(row.spread.median))));
+    let through = through.collect::<Vec<_>>().join(" ");
+    let colour = order % COLOURS;
+    let dashes = if order >= 4 {
+        " stroke-dasharray=\"6 3\""
+    } else {
+        ""
+    };
+    let _ = write!(
+        svg,
+        "<polyline class=\"curve l{colour}\"{dashes} points=\"{through}\"/>"
+    );
+    for (x, row) in points {
+        let spread = &row.spread;
+        if spread.n > 1 {
+            line(
+                svg,
+                "whisker",
+                (*x, y.at(spread.lower)),
+                (*x, y.at(spread.upper)),
+            );
+        }
+        mark(svg, order, (*x, y.at(spread.median)), &said(sheet, row));
+    }
 }
 
 /// The places on the axis in the order of their first rows.
@@ -295,45 +317,51 @@ fn bars(sheet: &Sheet) -> String {
                 .iter()
                 .filter(|row| row.series == *name && row.x.text() == *word);
             let Some(row) = rows.next() else { continue };
-            let start = if sheet.form == Form::LogBars {
-                0.0
-            } else {
-                x.at(0.0)
-            };
-            let end = x.at(row.spread.median);
-            let (from, to) = (start.min(end), start.max(end));
-            let class = format!("f{}", order % COLOURS);
-            rectangle(
-                &mut body,
-                &class,
-                (from, y),
-                (to - from, thick),
-                &said(sheet, row),
-            );
-            let mut reach = to;
-            if row.spread.n > 1 {
-                let (low, high) = (x.at(row.spread.lower), x.at(row.spread.upper));
-                line(
-                    &mut body,
-                    "whisker",
-                    (low, y + thick / 2.0),
-                    (high, y + thick / 2.0),
-                );
-                reach = reach.max(high);
-            }
-            text(
-                &mut body,
-                (reach + 5.0, y + 11.0),
-                "",
-                "start",
-                &number(row.spread.median),
-            );
+            let colour = colour(order, name);
+            bar(&mut body, sheet, row, colour, &x, (y, thick));
             y += thick + 2.0;
         }
     }
     let mut svg = open(sheet, y + 8.0);
     svg.push_str(&body);
     svg + "</svg>"
+}
+
+/// One lying bar with its quartiles and its value: how far down it is, and how thick.
+fn bar(
+    body: &mut String,
+    sheet: &Sheet,
+    row: &Row,
+    colour: usize,
+    x: &Scale,
+    (y, thick): (f64, f64),
+) {
+    let start = if sheet.form == Form::LogBars {
+        0.0
+    } else {
+        x.at(0.0)
+    };
+    let end = x.at(row.spread.median);
+    let (from, to) = (start.min(end), start.max(end));
+    rectangle(
+        body,
+        &format!("f{colour}"),
+        (from, y),
+        (to - from, thick),
+        &said(sheet, row),
+    );
+    let mut reach = to;
+    if row.spread.n > 1 {
+        let (low, high) = (x.at(row.spread.lower), x.at(row.spread.upper));
+        line(
+            body,
+            "whisker",
+            (low, y + thick / 2.0),
+            (high, y + thick / 2.0),
+        );
+        reach = reach.max(high);
+    }
+    text(body, (reach + 5.0, y + 11.0), "", "start", &value_of(row));
 }
 
 fn stacks(sheet: &Sheet) -> String {
@@ -362,7 +390,7 @@ fn stacks(sheet: &Sheet) -> String {
             if width <= 0.0 {
                 continue;
             }
-            let class = format!("f{}", order % COLOURS);
+            let class = format!("f{}", colour(order, name));
             rectangle(
                 &mut body,
                 &class,
@@ -370,7 +398,7 @@ fn stacks(sheet: &Sheet) -> String {
                 (width, thick),
                 &said(sheet, row),
             );
-            let words = number(row.spread.median);
+            let words = value_of(row);
             if width > 9.0 * words.chars().count() as f64 {
                 text(
                     &mut body,

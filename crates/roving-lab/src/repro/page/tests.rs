@@ -16,7 +16,7 @@ fn head() -> Head {
             commit: "abcdef012345".into(),
         },
         words: "--quick --out a/b".into(),
-        machine_now: "the same".into(),
+        moment: "today".into(),
         warning: Some("a warning"),
     }
 }
@@ -64,7 +64,8 @@ fn points(plan: &Plan) -> Vec<Point> {
     metrics.extend(STATES.map(|state| format!("{state}_share")));
     for group in groups(plan) {
         for (place, series) in names.iter().enumerate() {
-            for &workers in &plan.workers {
+            // Even on one core, the ladder of steals has a thief.
+            for &workers in plan.workers.iter().chain(&[2]) {
                 for metric in &metrics {
                     let value = 1.0 + ((place * 7 + workers * 3 + metric.len()) % 11) as f64;
                     points.push(Point {
@@ -275,4 +276,35 @@ fn tables_hold_the_paper_and_the_measured_values() {
             assert!(again.field(row, "command").unwrap().contains(figure.name));
         }
     }
+}
+
+#[test]
+fn runs_that_vary_too_much_decide_nothing() {
+    let plan = Plan::on(true, 2);
+    let mut points = points(&plan);
+    let all = catalogue();
+    let figure = all
+        .iter()
+        .find(|figure| figure.name == "worms-figure-2")
+        .expect("it is there");
+    let verdict = |points: &[Point]| {
+        let seen = Seen {
+            points,
+            plan: &plan,
+        };
+        judged(figure, &seen)
+    };
+    let decided = verdict(&points).verdict;
+    assert!(matches!(decided, Verdict::Holds | Verdict::NotHere));
+    for point in &mut points {
+        let first = point.values[0];
+        point.values = vec![first, first * 0.2, first * 3.0];
+    }
+    let noisy = verdict(&points);
+    assert_eq!(noisy.verdict, Verdict::CannotTell);
+    assert!(
+        noisy.sentence.contains("quiet machine"),
+        "{}",
+        noisy.sentence
+    );
 }
