@@ -12,7 +12,7 @@ use crate::measure;
 use crate::rivals::Runtime;
 use crate::run::Settings;
 use crate::tasks::Form;
-use crate::workloads::Job;
+use crate::workloads::{Answer, Job};
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +159,7 @@ pub(super) fn profiles(
             Ok(parsed) => parsed,
             Err(bad) => return Ok(vec![absent(&group, job.0, 1, &bad.to_string())]),
         };
+        let (_, reference) = measure::rehearse(&mut parsed)?;
         let mut lanes = Vec::new();
         for &count in &workers {
             for &amount in &amounts {
@@ -168,7 +169,7 @@ pub(super) fn profiles(
         for round in (0..).take_while(|round| rounds.goes_on(*round)) {
             let all = lanes.len();
             for place in 0..all {
-                lanes[(place + round) % all].run(&mut parsed, form);
+                lanes[(place + round) % all].run(&mut parsed, form, reference)?;
             }
         }
         Ok(lanes.iter().flat_map(|lane| lane.points(&group)).collect())
@@ -200,9 +201,10 @@ impl Profiled {
         })
     }
 
-    fn run(&mut self, job: &mut Job, form: Form) {
+    fn run(&mut self, job: &mut Job, form: Form, reference: Answer) -> Result<(), Failure> {
         self.pool.reset_profile();
-        measure::parallel(job, &self.pool, form);
+        let (_, found) = measure::parallel(job, &self.pool, form);
+        job.verify(found, reference).map_err(Failure::Run)?;
         let total = self.pool.profile().total();
         let times = [
             total.busy,
@@ -218,6 +220,7 @@ impl Profiled {
             }
             self.steals.push(total.counters.steals_won as f64);
         }
+        Ok(())
     }
 
     fn points(&self, group: &str) -> Vec<Point> {
