@@ -10,22 +10,44 @@ use crate::repro::draw::{exact, number};
 use crate::repro::figure::{Form, Row, Sheet, X};
 
 /// The width of each chart in its own units; about as many pixels as a phone has.
-const WIDTH: f64 = 420.0;
+const WIDTH: f64 = 360.0;
 /// Room at the left for marks, at the right, and at the top.
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 42.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 10.0;
 /// How high the part with the curves is.
-const HEIGHT: f64 = 210.0;
+const HEIGHT: f64 = 190.0;
 /// Room below it for marks and the name of the axis.
 const BELOW: f64 = 40.0;
 /// How many colours there are.
 const COLOURS: usize = 10;
 
-/// The colour of a series: the states of a worker have the same in all charts.
-fn colour(place: usize, name: &str) -> usize {
-    let state = STATES.iter().position(|state| *state == name);
-    state.unwrap_or(place) % COLOURS
+/// The names of all series of a figure: one has the same colour and mark in all its charts.
+pub(super) struct Names<'a>(Vec<&'a str>);
+
+impl<'a> Names<'a> {
+    /// Of these sheets, in the order of their first rows.
+    pub(super) fn of(sheets: &'a [Sheet]) -> Names<'a> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in sheets.iter().flat_map(Sheet::series) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Names(names)
+    }
+
+    /// The place of a series; the states of a worker have the same in all figures.
+    fn place(&self, name: &str) -> usize {
+        let state = STATES.iter().position(|state| *state == name);
+        let place = || self.0.iter().position(|one| *one == name);
+        state.or_else(place).unwrap_or_default()
+    }
+
+    /// The colour of a series.
+    fn colour(&self, name: &str) -> usize {
+        self.place(name) % COLOURS
+    }
 }
 
 /// A value beside its mark.
@@ -35,18 +57,18 @@ fn value_of(row: &Row) -> String {
 }
 
 /// The chart of a sheet with its legend as HTML; nothing for a sheet without rows.
-pub(super) fn chart(sheet: &Sheet) -> Option<String> {
+pub(super) fn chart(sheet: &Sheet, names: &Names<'_>) -> Option<String> {
     if sheet.rows.is_empty() {
         return None;
     }
     let (svg, legend) = match sheet.form {
-        Form::Lines | Form::LogLines | Form::LogLog => (lines(sheet), true),
-        Form::Bars | Form::LogBars => (bars(sheet), sheet.series().len() > 1),
-        Form::Stacks => (stacks(sheet), true),
+        Form::Lines | Form::LogLines | Form::LogLog => (lines(sheet, names), true),
+        Form::Bars | Form::LogBars => (bars(sheet, names), sheet.series().len() > 1),
+        Form::Stacks => (stacks(sheet, names), true),
         Form::Boxes => (boxes(sheet), false),
     };
     let legend = if legend {
-        legend_of(sheet)
+        legend_of(sheet, names)
     } else {
         String::new()
     };
@@ -120,23 +142,23 @@ fn mark(svg: &mut String, series: usize, at: (f64, f64), title: &str) {
     );
 }
 
-fn legend_of(sheet: &Sheet) -> String {
+fn legend_of(sheet: &Sheet, names: &Names<'_>) -> String {
     let mut html = String::from("<ul class=\"legend\">");
-    for (place, name) in sheet.series().into_iter().enumerate() {
+    for name in sheet.series() {
         let mut key = String::from("<svg viewBox=\"0 0 18 12\" aria-hidden=\"true\">");
         match sheet.form {
             Form::Lines | Form::LogLines | Form::LogLog => {
                 line(
                     &mut key,
-                    &format!("curve l{}", colour(place, name)),
+                    &format!("curve l{}", names.colour(name)),
                     (0.0, 6.0),
                     (18.0, 6.0),
                 );
-                mark(&mut key, place, (9.0, 6.0), name);
+                mark(&mut key, names.place(name), (9.0, 6.0), name);
             }
             _ => rectangle(
                 &mut key,
-                &format!("f{}", colour(place, name)),
+                &format!("f{}", names.colour(name)),
                 (2.0, 0.0),
                 (12.0, 12.0),
                 name,
@@ -178,7 +200,7 @@ fn grid(svg: &mut String, sheet: &Sheet, y: &Scale, right: f64) {
     text(svg, (2.0, TOP + 4.0), "soft", "start", &sheet.y);
 }
 
-fn lines(sheet: &Sheet) -> String {
+fn lines(sheet: &Sheet, names: &Names<'_>) -> String {
     let top = TOP + 16.0;
     let (right, bottom) = (WIDTH - RIGHT, top + HEIGHT);
     let place = |row: &Row| match &row.x {
@@ -230,14 +252,14 @@ fn lines(sheet: &Sheet) -> String {
         "middle",
         &sheet.x,
     );
-    for (order, name) in sheet.series().into_iter().enumerate() {
+    for name in sheet.series() {
         let mut rows: Vec<&Row> = sheet.rows.iter().filter(|row| row.series == name).collect();
         rows.sort_by(|one, other| place(one).total_cmp(&place(other)));
         let points: Vec<(f64, &Row)> = rows
             .into_iter()
             .map(|row| (x.at(place(row)), row))
             .collect();
-        curve(&mut svg, sheet, order, &points, &y);
+        curve(&mut svg, sheet, names.place(name), &points, &y);
     }
     svg + "</svg>"
 }
@@ -284,7 +306,7 @@ fn words(sheet: &Sheet) -> Vec<String> {
     words
 }
 
-fn bars(sheet: &Sheet) -> String {
+fn bars(sheet: &Sheet, names: &Names<'_>) -> String {
     let (series, words) = (sheet.series(), words(sheet));
     let (thick, room) = (13.0, 58.0);
     let ends = || {
@@ -311,13 +333,13 @@ fn bars(sheet: &Sheet) -> String {
         y += 20.0;
         text(&mut body, (0.0, y), "", "start", word);
         y += 5.0;
-        for (order, name) in series.iter().enumerate() {
+        for name in &series {
             let mut rows = sheet
                 .rows
                 .iter()
                 .filter(|row| row.series == *name && row.x.text() == *word);
             let Some(row) = rows.next() else { continue };
-            let colour = colour(order, name);
+            let colour = names.colour(name);
             bar(&mut body, sheet, row, colour, &x, (y, thick));
             y += thick + 2.0;
         }
@@ -364,7 +386,7 @@ fn bar(
     text(body, (reach + 5.0, y + 11.0), "", "start", &value_of(row));
 }
 
-fn stacks(sheet: &Sheet) -> String {
+fn stacks(sheet: &Sheet, names: &Names<'_>) -> String {
     let (series, words) = (sheet.series(), words(sheet));
     let thick = 20.0;
     let mut body = String::new();
@@ -377,7 +399,7 @@ fn stacks(sheet: &Sheet) -> String {
         let rows = || sheet.rows.iter().filter(|row| row.x.text() == *word);
         let all: f64 = rows().map(|row| row.spread.median.max(0.0)).sum();
         let mut from = 0.0;
-        for (order, name) in series.iter().enumerate() {
+        for name in &series {
             let Some(row) = rows().find(|row| row.series == *name) else {
                 continue;
             };
@@ -390,7 +412,7 @@ fn stacks(sheet: &Sheet) -> String {
             if width <= 0.0 {
                 continue;
             }
-            let class = format!("f{}", colour(order, name));
+            let class = format!("f{}", names.colour(name));
             rectangle(
                 &mut body,
                 &class,
@@ -493,6 +515,10 @@ mod tests {
     use super::*;
     use crate::plot::tests::assert_svg;
 
+    fn drawn(sheet: &Sheet) -> Option<String> {
+        chart(sheet, &Names::of(std::slice::from_ref(sheet)))
+    }
+
     fn sheet(form: Form) -> Sheet {
         let mut sheet = Sheet::new("a < b & c", "workers", "ms \"each\"", form);
         for x in [1.0, 2.0, 16.0] {
@@ -513,7 +539,7 @@ mod tests {
             Form::Stacks,
             Form::Boxes,
         ] {
-            let html = chart(&sheet(form)).unwrap();
+            let html = drawn(&sheet(form)).unwrap();
             let svg = &html["<figure>".len()..html.find("</svg>").unwrap() + "</svg>".len()];
             assert_svg(svg);
             for bad in ["NaN", "inf", "a < b"] {
@@ -545,21 +571,32 @@ mod tests {
             sheet.push("below", 0.0, vec![-3.0, 4.0]);
             sheet.push("nothing", 0.0, vec![f64::NAN]);
             assert_eq!(sheet.rows.len(), 2);
-            let html = chart(&sheet).unwrap();
+            let html = drawn(&sheet).unwrap();
             assert!(
                 !html.contains("NaN") && !html.contains("inf"),
                 "{form:?}: {html}"
             );
         }
-        assert!(chart(&Sheet::new("empty", "x", "y", Form::Bars)).is_none());
+        assert!(drawn(&Sheet::new("empty", "x", "y", Form::Bars)).is_none());
+    }
+
+    #[test]
+    fn a_series_has_one_colour_in_all_charts_of_a_figure() {
+        let mut sheets = [sheet(Form::Lines), sheet(Form::Lines)];
+        sheets[1].rows.retain(|row| row.series == "rayon");
+        let names = Names::of(&sheets);
+        assert_eq!((names.colour("roving"), names.colour("rayon")), (0, 1));
+        let second = chart(&sheets[1], &names).unwrap();
+        assert!(second.contains("curve l1") && !second.contains("curve l0"));
+        assert_eq!(names.colour("frame"), 4);
     }
 
     #[test]
     fn a_point_of_one_run_has_no_whisker_and_outliers_are_dots() {
-        let html = chart(&sheet(Form::Lines)).unwrap();
+        let html = drawn(&sheet(Form::Lines)).unwrap();
         assert_eq!(html.matches("whisker").count(), 3);
         let mut odd = Sheet::new("odd", "x", "y", Form::Boxes);
         odd.push("here", "1", vec![1.0, 1.1, 1.2, 1.3, 9.0]);
-        assert_eq!(chart(&odd).unwrap().matches("<circle").count(), 1);
+        assert_eq!(drawn(&odd).unwrap().matches("<circle").count(), 1);
     }
 }

@@ -6,7 +6,7 @@ mod chart;
 use std::fmt::Write as _;
 
 use super::draw::{exact, number};
-use super::figure::{Figure, Judgement, Paper, Sheet, Verdict};
+use super::figure::{COUNTED, Figure, Judgement, Paper, Sheet, Verdict};
 use super::seen::Seen;
 use super::spread::Spread;
 use super::store::Origin;
@@ -54,7 +54,11 @@ pub(super) fn judged(figure: &Figure, seen: &Seen<'_>) -> Judgement {
     };
     let judgement = (figure.judge)(seen).unwrap_or_else(|| Judgement::missing(missing));
     let decided = matches!(judgement.verdict, Verdict::Holds | Verdict::NotHere);
-    match noise(&(figure.sheets)(seen)) {
+    let sheets = (figure.sheets)(seen);
+    if decided && few(&sheets) {
+        return Judgement::few(&judgement.sentence);
+    }
+    match noise(&sheets) {
         Some(percent) if decided && percent > NOISE_PERCENT => {
             Judgement::noisy(percent, &judgement.sentence)
         }
@@ -64,6 +68,16 @@ pub(super) fn judged(figure: &Figure, seen: &Seen<'_>) -> Judgement {
 
 /// How wide the middle half of the runs may be, in percent of the median, for a verdict.
 const NOISE_PERCENT: f64 = 50.0;
+
+/// Whether most values of the first sheet come from one or two runs only. What is counted, and not sampled, needs
+/// no more than one.
+fn few(sheets: &[Sheet]) -> bool {
+    let Some(sheet) = sheets.first().filter(|sheet| sheet.y != COUNTED) else {
+        return false;
+    };
+    let few = sheet.rows.iter().filter(|row| row.spread.n < 3).count();
+    few * 2 > sheet.rows.len()
+}
 
 /// The width of the middle half of the runs in percent of their median: the median over all rows of the first
 /// sheet.
@@ -264,9 +278,10 @@ fn article(head: &Head, figure: &Figure, judgement: &Judgement, seen: &Seen<'_>)
 
 /// The charts of some sheets, each below its title.
 fn drawn(sheets: &[Sheet]) -> String {
+    let names = chart::Names::of(sheets);
     let mut html = String::new();
     for sheet in sheets {
-        if let Some(chart) = chart::chart(sheet) {
+        if let Some(chart) = chart::chart(sheet, &names) {
             let _ = write!(html, "<h5>{}</h5>{chart}", escaped(&sheet.title));
         }
     }
