@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::axis::{Scale, apart};
 use super::escaped;
-use crate::repro::contest::STATES;
+use super::names::{COLOURS, Names};
 use crate::repro::draw::{exact, number};
 use crate::repro::figure::{Form, Row, Sheet, X};
 
@@ -19,36 +19,6 @@ const TOP: f64 = 10.0;
 const HEIGHT: f64 = 190.0;
 /// Room below it for marks and the name of the axis.
 const BELOW: f64 = 40.0;
-/// How many colours there are.
-const COLOURS: usize = 10;
-
-/// The names of all series of a figure: one has the same colour and mark in all its charts.
-pub(super) struct Names<'a>(Vec<&'a str>);
-
-impl<'a> Names<'a> {
-    /// Of these sheets, in the order of their first rows.
-    pub(super) fn of(sheets: &'a [Sheet]) -> Names<'a> {
-        let mut names: Vec<&str> = Vec::new();
-        for name in sheets.iter().flat_map(Sheet::series) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        Names(names)
-    }
-
-    /// The place of a series; the states of a worker have the same in all figures.
-    fn place(&self, name: &str) -> usize {
-        let state = STATES.iter().position(|state| *state == name);
-        let place = || self.0.iter().position(|one| *one == name);
-        state.or_else(place).unwrap_or_default()
-    }
-
-    /// The colour of a series.
-    fn colour(&self, name: &str) -> usize {
-        self.place(name) % COLOURS
-    }
-}
 
 /// A value beside its mark.
 fn value_of(row: &Row) -> String {
@@ -578,17 +548,6 @@ mod tests {
             );
         }
         assert!(drawn(&Sheet::new("empty", "x", "y", Form::Bars)).is_none());
-    }
-
-    #[test]
-    fn a_series_has_one_colour_in_all_charts_of_a_figure() {
-        let mut sheets = [sheet(Form::Lines), sheet(Form::Lines)];
-        sheets[1].rows.retain(|row| row.series == "rayon");
-        let names = Names::of(&sheets);
-        assert_eq!((names.colour("roving"), names.colour("rayon")), (0, 1));
-        let second = chart(&sheets[1], &names).unwrap();
-        assert!(second.contains("curve l1") && !second.contains("curve l0"));
-        assert_eq!(names.colour("frame"), 4);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod axis;
 mod chart;
+mod names;
 
 use std::fmt::Write as _;
 
@@ -278,7 +279,7 @@ fn article(head: &Head, figure: &Figure, judgement: &Judgement, seen: &Seen<'_>)
 
 /// The charts of some sheets, each below its title.
 fn drawn(sheets: &[Sheet]) -> String {
-    let names = chart::Names::of(sheets);
+    let names = names::Names::of(sheets);
     let mut html = String::new();
     for sheet in sheets {
         if let Some(chart) = chart::chart(sheet, &names) {

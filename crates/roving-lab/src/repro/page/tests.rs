@@ -55,24 +55,33 @@ fn points(plan: &Plan) -> Vec<Point> {
     names.extend(crate::repro::ladder::STEALS.map(str::to_owned));
     names.extend(crate::networks::placement::Place::thresholds().map(|place| place.text()));
     names.extend(["items", "clock_ghz", "repeats"].map(str::to_owned));
-    let mut metrics = vec![
-        "time_s".to_owned(),
-        "local_share".into(),
-        "messages_per_s".into(),
-    ];
-    metrics.extend(["repartitions", "items", "clock_ghz", "repeats"].map(str::to_owned));
-    metrics.extend(STATES.map(|state| format!("{state}_share")));
+    let shares = STATES.map(|state| format!("{state}_share"));
+    let facts = ["items", "clock_ghz", "repeats"];
+    let metrics = |series: &str| -> Vec<String> {
+        let placed = ["stealing", "partitioned", "adaptive"];
+        if facts.contains(&series) {
+            vec![series.to_owned()]
+        } else if placed.iter().any(|place| series.starts_with(place)) {
+            ["time_s", "local_share", "messages_per_s", "repartitions"]
+                .map(str::to_owned)
+                .to_vec()
+        } else if series == "one" || series == "half" || series.starts_with("fixed") {
+            shares.to_vec()
+        } else {
+            vec!["time_s".to_owned()]
+        }
+    };
     for group in groups(plan) {
         for (place, series) in names.iter().enumerate() {
             // Even on one core, the ladder of steals has a thief.
             for &workers in plan.workers.iter().chain(&[2]) {
-                for metric in &metrics {
+                for metric in metrics(series) {
                     let value = 1.0 + ((place * 7 + workers * 3 + metric.len()) % 11) as f64;
                     points.push(Point {
                         group: group.name.clone(),
                         series: series.clone(),
                         workers,
-                        metric: metric.clone(),
+                        metric,
                         values: vec![value, value * 1.1, value * 1.5],
                         note: if place == 3 {
                             "chili left out: a < b".into()
