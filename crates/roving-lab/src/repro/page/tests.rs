@@ -21,36 +21,38 @@ fn head() -> Head {
     }
 }
 
+/// Series that groups have, but for the steps of the ladders and the idle times.
+const SERIES: [&str; 23] = [
+    "serial",
+    "roving",
+    "rayon",
+    "chili",
+    "tbb",
+    "openmp",
+    "roving-fork",
+    "roving-spawn",
+    "roving-branch",
+    "roving-fork fixed:20",
+    "roving-fork fixed:2",
+    "roving-fork half",
+    "one",
+    "half",
+    "fixed:20",
+    "fixed:2",
+    "fixed:1",
+    "fixed:4",
+    "fixed:8",
+    "fixed:16",
+    "stealing",
+    "partitioned",
+    "adaptive",
+];
+
 /// Points for all that the groups of a plan can give: made up, but of the right shape.
 fn points(plan: &Plan) -> Vec<Point> {
     use crate::repro::contest::STATES;
     let mut points = Vec::new();
-    let series = [
-        "serial",
-        "roving",
-        "rayon",
-        "chili",
-        "tbb",
-        "openmp",
-        "roving-fork",
-        "roving-spawn",
-        "roving-branch",
-        "roving-fork fixed:20",
-        "roving-fork fixed:2",
-        "roving-fork half",
-        "one",
-        "half",
-        "fixed:20",
-        "fixed:2",
-        "fixed:1",
-        "fixed:4",
-        "fixed:8",
-        "fixed:16",
-        "stealing",
-        "partitioned",
-        "adaptive",
-    ];
-    let mut names: Vec<String> = series.map(str::to_owned).to_vec();
+    let mut names: Vec<String> = SERIES.map(str::to_owned).to_vec();
     names.extend(crate::repro::ladder::JOINS.map(str::to_owned));
     names.extend(crate::repro::ladder::STEALS.map(str::to_owned));
     names.extend(crate::networks::placement::Place::thresholds().map(|place| place.text()));
