@@ -8,8 +8,13 @@ use crate::run::cores;
 
 /// CPU, cores, kernel, date, compiler, load.
 pub(crate) fn line() -> String {
+    [hardware(), moment()].join("; ")
+}
+
+/// What may differ from run to run: date, compiler, load.
+pub(crate) fn moment() -> String {
     let rustc = env!("ROVING_RUSTC_VERSION");
-    [hardware(), today(), rustc.to_owned(), load()].join("; ")
+    [today(), rustc.to_owned(), load()].join("; ")
 }
 
 /// What stays the same from day to day: CPU, cores, kernel.

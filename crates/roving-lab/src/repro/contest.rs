@@ -12,7 +12,7 @@ use crate::measure;
 use crate::rivals::Runtime;
 use crate::run::Settings;
 use crate::tasks::Form;
-use crate::workloads::Job;
+use crate::workloads::{Answer, Job};
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,32 @@ pub(super) enum Contestant {
     Plain(Runtime),
     /// One of ours, with thieves that take this much.
     Taking(Runtime, Amount),
+}
+
+impl Contestant {
+    /// Starts it for a job and rehearses; or says why it takes no part. Where it is one of ours, that it gives
+    /// no right answer is an error; a rival that fails is only left out.
+    pub(super) fn start<'a>(
+        self,
+        field: &'a Field,
+        group: &str,
+        workers: usize,
+    ) -> Result<Result<Lane<'a>, Point>, Failure> {
+        let (runtime, started) = match self {
+            Contestant::Plain(runtime) => (runtime, field.runtime(runtime, workers)),
+            Contestant::Taking(runtime, amount) => {
+                let form = runtime.form().unwrap_or_default();
+                (runtime, field.ours(runtime, form, workers, amount))
+            }
+        };
+        let why = match started {
+            Ok(Ok(lane)) => return Ok(Ok(lane)),
+            Ok(Err(why)) => why.0,
+            Err(failure) if runtime.form().is_none() => failure.to_string(),
+            Err(failure) => return Err(failure),
+        };
+        Ok(Err(absent(group, runtime.name(), workers, &why)))
+    }
 }
 
 /// The name of a series of ours with an amount.
@@ -44,26 +70,17 @@ pub(super) fn contest(
     let name = name.into();
     let group = name.clone();
     Group::new(plan, name, seconds, move |_, rounds| {
-        let field = match field(&group, &job) {
+        let field = match field(&group, &job)? {
             Ok(field) => field,
-            Err(left_out) => return left_out.map(|point| vec![point]),
+            Err(left_out) => return Ok(vec![left_out]),
         };
         let mut points = Vec::new();
         let mut lanes = vec![field.serial()];
         for &count in &workers {
             for contestant in &contestants {
-                let started = match *contestant {
-                    Contestant::Plain(runtime) => (runtime, field.runtime(runtime, count)?),
-                    Contestant::Taking(runtime, amount) => {
-                        let form = runtime.form().unwrap_or_default();
-                        (runtime, field.ours(runtime, form, count, amount)?)
-                    }
-                };
-                match started {
-                    (_, Ok(lane)) => lanes.push(lane),
-                    (runtime, Err(why)) => {
-                        points.push(absent(&group, runtime.name(), count, &why.0))
-                    }
+                match contestant.start(&field, &group, count)? {
+                    Ok(lane) => lanes.push(lane),
+                    Err(left_out) => points.push(left_out),
                 }
             }
         }
@@ -78,12 +95,11 @@ pub(super) fn contest(
 pub(super) fn field(
     group: &str,
     job: &(&'static str, String),
-) -> Result<Field, Result<Point, Failure>> {
-    let parsed = Job::parse(job.0, Some(&job.1));
-    match parsed {
-        Ok(job) => Field::new(job).map_err(Err),
-        Err(bad) => Err(Ok(absent(group, job.0, 1, &bad.to_string()))),
-    }
+) -> Result<Result<Field, Point>, Failure> {
+    Ok(match Job::parse(job.0, Some(&job.1)) {
+        Ok(job) => Ok(Field::new(job)?),
+        Err(bad) => Err(absent(group, job.0, 1, &bad.to_string())),
+    })
 }
 
 /// What could not be measured.
@@ -143,6 +159,7 @@ pub(super) fn profiles(
             Ok(parsed) => parsed,
             Err(bad) => return Ok(vec![absent(&group, job.0, 1, &bad.to_string())]),
         };
+        let (_, reference) = measure::rehearse(&mut parsed)?;
         let mut lanes = Vec::new();
         for &count in &workers {
             for &amount in &amounts {
@@ -152,7 +169,7 @@ pub(super) fn profiles(
         for round in (0..).take_while(|round| rounds.goes_on(*round)) {
             let all = lanes.len();
             for place in 0..all {
-                lanes[(place + round) % all].run(&mut parsed, form);
+                lanes[(place + round) % all].run(&mut parsed, form, reference)?;
             }
         }
         Ok(lanes.iter().flat_map(|lane| lane.points(&group)).collect())
@@ -184,9 +201,10 @@ impl Profiled {
         })
     }
 
-    fn run(&mut self, job: &mut Job, form: Form) {
+    fn run(&mut self, job: &mut Job, form: Form, reference: Answer) -> Result<(), Failure> {
         self.pool.reset_profile();
-        measure::parallel(job, &self.pool, form);
+        let (_, found) = measure::parallel(job, &self.pool, form);
+        job.verify(found, reference).map_err(Failure::Run)?;
         let total = self.pool.profile().total();
         let times = [
             total.busy,
@@ -202,6 +220,7 @@ impl Profiled {
             }
             self.steals.push(total.counters.steals_won as f64);
         }
+        Ok(())
     }
 
     fn points(&self, group: &str) -> Vec<Point> {

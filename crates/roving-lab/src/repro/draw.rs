@@ -96,6 +96,14 @@ pub(super) fn fastest(
     speeds.max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
+/// A number as a paper prints it, with all its digits.
+pub(super) fn exact(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() >= 1000.0 {
+        return crate::input::grouped(value as u64);
+    }
+    value.to_string()
+}
+
 /// A number with three digits, without needless ones behind the point.
 pub(super) fn number(value: f64) -> String {
     let size = value.abs();
@@ -146,6 +154,13 @@ mod tests {
             (-0.5, "-0.5"),
         ] {
             assert_eq!(number(value), want);
+        }
+    }
+
+    #[test]
+    fn printed_numbers_keep_their_digits() {
+        for (value, want) in [(11.48, "11.48"), (4_112_897.0, "4,112,897"), (3.0, "3")] {
+            assert_eq!(exact(value), want);
         }
     }
 

@@ -174,6 +174,9 @@ pub(super) struct Row {
     pub(super) values: Vec<f64>,
 }
 
+/// The unit of values that are counted, and the same in every run.
+pub(super) const COUNTED: &str = "nodes";
+
 /// Values that are drawn in one plot.
 #[derive(Clone, Debug)]
 pub(super) struct Sheet {
@@ -312,6 +315,30 @@ impl Judgement {
         );
         Judgement {
             verdict: Verdict::TooFewCores,
+            sentence,
+        }
+    }
+
+    /// There was no time for enough runs.
+    pub(super) fn few(sentence: &str) -> Judgement {
+        let sentence = format!(
+            "There was no time for three runs of each: measure on a quiet machine, or with --full. What was seen: \
+             {sentence}"
+        );
+        Judgement {
+            verdict: Verdict::CannotTell,
+            sentence,
+        }
+    }
+
+    /// The runs differ too much from each other.
+    pub(super) fn noisy(percent: f64, sentence: &str) -> Judgement {
+        let sentence = format!(
+            "The runs vary too much for a verdict, their middle half by {percent:.0} % of the median: measure on a \
+             quiet machine. What was seen: {sentence}"
+        );
+        Judgement {
+            verdict: Verdict::CannotTell,
             sentence,
         }
     }

@@ -235,6 +235,7 @@ fn rewritten(
         )
         .map_err(failed)?;
     }
+    drop(file);
     fs::rename(&fresh, path).map_err(failed)?;
     OpenOptions::new().append(true).open(path).map_err(failed)
 }

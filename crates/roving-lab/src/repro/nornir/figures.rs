@@ -1,7 +1,7 @@
 //! The table and the figures of Nornir's paper.
 
 use super::super::draw::number;
-use super::super::figure::{Figure, Form, Judgement, Paper, Reading, Sheet};
+use super::super::figure::{Figure, Form, Judgement, Paper, Reading, Sheet, X};
 use super::super::seen::{Seen, TIME};
 use super::super::spread::{Spread, median};
 use super::{best, curves, divisions, kinds, label, speedups, stages, works};
@@ -77,10 +77,18 @@ fn table_1_judge(seen: &Seen<'_>) -> Option<Judgement> {
 }
 
 fn figure_4_here(seen: &Seen<'_>) -> Vec<Sheet> {
-    let mut encoder = Sheet::new("H.264", "processes in a stage", "s", Form::LogLog);
+    // One size makes no curve.
+    let one = stages(seen.plan).len() == 1;
+    let form = if one { Form::Bars } else { Form::LogLog };
+    let mut encoder = Sheet::new("H.264", "processes in a stage", "s", form);
     for processes in stages(seen.plan) {
         for (name, times) in curves(seen, &format!("nn-h264/{processes}"), TIME) {
-            encoder.push(name, *processes as f64, times);
+            let x = if one {
+                X::Word(format!("{processes} processes in a stage"))
+            } else {
+                X::Number(*processes as f64)
+            };
+            encoder.push(name, x, times);
         }
     }
     let mut sheets = vec![encoder];
@@ -248,26 +256,26 @@ fn figure_6_judge(seen: &Seen<'_>) -> Option<Judgement> {
         .filter_map(|(work_us, _)| Some((*work_us as f64, sheet.median(&ws, *work_us as f64)?)))
         .collect();
     let greatest = curve.iter().map(|point| point.1).fold(f64::NAN, f64::max);
-    // From where on no finer work falls below nine tenths of the best.
-    let enough = curve
+    // From where on no finer work falls below nine tenths of the best; the coarsest may itself be below.
+    let well = curve
         .iter()
         .rev()
-        .take_while(|point| point.1 >= 0.9 * greatest)
-        .last()?
-        .0;
+        .take_while(|point| point.1 >= 0.9 * greatest);
+    let enough = well.last().map(|point| point.0);
     let finest = curve.first()?;
+    let from = match enough {
+        Some(work_us) => format!("from {} µs of work a message on", number(work_us)),
+        None => "at no end of the range".to_owned(),
+    };
     let sentence = format!(
-        "On {most} workers the speed-up is within 10 % of its best, {}, from {} µs of work a message on, and {} at \
-         {} µs (the paper: well from 100 µs on, a ratio of computation to communication of about 75).",
+        "On {most} workers the speed-up is within 10 % of its best, {}, {from}, and {} at {} µs (the paper: well from \
+         100 µs on, a ratio of computation to communication of about 75).",
         number(greatest),
-        number(enough),
         number(finest.1),
         number(finest.0)
     );
-    Some(Judgement::of(
-        finest.1 < 0.9 * greatest && enough <= 100.0,
-        sentence,
-    ))
+    let holds = finest.1 < 0.9 * greatest && enough.is_some_and(|work_us| work_us <= 100.0);
+    Some(Judgement::of(holds, sentence))
 }
 
 /// The places of figure 7: 0 for stealing, then the idle times in µs.

@@ -5,35 +5,40 @@ use std::fmt::Write as _;
 
 use super::axis::{Scale, apart};
 use super::escaped;
-use crate::repro::draw::number;
+use super::names::{COLOURS, Names};
+use crate::repro::draw::{exact, number};
 use crate::repro::figure::{Form, Row, Sheet, X};
 
 /// The width of each chart in its own units; about as many pixels as a phone has.
-const WIDTH: f64 = 420.0;
+const WIDTH: f64 = 360.0;
 /// Room at the left for marks, at the right, and at the top.
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 42.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 10.0;
 /// How high the part with the curves is.
-const HEIGHT: f64 = 210.0;
+const HEIGHT: f64 = 190.0;
 /// Room below it for marks and the name of the axis.
 const BELOW: f64 = 40.0;
-/// How many colours there are.
-const COLOURS: usize = 10;
+
+/// A value beside its mark.
+fn value_of(row: &Row) -> String {
+    let write = if row.spread.n == 0 { exact } else { number };
+    write(row.spread.median)
+}
 
 /// The chart of a sheet with its legend as HTML; nothing for a sheet without rows.
-pub(super) fn chart(sheet: &Sheet) -> Option<String> {
+pub(super) fn chart(sheet: &Sheet, names: &Names<'_>) -> Option<String> {
     if sheet.rows.is_empty() {
         return None;
     }
     let (svg, legend) = match sheet.form {
-        Form::Lines | Form::LogLines | Form::LogLog => (lines(sheet), true),
-        Form::Bars | Form::LogBars => (bars(sheet), sheet.series().len() > 1),
-        Form::Stacks => (stacks(sheet), true),
+        Form::Lines | Form::LogLines | Form::LogLog => (lines(sheet, names), true),
+        Form::Bars | Form::LogBars => (bars(sheet, names), sheet.series().len() > 1),
+        Form::Stacks => (stacks(sheet, names), true),
         Form::Boxes => (boxes(sheet), false),
     };
     let legend = if legend {
-        legend_of(sheet)
+        legend_of(sheet, names)
     } else {
         String::new()
     };
@@ -107,23 +112,23 @@ fn mark(svg: &mut String, series: usize, at: (f64, f64), title: &str) {
     );
 }
 
-fn legend_of(sheet: &Sheet) -> String {
+fn legend_of(sheet: &Sheet, names: &Names<'_>) -> String {
     let mut html = String::from("<ul class=\"legend\">");
-    for (place, name) in sheet.series().into_iter().enumerate() {
+    for name in sheet.series() {
         let mut key = String::from("<svg viewBox=\"0 0 18 12\" aria-hidden=\"true\">");
         match sheet.form {
             Form::Lines | Form::LogLines | Form::LogLog => {
                 line(
                     &mut key,
-                    &format!("curve l{}", place % COLOURS),
+                    &format!("curve l{}", names.colour(name)),
                     (0.0, 6.0),
                     (18.0, 6.0),
                 );
-                mark(&mut key, place, (9.0, 6.0), name);
+                mark(&mut key, names.place(name), (9.0, 6.0), name);
             }
             _ => rectangle(
                 &mut key,
-                &format!("f{}", place % COLOURS),
+                &format!("f{}", names.colour(name)),
                 (2.0, 0.0),
                 (12.0, 12.0),
                 name,
@@ -141,7 +146,7 @@ fn said(sheet: &Sheet, row: &Row) -> String {
     let value = number(spread.median);
     let place = format!("{}, {}", row.series, row.x.text());
     if spread.n == 0 {
-        return format!("{place}: {value} {unit}");
+        return format!("{place}: {} {unit}", value_of(row));
     }
     let (lower, upper) = (number(spread.lower), number(spread.upper));
     format!(
@@ -165,7 +170,7 @@ fn grid(svg: &mut String, sheet: &Sheet, y: &Scale, right: f64) {
     text(svg, (2.0, TOP + 4.0), "soft", "start", &sheet.y);
 }
 
-fn lines(sheet: &Sheet) -> String {
+fn lines(sheet: &Sheet, names: &Names<'_>) -> String {
     let top = TOP + 16.0;
     let (right, bottom) = (WIDTH - RIGHT, top + HEIGHT);
     let place = |row: &Row| match &row.x {
@@ -217,37 +222,46 @@ fn lines(sheet: &Sheet) -> String {
         "middle",
         &sheet.x,
     );
-    for (order, name) in sheet.series().into_iter().enumerate() {
+    for name in sheet.series() {
         let mut rows: Vec<&Row> = sheet.rows.iter().filter(|row| row.series == name).collect();
         rows.sort_by(|one, other| place(one).total_cmp(&place(other)));
-        let points = rows
-            .iter()
-            .map(|row| format!("{},{}", px(x.at(place(row))), px(y.at(row.spread.median))));
-        let points = points.collect::<Vec<_>>().join(" ");
-        let colour = order % COLOURS;
-        let dashes = if order >= 4 {
-            " stroke-dasharray=\"6 3\""
-        } else {
-            ""
-        };
-        let _ = write!(
-            svg,
-            "<polyline class=\"curve l{colour}\"{dashes} points=\"{points}\"/>"
-        );
-        for row in rows {
-            let (x, spread) = (x.at(place(row)), &row.spread);
-            if spread.n > 1 {
-                line(
-                    &mut svg,
-                    "whisker",
-                    (x, y.at(spread.lower)),
-                    (x, y.at(spread.upper)),
-                );
-            }
-            mark(&mut svg, order, (x, y.at(spread.median)), &said(sheet, row));
-        }
+        let points: Vec<(f64, &Row)> = rows
+            .into_iter()
+            .map(|row| (x.at(place(row)), row))
+            .collect();
+        curve(&mut svg, sheet, names.place(name), &points, &y);
     }
     svg + "</svg>"
+}
+
+/// One curve with its quartiles and marks; each row comes with its pixel on the x axis.
+fn curve(svg: &mut String, sheet: &Sheet, order: usize, points: &[(f64, &Row)], y: &Scale) {
+    let through = points
+        .iter()
+        .map(|(x, row)| format!("{},{}", px(*x), px(y.at(row.spread.median))));
+    let through = through.collect::<Vec<_>>().join(" ");
+    let colour = order % COLOURS;
+    let dashes = if order >= 4 {
+        " stroke-dasharray=\"6 3\""
+    } else {
+        ""
+    };
+    let _ = write!(
+        svg,
+        "<polyline class=\"curve l{colour}\"{dashes} points=\"{through}\"/>"
+    );
+    for (x, row) in points {
+        let spread = &row.spread;
+        if spread.n > 1 {
+            line(
+                svg,
+                "whisker",
+                (*x, y.at(spread.lower)),
+                (*x, y.at(spread.upper)),
+            );
+        }
+        mark(svg, order, (*x, y.at(spread.median)), &said(sheet, row));
+    }
 }
 
 /// The places on the axis in the order of their first rows.
@@ -262,7 +276,7 @@ fn words(sheet: &Sheet) -> Vec<String> {
     words
 }
 
-fn bars(sheet: &Sheet) -> String {
+fn bars(sheet: &Sheet, names: &Names<'_>) -> String {
     let (series, words) = (sheet.series(), words(sheet));
     let (thick, room) = (13.0, 58.0);
     let ends = || {
@@ -289,45 +303,14 @@ fn bars(sheet: &Sheet) -> String {
         y += 20.0;
         text(&mut body, (0.0, y), "", "start", word);
         y += 5.0;
-        for (order, name) in series.iter().enumerate() {
+        for name in &series {
             let mut rows = sheet
                 .rows
                 .iter()
                 .filter(|row| row.series == *name && row.x.text() == *word);
             let Some(row) = rows.next() else { continue };
-            let start = if sheet.form == Form::LogBars {
-                0.0
-            } else {
-                x.at(0.0)
-            };
-            let end = x.at(row.spread.median);
-            let (from, to) = (start.min(end), start.max(end));
-            let class = format!("f{}", order % COLOURS);
-            rectangle(
-                &mut body,
-                &class,
-                (from, y),
-                (to - from, thick),
-                &said(sheet, row),
-            );
-            let mut reach = to;
-            if row.spread.n > 1 {
-                let (low, high) = (x.at(row.spread.lower), x.at(row.spread.upper));
-                line(
-                    &mut body,
-                    "whisker",
-                    (low, y + thick / 2.0),
-                    (high, y + thick / 2.0),
-                );
-                reach = reach.max(high);
-            }
-            text(
-                &mut body,
-                (reach + 5.0, y + 11.0),
-                "",
-                "start",
-                &number(row.spread.median),
-            );
+            let colour = names.colour(name);
+            bar(&mut body, sheet, row, colour, &x, (y, thick));
             y += thick + 2.0;
         }
     }
@@ -336,7 +319,44 @@ fn bars(sheet: &Sheet) -> String {
     svg + "</svg>"
 }
 
-fn stacks(sheet: &Sheet) -> String {
+/// One lying bar with its quartiles and its value: how far down it is, and how thick.
+fn bar(
+    body: &mut String,
+    sheet: &Sheet,
+    row: &Row,
+    colour: usize,
+    x: &Scale,
+    (y, thick): (f64, f64),
+) {
+    let start = if sheet.form == Form::LogBars {
+        0.0
+    } else {
+        x.at(0.0)
+    };
+    let end = x.at(row.spread.median);
+    let (from, to) = (start.min(end), start.max(end));
+    rectangle(
+        body,
+        &format!("f{colour}"),
+        (from, y),
+        (to - from, thick),
+        &said(sheet, row),
+    );
+    let mut reach = to;
+    if row.spread.n > 1 {
+        let (low, high) = (x.at(row.spread.lower), x.at(row.spread.upper));
+        line(
+            body,
+            "whisker",
+            (low, y + thick / 2.0),
+            (high, y + thick / 2.0),
+        );
+        reach = reach.max(high);
+    }
+    text(body, (reach + 5.0, y + 11.0), "", "start", &value_of(row));
+}
+
+fn stacks(sheet: &Sheet, names: &Names<'_>) -> String {
     let (series, words) = (sheet.series(), words(sheet));
     let thick = 20.0;
     let mut body = String::new();
@@ -349,7 +369,7 @@ fn stacks(sheet: &Sheet) -> String {
         let rows = || sheet.rows.iter().filter(|row| row.x.text() == *word);
         let all: f64 = rows().map(|row| row.spread.median.max(0.0)).sum();
         let mut from = 0.0;
-        for (order, name) in series.iter().enumerate() {
+        for name in &series {
             let Some(row) = rows().find(|row| row.series == *name) else {
                 continue;
             };
@@ -362,7 +382,7 @@ fn stacks(sheet: &Sheet) -> String {
             if width <= 0.0 {
                 continue;
             }
-            let class = format!("f{}", order % COLOURS);
+            let class = format!("f{}", names.colour(name));
             rectangle(
                 &mut body,
                 &class,
@@ -370,7 +390,7 @@ fn stacks(sheet: &Sheet) -> String {
                 (width, thick),
                 &said(sheet, row),
             );
-            let words = number(row.spread.median);
+            let words = value_of(row);
             if width > 9.0 * words.chars().count() as f64 {
                 text(
                     &mut body,
@@ -465,6 +485,10 @@ mod tests {
     use super::*;
     use crate::plot::tests::assert_svg;
 
+    fn drawn(sheet: &Sheet) -> Option<String> {
+        chart(sheet, &Names::of(std::slice::from_ref(sheet)))
+    }
+
     fn sheet(form: Form) -> Sheet {
         let mut sheet = Sheet::new("a < b & c", "workers", "ms \"each\"", form);
         for x in [1.0, 2.0, 16.0] {
@@ -485,7 +509,7 @@ mod tests {
             Form::Stacks,
             Form::Boxes,
         ] {
-            let html = chart(&sheet(form)).unwrap();
+            let html = drawn(&sheet(form)).unwrap();
             let svg = &html["<figure>".len()..html.find("</svg>").unwrap() + "</svg>".len()];
             assert_svg(svg);
             for bad in ["NaN", "inf", "a < b"] {
@@ -517,21 +541,21 @@ mod tests {
             sheet.push("below", 0.0, vec![-3.0, 4.0]);
             sheet.push("nothing", 0.0, vec![f64::NAN]);
             assert_eq!(sheet.rows.len(), 2);
-            let html = chart(&sheet).unwrap();
+            let html = drawn(&sheet).unwrap();
             assert!(
                 !html.contains("NaN") && !html.contains("inf"),
                 "{form:?}: {html}"
             );
         }
-        assert!(chart(&Sheet::new("empty", "x", "y", Form::Bars)).is_none());
+        assert!(drawn(&Sheet::new("empty", "x", "y", Form::Bars)).is_none());
     }
 
     #[test]
     fn a_point_of_one_run_has_no_whisker_and_outliers_are_dots() {
-        let html = chart(&sheet(Form::Lines)).unwrap();
+        let html = drawn(&sheet(Form::Lines)).unwrap();
         assert_eq!(html.matches("whisker").count(), 3);
         let mut odd = Sheet::new("odd", "x", "y", Form::Boxes);
         odd.push("here", "1", vec![1.0, 1.1, 1.2, 1.3, 9.0]);
-        assert_eq!(chart(&odd).unwrap().matches("<circle").count(), 1);
+        assert_eq!(drawn(&odd).unwrap().matches("<circle").count(), 1);
     }
 }

@@ -2,12 +2,14 @@
 
 mod axis;
 mod chart;
+mod names;
 
 use std::fmt::Write as _;
 
-use super::draw::number;
-use super::figure::{Figure, Judgement, Paper, Sheet, Verdict};
+use super::draw::{exact, number};
+use super::figure::{COUNTED, Figure, Judgement, Paper, Sheet, Verdict};
 use super::seen::Seen;
+use super::spread::Spread;
 use super::store::Origin;
 use crate::compare::csv::Csv;
 
@@ -17,8 +19,8 @@ pub(super) struct Head {
     pub(super) origin: Origin,
     /// The words that draw it again, without `roving repro`: size and folder.
     pub(super) words: String,
-    /// The day of the report.
-    pub(super) machine_now: String,
+    /// When the report was made, with which compiler, and how busy the machine was.
+    pub(super) moment: String,
     /// Why the figures of this build say little, if they do.
     pub(super) warning: Option<&'static str>,
 }
@@ -43,7 +45,7 @@ pub(super) fn command(head: &Head, name: &str) -> String {
     format!("roving repro {name} {}", head.words)
 }
 
-/// What the rule of a figure says of what was seen.
+/// What the rule of a figure says of what was seen. Where the runs vary too much, it says nothing.
 pub(super) fn judged(figure: &Figure, seen: &Seen<'_>) -> Judgement {
     let measured = seen.points.iter().any(|point| figure.uses(&point.group));
     let missing = if measured {
@@ -51,7 +53,45 @@ pub(super) fn judged(figure: &Figure, seen: &Seen<'_>) -> Judgement {
     } else {
         "any measurement yet"
     };
-    (figure.judge)(seen).unwrap_or_else(|| Judgement::missing(missing))
+    let judgement = (figure.judge)(seen).unwrap_or_else(|| Judgement::missing(missing));
+    let decided = matches!(judgement.verdict, Verdict::Holds | Verdict::NotHere);
+    let sheets = (figure.sheets)(seen);
+    if decided && few(&sheets) {
+        return Judgement::few(&judgement.sentence);
+    }
+    match noise(&sheets) {
+        Some(percent) if decided && percent > NOISE_PERCENT => {
+            Judgement::noisy(percent, &judgement.sentence)
+        }
+        _ => judgement,
+    }
+}
+
+/// How wide the middle half of the runs may be, in percent of the median, for a verdict.
+const NOISE_PERCENT: f64 = 50.0;
+
+/// Whether most values of the first sheet come from one or two runs only. What is counted, and not sampled, needs
+/// no more than one.
+fn few(sheets: &[Sheet]) -> bool {
+    let Some(sheet) = sheets.first().filter(|sheet| sheet.y != COUNTED) else {
+        return false;
+    };
+    let few = sheet.rows.iter().filter(|row| row.spread.n < 3).count();
+    few * 2 > sheet.rows.len()
+}
+
+/// The width of the middle half of the runs in percent of their median: the median over all rows of the first
+/// sheet.
+fn noise(sheets: &[Sheet]) -> Option<f64> {
+    let rows = sheets
+        .first()?
+        .rows
+        .iter()
+        .filter(|row| row.spread.n > 2 && row.spread.median != 0.0);
+    let widths: Vec<f64> = rows
+        .map(|row| (row.spread.width() / row.spread.median).abs() * 100.0)
+        .collect();
+    Spread::of(&widths).map(|spread| spread.median)
 }
 
 /// The page.
@@ -146,7 +186,7 @@ fn top(head: &Head, seen: &Seen<'_>, judgements: &[Judgement]) -> String {
     html.push_str("<dl class=\"facts\">");
     for (name, value) in [
         ("Machine", machine.as_str()),
-        ("Report made on", &head.machine_now),
+        ("Drawn", &head.moment),
         ("Workers", &workers.join(", ")),
         (
             "Accelerator",
@@ -239,9 +279,10 @@ fn article(head: &Head, figure: &Figure, judgement: &Judgement, seen: &Seen<'_>)
 
 /// The charts of some sheets, each below its title.
 fn drawn(sheets: &[Sheet]) -> String {
+    let names = names::Names::of(sheets);
     let mut html = String::new();
     for sheet in sheets {
-        if let Some(chart) = chart::chart(sheet) {
+        if let Some(chart) = chart::chart(sheet, &names) {
             let _ = write!(html, "<h5>{}</h5>{chart}", escaped(&sheet.title));
         }
     }
@@ -270,7 +311,7 @@ fn table(printed: &[Sheet], measured: &[Sheet]) -> String {
         let _ = write!(html, "<th{class}>{}</th>", name.replace('_', " "));
     }
     html.push_str("</tr></thead><tbody>");
-    for fields in rows(printed, measured, number) {
+    for fields in rows(printed, measured, number, exact) {
         html.push_str("<tr>");
         for (place, field) in fields.iter().enumerate() {
             let class = if place >= 5 { " class=\"number\"" } else { "" };
@@ -282,7 +323,12 @@ fn table(printed: &[Sheet], measured: &[Sheet]) -> String {
 }
 
 /// All rows of some sheets. A figure of a paper has no sample: only its value stands there.
-fn rows(printed: &[Sheet], measured: &[Sheet], write: impl Fn(f64) -> String) -> Vec<Vec<String>> {
+fn rows(
+    printed: &[Sheet],
+    measured: &[Sheet],
+    write: impl Fn(f64) -> String,
+    write_printed: impl Fn(f64) -> String,
+) -> Vec<Vec<String>> {
     let all = printed
         .iter()
         .map(|sheet| ("paper", sheet))
@@ -298,6 +344,11 @@ fn rows(printed: &[Sheet], measured: &[Sheet], write: impl Fn(f64) -> String) ->
                     write(value)
                 }
             };
+            let median = if spread.n == 0 {
+                write_printed(spread.median)
+            } else {
+                write(spread.median)
+            };
             let n = if spread.n == 0 {
                 String::new()
             } else {
@@ -311,11 +362,7 @@ fn rows(printed: &[Sheet], measured: &[Sheet], write: impl Fn(f64) -> String) ->
                 sheet.y.clone(),
                 n,
             ];
-            fields.extend([
-                sampled(spread.min),
-                sampled(spread.lower),
-                write(spread.median),
-            ]);
+            fields.extend([sampled(spread.min), sampled(spread.lower), median]);
             fields.extend([sampled(spread.upper), sampled(spread.max)]);
             rows.push(fields);
         }
@@ -328,9 +375,15 @@ pub(super) fn csv(head: &Head, figure: &Figure, seen: &Seen<'_>) -> Csv {
     let mut columns = HEAD.to_vec();
     columns.extend(["reading", "command", "commit", "machine"]);
     let mut csv = Csv::new(&columns);
-    for mut fields in rows(&(figure.printed)(), &(figure.sheets)(seen), |value| {
-        format!("{value:.9}")
-    }) {
+    let measured = |value: f64| format!("{value:.9}");
+    let printed = |value: f64| value.to_string();
+    let all = rows(
+        &(figure.printed)(),
+        &(figure.sheets)(seen),
+        measured,
+        printed,
+    );
+    for mut fields in all {
         let reading = if fields[0] == "paper" {
             figure.reading.mark()
         } else {

@@ -1,7 +1,7 @@
 //! The tables and figures of the StackThreads/MP paper.
 
 use super::super::draw::{self, named};
-use super::super::figure::{Figure, Form, Judgement, Paper, Reading, Sheet};
+use super::super::figure::{COUNTED, Figure, Form, Judgement, Paper, Reading, Sheet};
 use super::super::seen::Seen;
 use super::{LENGTHS, judges, last, sizes};
 use roving::Amount;
@@ -68,7 +68,7 @@ fn table_1() -> Vec<Sheet> {
 }
 
 fn table_1_here(seen: &Seen<'_>) -> Vec<Sheet> {
-    let mut sheet = Sheet::new("Nodes of the trees", "tree", "nodes", Form::Bars);
+    let mut sheet = Sheet::new("Nodes of the trees", "tree", COUNTED, Form::Bars);
     for (group, tree) in [("st-uts-a", "A"), ("st-uts-b", "B")] {
         if let Some(nodes) = seen.median(group, "items", 1, "items") {
             let input = super::tree(seen.plan, tree);

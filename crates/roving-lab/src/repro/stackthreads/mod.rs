@@ -52,97 +52,106 @@ fn sizes(plan: &Plan, program: &str) -> &'static [&'static str] {
 pub(super) fn tree(plan: &Plan, tree: &str) -> String {
     match tree {
         "A" => "T3".to_owned(),
-        _ => plan.pick("-t0 -b200 -q0.333332 -m3 -r2", "B").to_owned(),
+        _ => plan.pick("-t0 -b2000 -q0.3326 -m3 -r8", "B").to_owned(),
     }
 }
 
 /// The measurements.
 pub(super) fn groups(plan: &Plan) -> Vec<Group> {
-    let rivals = [Runtime::Rayon, Runtime::Tbb, Runtime::OpenMp];
-    let all = plan.workers.clone();
-    let most = vec![plan.cores];
-    let uts = |name| ("uts", tree(plan, name));
-    let fib = |size: &str| ("fib", size.to_owned());
-    let fork = Form::Fork;
-    let mut groups = vec![
+    let mut groups = trees(plan);
+    groups.extend(fibonacci(plan));
+    for program in ["strassen", "sparselu", "fft"] {
+        groups.extend(matrices(plan, program));
+    }
+    groups
+}
+
+/// UTS.
+fn trees(plan: &Plan) -> Vec<Group> {
+    let all = || plan.workers.clone();
+    let contest = |name, seconds, letter| {
+        let rivals = [Runtime::Rayon, Runtime::Tbb, Runtime::OpenMp];
+        let job = ("uts", tree(plan, letter));
         contest(
             plan,
-            "st-uts-a",
-            (22.0, 180.0),
-            uts("A"),
+            name,
+            seconds,
+            job,
             contestants(FIXED_UTS, &rivals),
-            all.clone(),
-        ),
+            all(),
+        )
+    };
+    let amounts = strategies(FIXED_UTS).to_vec();
+    let job = ("uts", tree(plan, "A"));
+    vec![
+        contest("st-uts-a", (22.0, 180.0), "A"),
         profiles(
             plan,
             "st-uts-a-profile",
             (7.0, 60.0),
-            uts("A"),
-            fork,
-            strategies(FIXED_UTS).to_vec(),
-            all.clone(),
+            job,
+            Form::Fork,
+            amounts,
+            all(),
         ),
-        contest(
-            plan,
-            "st-uts-b",
-            (9.0, 400.0),
-            uts("B"),
-            contestants(FIXED_UTS, &rivals),
-            all.clone(),
-        ),
-        contest(
-            plan,
-            "st-fib-30",
-            (4.0, 40.0),
-            fib("30"),
-            contestants(FIXED, &rivals),
-            vec![1],
-        ),
+        contest("st-uts-b", (9.0, 400.0), "B"),
+    ]
+}
+
+/// Fibonacci: one worker's overhead, the amounts, and the speed-up.
+fn fibonacci(plan: &Plan) -> Vec<Group> {
+    let fib = |size: &str| ("fib", size.to_owned());
+    let job = || fib(plan.pick("29", "40"));
+    let rivals = [Runtime::Rayon, Runtime::Tbb, Runtime::OpenMp];
+    let (with, without) = (contestants(FIXED, &rivals), contestants(FIXED, &[]));
+    let lengths = LENGTHS.map(Amount::Fixed).to_vec();
+    let (all, most) = (plan.workers.clone(), vec![plan.cores]);
+    vec![
+        contest(plan, "st-fib-30", (4.0, 40.0), fib("30"), with, vec![1]),
         profiles(
             plan,
             "st-fib-lengths",
             (6.0, 90.0),
-            fib(plan.pick("29", "40")),
-            fork,
-            LENGTHS.map(Amount::Fixed).to_vec(),
-            most.clone(),
+            job(),
+            Form::Fork,
+            lengths,
+            most,
         ),
-        contest(
-            plan,
-            "st-fib",
-            (5.0, 120.0),
-            fib(plan.pick("29", "40")),
-            contestants(FIXED, &[]),
-            all.clone(),
-        ),
-    ];
-    for program in ["strassen", "sparselu", "fft"] {
-        let sizes = sizes(plan, program);
-        for size in sizes {
-            let job = (program, (*size).to_owned());
+        contest(plan, "st-fib", (5.0, 120.0), job(), without, all),
+    ]
+}
+
+/// A program on matrices or vectors at each size, and its profile at the last.
+fn matrices(plan: &Plan, program: &'static str) -> Vec<Group> {
+    let sizes = sizes(plan, program);
+    let job = |size: &str| (program, size.to_owned());
+    let mut groups: Vec<Group> = sizes
+        .iter()
+        .map(|size| {
             let name = format!("st-{program}/{size}");
-            let rivals = [Runtime::Rayon];
-            groups.push(contest(
+            let rivals = contestants(FIXED, &[Runtime::Rayon]);
+            contest(
                 plan,
                 name,
                 (3.5, 90.0),
-                job,
-                contestants(FIXED, &rivals),
-                all.clone(),
-            ));
-        }
-        let job = (program, sizes[sizes.len() - 1].to_owned());
-        let name = format!("st-{program}-profile");
-        groups.push(profiles(
-            plan,
-            name,
-            (3.0, 60.0),
-            job,
-            fork,
-            strategies(FIXED).to_vec(),
-            most.clone(),
-        ));
-    }
+                job(size),
+                rivals,
+                plan.workers.clone(),
+            )
+        })
+        .collect();
+    let name = format!("st-{program}-profile");
+    let amounts = strategies(FIXED).to_vec();
+    let last = job(sizes[sizes.len() - 1]);
+    groups.push(profiles(
+        plan,
+        name,
+        (3.0, 60.0),
+        last,
+        Form::Fork,
+        amounts,
+        vec![plan.cores],
+    ));
     groups
 }
 
