@@ -407,9 +407,8 @@ impl Device {
         let device = self.known(entry.kind, entry.work);
         // Estimates are as old as the tasks: the device may refuse the first of its queue while no worker is to take the
         // last. Where nothing moves, a worker takes it.
-        let is_stuck = state.queue.loads().count > 1
-            && state.flying.count == 0
-            && self.common.running() == 0;
+        let is_stuck =
+            state.queue.loads().count > 1 && state.flying.count == 0 && self.common.running() == 0;
         is_stuck || choose::takes(cpu, device, &entry.load(), &self.standing(state))
     }
 
