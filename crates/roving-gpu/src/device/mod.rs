@@ -405,7 +405,11 @@ impl Device {
         let history = &self.common.history;
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
-        choose::takes(cpu, device, &entry.load(), &self.standing(state))
+        // Estimates are as old as the tasks: the device may refuse the first of its queue while no worker is to take the
+        // last. Where nothing moves, a worker takes it.
+        let is_stuck =
+            state.queue.loads().count > 1 && state.flying.count == 0 && self.common.running() == 0;
+        is_stuck || choose::takes(cpu, device, &entry.load(), &self.standing(state))
     }
 
     /// Wakes the task that a free worker would best take, so that one says whether it does.
