@@ -15,7 +15,7 @@ pub use closed::{separate, single_thefts};
 pub use drain::{Drain, Moment};
 pub use steady::Steady;
 
-use differential_equations::prelude::{ExplicitRungeKutta, IVP};
+use ivp::prelude::{Ivp, Method};
 
 use crate::{ModelError, Policy};
 use system::System;
@@ -153,32 +153,21 @@ fn integrate(
     let points: Vec<f64> = (0..=moments)
         .map(|moment| time * moment as f64 / moments as f64)
         .collect();
-    let method = ExplicitRungeKutta::dop853()
+    let solution = Ivp::first_order(system, 0.0, time, &y)
+        .method(Method::DOP853)
         .rtol(TOLERANCE)
         .atol(TOLERANCE)
-        .max_steps(STEPS_MAX);
-    let solution = IVP::ode(system, 0.0, time, y)
-        .t_eval(&points[1..])
-        .method(method)
+        .max_steps(STEPS_MAX)
+        .t_eval(points[1..].to_vec())
         .solve();
     match solution {
-        Ok(solution) => Ok(solution.iter().map(|(t, y)| (*t, y.clone())).collect()),
-        // The error holds the whole state; its kind says enough.
-        Err(error) => Err(ModelError::line(format!(
-            "the equations of `{}` could not be solved up to time {time}: {}; take smaller rates",
-            system.policy,
-            kind(&error)
+        Ok(solution) if solution.y.len() == moments => {
+            Ok(solution.t.into_iter().zip(solution.y).collect())
+        }
+        _ => Err(ModelError::line(format!(
+            "the equations of `{}` could not be solved up to time {time}; take smaller rates",
+            system.policy
         ))),
-    }
-}
-
-fn kind(error: &differential_equations::error::Error<f64, Vec<f64>>) -> &'static str {
-    use differential_equations::error::Error;
-    match error {
-        Error::MaxSteps { .. } => "too many steps",
-        Error::StepSize { .. } => "the steps became too small",
-        Error::Stiffness { .. } => "the system is stiff",
-        _ => "the solver gave up",
     }
 }
 

@@ -1,6 +1,6 @@
 //! The differential equations themselves.
 
-use differential_equations::prelude::ODE;
+use ivp::prelude::FirstOrderSystem;
 
 use crate::Policy;
 
@@ -163,8 +163,8 @@ impl System {
     }
 }
 
-impl ODE<f64, Vec<f64>> for System {
-    fn diff(&self, _t: f64, y: &Vec<f64>, dydt: &mut Vec<f64>) {
+impl FirstOrderSystem for System {
+    fn derivative(&self, _t: f64, y: &[f64], dydt: &mut [f64]) {
         self.derive(y, dydt);
     }
 }
