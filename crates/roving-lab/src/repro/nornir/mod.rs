@@ -49,10 +49,15 @@ fn thresholds(plan: &Plan) -> Vec<Place> {
     all
 }
 
+/// The work that a random network divides.
+fn work_ms(plan: &Plan) -> u64 {
+    plan.pick(4, 50)
+}
+
 /// The input of a random network. The paper divides about a second of work; we divide less, and where a run
 /// is quick, fewer messages are sent.
 fn random(plan: &Plan, network: &str, division: u64) -> String {
-    let (work_ms, most) = plan.pick((4, 1_000), (50, u64::MAX));
+    let (work_ms, most) = (work_ms(plan), plan.pick(1_000, u64::MAX));
     let messages = division.min(most);
     format!("{network},division={division},work_ms={work_ms},messages={messages}")
 }
