@@ -367,7 +367,12 @@ impl Device {
             for one in entry.uses.iter().filter(|one| one.access.reads()) {
                 *state.wanted.entry(one.content.id()).or_default() += 1;
             }
-            state.queue.push(Arc::clone(entry));
+            if entry.may_leave {
+                state.queue.push(Arc::clone(entry));
+            } else {
+                // The device takes it in any case, also where it does not want what waits before it.
+                state.queue.push_oldest(Arc::clone(entry));
+            }
         });
         if entry.may_leave && self.common.decides() && entry.phase() == Phase::Queued {
             return self.see_to(entry, blocks);
@@ -405,33 +410,35 @@ impl Device {
         let history = &self.common.history;
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
-        // Estimates are as old as the tasks: the device may refuse the first of its queue while no worker is to take the
-        // last. Where nothing moves, a worker takes it.
-        let is_stuck =
-            state.queue.loads().count > 1 && state.flying.count == 0 && self.common.running() == 0;
-        is_stuck || choose::takes(cpu, device, &entry.load(), &self.standing(state))
+        choose::takes(cpu, device, &entry.load(), &self.standing(state))
     }
 
-    /// Wakes the task that a free worker would best take, so that one says whether it does.
+    /// Wakes the task that a free worker would best take, so that one says whether it does. One that was called before and
+    /// has not answered may never be polled again: it is passed over.
     pub(crate) fn call(self: &Arc<Self>) {
-        self.with(|state, actions| self.call_one(state, actions));
+        self.with(|state, actions| {
+            state.has_called = false;
+            self.call_one(state, actions);
+        });
     }
 
+    /// Where nothing flies, each task is one that the device wants or one that a worker takes, as both ask the same
+    /// question: either the device takes one when this is over, or one is called. Were only the newest of each
+    /// class asked, one that the device does not want could be hidden behind one that no worker takes.
     fn call_one(&self, state: &mut State, actions: &mut Actions) {
         if state.has_called || !self.common.decides() {
             return;
         }
-        let worst = state.queue.worst(|entry| {
-            let history = &self.common.history;
-            let cpu = || history.known(entry.kind, Side::Cpu, entry.work);
-            entry.may_leave && !matches!(cpu(), Known::AtLeast(_))
-        });
+        let may = |entry: &Entry| {
+            entry.may_leave && !entry.lock().is_called && self.worker_takes(state, entry)
+        };
+        let worst = match state.flying.count {
+            0 => state.queue.worst_of_all(may),
+            _ => state.queue.worst(may),
+        };
         let Some(entry) = worst.map(Arc::clone) else {
             return;
         };
-        if !self.worker_takes(state, &entry) {
-            return;
-        }
         let mut inside = entry.lock();
         inside.is_called = true;
         state.has_called = true;
@@ -457,6 +464,9 @@ impl Device {
                 actions.look = !alone;
             }
             self.answered(state, entry);
+            if !takes {
+                self.call_one(state, actions);
+            }
             takes
         })
     }
@@ -500,7 +510,11 @@ impl Device {
         self.with(|state, actions| {
             self.answered(state, entry);
             match entry.phase() {
-                Phase::Queued => self.leave_queue(state, entry, Phase::Returned, actions),
+                Phase::Queued => {
+                    self.leave_queue(state, entry, Phase::Returned, actions);
+                    // It may have been called in the place of another.
+                    self.call_one(state, actions);
+                }
                 Phase::Flying => {
                     let mut inside = entry.lock();
                     inside.is_abandoned = true;

@@ -158,6 +158,15 @@ impl Queue {
         newest.find(|entry| wanted(entry))
     }
 
+    /// The newest of the worst class of those for which `wanted` holds. Looks at all, if need be.
+    pub(crate) fn worst_of_all(&self, wanted: impl Fn(&Entry) -> bool) -> Option<&Arc<Entry>> {
+        let mut all = self
+            .classes
+            .iter()
+            .flat_map(|(entries, _)| entries.iter().rev());
+        all.find(|entry| wanted(entry))
+    }
+
     /// False if it is not there.
     pub(crate) fn remove(&mut self, entry: &Arc<Entry>) -> bool {
         let Cost { load, class } = entry.cost();
