@@ -131,11 +131,12 @@ impl Link {
 
     fn mark_dirty(&self) {
         // Most messages of a batch find it set.
-        // Ordering: Relaxed; when it is set, whoever clears it looks into the outbox afterwards, under the
-        // lock, where the message is already.
+        // Ordering: Relaxed; the lock of the outbox orders it. Who clears `dirty` takes that lock afterwards,
+        // this thread has held it before. If the clearer comes second, it finds the message. If it came first,
+        // its clearing happened before this load, which cannot read what was there earlier.
         if !self.dirty.load(Ordering::Relaxed) {
-            // Ordering: Edge [dirty]: Release, so that who clears it sees which outboxes are filled.
-            self.dirty.store(true, Ordering::Release);
+            // Ordering: Relaxed; what was sent is found under the lock of its outbox.
+            self.dirty.store(true, Ordering::Relaxed);
         }
     }
 
@@ -183,8 +184,8 @@ impl Link {
     fn send_dirty(&self, engine: &mut Engine) -> Result<(), Error> {
         // Ordering: Relaxed; looked at again after the engine is free.
         while self.dirty.load(Ordering::Relaxed) {
-            // Ordering: Acquire. Pairs with [dirty]: the outboxes say that they are filled.
-            self.dirty.swap(false, Ordering::Acquire);
+            // Ordering: Relaxed; as in `mark_dirty`. Each outbox is looked into after this, under its lock.
+            self.dirty.store(false, Ordering::Relaxed);
             engine.send_all(self.rank, &self.outboxes)?;
         }
         Ok(())
