@@ -153,3 +153,47 @@ fn all_ranks_get_work_and_the_roots_are_those_of_rank_0() {
         }
     });
 }
+
+#[test]
+fn a_panic_of_reduce_ends_tasks_that_would_go_on() {
+    watched(Duration::from_secs(60), || {
+        let outcome = std::panic::catch_unwind(|| {
+            World::threads(1, |world| {
+                let pool = Pool::new(2).unwrap();
+                // One of two workers has the number that counts up for ever, and the other comes to an end.
+                let work = |number: u64, local: &mut Local<'_, u64, u64>| {
+                    if number >= 1000 {
+                        local.push(number + 1);
+                    }
+                    *local.result() += 1;
+                };
+                let reduce = |_, _| panic!("no sums today");
+                Bag::new(&world).run(&pool, 0..=1000, work, reduce)
+            })
+        });
+        let payload = outcome.unwrap_err().downcast::<&str>().unwrap();
+        assert_eq!(*payload, "no sums today");
+    });
+}
+
+#[test]
+fn a_panic_of_the_roots_is_an_error_on_the_other_ranks() {
+    watched(Duration::from_secs(60), || {
+        let errors = World::threads(2, |world| {
+            let pool = Pool::new(1).unwrap();
+            let roots = (0..10_u64).inspect(|number| assert!(*number < 5, "no more roots"));
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                Bag::new(&world).run(&pool, roots, |_, local| local.add(1_u64), |a, b| a + b)
+            }));
+            match outcome {
+                Ok(found) => found.unwrap_err().to_string(),
+                // The one whose roots they are goes on, and must not leave the others waiting.
+                Err(_) => world.barrier().unwrap_err().to_string(),
+            }
+        });
+        for error in errors {
+            assert!(error.starts_with("rank 0 of 2: "), "{error}");
+            assert!(error.ends_with("panicked: no more roots"), "{error}");
+        }
+    });
+}

@@ -122,7 +122,7 @@ impl<'world> Bag<'world> {
     /// The run has failed on some rank, which the error names; or the checkpoints cannot be used.
     ///
     /// # Panics
-    /// With what `work` or `reduce` panics with, on that rank; the others get an error.
+    /// With what `work`, `reduce` or the iterator of roots panics with, on that rank; the others get an error.
     ///
     /// ```
     /// use roving_dist::{Bag, World};
@@ -165,14 +165,16 @@ impl<'world> Bag<'world> {
                 result: R::default(),
             }),
         };
-        match part {
-            Some(part) => rank.restore(part),
-            None if link.rank() == 0 => rank.add(roots),
-            None => {}
-        }
         let handler = Arc::clone(&shared);
-        link.open(tag, move |from, bytes| handler.handle(from, bytes));
-        let led = panic::catch_unwind(AssertUnwindSafe(|| pool.install(|| rank.lead())));
+        let led = panic::catch_unwind(AssertUnwindSafe(|| {
+            match part {
+                Some(part) => rank.restore(part),
+                None if link.rank() == 0 => rank.add(roots),
+                None => {}
+            }
+            link.open(tag, move |from, bytes| handler.handle(from, bytes));
+            pool.install(|| rank.lead())
+        }));
         link.close(tag);
         match led {
             Ok(led) => led?,

@@ -115,8 +115,8 @@ where
                 (count, local.tasks.is_empty())
             });
         }
-        std::mem::forget(unwinds);
         self.hand_back(local);
+        std::mem::forget(unwinds);
     }
 
     /// Runs so many tasks, if there are as many; how many it were.
