@@ -50,7 +50,7 @@ impl<'env> Network<'env> {
             (None, Ok(report)) => Outcome::Done(Share::of(&part, &report)),
             (None, Err(error)) => {
                 let ended = Ended::of(rank, error);
-                part.stop_all(ended.clone());
+                part.post.stop_all(ended.clone());
                 Outcome::Ended(ended)
             }
         };
