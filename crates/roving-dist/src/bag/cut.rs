@@ -38,10 +38,17 @@ pub(super) struct Cuts {
 pub(super) struct Plan {
     pub(super) files: Arc<Files>,
     pub(super) every: Duration,
-    /// At rank 0: when the next cut is due; none while one is being made.
+    /// At rank 0: when the next cut is due; none while one is being made, or if there is to be none.
     pub(super) next: Option<Instant>,
     /// Threads that write.
     pub(super) writers: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Plan {
+    /// At rank 0: no cut is being made; the next one comes after a while, or never if that is too long for a clock.
+    pub(super) fn wait_for_next(&mut self) {
+        self.next = Instant::now().checked_add(self.every);
+    }
 }
 
 impl Cuts {
@@ -156,7 +163,7 @@ impl Shared {
             files.commit(number)?;
             shared.with(|state| {
                 if let Some(plan) = &mut state.cuts.plan {
-                    plan.next = Some(Instant::now() + plan.every);
+                    plan.wait_for_next();
                 }
             });
             Ok(())
