@@ -129,7 +129,9 @@ impl World {
         }
     }
 
-    /// Runs `f` on so many ranks that are threads of this process, and returns what each returned, by rank.
+    /// Runs `f` on so many ranks that are threads of this process, and returns what each returned, by rank. Each rank needs
+    /// a pool of its own, made in `f`: a rank that waits for another one holds a worker, and a pool that they share
+    /// may have none left for the other.
     ///
     /// # Panics
     /// With what the first rank that panics panics with. The others get an error wherever they wait for it.
