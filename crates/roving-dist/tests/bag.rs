@@ -2,11 +2,13 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{hash, nodes, tree, watched};
 use roving::Pool;
 use roving_dist::{Bag, Error, Local, Plan, World};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Counts a tree of about so many nodes on `plan`'s ranks, with so many workers each.
 fn count(plan: &Plan, workers: usize, seed: u64) -> Vec<u64> {
@@ -195,5 +197,44 @@ fn a_panic_of_the_roots_is_an_error_on_the_other_ranks() {
             assert!(error.starts_with("rank 0 of 2: "), "{error}");
             assert!(error.ends_with("panicked: no more roots"), "{error}");
         }
+    });
+}
+
+/// How often a result has been read from bytes.
+static READ: AtomicUsize = AtomicUsize::new(0);
+
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize)]
+struct Numbers(Vec<u64>);
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(bytes: D) -> Result<Self, D::Error> {
+        // Ordering: Relaxed; a count, read when the ranks have ended.
+        READ.fetch_add(1, Ordering::Relaxed);
+        Vec::deserialize(bytes).map(Numbers)
+    }
+}
+
+#[test]
+fn only_rank_0_gets_the_results_of_all_and_the_others_the_total() {
+    watched(Duration::from_secs(60), || {
+        let totals = World::threads(4, |world| {
+            let pool = Pool::new(1).unwrap();
+            let work = |number, local: &mut Local<'_, u64, Numbers>| {
+                local.result().0.push(number);
+            };
+            let reduce = |mut a: Numbers, mut b: Numbers| {
+                a.0.append(&mut b.0);
+                a
+            };
+            Bag::new(&world)
+                .run(&pool, 0..10_000, work, reduce)
+                .unwrap()
+        });
+        for mut total in totals {
+            total.0.sort_unstable();
+            assert!(total.0.iter().copied().eq(0..10_000));
+        }
+        // Ordering: Relaxed; the ranks have ended.
+        assert_eq!(READ.load(Ordering::Relaxed), 3 + 3);
     });
 }

@@ -270,6 +270,17 @@ impl World {
         self.collective.all_gather(&self.link, End::GoOn, bytes)
     }
 
+    /// Gives rank 0 the bytes of all, and the others what it makes of them.
+    pub(crate) fn meet<V>(
+        &self,
+        bytes: &[u8],
+        make: impl FnOnce(Vec<Vec<u8>>) -> Result<(V, Vec<u8>), Error>,
+        read: impl FnOnce(&[u8]) -> Result<V, Error>,
+    ) -> Result<V, Error> {
+        let collective = &self.collective;
+        collective.meet(&self.link, End::GoOn, bytes, make, read)
+    }
+
     /// Ends the run on all ranks, with an error that names this one. Where ranks are processes, it prints
     /// the error and ends them, and does not return; where they are threads, whatever waits for another rank
     /// returns the error.
