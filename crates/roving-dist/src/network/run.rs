@@ -14,11 +14,12 @@ use super::post::Post;
 use super::pump::pump;
 use super::report::{Report, Share, sum};
 use super::shape::Hello;
+use super::writers::Writers;
 use super::{Network, lock};
 use crate::world::World;
 use crate::world::link::Link;
 
-/// How late it is noticed that the ranks are out of reach of each other.
+/// How late it is noticed that the ranks are out of reach of each other, or that somebody waits for room.
 const WATCH_EVERY: Duration = Duration::from_millis(10);
 
 /// How the network ended on one rank.
@@ -154,15 +155,18 @@ fn run_part(
     ran
 }
 
-/// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other.
+/// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other, and that
+/// deadlocks are looked for while somebody waits for room.
 fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
     let over = Over::default();
     thread::scope(|scope| {
         let watch = || {
+            let mut writers = Writers::new();
             while !over.wait(WATCH_EVERY) {
                 if link.is_faulty() {
                     part.post.cancel();
                 }
+                writers.look(part);
             }
         };
         let watcher = thread::Builder::new().name("roving-watch".into());
