@@ -297,7 +297,8 @@ impl World {
     }
 
     /// Waits until all ranks have finished, and all messages have left; then the ranks part. Dropping the
-    /// world does the same, and says nothing of errors.
+    /// world does the same, and says nothing of errors. Where ranks are processes, this belongs on the thread that called
+    /// [`World::init`]: MPI wants to be finalised by the thread that has initialised it.
     ///
     /// # Errors
     /// The run has failed on some rank.
@@ -314,14 +315,13 @@ impl World {
         let Some(progress) = self.progress.take() else {
             return Ok(());
         };
-        let parted = match self.link.fault() {
+        let gathered = match self.link.fault() {
             Some(error) => Err(error),
-            None => {
-                let gathered = self.collective.all_gather(&self.link, End::Finish, &[]);
-                gathered.and_then(|_| self.link.wait_until_sent())
-            }
+            None => self.collective.all_gather(&self.link, End::Finish, &[]),
         };
+        // From now on nobody sends anything: whoever waits until all has left waits for a last sign of life as well.
         drop(progress);
+        let parted = gathered.and_then(|_| self.link.wait_until_sent());
         let ended = parted.and_then(|()| self.link.finish());
         self.link.forget_handlers();
         ended
