@@ -69,7 +69,7 @@ impl<'env> Network<'env> {
 
     /// What runs here, and what it needs for the rest: processes of other ranks are dropped, and their ends of
     /// channels taken over.
-    fn split(self) -> (roving_flow::Network<'env>, Arc<Part>) {
+    pub(super) fn split(self) -> (roving_flow::Network<'env>, Arc<Part>) {
         let Network {
             world,
             mut flow,
