@@ -132,8 +132,13 @@ fn run_part(
     if world.ranks() == 1 {
         return flow.run(pool);
     }
-    let resting = Arc::clone(part);
-    flow.at_rest(move || resting.rests());
+    // The network keeps this for as long as there is a handle of it, of which the part has some.
+    let resting = Arc::downgrade(part);
+    flow.at_rest(move || {
+        if let Some(part) = resting.upgrade() {
+            part.rests();
+        }
+    });
     flow.beside(pump(Arc::clone(part)));
     let Crossings { outgoing, incoming } = &part.crossings;
     outgoing
@@ -222,4 +227,45 @@ fn gather<T: Serialize + DeserializeOwned>(
             .map_err(|error| world.fail(format_args!("another rank runs another program: {error}")))
     };
     Ok(all.iter().map(read).collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Runs a network as its ranks do, and waits until nothing is left of the rank's part.
+    fn run_and_forget(world: &World) {
+        let mut network = Network::new(world);
+        let (out, input) = network.bounded("numbers", 2);
+        network.source("source", out, 0..20_u32);
+        network.sink("sink", input, |_| {});
+        network.pin("source", 0);
+        network.pin("sink", 1);
+        network.check();
+        let hello = network.shape.hello(world.rank(), world.ranks(), None);
+        let hellos = gather(world, &hello).unwrap();
+        assert!(network.shape.agree(&hellos).is_ok());
+        let (flow, part) = network.split();
+        run_part(world, &Pool::new(1).unwrap(), flow, &part).unwrap();
+        gather(world, &()).unwrap();
+        world.link().close(part.post.tag());
+        let left = Arc::downgrade(&part);
+        drop(part);
+        // The handler of its messages is dropped by whoever polls next.
+        let gone = world.link().wait(|| left.upgrade().is_none().then_some(()));
+        gone.unwrap();
+    }
+
+    #[test]
+    fn a_network_that_has_run_leaves_nothing_behind() {
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || {
+            World::threads(2, |world| run_and_forget(&world));
+            let _ = done.send(());
+        });
+        let ended = is_done.recv_timeout(Duration::from_secs(60));
+        assert_eq!(ended, Ok(()), "something keeps it");
+    }
 }
