@@ -166,15 +166,13 @@ impl<'world> Bag<'world> {
             }),
         };
         let handler = Arc::clone(&shared);
-        let led = self.caught(|| {
-            match part {
-                Some(part) => rank.restore(part),
-                None if link.rank() == 0 => rank.add(roots),
-                None => {}
-            }
-            link.open(tag, move |from, bytes| handler.handle(from, bytes));
-            pool.install(|| rank.lead())
+        self.caught("the roots of a bag", || match part {
+            Some(part) => rank.restore(part),
+            None if link.rank() == 0 => rank.add(roots),
+            None => {}
         });
+        link.open(tag, move |from, bytes| handler.handle(from, bytes));
+        let led = self.caught("a task of a bag", || pool.install(|| rank.lead()));
         link.close(tag);
         led?;
         shared.wait_for_writers();
@@ -182,7 +180,7 @@ impl<'world> Bag<'world> {
             .held
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let result = self.caught(|| self.gather(held.result, &reduce))?;
+        let result = self.caught("the result of a bag", || self.gather(held.result, &reduce))?;
         self.close_checkpoints(&shared)?;
         Ok(result)
     }
@@ -212,12 +210,12 @@ impl<'world> Bag<'world> {
         self.world.meet(&mine, total, read)
     }
 
-    /// Calls `f`; a panic of it is an error on the other ranks.
-    fn caught<V>(&self, f: impl FnOnce() -> V) -> V {
+    /// Calls `f`; a panic of it is an error on the other ranks, which says where it was.
+    fn caught<V>(&self, which: &str, f: impl FnOnce() -> V) -> V {
         panic::catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
             let what = crate::unwind::text(&*payload);
             let link = self.world.link();
-            link.fail(format_args!("a task of a bag panicked: {what}"));
+            link.fail(format_args!("{which} panicked: {what}"));
             panic::resume_unwind(payload);
         })
     }
