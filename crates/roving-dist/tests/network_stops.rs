@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use common::watched;
@@ -121,6 +123,67 @@ fn a_panic_before_there_is_a_process_is_every_ranks_error() {
                 message: "at once".into(),
             };
             assert_eq!(errors, vec![right; 2]);
+        }
+    });
+}
+
+/// Says so when it is dropped.
+struct Says<'a>(&'a AtomicBool);
+
+impl Drop for Says<'_> {
+    fn drop(&mut self) {
+        // Ordering: Relaxed; nothing is handed over.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// On one rank a process fails while another computes until the other rank has ended; gives the errors of all.
+fn while_another_computes(is_panic: bool) -> Vec<NetworkError> {
+    let has_ended = AtomicBool::new(false);
+    World::threads(2, |world| {
+        let mut network = Network::new(&world);
+        let (out, input) = network.bounded::<u64>("numbers", 2);
+        let has_ended = &has_ended;
+        network.try_process("bad", out, async move |_out| {
+            assert!(!is_panic, "on purpose");
+            Err("on purpose")
+        });
+        network.process("computes", (), async move |()| {
+            // Ordering: Relaxed; nothing is handed over.
+            while !has_ended.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        });
+        network.process("waits", input, async move |mut input| {
+            let _says = Says(has_ended);
+            while input.recv().await.is_some() {}
+            panic!("half of a stream was taken for the whole");
+        });
+        for (name, rank) in [("bad", 0), ("computes", 0), ("waits", 1)] {
+            network.pin(name, rank);
+        }
+        network.run(&Pool::new(2).unwrap()).unwrap_err()
+    })
+}
+
+#[test]
+fn a_failure_ends_other_ranks_while_its_own_one_still_computes() {
+    watched(MOST, || {
+        for is_panic in [true, false] {
+            let (rank, process, message) = (0, "bad".to_owned(), "on purpose".to_owned());
+            let right = match is_panic {
+                true => NetworkError::Panicked {
+                    rank,
+                    process,
+                    message,
+                },
+                false => NetworkError::Failed {
+                    rank,
+                    process,
+                    message,
+                },
+            };
+            assert_eq!(while_another_computes(is_panic), vec![right; 2]);
         }
     });
 }

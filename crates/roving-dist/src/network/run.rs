@@ -19,7 +19,8 @@ use super::{Network, lock};
 use crate::world::World;
 use crate::world::link::Link;
 
-/// How late it is noticed that the ranks are out of reach of each other, or that somebody waits for room.
+/// How late it is noticed that the ranks are out of reach of each other, that somebody waits for room,
+/// or that a process has failed.
 const WATCH_EVERY: Duration = Duration::from_millis(10);
 
 /// How the network ended on one rank.
@@ -160,8 +161,8 @@ fn run_part(
     ran
 }
 
-/// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other, and that
-/// deadlocks are looked for while somebody waits for room.
+/// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other, that
+/// deadlocks are looked for while somebody waits for room, and that others hear of a process that fails.
 fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
     let over = Over::default();
     thread::scope(|scope| {
@@ -172,6 +173,7 @@ fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
                     part.post.cancel();
                 }
                 writers.look(part);
+                tell_failure(part);
             }
         };
         let watcher = thread::Builder::new().name("roving-watch".into());
@@ -182,6 +184,17 @@ fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
         let _told_at_the_end = Tell(&over);
         run()
     })
+}
+
+/// When a process here has failed, others of this rank may compute for long before they are dropped: the
+/// other ranks need not wait for that.
+fn tell_failure(part: &Part) {
+    if part.inside.is_stopped()
+        && part.post.ended().is_none()
+        && let Some(error) = part.inside.failed_so_far()
+    {
+        part.post.stop_all(Ended::of(part.post.rank(), error));
+    }
 }
 
 /// Whether the network has ended here.
