@@ -2,11 +2,13 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{hash, nodes, tree, watched};
 use roving::Pool;
 use roving_dist::{Bag, Error, Local, Plan, World};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Counts a tree of about so many nodes on `plan`'s ranks, with so many workers each.
 fn count(plan: &Plan, workers: usize, seed: u64) -> Vec<u64> {
@@ -151,5 +153,88 @@ fn all_ranks_get_work_and_the_roots_are_those_of_rank_0() {
             assert_eq!(counts.iter().sum::<u64>(), 400, "{counts:?}");
             assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
         }
+    });
+}
+
+#[test]
+fn a_panic_of_reduce_ends_tasks_that_would_go_on() {
+    watched(Duration::from_secs(60), || {
+        let outcome = std::panic::catch_unwind(|| {
+            World::threads(1, |world| {
+                let pool = Pool::new(2).unwrap();
+                // One of two workers has the number that counts up for ever, and the other comes to an end.
+                let work = |number: u64, local: &mut Local<'_, u64, u64>| {
+                    if number >= 1000 {
+                        local.push(number + 1);
+                    }
+                    *local.result() += 1;
+                };
+                let reduce = |_, _| panic!("no sums today");
+                Bag::new(&world).run(&pool, 0..=1000, work, reduce)
+            })
+        });
+        let payload = outcome.unwrap_err().downcast::<&str>().unwrap();
+        assert_eq!(*payload, "no sums today");
+    });
+}
+
+#[test]
+fn a_panic_of_the_roots_is_an_error_on_the_other_ranks() {
+    watched(Duration::from_secs(60), || {
+        let errors = World::threads(2, |world| {
+            let pool = Pool::new(1).unwrap();
+            let roots = (0..10_u64).inspect(|number| assert!(*number < 5, "no more roots"));
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                Bag::new(&world).run(&pool, roots, |_, local| local.add(1_u64), |a, b| a + b)
+            }));
+            match outcome {
+                Ok(found) => found.unwrap_err().to_string(),
+                // The one whose roots they are goes on, and must not leave the others waiting.
+                Err(_) => world.barrier().unwrap_err().to_string(),
+            }
+        });
+        for error in errors {
+            let expected = "rank 0 of 2: the roots of a bag panicked: no more roots";
+            assert_eq!(error, expected);
+        }
+    });
+}
+
+/// How often a result has been read from bytes.
+static READ: AtomicUsize = AtomicUsize::new(0);
+
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize)]
+struct Numbers(Vec<u64>);
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(bytes: D) -> Result<Self, D::Error> {
+        // Ordering: Relaxed; a count, read when the ranks have ended.
+        READ.fetch_add(1, Ordering::Relaxed);
+        Vec::deserialize(bytes).map(Numbers)
+    }
+}
+
+#[test]
+fn only_rank_0_gets_the_results_of_all_and_the_others_the_total() {
+    watched(Duration::from_secs(60), || {
+        let totals = World::threads(4, |world| {
+            let pool = Pool::new(1).unwrap();
+            let work = |number, local: &mut Local<'_, u64, Numbers>| {
+                local.result().0.push(number);
+            };
+            let reduce = |mut a: Numbers, mut b: Numbers| {
+                a.0.append(&mut b.0);
+                a
+            };
+            Bag::new(&world)
+                .run(&pool, 0..10_000, work, reduce)
+                .unwrap()
+        });
+        for mut total in totals {
+            total.0.sort_unstable();
+            assert!(total.0.iter().copied().eq(0..10_000));
+        }
+        // Ordering: Relaxed; the ranks have ended.
+        assert_eq!(READ.load(Ordering::Relaxed), 3 + 3);
     });
 }

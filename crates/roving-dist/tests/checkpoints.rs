@@ -169,3 +169,37 @@ fn a_directory_that_cannot_be_written_is_an_error_of_its_rank() {
     }
     fs::remove_file(&file).unwrap();
 }
+
+#[test]
+fn a_run_that_ranks_do_not_agree_on_leaves_the_checkpoints_that_are_there() {
+    let directory = directory("agreed");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("latest"), "of another run").unwrap();
+    watched(Duration::from_secs(60), || {
+        let errors = World::threads(2, |world| {
+            let pool = Pool::new(1).unwrap();
+            let words = format!("of rank {}", world.rank());
+            let checkpoints = Checkpoints::to(&directory).program(words);
+            let bag = Bag::new(&world).checkpoints(checkpoints);
+            bag.run(&pool, [0_u64], |_, local| local.add(1_u64), |a, b| a + b)
+                .unwrap_err()
+        });
+        for error in errors {
+            assert!(error.to_string().contains("another bag"), "{error}");
+        }
+    });
+    assert!(directory.join("latest").exists());
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn checkpoints_may_be_as_seldom_as_never() {
+    let directory = directory("never");
+    watched(Duration::from_secs(60), || {
+        let checkpoints = Checkpoints::to(&directory).every(Duration::MAX);
+        for found in count(&Plan::new(2), &checkpoints, 3, None) {
+            assert_eq!(found.unwrap(), expected(3));
+        }
+    });
+    fs::remove_dir_all(&directory).unwrap();
+}

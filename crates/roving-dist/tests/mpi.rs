@@ -7,12 +7,13 @@ use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{hash, nodes, tree, watched};
 use roving::Pool;
+use roving_dist::raw::Mail;
 use roving_dist::{Bag, Checkpoints, Local, World};
 
 /// The role that a rank plays: its name, and a word for it.
@@ -31,6 +32,9 @@ fn rank() {
     };
     let world = World::init().unwrap();
     let word = env::var(WORD).unwrap_or_default();
+    if role == "handle" {
+        return fail_in_a_handler(world);
+    }
     match &*role {
         "meet" => meet(&world),
         "count" => count(&world),
@@ -202,6 +206,30 @@ fn an_error_on_one_rank_ends_all_with_its_name() {
         text.contains("roving: rank 2 of 3: no more paper"),
         "{text}"
     );
+}
+
+/// Rank 1 gives up when a message comes, while rank 0 waits for it.
+fn fail_in_a_handler(world: World) {
+    let world = Arc::new(world);
+    let fails = Arc::clone(&world);
+    let mail = Mail::new(&world, move |_, _| drop(fails.fail("no more ink")));
+    if world.rank() == 0 {
+        mail.send(1, b"one");
+        mail.flush();
+    }
+    let _ = mail.wait(|| false);
+    println!("not reached");
+}
+
+#[test]
+fn an_error_in_a_handler_ends_all_by_mpi() {
+    let Some(child) = start(2, "handle", "") else {
+        return;
+    };
+    let (succeeded, text) = end(child);
+    assert!(!succeeded, "{text}");
+    assert!(text.contains("roving: rank 1 of 2: no more ink"), "{text}");
+    assert!(!text.contains("signal 6"), "{text}");
 }
 
 /// A bag with checkpoints in the directory `word`, slow enough to be killed.

@@ -1,9 +1,11 @@
 //! Deadlocks across ranks: those that larger channels resolve, those that nothing does, and random networks
 //! with channels that are too small.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::task::Poll;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use roving::Pool;
@@ -241,6 +243,82 @@ fn a_deadlock_is_resolved_while_the_rest_goes_on() {
             let report = network.run(&pool()).unwrap();
             assert_eq!(report.growths.len(), 3);
         });
+    });
+}
+
+/// Lets the others of this worker run.
+async fn yield_now() {
+    let mut is_polled = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut is_polled, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[test]
+fn a_deadlock_is_resolved_on_ranks_that_never_rest() {
+    watchdog(|| {
+        for busy in [[true, false], [false, true], [true, true]] {
+            let is_done = AtomicBool::new(false);
+            World::threads(2, |world| {
+                let mut network = Network::new(&world);
+                for (rank, _) in busy.iter().enumerate().filter(|(_, is_busy)| **is_busy) {
+                    // Two of whom one always can go on, whatever the others do.
+                    let (ping, pings) = network.bounded::<u64>(format_args!("ping {rank}"), 1);
+                    let (pong, pongs) = network.bounded::<u64>(format_args!("pong {rank}"), 1);
+                    let (talks, answers) = (format!("talks {rank}"), format!("answers {rank}"));
+                    let is_done = &is_done;
+                    network.process(&talks, (ping, pongs), async move |(mut ping, mut pongs)| {
+                        // Ordering: Relaxed; nothing is handed over.
+                        while !is_done.load(Ordering::Relaxed) {
+                            ping.send(1).await.unwrap();
+                            pongs.recv().await.unwrap();
+                        }
+                    });
+                    network.process(&answers, (pings, pong), async |(mut pings, mut pong)| {
+                        while let Some(number) = pings.recv().await {
+                            if pong.send(number).await.is_err() {
+                                break;
+                            }
+                        }
+                    });
+                    network.pin(&talks, rank);
+                    network.pin(&answers, rank);
+                }
+                let (batch, input) = network.bounded::<u32>("batch", 2);
+                let (go, may_go) = network.bounded::<()>("go", 1);
+                network.process("sender", (batch, go), async |(mut batch, mut go)| {
+                    for number in 0..5 {
+                        // Until long after the ranks have nothing to say to each other any more.
+                        let begun = Instant::now();
+                        while begun.elapsed() < Duration::from_millis(30) {
+                            yield_now().await;
+                        }
+                        batch.send(number).await.unwrap();
+                    }
+                    go.send(()).await.unwrap();
+                });
+                let is_done = &is_done;
+                network.process(
+                    "receiver",
+                    (input, may_go),
+                    async move |(mut input, mut may_go): (In<u32>, In<()>)| {
+                        may_go.recv().await;
+                        while input.recv().await.is_some() {}
+                        // Ordering: Relaxed; nothing is handed over.
+                        is_done.store(true, Ordering::Relaxed);
+                    },
+                );
+                network.pin("sender", 0);
+                network.pin("receiver", 1);
+                let report = network.run(&pool()).unwrap();
+                assert_eq!(report.growths.len(), 2);
+            });
+        }
     });
 }
 

@@ -12,6 +12,7 @@ use std::task::Waker;
 use crate::channel::words::{End, UNBOUNDED, Words};
 use crate::channel::{Channel, Empty, Full, Handle, reopen_port};
 use crate::deadlock::{self, Wait};
+use crate::error::Error;
 use crate::network::Network;
 use crate::port::{self, In, Out, TryRecvError};
 use crate::ports::{Ports, Visitor};
@@ -140,6 +141,11 @@ impl Inside {
     /// Whether the network is about to drop its processes.
     pub fn is_stopped(&self) -> bool {
         self.shared.is_stopped()
+    }
+
+    /// What the run is going to return, if a process has panicked or returned an error, as far as that is text.
+    pub fn failed_so_far(&self) -> Option<Error> {
+        self.shared.failed_so_far()
     }
 }
 

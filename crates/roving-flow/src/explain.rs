@@ -1,5 +1,7 @@
 //! What a run came to, in the words of who built the network.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +57,26 @@ impl Shared {
         }
     }
 
+    /// The failure of a process, if there is one so far, as an error that keeps its text only.
+    pub(crate) fn failed_so_far(&self) -> Option<Error> {
+        match &*lock(&self.failure) {
+            Some(Failure::Panicked(process, payload)) => Some(Error::Panicked {
+                process: self.process_name(*process),
+                payload: copy_of_text(&**payload),
+            }),
+            Some(Failure::Failed(process, error)) => {
+                let text = catch_unwind(AssertUnwindSafe(|| error.to_string()));
+                Some(Error::Failed {
+                    process: self.process_name(*process),
+                    error: text
+                        .unwrap_or_else(|_| "an error without text".into())
+                        .into(),
+                })
+            }
+            _ => None,
+        }
+    }
+
     fn blocked(&self, waits: &[Wait]) -> Vec<Blocked> {
         let channels = self.channels();
         let blocked = waits.iter().map(|wait| {
@@ -107,6 +129,17 @@ impl Shared {
             channels: records.collect(),
             accounts: accounts.map(Accounts::figures),
         }
+    }
+}
+
+/// What a panic says; what is no text stays none.
+fn copy_of_text(payload: &(dyn Any + Send)) -> Box<dyn Any + Send> {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        Box::new(*text)
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        Box::new(text.clone())
+    } else {
+        Box::new(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, PoisonError};
+use std::task::Waker;
 use std::time::Instant;
 
 use roving::Pool;
@@ -12,9 +13,11 @@ use crate::accounting::{Accounts, accounted};
 use crate::error::Error;
 use crate::network::Network;
 use crate::placement::{Meter, Metered, Placer};
+use crate::prim::{Ordering, fence};
 use crate::process::Process;
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
+use crate::turn::Turn;
 
 /// What all processes of a network start with.
 pub(crate) struct Setting {
@@ -105,21 +108,29 @@ pub(crate) fn start<'env, Fut>(
     Fut: Future<Output = ()> + Send + 'env,
 {
     let shared = &setting.shared;
-    match panic::catch_unwind(AssertUnwindSafe(make)) {
-        Ok(body) => {
-            let process = Process::new(shared, index, body);
-            match &setting.accounts {
-                Some(accounts) => {
-                    let process = accounted(process, accounts, index);
-                    spawn(scope, setting, index, process);
-                }
-                None => spawn(scope, setting, index, process),
-            }
+    // Ports that a panic drops are closed when it is known that the process has failed. Nothing here is woken.
+    let turn = Turn::new(shared, index, Waker::noop(), None);
+    let made = turn
+        .with(|_| panic::catch_unwind(AssertUnwindSafe(make)))
+        .map_err(|payload| shared.stop(Failure::Panicked(index, payload)));
+    turn.close_all();
+    // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
+    fence(Ordering::SeqCst);
+    turn.pay_all();
+    let Ok(body) = made else {
+        shared.process_started();
+        if !shared.process_ended() {
+            shared.tell_rest();
         }
-        Err(payload) => {
-            shared.process_started();
-            shared.stop(Failure::Panicked(index, payload));
+        return;
+    };
+    let process = Process::new(shared, index, body);
+    match &setting.accounts {
+        Some(accounts) => {
+            let process = accounted(process, accounts, index);
+            spawn(scope, setting, index, process);
         }
+        None => spawn(scope, setting, index, process),
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) struct Shared {
     /// Processes that have not ended.
     running: AtomicUsize,
     stopped: AtomicBool,
-    failure: Mutex<Option<Failure>>,
+    pub(crate) failure: Mutex<Option<Failure>>,
     /// A process has waited for room: deadlocks are looked for at each suspension, until a look
     /// at the whole network finds no such process.
     pub(crate) writers: AtomicBool,

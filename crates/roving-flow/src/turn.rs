@@ -242,8 +242,8 @@ impl<'p> Turn<'p> {
         result
     }
 
-    /// A port is dropped. True when the calling thread unwinds out of a process, or is in
-    /// [`Self::closing_late`]: then the port is closed at the end of the turn, when it is known whether
+    /// A port is dropped. True when the calling thread unwinds out of a process of its network, or is in
+    /// that one's [`Self::closing_late`]: then the port is closed at the end of the turn, when it is known whether
     /// the process has failed. For else another process could take half of a stream for the whole.
     ///
     /// # Safety
@@ -253,6 +253,12 @@ impl<'p> Turn<'p> {
         Turn::with_current(|turn| {
             let Some(turn) = turn else { return false };
             if !turn.is_late.get() && !std::thread::panicking() {
+                return false;
+            }
+            // SAFETY: the caller is a port, which keeps its channel.
+            let of = unsafe { channel.as_ref() }.shared();
+            // A process may run another network meanwhile, to which its own end says nothing.
+            if !Arc::ptr_eq(turn.shared, of) {
                 return false;
             }
             let mut closing = turn.closing.take().unwrap_or_default();

@@ -288,6 +288,29 @@ fn a_port_that_a_panic_has_dropped_is_closed_later() {
 }
 
 #[test]
+fn a_port_that_a_panic_before_the_process_has_dropped_is_closed_later() {
+    let mut network = Network::new();
+    let (out, input) = network.channel::<u32>("numbers");
+    let input = Arc::new(Mutex::new(input));
+    let seen = Arc::new(Mutex::new(None));
+    let inside = network.inside();
+    {
+        let (input, seen) = (Arc::clone(&input), Arc::clone(&seen));
+        network.process("fails", out, move |out| -> std::future::Ready<()> {
+            // Dropped after the port.
+            let _at_end = AtEnd(|| *seen.lock().unwrap() = Some(input.lock().unwrap().try_recv()));
+            let _out = out;
+            panic!("at once");
+        });
+        let error = network.run(&pool()).unwrap_err();
+        assert!(matches!(error, Error::Panicked { .. }), "{error}");
+    }
+    assert_eq!(*seen.lock().unwrap(), Some(Err(TryRecvError::Empty)));
+    assert_eq!(input.lock().unwrap().try_recv(), Err(TryRecvError::Closed));
+    assert!(inside.is_over());
+}
+
+#[test]
 fn a_port_of_a_process_that_fails_is_closed_later() {
     let mut network = Network::new();
     let (out, input) = network.channel::<u32>("numbers");

@@ -2,8 +2,10 @@
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Poll, Waker};
+use std::thread;
+use std::time::Duration;
 
 use futures_util::{StreamExt, select};
 use roving::Pool;
@@ -22,6 +24,16 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Fails instead of hanging.
+fn within_a_minute<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R {
+    let (done, is_done) = mpsc::channel();
+    thread::spawn(move || drop(done.send(f())));
+    match is_done.recv_timeout(Duration::from_secs(60)) {
+        Ok(result) => result,
+        Err(error) => panic!("it hangs, or has panicked: {error}"),
     }
 }
 
@@ -285,6 +297,40 @@ fn a_network_can_run_inside_a_process_of_another() {
     });
     outer.sink("sink", input, |sum| assert_eq!(sum, 4950));
     outer.run(&pool).unwrap();
+}
+
+#[test]
+fn a_process_that_may_fail_can_run_another_network() {
+    let ran = within_a_minute(|| {
+        let pool = Pool::new(2).unwrap();
+        let mut outer = Network::new();
+        let (out, input) = outer.channel("sums");
+        let pool_of_inner = &pool;
+        outer.try_process("with another inside", out, |mut out| async move {
+            let mut inner = Network::new();
+            let (mut numbers, mut input) = inner.bounded("numbers", 4);
+            let sum = Arc::new(AtomicUsize::new(0));
+            let adds = Arc::clone(&sum);
+            // Held outside, and dropped within the poll that runs the other network.
+            for number in 0..4 {
+                numbers.try_send(number).unwrap();
+            }
+            drop(numbers);
+            inner.process("sink", (), move |()| async move {
+                while let Some(number) = input.recv().await {
+                    adds.fetch_add(number, Ordering::Relaxed);
+                }
+            });
+            inner
+                .run(pool_of_inner)
+                .map_err(|error| error.to_string())?;
+            out.send(sum.load(Ordering::Relaxed)).await.unwrap();
+            Ok::<(), String>(())
+        });
+        outer.sink("sink", input, |sum| assert_eq!(sum, 6));
+        outer.run(&pool).map(drop)
+    });
+    ran.unwrap();
 }
 
 #[test]

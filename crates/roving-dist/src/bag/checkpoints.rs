@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,10 @@ use crate::error::Error;
 /// How a [`Bag`] is checkpointed: a consistent cut through all ranks, with the tasks still to do and the result so
 /// far, in a directory that all ranks see. A cut counts when all of it is on the disk; then older ones are
 /// removed. When the run has ended, none is left. A cut that cannot be written ends the run with an error.
+///
+/// A directory is for one run at a time: nothing keeps a second one out that is given the same. Each bag of a program
+/// needs its own. A bag that is given another's resumes from the other's cuts, if types and
+/// [words](Checkpoints::program) are the same.
 ///
 /// ```
 /// use roving_dist::Checkpoints;
@@ -53,7 +57,7 @@ impl Checkpoints {
         }
     }
 
-    /// How long after a cut is on the disk the next one begins.
+    /// How long after a cut is on the disk the next one begins. [`Duration::MAX`] is never.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -118,8 +122,6 @@ impl Bag<'_> {
             let mut last = None;
             if rank == 0 && checkpoints.resume {
                 last = files.last()?;
-            } else if rank == 0 {
-                files.clear()?;
             }
             Ok((files, last))
         });
@@ -139,16 +141,24 @@ impl Bag<'_> {
             return Ok((None, None));
         };
         let last = openings[0].last;
-        let part = last.map(|number| files.load(number)).transpose();
+        let part = match last {
+            Some(number) => files.load(number).map(Some),
+            // All ranks run the same: what is there may go.
+            None if rank == 0 && !checkpoints.resume => files.clear().map(|()| None),
+            None => Ok(None),
+        };
         let loaded: Vec<()> = self.agree(part.as_ref().map(drop).map_err(Clone::clone))?;
         debug_assert_eq!(loaded.len(), ranks);
         files.follow(last.unwrap_or(0));
-        let plan = Plan {
+        let mut plan = Plan {
             files: Arc::new(files),
             every: checkpoints.every,
-            next: (rank == 0).then(|| Instant::now() + checkpoints.every),
+            next: None,
             writers: Arc::default(),
         };
+        if rank == 0 {
+            plan.wait_for_next();
+        }
         Ok((Some(plan), part.ok().flatten()))
     }
 

@@ -10,6 +10,7 @@
 //! So in a cut each task that was not done is there once: with the rank that had it, or else with the rank
 //! that it was under way to. Each that was done is in the result of the rank that did it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -38,10 +39,17 @@ pub(super) struct Cuts {
 pub(super) struct Plan {
     pub(super) files: Arc<Files>,
     pub(super) every: Duration,
-    /// At rank 0: when the next cut is due; none while one is being made.
+    /// At rank 0: when the next cut is due; none while one is being made, or if there is to be none.
     pub(super) next: Option<Instant>,
     /// Threads that write.
     pub(super) writers: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Plan {
+    /// At rank 0: no cut is being made; the next one comes after a while, or never if that is too long for a clock.
+    pub(super) fn wait_for_next(&mut self) {
+        self.next = Instant::now().checked_add(self.every);
+    }
 }
 
 impl Cuts {
@@ -156,7 +164,7 @@ impl Shared {
             files.commit(number)?;
             shared.with(|state| {
                 if let Some(plan) = &mut state.cuts.plan {
-                    plan.next = Some(Instant::now() + plan.every);
+                    plan.wait_for_next();
                 }
             });
             Ok(())
@@ -179,9 +187,16 @@ impl Shared {
         let thread = thread::Builder::new()
             .name(format!("roving-{what}"))
             .spawn(move || {
-                if let Err(error) = f(&files) {
-                    shared.link.fail(error);
-                }
+                let written = catch_unwind(AssertUnwindSafe(|| f(&files)));
+                let error = match written {
+                    Ok(Ok(())) => return,
+                    Ok(Err(error)) => error,
+                    Err(payload) => {
+                        let what = crate::unwind::text(&*payload);
+                        format!("writing a checkpoint panicked: {what}")
+                    }
+                };
+                shared.link.fail(error);
             });
         match thread {
             Ok(thread) => {
@@ -208,10 +223,37 @@ impl Shared {
         loop {
             let writer = writers.lock().unwrap_or_else(PoisonError::into_inner).pop();
             match writer {
-                // What it panics with it has reported.
+                // It has reported what went wrong, a panic too.
                 Some(writer) => drop(writer.join()),
                 None => return,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::World;
+
+    #[test]
+    fn a_panic_of_who_writes_ends_the_run() {
+        let directory = std::env::temp_dir().join(format!("roving-writer-{}", std::process::id()));
+        World::threads(1, |world| {
+            let files = Files::new(&directory, 7, 0, 1).unwrap();
+            let plan = Plan {
+                files: Arc::new(files),
+                every: Duration::MAX,
+                next: None,
+                writers: Arc::default(),
+            };
+            let cuts = Cuts::new(1, Some(plan));
+            let shared = Arc::new(Shared::new(world.link(), world.link().tags(1), cuts));
+            shared.write("test", |_| panic!("no ink"));
+            shared.wait_for_writers();
+            let error = world.link().fault().unwrap().to_string();
+            assert_eq!(error, "rank 0 of 1: writing a checkpoint panicked: no ink");
+        });
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -8,7 +8,8 @@
 //! Each file begins with a magic word, the program's fingerprint, the number of ranks and of the cut, and
 //! ends with a checksum. It is written under another name, brought to the disk, and renamed, so it is there as
 //! a whole or not at all. `latest` is written when all parts of its cut are there; only then are older cuts
-//! removed.
+//! removed. Names are brought to the disk as well, before anything relies on them: those of a part and of its cut
+//! before rank 0 is told, that of `latest` before older cuts go.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -85,8 +86,12 @@ impl Files {
         let path = self.part(number);
         let body = postcard::to_stdvec(&(&part.tasks, &part.result));
         let body = body.map_err(|error| format!("encoding a checkpoint: {error}"))?;
-        let written =
-            fs::create_dir_all(self.cut(number)).and_then(|()| self.write(&path, number, &body));
+        let written = (|| {
+            fs::create_dir_all(self.cut(number))?;
+            self.write(&path, number, &body)?;
+            sync(&self.cut(number))?;
+            sync(&self.directory)
+        })();
         written.map_err(|error| format!("checkpoint `{}`: {error}", path.display()))
     }
 
@@ -94,7 +99,9 @@ impl Files {
     pub(super) fn commit(&self, number: u32) -> Result<(), String> {
         let number = self.base + number;
         let path = self.latest();
-        let written = self.write(&path, number, &[]);
+        let written = self
+            .write(&path, number, &[])
+            .and_then(|()| sync(&self.directory));
         written.map_err(|error| format!("checkpoint `{}`: {error}", path.display()))?;
         self.remove_cuts(|cut| cut < number);
         Ok(())
@@ -136,12 +143,12 @@ impl Files {
     /// At rank 0, when nothing is left to do, or at the start of a run that does not resume: no cut stays.
     pub(super) fn clear(&self) -> Result<(), String> {
         let path = self.latest();
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(format!("checkpoint `{}`: {error}", path.display()));
-            }
-            _ => {}
-        }
+        let removed = match fs::remove_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => sync(&self.directory),
+        };
+        removed.map_err(|error| format!("checkpoint `{}`: {error}", path.display()))?;
         self.remove_cuts(|_| true);
         Ok(())
     }
@@ -216,6 +223,30 @@ impl Files {
         }
         Ok((number, body))
     }
+}
+
+/// Brings the names in a directory to the disk. File systems that cannot do that for directories say so, and do what
+/// they do.
+#[cfg(unix)]
+fn sync(directory: &Path) -> io::Result<()> {
+    match File::open(directory)?.sync_all() {
+        Err(error) if is_unsupported(&error) => Ok(()),
+        synced => synced,
+    }
+}
+
+#[cfg(unix)]
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+    )
+}
+
+/// A directory cannot be opened as a file here.
+#[cfg(not(unix))]
+fn sync(_directory: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// FNV-1a: notices what a torn or damaged file comes to.

@@ -122,7 +122,7 @@ impl<'world> Bag<'world> {
     /// The run has failed on some rank, which the error names; or the checkpoints cannot be used.
     ///
     /// # Panics
-    /// With what `work` or `reduce` panics with, on that rank; the others get an error.
+    /// With what `work`, `reduce` or the iterator of roots panics with, on that rank; the others get an error.
     ///
     /// ```
     /// use roving_dist::{Bag, World};
@@ -165,45 +165,59 @@ impl<'world> Bag<'world> {
                 result: R::default(),
             }),
         };
-        match part {
+        let handler = Arc::clone(&shared);
+        self.caught("the roots of a bag", || match part {
             Some(part) => rank.restore(part),
             None if link.rank() == 0 => rank.add(roots),
             None => {}
-        }
-        let handler = Arc::clone(&shared);
+        });
         link.open(tag, move |from, bytes| handler.handle(from, bytes));
-        let led = panic::catch_unwind(AssertUnwindSafe(|| pool.install(|| rank.lead())));
+        let led = self.caught("a task of a bag", || pool.install(|| rank.lead()));
         link.close(tag);
-        match led {
-            Ok(led) => led?,
-            Err(payload) => {
-                let what = crate::unwind::text(&*payload);
-                link.fail(format_args!("a task of a bag panicked: {what}"));
-                panic::resume_unwind(payload);
-            }
-        }
+        led?;
         shared.wait_for_writers();
         let held = rank
             .held
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let result = self.gather(held.result, &reduce)?;
+        let result = self.caught("the result of a bag", || self.gather(held.result, &reduce))?;
         self.close_checkpoints(&shared)?;
         Ok(result)
     }
 
-    /// Reduces the results of all ranks.
+    /// Reduces the results of all ranks. Rank 0 does, and sends the total: no other rank gets more than that.
     fn gather<R>(&self, result: R, reduce: impl Fn(R, R) -> R) -> Result<R, Error>
     where
         R: Default + Serialize + DeserializeOwned,
     {
         let failed = |error: postcard::Error| self.world.fail(format_args!("a result: {error}"));
-        let bytes = postcard::to_stdvec(&result).map_err(failed)?;
-        let mut total = R::default();
-        for bytes in self.world.all_gather(&bytes)? {
-            total = reduce(total, postcard::from_bytes(&bytes).map_err(failed)?);
-        }
-        Ok(total)
+        let (mine, own) = match self.world.rank() {
+            0 => (Vec::new(), Some(result)),
+            _ => (postcard::to_stdvec(&result).map_err(failed)?, None),
+        };
+        let total = |parts: Vec<Vec<u8>>| {
+            let mut total = own.unwrap_or_default();
+            for bytes in parts.into_iter().skip(1) {
+                total = reduce(total, postcard::from_bytes(&bytes).map_err(failed)?);
+            }
+            let bytes = match self.world.ranks() {
+                1 => Vec::new(),
+                _ => postcard::to_stdvec(&total).map_err(failed)?,
+            };
+            Ok((total, bytes))
+        };
+        let read = |bytes: &[u8]| postcard::from_bytes(bytes).map_err(failed);
+        self.world.meet(&mine, total, read)
+    }
+
+    /// Calls `f`; a panic of it is an error on the other ranks, which says where it was.
+    fn caught<V>(&self, which: &str, f: impl FnOnce() -> V) -> V {
+        panic::catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
+            let what = crate::unwind::text(&*payload);
+            let link = self.world.link();
+            link.fail(format_args!("{which} panicked: {what}"));
+            panic::resume_unwind(payload);
+        })
     }
 }
 

@@ -21,6 +21,9 @@ use super::rank::Rank;
 const LOOK: Duration = Duration::from_micros(10);
 /// Most tasks between two looks.
 const TOGETHER_MAX: usize = 1 << 16;
+/// Most tasks between two looks at the clock: so many of a kind that takes longer than those before are run without
+/// looking around, and no more.
+const CLOCK: usize = 64;
 
 /// What a worker is to do after it has looked around.
 #[derive(PartialEq, Eq)]
@@ -28,6 +31,41 @@ enum Next {
     GoOn,
     /// Hand back what it has.
     Stop,
+}
+
+/// How many tasks are run between two looks: as many as last took about [`LOOK`].
+struct Together(usize);
+
+impl Together {
+    /// Has tasks run until it is time for a look, and returns when that is. `some` runs so many tasks; it says how
+    /// many there were, and whether none is left.
+    fn run(
+        &mut self,
+        mut clock: impl FnMut() -> Instant,
+        mut some: impl FnMut(usize) -> (usize, bool),
+    ) -> Instant {
+        let (begin, mut count) = (clock(), 0);
+        loop {
+            let (ran, is_last) = some(CLOCK.min(self.0 - count));
+            count += ran;
+            let now = clock();
+            let took = now.duration_since(begin);
+            if is_last || took > LOOK || count >= self.0 {
+                self.ran(count, took);
+                return now;
+            }
+        }
+    }
+
+    /// So many tasks have taken so long.
+    fn ran(&mut self, count: usize, took: Duration) {
+        if took > LOOK {
+            let fits = count as u128 * LOOK.as_nanos() / took.as_nanos();
+            self.0 = (fits as usize).clamp(1, TOGETHER_MAX);
+        } else if took < LOOK / 2 && count >= self.0 {
+            self.0 = (self.0 * 2).min(TOGETHER_MAX);
+        }
+    }
 }
 
 /// Tasks that wait in the pool for a thief, or for the worker they came from.
@@ -69,26 +107,27 @@ where
             reduce: self.reduce,
         };
         let mut offered = Offered::default();
-        let mut together = 1;
-        let mut before = Instant::now();
-        while self.look(scope, &mut local, &mut offered, before) == Next::GoOn {
-            for _ in 0..together {
-                let Some(task) = local.tasks.pop() else {
-                    break;
-                };
-                (self.work)(task, &mut local);
-            }
-            let now = Instant::now();
-            let took = now.duration_since(before);
-            before = now;
-            if took < LOOK / 2 {
-                together = (together * 2).min(TOGETHER_MAX);
-            } else if took > LOOK {
-                together = (together / 2).max(1);
-            }
+        let mut together = Together(1);
+        let mut now = Instant::now();
+        while self.look(scope, &mut local, &mut offered, now) == Next::GoOn {
+            now = together.run(Instant::now, |most| {
+                let count = self.run_some(&mut local, most);
+                (count, local.tasks.is_empty())
+            });
         }
-        std::mem::forget(unwinds);
         self.hand_back(local);
+        std::mem::forget(unwinds);
+    }
+
+    /// Runs so many tasks, if there are as many; how many it were.
+    fn run_some(&self, local: &mut Local<'_, T, R>, most: usize) -> usize {
+        for count in 0..most {
+            let Some(task) = local.tasks.pop() else {
+                return count;
+            };
+            (self.work)(task, local);
+        }
+        most
     }
 
     /// Looks around.
@@ -163,5 +202,54 @@ where
             self.shared.send(rank, Message::Nothing);
         }
         Next::GoOn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// How many tasks are run before the next look, where each takes so long.
+    fn between_looks(together: &mut Together, task: Duration) -> usize {
+        let (begin, count) = (Instant::now(), Cell::new(0));
+        let clock = || begin + task * count.get() as u32;
+        together.run(clock, |most| {
+            count.set(count.get() + most);
+            (most, false)
+        });
+        count.get()
+    }
+
+    #[test]
+    fn tasks_that_become_slow_are_few_before_the_next_look_and_one_after_it() {
+        let mut together = Together(1);
+        for _ in 0..40 {
+            between_looks(&mut together, Duration::from_nanos(1));
+        }
+        assert!(together.0 > 4000, "{}", together.0);
+        let slow = Duration::from_millis(1);
+        assert_eq!(between_looks(&mut together, slow), CLOCK);
+        assert_eq!(between_looks(&mut together, slow), 1);
+    }
+
+    #[test]
+    fn looks_are_as_far_apart_as_they_should_be() {
+        for nanos in [3, 50, 700, 4000, 20_000] {
+            let (task, mut together) = (Duration::from_nanos(nanos), Together(1));
+            for _ in 0..40 {
+                between_looks(&mut together, task);
+            }
+            let count = between_looks(&mut together, task);
+            let took = task * count as u32;
+            assert!(took >= LOOK / 2 && took <= LOOK * 2, "{nanos} ns: {took:?}");
+        }
+    }
+
+    #[test]
+    fn few_tasks_do_not_make_it_many() {
+        let (begin, mut together) = (Instant::now(), Together(8));
+        together.run(|| begin, |_| (1, true));
+        assert_eq!(together.0, 8);
     }
 }

@@ -96,7 +96,8 @@ impl Shared {
         // Ordering: Relaxed; a hint to take the lock, and looked at again after the next tasks.
         self.calls.store(state.calls(), Ordering::Relaxed);
         let next_us = state.cuts.next().map_or(u64::MAX, |next| {
-            next.saturating_duration_since(self.start).as_micros() as u64
+            let us = next.saturating_duration_since(self.start).as_micros();
+            u64::try_from(us).unwrap_or(u64::MAX)
         });
         // Ordering: Relaxed, as `calls`.
         self.next_cut_us.store(next_us, Ordering::Relaxed);

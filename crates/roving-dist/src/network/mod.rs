@@ -18,6 +18,7 @@ mod shape;
 mod snapshot;
 mod sources;
 mod stage;
+mod writers;
 
 use std::fmt::{self, Display, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -129,14 +129,6 @@ impl Part {
         !listed.is_empty()
     }
 
-    /// Ends the network on all ranks.
-    pub(super) fn stop_all(&self, ended: Ended) {
-        for to in (0..self.ranks()).filter(|&to| to != self.rank()) {
-            self.post.send_control(to, &Control::Stop(ended.clone()));
-        }
-        self.post.end(ended);
-    }
-
     /// Nothing can go on here but by what comes from others. In the place of the process that was suspended last.
     pub(super) fn rests(&self) {
         // Ordering: Relaxed, both; hints to the pump, which is nudged after this.
@@ -267,10 +259,12 @@ impl Part {
                     }
                 }
             }
-            Verdict::Deadlock(cycle) => self.stop_all(Ended::Deadlock(self.blocked(&cycle, None))),
+            Verdict::Deadlock(cycle) => self
+                .post
+                .stop_all(Ended::Deadlock(self.blocked(&cycle, None))),
             Verdict::Full(cycle, limit) => {
                 let blocked = self.blocked(&cycle, Some(limit));
-                self.stop_all(Ended::Full(blocked, limit));
+                self.post.stop_all(Ended::Full(blocked, limit));
             }
         }
     }

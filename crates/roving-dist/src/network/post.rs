@@ -137,6 +137,14 @@ impl Post {
         self.sleeps.store(false, Ordering::Relaxed);
     }
 
+    /// Ends the network on all ranks.
+    pub(super) fn stop_all(&self, ended: Ended) {
+        for to in (0..self.link.ranks()).filter(|&to| to != self.rank()) {
+            self.send_control(to, &Control::Stop(ended.clone()));
+        }
+        self.end(ended);
+    }
+
     /// The network ends here, for that reason; the first one counts.
     pub(super) fn end(&self, ended: Ended) {
         lock(&self.ended).get_or_insert(ended);
@@ -153,9 +161,9 @@ impl Post {
         self.canceller.cancel();
     }
 
-    /// A token has no bytes, or bytes are no token.
+    /// A token has no bytes, or bytes are no token: the others would wait for it.
     pub(super) fn bad_token(&self, channel: u32, message: String) {
         let name = self.channels[channel as usize].clone();
-        self.end(Ended::Token(self.rank(), name, message));
+        self.stop_all(Ended::Token(self.rank(), name, message));
     }
 }

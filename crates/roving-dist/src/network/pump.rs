@@ -82,14 +82,83 @@ impl Clock {
 
 /// The rank has become quiet.
 fn sleep(part: &Part, context: &mut Context<'_>) -> Poll<()> {
-    let post = &part.post;
     part.is_quiet();
-    if post.sleep(context.waker()) && !part.inside.is_over() {
+    fall_asleep(part, context);
+    Poll::Pending
+}
+
+/// Sleeps, unless there is something to do after all.
+fn fall_asleep(part: &Part, context: &mut Context<'_>) {
+    let post = &part.post;
+    let is_over_or_at_rest = || {
+        // Ordering: Relaxed, after the fence in `Post::sleep`. Pairs with [nudge]: who has said that nothing goes
+        // on here, and did not see the pump asleep, is seen here.
+        part.inside.is_over() || part.is_at_rest.load(Ordering::Relaxed)
+    };
+    if post.sleep(context.waker()) && !is_over_or_at_rest() {
         // What was sent before the pump said that it sleeps.
         post.link().flush();
     } else {
         post.wake();
         context.waker().wake_by_ref();
     }
-    Poll::Pending
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+    use std::sync::atomic::AtomicBool;
+    use std::task::{Wake, Waker};
+
+    use roving::Pool;
+
+    use super::*;
+    use crate::network::Network;
+    use crate::world::World;
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            // Ordering: Relaxed; one thread.
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// A rank comes to rest before and after its pump says that it sleeps.
+    fn comes_to_rest(part: &Part) {
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut context = Context::from_waker(&waker);
+        // Ordering: Relaxed; one thread.
+        let is_woken = || woken.0.swap(false, Ordering::Relaxed);
+
+        fall_asleep(part, &mut context);
+        assert!(!is_woken(), "nothing is to be done");
+        part.rests();
+        assert!(is_woken(), "the pump slept");
+
+        // The pump has looked, and does not say yet that it sleeps.
+        part.post.wake();
+        // Ordering: Relaxed; one thread.
+        assert!(part.is_at_rest.swap(false, Ordering::Relaxed));
+        part.rests();
+        assert!(!is_woken());
+        fall_asleep(part, &mut context);
+        assert!(is_woken(), "nobody would wake the pump any more");
+    }
+
+    #[test]
+    fn a_rank_that_comes_to_rest_while_its_pump_falls_asleep_is_told_about() {
+        World::threads(2, |world| {
+            let part = OnceLock::<Arc<Part>>::new();
+            let mut network = Network::new(&world);
+            // On rank 0. Not all have ended while it runs.
+            network.process("any", (), async |()| comes_to_rest(part.get().unwrap()));
+            let (flow, split) = network.split();
+            assert!(part.set(split).is_ok());
+            flow.run(&Pool::new(1).unwrap()).unwrap();
+        });
+    }
 }

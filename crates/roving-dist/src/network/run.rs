@@ -14,11 +14,13 @@ use super::post::Post;
 use super::pump::pump;
 use super::report::{Report, Share, sum};
 use super::shape::Hello;
+use super::writers::Writers;
 use super::{Network, lock};
 use crate::world::World;
 use crate::world::link::Link;
 
-/// How late it is noticed that the ranks are out of reach of each other.
+/// How late it is noticed that the ranks are out of reach of each other, that somebody waits for room,
+/// or that a process has failed.
 const WATCH_EVERY: Duration = Duration::from_millis(10);
 
 /// How the network ended on one rank.
@@ -50,7 +52,7 @@ impl<'env> Network<'env> {
             (None, Ok(report)) => Outcome::Done(Share::of(&part, &report)),
             (None, Err(error)) => {
                 let ended = Ended::of(rank, error);
-                part.stop_all(ended.clone());
+                part.post.stop_all(ended.clone());
                 Outcome::Ended(ended)
             }
         };
@@ -68,7 +70,7 @@ impl<'env> Network<'env> {
 
     /// What runs here, and what it needs for the rest: processes of other ranks are dropped, and their ends of
     /// channels taken over.
-    fn split(self) -> (roving_flow::Network<'env>, Arc<Part>) {
+    pub(super) fn split(self) -> (roving_flow::Network<'env>, Arc<Part>) {
         let Network {
             world,
             mut flow,
@@ -131,8 +133,13 @@ fn run_part(
     if world.ranks() == 1 {
         return flow.run(pool);
     }
-    let resting = Arc::clone(part);
-    flow.at_rest(move || resting.rests());
+    // The network keeps this for as long as there is a handle of it, of which the part has some.
+    let resting = Arc::downgrade(part);
+    flow.at_rest(move || {
+        if let Some(part) = resting.upgrade() {
+            part.rests();
+        }
+    });
     flow.beside(pump(Arc::clone(part)));
     let Crossings { outgoing, incoming } = &part.crossings;
     outgoing
@@ -154,15 +161,19 @@ fn run_part(
     ran
 }
 
-/// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other.
+/// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other, that
+/// deadlocks are looked for while somebody waits for room, and that others hear of a process that fails.
 fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
     let over = Over::default();
     thread::scope(|scope| {
         let watch = || {
+            let mut writers = Writers::new();
             while !over.wait(WATCH_EVERY) {
                 if link.is_faulty() {
                     part.post.cancel();
                 }
+                writers.look(part);
+                tell_failure(part);
             }
         };
         let watcher = thread::Builder::new().name("roving-watch".into());
@@ -173,6 +184,17 @@ fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
         let _told_at_the_end = Tell(&over);
         run()
     })
+}
+
+/// When a process here has failed, others of this rank may compute for long before they are dropped: the
+/// other ranks need not wait for that.
+fn tell_failure(part: &Part) {
+    if part.inside.is_stopped()
+        && part.post.ended().is_none()
+        && let Some(error) = part.inside.failed_so_far()
+    {
+        part.post.stop_all(Ended::of(part.post.rank(), error));
+    }
 }
 
 /// Whether the network has ended here.
@@ -218,4 +240,45 @@ fn gather<T: Serialize + DeserializeOwned>(
             .map_err(|error| world.fail(format_args!("another rank runs another program: {error}")))
     };
     Ok(all.iter().map(read).collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Runs a network as its ranks do, and waits until nothing is left of the rank's part.
+    fn run_and_forget(world: &World) {
+        let mut network = Network::new(world);
+        let (out, input) = network.bounded("numbers", 2);
+        network.source("source", out, 0..20_u32);
+        network.sink("sink", input, |_| {});
+        network.pin("source", 0);
+        network.pin("sink", 1);
+        network.check();
+        let hello = network.shape.hello(world.rank(), world.ranks(), None);
+        let hellos = gather(world, &hello).unwrap();
+        assert!(network.shape.agree(&hellos).is_ok());
+        let (flow, part) = network.split();
+        run_part(world, &Pool::new(1).unwrap(), flow, &part).unwrap();
+        gather(world, &()).unwrap();
+        world.link().close(part.post.tag());
+        let left = Arc::downgrade(&part);
+        drop(part);
+        // The handler of its messages is dropped by whoever polls next.
+        let gone = world.link().wait(|| left.upgrade().is_none().then_some(()));
+        gone.unwrap();
+    }
+
+    #[test]
+    fn a_network_that_has_run_leaves_nothing_behind() {
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || {
+            World::threads(2, |world| run_and_forget(&world));
+            let _ = done.send(());
+        });
+        let ended = is_done.recv_timeout(Duration::from_secs(60));
+        assert_eq!(ended, Ok(()), "something keeps it");
+    }
 }

@@ -1,4 +1,4 @@
-//! What all ranks do together: each gives bytes and gets everybody's.
+//! What all ranks do together: each gives bytes to rank 0, and gets what that makes of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// Bytes on their way to rank 0.
 const GATHER: u32 = 0;
-/// Everybody's bytes on their way back.
+/// What rank 0 has made of them, on its way back.
 const ANSWER: u32 = 1;
 
 /// What ranks gather for.
@@ -26,7 +26,7 @@ pub(super) enum End {
 struct Open {
     /// At rank 0: each rank's bytes.
     parts: HashMap<u64, Vec<Option<Vec<u8>>>>,
-    /// Everybody's bytes, one after the other.
+    /// What rank 0 answered.
     answers: HashMap<u64, Vec<u8>>,
 }
 
@@ -62,14 +62,40 @@ impl Collective {
         }
     }
 
-    /// Every rank calls this in the same order, one thread at a time. Ranks that gather for different ends do
-    /// not run the same program: an error.
+    /// Gives every rank the bytes of all.
     pub(super) fn all_gather(
         &self,
         link: &Link,
         end: End,
         part: &[u8],
     ) -> Result<Vec<Vec<u8>>, Error> {
+        let join = |all: Vec<Vec<u8>>| {
+            let mut answer = Vec::new();
+            for part in &all {
+                answer.extend((part.len() as u64).to_le_bytes());
+                answer.extend(part);
+            }
+            Ok((all, answer))
+        };
+        let split = |answer: &[u8]| {
+            let mut rest = answer;
+            let all: Option<Vec<_>> = (0..link.ranks()).map(|_| take_part(&mut rest)).collect();
+            all.ok_or_else(|| link.fail("the answer of a gathering is torn"))
+        };
+        self.meet(link, end, part, join, split)
+    }
+
+    /// Every rank calls this in the same order, one thread at a time. Ranks that meet for different ends do
+    /// not run the same program: an error. At rank 0 `make` gets the parts of all, by rank, and makes of them what is
+    /// returned, and what it is as bytes; on the others `read` reads that.
+    pub(super) fn meet<V>(
+        &self,
+        link: &Link,
+        end: End,
+        part: &[u8],
+        make: impl FnOnce(Vec<Vec<u8>>) -> Result<(V, Vec<u8>), Error>,
+        read: impl FnOnce(&[u8]) -> Result<V, Error>,
+    ) -> Result<V, Error> {
         let mut next = lock(&self.next);
         let number = *next;
         *next += 1;
@@ -77,37 +103,31 @@ impl Collective {
         let bytes = [&number_bytes[..], &[end as u8], part].concat();
         link.send_owned(0, GATHER, bytes);
         link.flush();
-        if link.rank() == 0 {
-            let all = link.wait(|| {
-                let mut open = lock(&self.open);
-                let parts = open.parts.get(&number)?;
-                if parts.iter().any(Option::is_none) {
-                    return None;
-                }
-                let parts = open.parts.remove(&number)?;
-                Some(parts.into_iter().flatten().collect::<Vec<_>>())
-            })?;
-            let all = stripped(link, &all)?;
-            let mut answer = number_bytes.to_vec();
-            for part in &all {
-                answer.extend((part.len() as u64).to_le_bytes());
-                answer.extend(part);
-            }
-            for to in 1..link.ranks() {
-                link.send(to, ANSWER, &answer);
-            }
-            link.flush();
-            return Ok(all);
+        if link.rank() != 0 {
+            let answer = link.wait(|| lock(&self.open).answers.remove(&number))?;
+            return read(&answer);
         }
-        let answer = link.wait(|| lock(&self.open).answers.remove(&number))?;
-        let mut rest = &answer[..];
-        let all: Option<Vec<_>> = (0..link.ranks()).map(|_| take_part(&mut rest)).collect();
-        all.ok_or_else(|| link.fail("the answer of a gathering is torn"))
+        let all = link.wait(|| {
+            let mut open = lock(&self.open);
+            let parts = open.parts.get(&number)?;
+            if parts.iter().any(Option::is_none) {
+                return None;
+            }
+            let parts = open.parts.remove(&number)?;
+            Some(parts.into_iter().flatten().collect::<Vec<_>>())
+        })?;
+        let (made, bytes) = make(stripped(link, all)?)?;
+        let answer = [&number_bytes[..], &bytes].concat();
+        for to in 1..link.ranks() {
+            link.send(to, ANSWER, &answer);
+        }
+        link.flush();
+        Ok(made)
     }
 }
 
 /// The parts without their ends, if those are the same.
-fn stripped(link: &Link, all: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
+fn stripped(link: &Link, mut all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
     let ends: Vec<_> = all.iter().map(|part| part.first().copied()).collect();
     let finished = |end: &Option<u8>| *end == Some(End::Finish as u8);
     if let Some(rank) = ends.iter().position(finished)
@@ -116,10 +136,10 @@ fn stripped(link: &Link, all: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
         let what = "has finished while others go on";
         return Err(link.fail_with(Error::at(rank, link.ranks(), what)));
     }
-    let parts = all
-        .iter()
-        .map(|part| part.get(1..).unwrap_or_default().to_vec());
-    Ok(parts.collect())
+    for part in &mut all {
+        part.drain(..1.min(part.len()));
+    }
+    Ok(all)
 }
 
 /// Takes the first of several byte strings, each with its length before it.

@@ -4,6 +4,7 @@
 //! arrived, on the calling thread. One thread does so at a time; a second one goes its way at once, because
 //! its work is being done. Where nobody polls, the progress thread does.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -25,6 +26,11 @@ const ABORT_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Tags below are those of the world itself.
 pub(super) const FIRST_TAG: u32 = 8;
 
+thread_local! {
+    /// The link whose engine this thread has, to be compared only.
+    static POLLED: Cell<*const Link> = const { Cell::new(std::ptr::null()) };
+}
+
 /// One rank's way to the others. Shared by all who send, wait or handle messages.
 pub(crate) struct Link {
     rank: usize,
@@ -44,6 +50,8 @@ pub(crate) struct Link {
     polls: AtomicU64,
     next_tag: AtomicU32,
     fault: Arc<Fault>,
+    /// A handler has failed: the processes end when it has returned.
+    aborts: AtomicBool,
 }
 
 impl Link {
@@ -67,6 +75,7 @@ impl Link {
             polls: AtomicU64::new(0),
             next_tag: AtomicU32::new(FIRST_TAG),
             fault,
+            aborts: AtomicBool::new(false),
         }
     }
 
@@ -131,11 +140,12 @@ impl Link {
 
     fn mark_dirty(&self) {
         // Most messages of a batch find it set.
-        // Ordering: Relaxed; when it is set, whoever clears it looks into the outbox afterwards, under the
-        // lock, where the message is already.
+        // Ordering: Relaxed; the lock of the outbox orders it. Who clears `dirty` takes that lock afterwards,
+        // this thread has held it before. If the clearer comes second, it finds the message. If it came first,
+        // its clearing happened before this load, which cannot read what was there earlier.
         if !self.dirty.load(Ordering::Relaxed) {
-            // Ordering: Edge [dirty]: Release, so that who clears it sees which outboxes are filled.
-            self.dirty.store(true, Ordering::Release);
+            // Ordering: Relaxed; what was sent is found under the lock of its outbox.
+            self.dirty.store(true, Ordering::Relaxed);
         }
     }
 
@@ -183,8 +193,8 @@ impl Link {
     fn send_dirty(&self, engine: &mut Engine) -> Result<(), Error> {
         // Ordering: Relaxed; looked at again after the engine is free.
         while self.dirty.load(Ordering::Relaxed) {
-            // Ordering: Acquire. Pairs with [dirty]: the outboxes say that they are filled.
-            self.dirty.swap(false, Ordering::Acquire);
+            // Ordering: Relaxed; as in `mark_dirty`. Each outbox is looked into after this, under its lock.
+            self.dirty.store(false, Ordering::Relaxed);
             engine.send_all(self.rank, &self.outboxes)?;
         }
         Ok(())
@@ -192,13 +202,11 @@ impl Link {
 
     /// Calls `f`, if nobody else has the engine. What others send meanwhile, and cannot hand over because of
     /// that, is sent as well.
-    fn with_engine(&self, mut f: impl FnMut(&mut Engine) -> Result<(), Error>) {
-        let Some(mut engine) = self.try_engine() else {
+    fn with_engine(&self, f: impl FnOnce(&mut Engine) -> Result<(), Error>) {
+        let Some(engine) = self.try_engine() else {
             return;
         };
-        let outcome = catch_unwind(AssertUnwindSafe(|| f(&mut engine)));
-        drop(engine);
-        self.judge(outcome);
+        self.run_with(engine, f);
         loop {
             // Ordering: SeqCst. Pairs with [handover]: the other half.
             fence(Ordering::SeqCst);
@@ -206,13 +214,33 @@ impl Link {
             if !self.dirty.load(Ordering::Relaxed) || self.fault.is_set() {
                 return;
             }
-            let Some(mut engine) = self.try_engine() else {
+            let Some(engine) = self.try_engine() else {
                 return;
             };
-            let outcome = catch_unwind(AssertUnwindSafe(|| self.send_dirty(&mut engine)));
-            drop(engine);
-            self.judge(outcome);
+            self.run_with(engine, |engine| self.send_dirty(engine));
         }
+    }
+
+    /// Calls `f`, which may call handlers, and sees to what goes wrong in it when the engine is free.
+    fn run_with(
+        &self,
+        mut engine: MutexGuard<'_, Engine>,
+        f: impl FnOnce(&mut Engine) -> Result<(), Error>,
+    ) {
+        let outer = POLLED.replace(self);
+        let outcome = catch_unwind(AssertUnwindSafe(|| f(&mut engine)));
+        POLLED.set(outer);
+        drop(engine);
+        // Ordering: Relaxed; as in `fail_with`.
+        if self.aborts.load(Ordering::Relaxed) {
+            self.abort();
+        }
+        self.judge(outcome);
+    }
+
+    /// Whether this thread has the engine, and is in a handler.
+    fn is_polled_here(&self) -> bool {
+        std::ptr::eq(POLLED.get(), self)
     }
 
     fn judge(&self, outcome: thread::Result<Result<(), Error>>) {
@@ -270,7 +298,7 @@ impl Link {
     }
 
     /// Ends the run on all ranks, with an error that names this one. If ranks are processes it does not
-    /// return.
+    /// return; but from a handler it does, and the processes end when what polled is done with it.
     pub(crate) fn fail(&self, what: impl std::fmt::Display) -> Error {
         self.fail_with(Error::at(self.rank, self.ranks, what))
     }
@@ -280,7 +308,11 @@ impl Link {
         let (error, is_first) = self.fault.set(error);
         if self.processes && is_first {
             eprintln!("roving: {error}");
-            self.abort();
+            if !self.is_polled_here() {
+                self.abort();
+            }
+            // Ordering: Relaxed; read by this thread, when the handler has returned.
+            self.aborts.store(true, Ordering::Relaxed);
         }
         error
     }

@@ -129,7 +129,9 @@ impl World {
         }
     }
 
-    /// Runs `f` on so many ranks that are threads of this process, and returns what each returned, by rank.
+    /// Runs `f` on so many ranks that are threads of this process, and returns what each returned, by rank. Each rank needs
+    /// a pool of its own, made in `f`: a rank that waits for another one holds a worker, and a pool that they share
+    /// may have none left for the other.
     ///
     /// # Panics
     /// With what the first rank that panics panics with. The others get an error wherever they wait for it.
@@ -268,6 +270,17 @@ impl World {
         self.collective.all_gather(&self.link, End::GoOn, bytes)
     }
 
+    /// Gives rank 0 the bytes of all, and the others what it makes of them.
+    pub(crate) fn meet<V>(
+        &self,
+        bytes: &[u8],
+        make: impl FnOnce(Vec<Vec<u8>>) -> Result<(V, Vec<u8>), Error>,
+        read: impl FnOnce(&[u8]) -> Result<V, Error>,
+    ) -> Result<V, Error> {
+        let collective = &self.collective;
+        collective.meet(&self.link, End::GoOn, bytes, make, read)
+    }
+
     /// Ends the run on all ranks, with an error that names this one. Where ranks are processes, it prints
     /// the error and ends them, and does not return; where they are threads, whatever waits for another rank
     /// returns the error.
@@ -284,7 +297,8 @@ impl World {
     }
 
     /// Waits until all ranks have finished, and all messages have left; then the ranks part. Dropping the
-    /// world does the same, and says nothing of errors.
+    /// world does the same, and says nothing of errors. Where ranks are processes, this belongs on the thread that called
+    /// [`World::init`]: MPI wants to be finalised by the thread that has initialised it.
     ///
     /// # Errors
     /// The run has failed on some rank.
@@ -301,14 +315,13 @@ impl World {
         let Some(progress) = self.progress.take() else {
             return Ok(());
         };
-        let parted = match self.link.fault() {
+        let gathered = match self.link.fault() {
             Some(error) => Err(error),
-            None => {
-                let gathered = self.collective.all_gather(&self.link, End::Finish, &[]);
-                gathered.and_then(|_| self.link.wait_until_sent())
-            }
+            None => self.collective.all_gather(&self.link, End::Finish, &[]),
         };
+        // From now on nobody sends anything: whoever waits until all has left waits for a last sign of life as well.
         drop(progress);
+        let parted = gathered.and_then(|_| self.link.wait_until_sent());
         let ended = parted.and_then(|()| self.link.finish());
         self.link.forget_handlers();
         ended

@@ -82,7 +82,9 @@ pub(super) struct Mpi {
 }
 
 // SAFETY: the handles of MPI are pointers into the library, which may be used by any thread, but by one at a
-// time: it was initialised with MPI_THREAD_SERIALIZED or more. All else is `Send` by itself.
+// time: it was initialised with MPI_THREAD_SERIALIZED or more. MPI_Finalize alone is for the thread that has
+// initialised MPI, which `World::finish` says to its callers; libraries of today do not insist where the level is
+// MPI_THREAD_SERIALIZED, and no memory of ours is at stake where one does. All else is `Send` by itself.
 unsafe impl std::marker::Send for Mpi {}
 
 /// Starts MPI.
@@ -291,14 +293,16 @@ impl Mpi {
 
     /// Posts receives for the large message that rank `from` has announced.
     fn expect(&mut self, from: usize, what: &[u8]) -> Result<(), Error> {
-        let Some((tag, length)) = what.split_first_chunk::<4>() else {
+        let Some((tag, length)) = announced(what) else {
             return Err(Error::at(from, self.ranks, "sent a torn announcement"));
         };
-        let mut length_bytes = [0; 8];
-        length_bytes.copy_from_slice(length);
+        let Some(bytes) = zeroed(length) else {
+            let what = format_args!("no room for a message of {length} bytes from rank {from}");
+            return Err(Error::at(self.rank, self.ranks, what));
+        };
         let mut bulk = Bulk {
-            tag: u32::from_le_bytes(*tag),
-            bytes: vec![0; u64::from_le_bytes(length_bytes) as usize],
+            tag,
+            bytes,
             requests: VecDeque::new(),
         };
         let mut codes = Vec::new();
@@ -373,6 +377,25 @@ impl Mpi {
             None
         })
     }
+}
+
+/// The tag and the length that an announcement says.
+fn announced(what: &[u8]) -> Option<(u32, u64)> {
+    let what: &[u8; 12] = what.try_into().ok()?;
+    let (tag, length) = what.split_first_chunk::<4>()?;
+    let length = length.first_chunk::<8>()?;
+    Some((u32::from_le_bytes(*tag), u64::from_le_bytes(*length)))
+}
+
+/// So many bytes, if there is room.
+fn zeroed(length: u64) -> Option<Vec<u8>> {
+    let length = usize::try_from(length).ok()?;
+    // A vector that is made of zeros comes from the system as such, and is not written to; but it ends the process where
+    // there is no room. So what is large is tried before.
+    if length > BULK_BYTES_MAX {
+        Vec::<u8>::new().try_reserve_exact(length).ok()?;
+    }
+    Some(vec![0; length])
 }
 
 impl Transport for Mpi {
@@ -517,5 +540,22 @@ impl Drop for Mpi {
             std::mem::forget(std::mem::take(&mut self.sources));
             std::mem::forget(std::mem::take(&mut self.sends));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announcements_that_make_no_sense_are_refused() {
+        let whole = [7, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0];
+        for length in 0..=whole.len() {
+            let found = announced(&whole[..length]);
+            assert_eq!(found, (length == 12).then_some((7, 513)), "{length}");
+        }
+        assert_eq!(zeroed(3), Some(vec![0; 3]));
+        assert_eq!(zeroed(u64::MAX), None);
+        assert_eq!(zeroed(1 << 62), None);
     }
 }

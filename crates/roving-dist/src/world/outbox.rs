@@ -1,18 +1,16 @@
 //! What one rank has yet to send to another.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::record;
 use super::transport::Transport;
 use crate::error::Error;
 
-/// Records that wait for each other's company, and packets that wait for the transport.
+/// Records that wait for each other's company, and packets that wait for the transport. Whether there are any is
+/// known under the lock only: `Link::mark_dirty` relies on that.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    /// Whether it is worth the lock to look.
-    is_filled: AtomicBool,
     waiting: Mutex<Waiting>,
 }
 
@@ -50,8 +48,6 @@ impl Outbox {
             waiting.close_batch();
         }
         record::append(&mut waiting.batch, tag, bytes);
-        // Ordering: Relaxed; who flushes reads it after [dirty].
-        self.is_filled.store(true, Ordering::Relaxed);
         is_full
     }
 
@@ -60,19 +56,11 @@ impl Outbox {
         let mut waiting = self.lock();
         waiting.close_batch();
         waiting.packets.push_back(Packet::Bulk(tag, bytes));
-        // Ordering: Relaxed; who flushes reads it after [dirty].
-        self.is_filled.store(true, Ordering::Relaxed);
     }
 
     /// Sends everything.
     pub(crate) fn send_to(&self, to: usize, transport: &mut dyn Transport) -> Result<(), Error> {
-        // Ordering: Relaxed; the caller has read [dirty], if there is something to flush.
-        if !self.is_filled.load(Ordering::Relaxed) {
-            return Ok(());
-        }
         let mut waiting = self.lock();
-        // Ordering: Relaxed; written under the lock, as in `push`.
-        self.is_filled.store(false, Ordering::Relaxed);
         while let Some(packet) = waiting.packets.pop_front() {
             match packet {
                 Packet::Batch(mut batch) => transport.send_batch(to, &mut batch)?,
@@ -87,15 +75,9 @@ impl Outbox {
 
     /// Takes everything, for a rank that sends to itself: each message is handed to `take`, after the
     /// lock is free.
-    pub(crate) fn empty(&self, mut take: impl FnMut(u32, &[u8])) -> bool {
-        // Ordering: Relaxed; the caller has read [dirty], if there is something to take.
-        if !self.is_filled.load(Ordering::Relaxed) {
-            return false;
-        }
+    pub(crate) fn empty(&self, mut take: impl FnMut(u32, &[u8])) {
         let packets = {
             let mut waiting = self.lock();
-            // Ordering: Relaxed; written under the lock, as in `push`.
-            self.is_filled.store(false, Ordering::Relaxed);
             waiting.close_batch();
             std::mem::take(&mut waiting.packets)
         };
@@ -110,6 +92,5 @@ impl Outbox {
                 Packet::Bulk(tag, bytes) => take(tag, &bytes),
             }
         }
-        true
     }
 }
