@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// As many samples make up a mean; each further one replaces that share of it.
-const SAMPLES_MAX: u32 = 32;
+/// As many samples make up a mean; each further one replaces that share of it. Many, because tasks of one size may differ:
+/// the means of a few dozen tiles of the Mandelbrot set differ by ten.
+const SAMPLES_MAX: u32 = 512;
 /// A first sample that is this much above the second one was that of a cold start.
 const COLD: f64 = 1.5;
 /// Exponents beyond this are noise.
