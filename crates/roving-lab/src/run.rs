@@ -133,7 +133,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     if let Some(trace) = &args.trace {
         let allowed = "no trace without --device";
-        return Err(BadInput::new("--trace", trace.display(), allowed, "add --device auto").into());
+        return Err(BadInput::new(
+            "--trace",
+            trace.display(),
+            allowed,
+            "add --device auto, or set ROVING_TRACE=FILE to see what the workers do",
+        )
+        .into());
     }
     if networks::Job::find(&args.workload).is_some() {
         return networks::run::run(args);
