@@ -25,7 +25,7 @@ use crate::worker::Worker;
 ///
 /// let pool = roving::Pool::new(1).unwrap();
 /// let (sender, receiver) = mpsc::channel();
-/// let received = pool.install(|| {
+/// let received = pool.install(move || {
 ///     roving::spawn(move || sender.send("from a task").unwrap());
 ///     // The only worker waits for a task that has not begun.
 ///     roving::blocking(|| receiver.recv().unwrap())

@@ -243,7 +243,11 @@ impl Worker {
         self.wake_if(wake);
         self.leave_index();
         let doing = self.clock().enter(Activity::Switch);
-        self.registry().spares.replace_me(self.registry());
+        // Inside of such a call another one gives nothing away: the core is somebody else's already.
+        let is_outermost = !self.is_blocked().replace(true);
+        if is_outermost {
+            self.registry().spares.replace_me(self.registry());
+        }
         self.clock().enter(Activity::Idle);
         let result = self.away(|| {
             let result = f();
@@ -252,7 +256,10 @@ impl Worker {
             result
         });
         // Counted only when it does go on: what has its index may need a thread in its place.
-        self.registry().spares.back_again();
+        if is_outermost {
+            self.is_blocked().set(false);
+            self.registry().spares.back_again();
+        }
         self.clock().enter(doing);
         result
     }

@@ -34,6 +34,8 @@ pub(crate) struct Worker {
     borrowed: Cell<Option<usize>>,
     /// The pool's `on_start` or `on_exit` runs.
     in_handler: Cell<bool>,
+    /// It is in [`Worker::blocking`], so it does not count as at work.
+    is_blocked: Cell<bool>,
     /// How many calls of `install` from other pools wait for what this worker does.
     nesting: Cell<usize>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
@@ -95,6 +97,7 @@ impl Worker {
             restraint: Restraint::default(),
             borrowed: Cell::new(None),
             in_handler: Cell::new(false),
+            is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),
             outer,
         };
@@ -155,6 +158,7 @@ impl Worker {
             restraint: Restraint::default(),
             borrowed: Cell::new(None),
             in_handler: Cell::new(false),
+            is_blocked: Cell::new(false),
             nesting: Cell::new(0),
             outer: ptr::null(),
         }));
@@ -190,6 +194,10 @@ impl Worker {
 
     pub(crate) fn owner(&self) -> &Owner<'static> {
         &self.owner
+    }
+
+    pub(crate) fn is_blocked(&self) -> &Cell<bool> {
+        &self.is_blocked
     }
 
     pub(crate) fn nesting(&self) -> &Cell<usize> {
