@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::backend::{
-    Backend, Done, Download, HostBytes, HostBytesMut, Launch, LaunchArg, Memory, Outcome, Upload,
+    Backend, Done, Download, HostBytes, HostBytesMut, Launch, LaunchArg, Left, Memory, Outcome,
+    Upload,
 };
 use crate::error::{Cause, DeviceError};
 use crate::kernel::Kernel;
@@ -91,9 +92,12 @@ impl On<'_> {
 
     pub(crate) fn download(self, from: &Memory, bytes: usize) -> Ending<Vec<u8>> {
         let (sender, receiver) = channel();
-        let done = Done::new(move |outcome, target| {
-            let target = target.and_then(|target| target.into_any().downcast::<Bytes>().ok());
-            let bytes = target.map(|bytes| bytes.0).unwrap_or_default();
+        let done = Done::new(move |outcome, left| {
+            let bytes = match left {
+                Left::Copy(target) => target.into_any().downcast::<Bytes>().ok(),
+                Left::Nothing | Left::Untouched => None,
+            };
+            let bytes = bytes.map(|bytes| bytes.0).unwrap_or_default();
             sender.send((outcome, bytes)).unwrap();
         });
         let (from, to) = (from.clone(), Box::new(Bytes(vec![0xee; bytes])));

@@ -29,7 +29,7 @@ use ::wgpu::{
     BufferView, CommandBuffer, MapMode, Queue,
 };
 
-use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Upload};
+use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Outcome, Upload};
 use crate::error::{Cause, DeviceError};
 use flight::Flight;
 use memory::{Account, Room, Spare, padded};
@@ -269,7 +269,10 @@ impl Backend for Wgpu {
         let Prepared { commands, values } = match self.prepare(&launch) {
             Ok(prepared) => prepared,
             Err(error) => {
-                let end = Box::new(move |outcome| launch.done(outcome));
+                let end = Box::new(move |outcome: Outcome| match outcome {
+                    Ok(time) => launch.done(Ok(time)),
+                    Err(error) => launch.refused(error),
+                });
                 return self.flight.fail(error, end);
             }
         };
