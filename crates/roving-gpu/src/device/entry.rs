@@ -9,7 +9,7 @@ use super::Device;
 use super::queue::Load;
 use crate::backend::{Memory, Target};
 use crate::buffer::hold::{Held, Use};
-use crate::error::DeviceError;
+use crate::error::{Cause, DeviceError};
 use crate::kernel::Kernel;
 
 /// A task that was given to a device. Its state changes only while the device is locked.
@@ -197,6 +197,16 @@ impl Entry {
 impl EntryState {
     pub(crate) fn fail(&mut self, error: DeviceError) {
         self.error.get_or_insert(error);
+    }
+
+    /// Why nothing more comes of its launches, if that is so.
+    pub(crate) fn end(&self) -> Option<DeviceError> {
+        let left_out = || DeviceError::new(Cause::Kernel, "the task has ended without this launch");
+        match &self.phase {
+            Phase::Failed(error) => Some(error.clone()),
+            Phase::Landed | Phase::Returned => Some(self.error.clone().unwrap_or_else(left_out)),
+            Phase::Fresh | Phase::Queued | Phase::Flying => None,
+        }
     }
 
     /// It is on the device, and its GPU side waits for something else.
