@@ -75,6 +75,11 @@ pub trait Backend: Send + Sync + 'static {
     /// How much memory tasks may have on it.
     fn memory_bytes(&self) -> u64;
 
+    /// How much of it one buffer may have.
+    fn buffer_bytes_max(&self) -> u64 {
+        self.memory_bytes()
+    }
+
     /// How many streams overlap usefully; at least 1.
     fn streams(&self) -> usize;
 

@@ -38,16 +38,9 @@ use pipeline::{Pipeline, Pipelines};
 pub use adapter::found;
 
 /// What [`found`] was found, for any back-end.
-pub(crate) fn discover() -> Result<Vec<Arc<dyn Backend>>, DeviceError> {
-    let mut devices: Vec<Arc<dyn Backend>> = Vec::new();
-    for device in found() {
-        match device {
-            Ok(device) => devices.push(Arc::new(device)),
-            Err(error) if error.cause() == Cause::NoDevice => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(devices)
+pub(crate) fn discover() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
+    let any = |device: Wgpu| Arc::new(device) as Arc<dyn Backend>;
+    found().into_iter().map(|found| found.map(any)).collect()
 }
 
 /// One device of wgpu.
@@ -204,6 +197,10 @@ impl Backend for Wgpu {
 
     fn memory_bytes(&self) -> u64 {
         self.account.bytes_max
+    }
+
+    fn buffer_bytes_max(&self) -> u64 {
+        self.account.buffer_bytes_max
     }
 
     /// One is copied for while the other computes.
