@@ -75,6 +75,11 @@ pub trait Backend: Send + Sync + 'static {
     /// How much memory tasks may have on it.
     fn memory_bytes(&self) -> u64;
 
+    /// How much of it one buffer may have.
+    fn buffer_bytes_max(&self) -> u64 {
+        self.memory_bytes()
+    }
+
     /// How many streams overlap usefully; at least 1.
     fn streams(&self) -> usize;
 
@@ -129,19 +134,28 @@ impl fmt::Debug for Memory {
 /// How an operation ended: the time in which the device worked on it, without what it waited before.
 pub type Outcome = Result<Duration, DeviceError>;
 
-/// Who hears of the end of an operation, once; and where a download went.
+/// Who hears of the end of an operation, once.
 pub(crate) struct Done(Option<Then>);
 
-type Then = Box<dyn FnOnce(Outcome, Option<Target>) + Send>;
+type Then = Box<dyn FnOnce(Outcome, Left) + Send>;
+
+/// What is left of an operation that has ended.
+pub(crate) enum Left {
+    Nothing,
+    /// Where a download went.
+    Copy(Target),
+    /// A launch was refused, and so what it was to write is what it was before.
+    Untouched,
+}
 
 impl Done {
-    pub(crate) fn new(then: impl FnOnce(Outcome, Option<Target>) + Send + 'static) -> Self {
+    pub(crate) fn new(then: impl FnOnce(Outcome, Left) + Send + 'static) -> Self {
         Done(Some(Box::new(then)))
     }
 
-    fn call(mut self, outcome: Outcome, target: Option<Target>) {
+    fn call(mut self, outcome: Outcome, left: Left) {
         if let Some(then) = self.0.take() {
-            then(outcome, target);
+            then(outcome, left);
         }
     }
 }
@@ -150,7 +164,7 @@ impl Drop for Done {
     fn drop(&mut self) {
         if let Some(then) = self.0.take() {
             let text = "the back-end gave an operation up";
-            then(Err(DeviceError::new(Cause::Lost, text)), None);
+            then(Err(DeviceError::new(Cause::Lost, text)), Left::Nothing);
         }
     }
 }
@@ -191,7 +205,7 @@ impl Upload {
     pub fn done(self, outcome: Outcome) {
         let Upload { from, to, done } = self;
         drop((from, to));
-        done.call(outcome, None);
+        done.call(outcome, Left::Nothing);
     }
 }
 
@@ -217,7 +231,7 @@ impl Download {
     pub fn done(self, outcome: Outcome) {
         let Download { from, to, done } = self;
         drop(from);
-        done.call(outcome, Some(to));
+        done.call(outcome, Left::Copy(to));
     }
 }
 
@@ -270,7 +284,14 @@ impl Launch {
     /// The end of it.
     pub fn done(self, outcome: Outcome) {
         drop(self.arguments);
-        self.done.call(outcome, None);
+        self.done.call(outcome, Left::Nothing);
+    }
+
+    /// The end of one that never began, so that what it was to write is what it was before: its source does not compile,
+    /// or its arguments do not fit.
+    pub fn refused(self, error: DeviceError) {
+        drop(self.arguments);
+        self.done.call(Err(error), Left::Untouched);
     }
 }
 

@@ -9,6 +9,7 @@ use crate::choice::{Choice, Writes};
 use crate::common::{Common, DeviceReport, OnFailure};
 use crate::device::Device;
 use crate::devices::{Devices, Inner};
+use crate::error::{Cause, DeviceError};
 use crate::history::{History, Measured, file};
 use crate::plan::Shares;
 
@@ -34,6 +35,8 @@ pub struct DevicesBuilder {
     history: Option<PathBuf>,
     window: Option<usize>,
     on_failure: Option<OnFailure>,
+    /// What is told in the profile from the beginning.
+    notes: Vec<String>,
 }
 
 impl DevicesBuilder {
@@ -45,6 +48,7 @@ impl DevicesBuilder {
             history: None,
             window: None,
             on_failure: None,
+            notes: Vec::new(),
         }
     }
 
@@ -75,10 +79,10 @@ impl DevicesBuilder {
             }
         };
         if cuda {
-            builder.backends.extend(cuda_devices()?);
+            builder.add(cuda_devices(), wanted == "cuda")?;
         }
         if wgpu && builder.backends.is_empty() {
-            builder.backends.extend(wgpu_devices()?);
+            builder.add(wgpu_devices(), wanted == "wgpu")?;
         }
         if builder.backends.is_empty() && (wanted == "cuda" || wanted == "wgpu") {
             return Err(BuildError(format!(
@@ -87,6 +91,27 @@ impl DevicesBuilder {
         }
         builder.history = file::default_path();
         Ok(builder)
+    }
+
+    /// Takes the devices that could be opened. One that is there and could not (it is busy, or its memory is full) is told
+    /// in the profile, or is an error where its back-end was asked for by name.
+    fn add(
+        &mut self,
+        found: Vec<Result<Arc<dyn Backend>, DeviceError>>,
+        by_name: bool,
+    ) -> Result<(), BuildError> {
+        for device in found {
+            match device {
+                Ok(device) => self.backends.push(device),
+                Err(error) if error.cause() == Cause::NoDevice => {}
+                Err(error) if by_name => return Err(BuildError(error.to_string())),
+                Err(error) => {
+                    let note = format!("a device could not be opened, and is left out: {error}");
+                    self.notes.push(note);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// One more device.
@@ -175,7 +200,10 @@ impl DevicesBuilder {
         let history = History::new(measured);
         let common = Common::new(self.choice, self.writes, history, self.on_failure);
         let common = Arc::new(common);
-        common.note(problem);
+        self.notes
+            .into_iter()
+            .chain(problem)
+            .for_each(|note| common.note(Some(note)));
         let devices = self.backends.into_iter().enumerate();
         let devices = devices.map(|(index, backend)| {
             let name = backend.name();
@@ -193,23 +221,23 @@ impl DevicesBuilder {
 }
 
 #[cfg(feature = "cuda")]
-fn cuda_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
-    crate::cuda::discover().map_err(|error| BuildError(error.to_string()))
+fn cuda_devices() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
+    crate::cuda::discover()
 }
 
 #[cfg(not(feature = "cuda"))]
-fn cuda_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
-    Ok(Vec::new())
+fn cuda_devices() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
+    Vec::new()
 }
 
 #[cfg(feature = "wgpu")]
-fn wgpu_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
-    crate::wgpu::discover().map_err(|error| BuildError(error.to_string()))
+fn wgpu_devices() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
+    crate::wgpu::discover()
 }
 
 #[cfg(not(feature = "wgpu"))]
-fn wgpu_devices() -> Result<Vec<Arc<dyn Backend>>, BuildError> {
-    Ok(Vec::new())
+fn wgpu_devices() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
+    Vec::new()
 }
 
 /// The settings cannot be had.
@@ -239,5 +267,33 @@ impl fmt::Debug for DevicesBuilder {
             .field("writes", &self.writes)
             .field("history", &self.history)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Simulated;
+
+    #[test]
+    fn a_device_that_cannot_be_opened_is_left_out_unless_it_was_asked_for() {
+        let found = || -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
+            vec![
+                Err(DeviceError::new(Cause::OutOfMemory, "others have it all")),
+                Ok(Arc::new(Simulated::new().name("toy"))),
+                Err(DeviceError::new(Cause::NoDevice, "no driver")),
+            ]
+        };
+        let mut builder = DevicesBuilder::new();
+        builder.add(found(), false).unwrap();
+        let devices = builder.build().unwrap();
+        assert_eq!(devices.names(), ["toy"]);
+        let reports = devices.profile().reports;
+        assert!(
+            reports.len() == 1 && reports[0].contains("others have it all"),
+            "{reports:?}"
+        );
+        let error = DevicesBuilder::new().add(found(), true).unwrap_err();
+        assert!(error.to_string().contains("others have it all"));
     }
 }

@@ -90,6 +90,7 @@ pub enum Writes {
     #[default]
     Through,
     /// When the host asks for it (write-back). A copy that is never asked for is never made; but when the device is
-    /// lost, so is what was there only: a task or a guard that needs it panics.
+    /// lost, so is what was there only, and when a kernel has begun and fails, what it was to update and was there only: a
+    /// task or a guard that needs it panics.
     Back,
 }

@@ -140,14 +140,24 @@ impl Future for Launching {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut inside = self.entry.lock();
+        // A launch that was recorded, and left out when the task ended before.
+        let end = inside.end();
         let launched = &mut inside.launches[self.number];
-        match &launched.outcome {
-            Some(outcome) => Poll::Ready(outcome.clone()),
-            None => {
-                launched.waker = Some(context.waker().clone());
-                Poll::Pending
-            }
+        if let Some(outcome) = &launched.outcome {
+            return Poll::Ready(outcome.clone());
         }
+        let waker = context.waker();
+        if let Some(end) = end {
+            return Poll::Ready(Err(end));
+        }
+        let known = launched.waker.as_ref();
+        if !known.is_some_and(|known| known.will_wake(waker)) {
+            let old = launched.waker.replace(waker.clone());
+            drop(inside);
+            // Not under a lock: it may hold on to whatever it likes.
+            drop(old);
+        }
+        Poll::Pending
     }
 }
 

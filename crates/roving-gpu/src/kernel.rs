@@ -1,4 +1,5 @@
 //! Kernels: what a device runs.
+#![allow(unsafe_code)] // CUDA C++ is taken as it is
 
 use std::fmt;
 
@@ -60,7 +61,8 @@ pub struct Wgsl {
 /// use roving_gpu::Kernel;
 ///
 /// static NOTHING: Kernel =
-///     Kernel::new("nothing").cuda("extern \"C\" __global__ void nothing() {}", "nothing", [32, 1, 1]);
+///     // SAFETY: it does nothing.
+///     unsafe { Kernel::new("nothing").cuda("extern \"C\" __global__ void nothing() {}", "nothing", [32, 1, 1]) };
 /// assert_eq!(NOTHING.as_cuda().unwrap().block, [32, 1, 1]);
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +95,14 @@ impl Kernel {
     }
 
     /// As an `extern "C"` function in CUDA C++, with so many threads in a block.
+    ///
+    /// # Safety
+    /// A pointer in CUDA goes wherever it is told to, on some systems also into the memory of the host, and nobody
+    /// checks. For all arguments and numbers of groups with which it is launched, the function must keep within the
+    /// bytes of its buffers, write only to those that are updated, and have no data races. Values must be of the types that
+    /// its parameters have; of these only the sizes are checked.
     #[must_use]
-    pub const fn cuda(
+    pub const unsafe fn cuda(
         mut self,
         source: &'static str,
         entry: &'static str,

@@ -71,11 +71,12 @@
 //!
 //! # What happens when a device fails
 //!
-//! The CPU side runs, on what the task's buffers held before. Nothing is tried twice: a kernel that failed is not launched again for
-//! that kind of task, a device that is lost gets no more tasks. Each cause is told once for each device
+//! The CPU side runs, on what the task's buffers held before. Nothing is tried twice: after a kernel error no task of that kind
+//! goes to that device again, of whatever size; a device that is lost gets no more tasks. Each cause is told once for each device
 //! ([`DevicesBuilder::on_failure`], [`Profile::reports`]) and counted. Without a CPU side, the task's output is an error that names the
-//! kind, the device and the cause ([`Failed`]). With [`Writes::Back`], what only the lost device had is lost; whoever needs it
-//! panics.
+//! kind, the device and the cause ([`Failed`]). With [`Writes::Back`], what only the lost device had is lost, and so is what
+//! only a device had and a task updated, if that fails when one of its kernels has begun; whoever needs it panics. A launch that
+//! was refused, because its kernel cannot be built or its arguments do not fit, has not begun.
 //!
 //! # What may be unsafe, and why
 //!
@@ -88,6 +89,8 @@
 //! | `cuda/lane.rs` | copies go on after the call that began them |
 //! | `cuda/memory.rs` | allocates, frees and copies memory by address |
 //! | `cuda/module.rs` | launches functions that were compiled from text |
+//! | `kernel.rs` | `Kernel::cuda` takes CUDA C++ as it is, which nobody checks |
+//! | `wgpu/harness.rs`, `cuda/tests.rs` | tests with kernels in CUDA C++ |
 //! | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
 #![deny(unsafe_code)]
 

@@ -39,16 +39,24 @@ pub(crate) trait Content: Send + Sync {
     fn written(&self, place: Weak<dyn Place>, host: Option<Target>) -> u64;
     /// Whatever is on the host is valid from now on. The caller holds it exclusively.
     fn overwritten(&self);
-    /// The copy on the host is valid, or it is lost.
-    fn fetched(&self, outcome: Result<Target, String>);
+    /// The copy on the host is valid, or there is none.
+    fn fetched(&self, outcome: Result<Target, Missing>);
     /// The same while others may hold it, if it still is of that version.
     fn spilled(&self, version: u64, target: Target);
     /// Ready when the copy on the host is valid, or lost for the reason that is returned. Starts what that needs.
     fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>>;
     /// There is a copy there.
     fn is_at(&self, place: Weak<dyn Place>);
-    /// The valid copy was on a device and is lost.
-    fn lose(&self, reason: &str);
+    /// The copy of that version on a device is lost. If no other is valid, so is the buffer.
+    fn lose(&self, version: u64, reason: &str);
+}
+
+/// Why there is no copy on the host.
+pub(crate) enum Missing {
+    /// There is no valid copy at all.
+    Lost(String),
+    /// The copy could not be made; where it is, it is still valid.
+    ThisTime(String),
 }
 
 /// The copy on the host.
@@ -99,9 +107,19 @@ struct State<T> {
     home: Option<Arc<dyn Place>>,
     /// Why there is no valid copy.
     lost: Option<String>,
+    /// Why the last try to make the host's copy valid has failed; for the first who asks.
+    failed: Option<String>,
 }
 
 impl<T> State<T> {
+    /// Why the host has no copy, if that is known.
+    fn why_missing(&mut self) -> Option<String> {
+        let failed = self.failed.take();
+        self.lost
+            .clone()
+            .or(failed.filter(|_| self.version != self.host_version))
+    }
+
     fn free_for(&self, exclusive: bool) -> bool {
         let is_free_to_read = !self.writer;
         is_free_to_read && (!exclusive || self.readers == 0)
@@ -147,6 +165,7 @@ impl<T: Element> Shared<T> {
                 places: Vec::new(),
                 home: None,
                 lost: None,
+                failed: None,
             }),
         }
     }
@@ -162,8 +181,8 @@ impl<T: Element> Shared<T> {
     /// One try to get a guard.
     pub(super) fn try_guard(self: &Arc<Self>, exclusive: bool, waker: &Waker) -> Granted<T> {
         let mut state = self.lock();
-        if let Some(reason) = &state.lost {
-            return Granted::Lost(reason.clone());
+        if let Some(reason) = state.why_missing() {
+            return Granted::Lost(reason);
         }
         if state.version != state.host_version {
             self.fetch(state, waker);
@@ -313,12 +332,13 @@ impl<T: Element> Content for Shared<T> {
         state.lost = None;
     }
 
-    fn fetched(&self, outcome: Result<Target, String>) {
+    fn fetched(&self, outcome: Result<Target, Missing>) {
         {
             let mut state = self.lock();
             match outcome {
                 Ok(target) => state.replace_host(target),
-                Err(reason) => state.lost = Some(reason),
+                Err(Missing::Lost(reason)) => state.lost = Some(reason),
+                Err(Missing::ThisTime(reason)) => state.failed = Some(reason),
             }
         }
         self.release(true);
@@ -337,9 +357,9 @@ impl<T: Element> Content for Shared<T> {
     }
 
     fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>> {
-        let state = self.lock();
-        if let Some(reason) = &state.lost {
-            return Poll::Ready(Err(reason.clone()));
+        let mut state = self.lock();
+        if let Some(reason) = state.why_missing() {
+            return Poll::Ready(Err(reason));
         }
         if state.version == state.host_version {
             return Poll::Ready(Ok(()));
@@ -355,8 +375,16 @@ impl<T: Element> Content for Shared<T> {
         }
     }
 
-    fn lose(&self, reason: &str) {
-        self.lock().lost = Some(reason.to_owned());
+    fn lose(&self, version: u64, reason: &str) {
+        let waiters = {
+            let mut state = self.lock();
+            if state.version != version || state.host_version == version {
+                return;
+            }
+            state.lost = Some(reason.to_owned());
+            mem::take(&mut state.waiters)
+        };
+        waiters.into_iter().for_each(Waker::wake);
     }
 }
 

@@ -65,6 +65,36 @@ impl Job {
             Job::Launch(launch) => launch.done(outcome),
         }
     }
+
+    fn unbegun(self, Unbegun { error, is_refused }: Unbegun) {
+        match self {
+            Job::Launch(launch) if is_refused => launch.refused(error),
+            other => other.done(Err(error)),
+        }
+    }
+}
+
+/// Why an operation is not on the stream, or not as it should be.
+struct Unbegun {
+    error: DeviceError,
+    /// Nothing of it is there.
+    is_refused: bool,
+}
+
+impl Unbegun {
+    fn refused(error: DeviceError) -> Self {
+        Unbegun {
+            error,
+            is_refused: true,
+        }
+    }
+
+    fn failed(error: DeviceError) -> Self {
+        Unbegun {
+            error,
+            is_refused: false,
+        }
+    }
 }
 
 /// What a lane is told; its thread sleeps while there is nothing.
@@ -79,12 +109,31 @@ struct State {
     /// The oldest first.
     jobs: VecDeque<Job>,
     closed: bool,
+    /// There is nobody any more who would take a job.
+    is_left: bool,
 }
 
 impl Inbox {
     pub(super) fn push(&self, job: Job) {
-        self.state().jobs.push_back(job);
+        let mut state = self.state();
+        if state.is_left {
+            drop(state);
+            job.done(Err(left()));
+            return;
+        }
+        state.jobs.push_back(job);
+        drop(state);
         self.changed.notify_one();
+    }
+
+    /// Whoever took jobs is gone: those that are here fail, and so do those that come.
+    fn leave(&self) {
+        let mut state = self.state();
+        state.is_left = true;
+        let jobs = std::mem::take(&mut state.jobs);
+        drop(state);
+        jobs.into_iter()
+            .for_each(|job| finish(|| job.done(Err(left()))));
     }
 
     /// There will be no more.
@@ -110,6 +159,15 @@ impl Inbox {
         // Each change of the state is one call that does not panic half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn left() -> DeviceError {
+    DeviceError::new(Cause::Lost, "the thread of a stream has ended")
+}
+
+/// A panic in there has dropped the operation, and who waits for it has been told by that.
+fn finish(end: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(end));
 }
 
 /// A lane's thread. It ends when its inbox was closed and all has ended.
@@ -142,7 +200,7 @@ struct Lane {
 /// An operation on the stream, or one that did not get there.
 struct Flying {
     job: Job,
-    marks: Result<Marks, DeviceError>,
+    marks: Result<Marks, Unbegun>,
 }
 
 /// Events before and after an operation.
@@ -177,38 +235,47 @@ impl Lane {
 
     fn begin(&mut self, mut job: Job) {
         let begun = match self.common.loss() {
-            Some(loss) => Err(loss),
-            None => self.submit(&mut job),
+            Some(loss) => Err(Unbegun::refused(loss)),
+            // The interface panics where a library is missing, or a function of it.
+            None => catch_unwind(AssertUnwindSafe(|| self.submit(&mut job))).unwrap_or_else(|_| {
+                let text = "the interface of CUDA panicked; a library of it may be missing";
+                Err(Unbegun::failed(DeviceError::new(Cause::Kernel, text)))
+            }),
         };
-        let marks = begun.map_err(|error| self.common.note(error));
+        let marks = begun.map_err(|Unbegun { error, is_refused }| Unbegun {
+            error: self.common.note(error),
+            is_refused,
+        });
         self.flying.push_back(Flying { job, marks });
     }
 
-    fn submit(&mut self, job: &mut Job) -> Result<Marks, DeviceError> {
-        let failed = |error| fault::of(error, "");
+    fn submit(&mut self, job: &mut Job) -> Result<Marks, Unbegun> {
+        let refused = |error| Unbegun::refused(fault::of(error, ""));
+        let failed = |error| Unbegun::failed(fault::of(error, ""));
         // What is built for the first launch takes none of the device's time.
         if let Job::Launch(launch) = job
             && self.routine(launch).is_none()
         {
-            self.common.modules.prepare(launch.kernel())?;
+            let prepared = self.common.modules.prepare(launch.kernel());
+            prepared.map_err(Unbegun::refused)?;
         }
         let marks = match self.spare.pop() {
             Some(marks) => marks,
-            None => Marks::new(&self.common.context).map_err(failed)?,
+            None => Marks::new(&self.common.context).map_err(refused)?,
         };
-        marks.before.record(&self.stream).map_err(failed)?;
+        marks.before.record(&self.stream).map_err(refused)?;
         match job {
             Job::Upload(upload) => {
-                let room = Room::of(upload.to())?;
+                let room = Room::of(upload.to()).map_err(Unbegun::refused)?;
                 // SAFETY: the job, which has both sides, is in `flying` from here until the stream has ended it.
-                unsafe { room.fill(upload.bytes(), &self.stream) }?;
+                unsafe { room.fill(upload.bytes(), &self.stream) }.map_err(Unbegun::failed)?;
             }
             Job::Download(download) => {
                 let memory = download.from().clone();
-                let room = Room::of(&memory)?;
+                let room = Room::of(&memory).map_err(Unbegun::refused)?;
                 // SAFETY: the job, which has both sides, is in `flying` from here until the stream has ended it, and
                 // nobody looks into it there.
-                unsafe { room.empty(download.bytes(), &self.stream) }?;
+                unsafe { room.empty(download.bytes(), &self.stream) }.map_err(Unbegun::failed)?;
             }
             Job::Launch(launch) => self.launch(launch)?,
         }
@@ -223,10 +290,14 @@ impl Lane {
         Some((blas.as_ref()?, routine))
     }
 
-    fn launch(&mut self, launch: &Launch) -> Result<(), DeviceError> {
+    fn launch(&mut self, launch: &Launch) -> Result<(), Unbegun> {
         match self.routine(launch) {
-            Some((blas, routine)) => blas.launch(routine, launch),
-            None => self.common.modules.launch(launch, &self.stream),
+            // A routine may be several launches, of which some are on the stream.
+            Some((blas, routine)) => blas.launch(routine, launch).map_err(Unbegun::failed),
+            None => {
+                let launched = self.common.modules.launch(launch, &self.stream);
+                launched.map_err(Unbegun::refused)
+            }
         }
     }
 
@@ -234,26 +305,40 @@ impl Lane {
         let Some(Flying { job, marks }) = self.flying.pop_front() else {
             return;
         };
-        let outcome = marks.and_then(|marks| {
-            let time = marks.wait().map_err(|error| {
-                // Whatever was found here, the context gives nothing but the same from now on.
-                let text = fault::text(error);
-                self.common.note(DeviceError::new(Cause::Lost, text))
-            });
-            self.spare.push(marks);
-            time
+        let marks = match marks {
+            Ok(marks) => marks,
+            Err(unbegun) => {
+                self.settle();
+                return finish(|| job.unbegun(unbegun));
+            }
+        };
+        let outcome = marks.wait().map_err(|error| {
+            // Whatever was found here, the context gives nothing but the same from now on.
+            let text = fault::text(error);
+            self.common.note(DeviceError::new(Cause::Lost, text))
         });
+        self.spare.push(marks);
         if outcome.is_err() {
             self.settle();
         }
-        // A panic in there has dropped the operation, and who waits for it has been told by that.
-        let _ = catch_unwind(AssertUnwindSafe(|| job.done(outcome)));
+        finish(|| job.done(outcome));
     }
 
     /// After an error, the stream may still be at work on what had been put on it before that.
     fn settle(&self) {
         // Either all of it has ended, or the device is lost, and ends nothing any more.
         let _ = self.stream.synchronize();
+    }
+}
+
+/// Also when its thread panics: nothing is freed under the stream, and nobody waits for ever.
+impl Drop for Lane {
+    fn drop(&mut self) {
+        finish(|| self.settle());
+        for Flying { job, .. } in self.flying.drain(..) {
+            finish(|| job.done(Err(left())));
+        }
+        self.inbox.leave();
     }
 }
 

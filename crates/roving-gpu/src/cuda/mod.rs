@@ -80,16 +80,9 @@ pub fn found() -> Vec<Result<Nvidia, DeviceError>> {
 }
 
 /// What [`found`] has found, for any back-end.
-pub(crate) fn discover() -> Result<Vec<Arc<dyn Backend>>, DeviceError> {
-    let mut devices: Vec<Arc<dyn Backend>> = Vec::new();
-    for device in found() {
-        match device {
-            Ok(device) => devices.push(Arc::new(device)),
-            Err(error) if error.cause() == Cause::NoDevice => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(devices)
+pub(crate) fn discover() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
+    let any = |device: Nvidia| Arc::new(device) as Arc<dyn Backend>;
+    found().into_iter().map(|found| found.map(any)).collect()
 }
 
 fn count() -> Result<usize, DeviceError> {

@@ -9,7 +9,7 @@ use super::Device;
 use super::queue::Load;
 use crate::backend::{Memory, Target};
 use crate::buffer::hold::{Held, Use};
-use crate::error::DeviceError;
+use crate::error::{Cause, DeviceError};
 use crate::kernel::Kernel;
 
 /// A task that was given to a device. Its state changes only while the device is locked.
@@ -70,14 +70,17 @@ pub(crate) struct EntryState {
     pub(crate) is_copied: bool,
     /// New copies for the host, in the order of `uses`.
     pub(crate) copies: Vec<Option<Target>>,
-    /// Something was launched, so what it writes is no longer what it was.
-    pub(crate) has_launched: bool,
+    /// Launches that the back-end was given, but for those that it refused. If there are any, what the task writes is no
+    /// longer what it was.
+    pub(crate) begun: usize,
     /// The first failure.
     pub(crate) error: Option<DeviceError>,
     /// The GPU side has ended; nothing more will be launched.
     pub(crate) is_closed: bool,
     /// Its GPU side waits for something else than the device.
     pub(crate) is_away: bool,
+    /// No launch that the GPU side awaited has ended since it was polled last, so nobody is about to poll it.
+    pub(crate) is_polled: bool,
     /// Nobody wants the result.
     pub(crate) is_abandoned: bool,
     /// A worker is to say whether it takes the task.
@@ -149,10 +152,11 @@ impl Entry {
                 arrivals: 0,
                 is_copied: false,
                 copies: Vec::new(),
-                has_launched: false,
+                begun: 0,
                 error: None,
                 is_closed: false,
                 is_away: false,
+                is_polled: false,
                 is_abandoned: false,
                 is_called: false,
                 kernel_s: 0.0,
@@ -193,6 +197,21 @@ impl Entry {
 impl EntryState {
     pub(crate) fn fail(&mut self, error: DeviceError) {
         self.error.get_or_insert(error);
+    }
+
+    /// Why nothing more comes of its launches, if that is so.
+    pub(crate) fn end(&self) -> Option<DeviceError> {
+        let left_out = || DeviceError::new(Cause::Kernel, "the task has ended without this launch");
+        match &self.phase {
+            Phase::Failed(error) => Some(error.clone()),
+            Phase::Landed | Phase::Returned => Some(self.error.clone().unwrap_or_else(left_out)),
+            Phase::Fresh | Phase::Queued | Phase::Flying => None,
+        }
+    }
+
+    /// It is on the device, and its GPU side waits for something else.
+    pub(crate) fn waits_elsewhere(&self) -> bool {
+        self.phase == Phase::Flying && !self.is_closed && self.is_polled && self.is_idle()
     }
 
     /// Everything that was asked for so far has ended.

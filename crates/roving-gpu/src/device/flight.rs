@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use super::entry::{Entry, EntryState, Phase, Recorded, RecordedArg};
 use super::table::Short;
 use super::{Actions, Device, State, choose};
-use crate::backend::{Done, Download, Launch, LaunchArg, Outcome, Target, Upload};
-use crate::error::DeviceError;
+use crate::backend::{Done, Download, Launch, LaunchArg, Left, Outcome, Upload};
+use crate::error::{Cause, DeviceError};
 use crate::history::Side;
 use crate::profile::Lane;
 
@@ -44,6 +44,11 @@ impl Device {
         entry: &Arc<Entry>,
     ) -> bool {
         let mut inside = entry.lock();
+        // What a spill reads must not be written on another stream. Its end comes here again.
+        let mut written = entry.uses.iter().filter(|one| one.access.writes());
+        if written.any(|one| state.table.is_spilling(one.content.id())) {
+            return false;
+        }
         let is_alone = state.aboard == 0 && state.fetching == 0;
         let mut memories = Vec::with_capacity(entry.uses.len());
         for one in &entry.uses {
@@ -84,7 +89,9 @@ impl Device {
         self.enter_window(state, entry);
         self.bring(state, actions, entry);
         let mut inside = entry.lock();
-        if inside.arrivals == 0 {
+        if inside.error.is_some() {
+            inside.recorded.clear();
+        } else if inside.arrivals == 0 {
             self.submit_recorded(state, actions, entry, &mut inside);
         }
         drop(inside);
@@ -109,17 +116,18 @@ impl Device {
 
     /// The GPU side was polled and is not done. If it does not wait for the device, others must not wait for it.
     pub(crate) fn still_open(self: &Arc<Self>, entry: &Arc<Entry>) {
-        let waits = |inside: &EntryState| inside.phase == Phase::Flying && inside.is_idle();
-        if !waits(&entry.lock()) {
-            return;
+        if entry.lock().waits_elsewhere() {
+            self.with(|state, _| self.go_away(state, entry));
         }
-        self.with(|state, _| {
-            let mut inside = entry.lock();
-            if waits(&inside) && !inside.is_away {
-                inside.is_away = true;
-                state.aboard -= 1;
-            }
-        });
+    }
+
+    /// A task that waits for something else than the device is not counted among those aboard.
+    pub(super) fn go_away(&self, state: &mut State, entry: &Entry) {
+        let mut inside = entry.lock();
+        if inside.waits_elsewhere() && !inside.is_away {
+            inside.is_away = true;
+            state.aboard -= 1;
+        }
     }
 
     pub(super) fn back(&self, state: &mut State, entry: &Entry) {
@@ -145,12 +153,13 @@ impl Device {
     fn bring(self: &Arc<Self>, state: &mut State, actions: &mut Actions, entry: &Arc<Entry>) {
         let mut inside = entry.lock();
         for (number, one) in entry.uses.iter().enumerate() {
-            let (id, version) = (one.content.id(), one.content.versions().0);
+            let id = one.content.id();
+            let (version, host) = one.content.versions();
             let Some(copy) = state.table.get_mut(id) else {
                 continue;
             };
+            // What is only written stays what it is until something is launched.
             if !one.access.reads() {
-                copy.version = None;
                 continue;
             }
             if copy.version == Some(version) {
@@ -162,6 +171,11 @@ impl Device {
                 inside.arrivals += 1;
                 state.account.avoided(copy.bytes);
                 continue;
+            }
+            if host != version {
+                let text = format!("{}: a buffer's only valid copy is gone", entry.kind);
+                inside.fail(DeviceError::new(Cause::OutOfMemory, text));
+                break;
             }
             copy.arriving = Some(Vec::new());
             inside.under_way += 1;
@@ -246,7 +260,7 @@ impl Device {
                 _ => {
                     let error = inside.error.clone().unwrap_or_else(|| {
                         let text = "launched after the task had ended";
-                        DeviceError::new(crate::Cause::Kernel, text)
+                        DeviceError::new(Cause::Kernel, text)
                     });
                     inside.launches[recorded.number].outcome = Some(Err(error));
                 }
@@ -278,10 +292,13 @@ impl Device {
                 groups: recorded.groups,
                 arguments: arguments.collect(),
                 work: recorded.work,
-                done: Done::new(move |outcome, _| then.device.launched(&then, number, outcome)),
+                done: Done::new(move |outcome, left| {
+                    let is_refused = matches!(left, Left::Untouched);
+                    then.device.launched(&then, number, outcome, is_refused);
+                }),
             };
             inside.under_way += 1;
-            inside.has_launched = true;
+            inside.begun += 1;
             inside.is_copied = false;
             inside.copies.iter_mut().for_each(|copy| *copy = None);
             state.account.begin(Lane::Kernel);
@@ -289,16 +306,27 @@ impl Device {
         }
     }
 
-    fn launched(self: &Arc<Self>, entry: &Arc<Entry>, number: usize, outcome: Outcome) {
+    fn launched(
+        self: &Arc<Self>,
+        entry: &Arc<Entry>,
+        number: usize,
+        outcome: Outcome,
+        is_refused: bool,
+    ) {
         self.with(|state, actions| {
             self.account(state, entry, Lane::Kernel, 0, &outcome);
             let mut inside = entry.lock();
+            if is_refused {
+                inside.begun -= 1;
+            }
             if let Ok(time) = &outcome {
                 inside.kernel_s += time.as_secs_f64();
             }
             let launched = &mut inside.launches[number];
             launched.outcome = Some(outcome.as_ref().map(|_| ()).map_err(Clone::clone));
-            actions.wakes.extend(launched.waker.take());
+            let waker = launched.waker.take();
+            inside.is_polled &= waker.is_none();
+            actions.wakes.extend(waker);
             drop(inside);
             self.ended(state, actions, entry, outcome.err());
         });
@@ -323,8 +351,8 @@ impl Device {
             let download = Download {
                 from: inside.memories[number].clone(),
                 to: one.content.target(),
-                done: Done::new(move |outcome, target| {
-                    then.device.downloaded(&then, number, outcome, target);
+                done: Done::new(move |outcome, left| {
+                    then.device.downloaded(&then, number, outcome, left);
                 }),
             };
             actions.downloads.push((self.stream(&inside), download));
@@ -336,15 +364,18 @@ impl Device {
         entry: &Arc<Entry>,
         number: usize,
         outcome: Outcome,
-        target: Option<Target>,
+        left: Left,
     ) {
         self.with(|state, actions| {
             let bytes = entry.uses[number].content.bytes();
             self.account(state, entry, Lane::Download, bytes, &outcome);
             let mut inside = entry.lock();
             // Something may have been launched meanwhile; then there will be another copy.
-            if outcome.is_ok() && inside.is_copied {
-                inside.copies[number] = target;
+            if outcome.is_ok()
+                && inside.is_copied
+                && let Left::Copy(target) = left
+            {
+                inside.copies[number] = Some(target);
             }
             drop(inside);
             self.ended(state, actions, entry, outcome.err());
@@ -395,15 +426,16 @@ impl Device {
         }
     }
 
-    /// The waker of whoever waits for the task.
+    /// The GPU side is about to be polled by whoever has that waker, and waits for the task.
     pub(crate) fn set_waker(&self, entry: &Entry, waker: &Waker) {
         let mut inside = entry.lock();
-        if !inside
-            .waker
-            .as_ref()
-            .is_some_and(|known| known.will_wake(waker))
-        {
-            inside.waker = Some(waker.clone());
+        inside.is_polled = true;
+        let known = inside.waker.as_ref();
+        if !known.is_some_and(|known| known.will_wake(waker)) {
+            let old = inside.waker.replace(waker.clone());
+            drop(inside);
+            // Not under a lock: it may hold on to whatever it likes.
+            drop(old);
         }
     }
 }

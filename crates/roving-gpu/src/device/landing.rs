@@ -40,7 +40,7 @@ impl Device {
         let (is_closed, is_abandoned) = (inside.is_closed, inside.is_abandoned);
         let writes = entry.uses.iter().any(|one| one.access.writes());
         // Before it is known whether the GPU side goes on: mostly it does not.
-        let is_to_copy = writes && inside.has_launched && !inside.is_copied;
+        let is_to_copy = writes && inside.begun > 0 && !inside.is_copied;
         drop(inside);
         if has_failed {
             self.settle(state, actions, entry);
@@ -50,6 +50,7 @@ impl Device {
             self.settle(state, actions, entry);
         } else {
             self.leave_window(state, entry);
+            self.go_away(state, entry);
         }
     }
 
@@ -65,7 +66,7 @@ impl Device {
         if entry.lock().phase == Phase::Flying {
             state.aboard -= 1;
         }
-        let error = entry.lock().error.clone();
+        let error = self.outcome(state, entry);
         match &error {
             None => self.commit(state, entry),
             Some(error) => self.give_up(state, actions, entry, error),
@@ -94,6 +95,16 @@ impl Device {
         self.call_one(state, actions);
     }
 
+    /// What became of a task that ends: what it has written may have been lost while it waited for something else.
+    fn outcome(&self, state: &State, entry: &Entry) -> Option<DeviceError> {
+        let inside = entry.lock();
+        let mut copies = entry.uses.iter().zip(&inside.copies);
+        let is_here_only =
+            inside.begun > 0 && copies.any(|(one, copy)| one.access.writes() && copy.is_none());
+        let loss = state.lost.as_ref().filter(|_| is_here_only);
+        inside.error.as_ref().or(loss).cloned()
+    }
+
     /// The first measurement of a kind here is over, or will not be made.
     pub(super) fn end_sample(&self, entry: &Entry, inside: &mut EntryState) {
         if std::mem::take(&mut inside.is_sample) {
@@ -105,7 +116,7 @@ impl Device {
     /// All went well: what the task has written is valid from now on.
     fn commit(&self, state: &mut State, entry: &Entry) {
         let mut inside = entry.lock();
-        if !inside.has_launched {
+        if inside.begun == 0 {
             return;
         }
         let is_through = self.common.is_through();
@@ -142,11 +153,12 @@ impl Device {
         error: &DeviceError,
     ) {
         let inside = entry.lock();
-        if inside.has_launched {
+        if inside.begun > 0 {
             for one in entry.uses.iter().filter(|one| one.access.writes()) {
-                let (version, host) = one.content.versions();
-                if one.access.reads() && host != version {
-                    one.content.lose(&format!("{}: {error}", self.name));
+                if one.access.reads() {
+                    let version = one.content.versions().0;
+                    let reason = format!("{}: {error}", self.name);
+                    one.content.lose(version, &reason);
                 }
                 state.table.spoil(one.content.id());
             }

@@ -4,9 +4,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::{Actions, Device, State};
-use crate::backend::{Done, Download, Outcome, Target};
-use crate::buffer::content::{Content, Place};
-use crate::error::DeviceError;
+use crate::backend::{Done, Download, Left, Outcome};
+use crate::buffer::content::{Content, Missing, Place};
+use crate::error::{Cause, DeviceError};
 use crate::profile::Lane;
 
 impl Place for Device {
@@ -28,13 +28,13 @@ impl Place for Device {
             let download = Download {
                 from: memory,
                 to: content.target(),
-                done: Done::new(move |outcome, target| device.fetched(&*then, outcome, target)),
+                done: Done::new(move |outcome, left| device.fetched(&*then, outcome, left)),
             };
             actions.downloads.push((0, download));
             Ok(())
         });
         if let Err(reason) = fetched {
-            content.fetched(Err(reason));
+            content.fetched(Err(Missing::Lost(reason)));
         }
     }
 
@@ -47,14 +47,17 @@ impl Place for Device {
 }
 
 impl Device {
-    fn fetched(self: &Arc<Self>, content: &dyn Content, outcome: Outcome, target: Option<Target>) {
+    fn fetched(self: &Arc<Self>, content: &dyn Content, outcome: Outcome, left: Left) {
         self.account_fetch(content, &outcome);
-        content.fetched(match (outcome, target) {
-            (Ok(_), Some(target)) => Ok(target),
-            (Err(error), _) => Err(format!("{}: {error}", self.name)),
-            (Ok(_), None) => Err(format!("{}: the copy was given up", self.name)),
+        content.fetched(match (outcome, left) {
+            (Ok(_), Left::Copy(target)) => Ok(target),
+            (Err(error), _) if error.cause() == Cause::Lost => {
+                Err(Missing::Lost(format!("{}: {error}", self.name)))
+            }
+            (Err(error), _) => Err(Missing::ThisTime(format!("{}: {error}", self.name))),
+            (Ok(_), _) => unreachable!("only a failure leaves a download without its copy"),
         });
-        self.freed(content);
+        self.freed(content, false);
     }
 
     /// Copies a buffer that nobody uses here to the host, so that its memory can be had.
@@ -74,30 +77,36 @@ impl Device {
         let (from, Some(version)) = (copy.memory.clone(), copy.version) else {
             return;
         };
+        copy.is_spilling = true;
         state.table.hold_on(id);
         state.fetching += 1;
         state.account.begin(Lane::Download);
         let (device, then, to) = (Arc::clone(self), Arc::clone(&content), content.target());
-        let done = Done::new(move |outcome, target| {
+        let done = Done::new(move |outcome, left| {
             device.account_fetch(&*then, &outcome);
-            match (outcome, target) {
-                (Ok(_), Some(target)) => then.spilled(version, target),
+            match (outcome, left) {
+                (Ok(_), Left::Copy(target)) => then.spilled(version, target),
                 (Err(error), _) => device.spill_failed(&*then, version, &error),
-                (Ok(_), None) => {}
+                (Ok(_), _) => {}
             }
-            device.freed(&*then);
+            device.freed(&*then, true);
         });
         actions.downloads.push((0, Download { from, to, done }));
         actions.contents.push(content);
     }
 
-    /// What cannot be copied from the device is lost.
+    /// With the device its copy is lost. After any other failure it is as good as before, and stays where it is.
     fn spill_failed(self: &Arc<Self>, content: &dyn Content, version: u64, error: &DeviceError) {
-        if content.versions().0 == version {
-            content.lose(&format!("{}: {error}", self.name));
+        let is_lost = error.cause() == Cause::Lost;
+        if is_lost {
+            content.lose(version, &format!("{}: {error}", self.name));
         }
         self.with(|state, actions| {
-            state.table.spoil(content.id());
+            match state.table.get_mut(content.id()) {
+                Some(copy) if is_lost => copy.version = None,
+                Some(copy) => copy.stays = Some(version),
+                None => {}
+            }
             self.failed(state, actions, "", error);
         });
     }
@@ -116,9 +125,12 @@ impl Device {
     }
 
     /// The memory of a buffer may be free for somebody now.
-    fn freed(self: &Arc<Self>, content: &dyn Content) {
+    fn freed(self: &Arc<Self>, content: &dyn Content, was_spilling: bool) {
         self.with(|state, _| {
             state.fetching -= 1;
+            if was_spilling && let Some(copy) = state.table.get_mut(content.id()) {
+                copy.is_spilling = false;
+            }
             state.table.unpin(content.id());
         });
     }

@@ -284,6 +284,13 @@ impl Device {
             );
             return Some(DeviceError::new(Cause::OutOfMemory, text));
         }
+        let most = self.backend.buffer_bytes_max();
+        let large = |one: &&Use| one.content.bytes() as u64 > most;
+        if let Some(one) = task.uses.iter().find(large) {
+            let bytes = one.content.bytes();
+            let text = format!("a buffer has {bytes} bytes; on this device it may have {most}");
+            return Some(DeviceError::new(Cause::OutOfMemory, text));
+        }
         let state = self.lock();
         if let Some(error) = &state.lost {
             return Some(error.clone());

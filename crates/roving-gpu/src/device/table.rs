@@ -17,6 +17,10 @@ pub(crate) struct Resident {
     pub(crate) version: Option<u64>,
     /// An upload is under way; these wait for it, too.
     pub(crate) arriving: Option<Vec<Arc<Entry>>>,
+    /// It is being copied to the host without a task.
+    pub(crate) is_spilling: bool,
+    /// This version of it could not be copied to the host: it is not tried again.
+    pub(crate) stays: Option<u64>,
     /// So many tasks on the device use it.
     pins: usize,
     used: u64,
@@ -97,6 +101,8 @@ impl Table {
                 content: Arc::downgrade(content),
                 version: None,
                 arriving: None,
+                is_spilling: false,
+                stays: None,
                 pins: 1,
                 used: clock,
             },
@@ -125,7 +131,9 @@ impl Table {
                 return Err(Short::Ever(error));
             }
             if !self.evict_one() {
-                let oldest = self.unpinned().min_by_key(|copy| copy.used);
+                let may_go = |copy: &&Resident| copy.stays.is_none() || copy.stays != copy.version;
+                let oldest = self.unpinned().filter(may_go);
+                let oldest = oldest.min_by_key(|copy| copy.used);
                 return Err(match oldest.and_then(Resident::is_only) {
                     None if is_alone => Short::Ever(error),
                     only => Short::ForNow(only),
@@ -157,6 +165,11 @@ impl Table {
         if let Some(copy) = self.copies.get_mut(&id) {
             copy.pins = copy.pins.saturating_sub(1);
         }
+    }
+
+    /// The copy is on its way to the host.
+    pub(crate) fn is_spilling(&self, id: u64) -> bool {
+        self.copies.get(&id).is_some_and(|copy| copy.is_spilling)
     }
 
     /// What is in the copy is worth nothing. Others may still use its memory.

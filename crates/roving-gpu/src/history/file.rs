@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,11 @@ pub(crate) fn save(path: &Path, measured: Measured) -> io::Result<()> {
         measured,
     };
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", process::id()));
+    // Several `Devices` of a process may save at once.
+    static SAVES: AtomicU64 = AtomicU64::new(0);
+    // Ordering: Relaxed: only that all are different matters.
+    let save = SAVES.fetch_add(1, Ordering::Relaxed);
+    name.push(format!(".{}-{save}.new", process::id()));
     let new = path.with_file_name(name);
     let written = serde_json::to_string_pretty(&saved)
         .map_err(io::Error::other)

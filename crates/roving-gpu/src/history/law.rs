@@ -94,7 +94,8 @@ impl Law {
     pub(crate) fn is_sound(&self) -> bool {
         self.buckets.iter().all(|(at, mean)| {
             let fine = |x: f64| x.is_finite() && x >= 0.0;
-            mean.work > 0.0 && fine(mean.work) && fine(mean.seconds) && *at == bucket(mean.work)
+            let is_fine = mean.work > 0.0 && fine(mean.work) && fine(mean.seconds);
+            is_fine && (1..=SAMPLES_MAX).contains(&mean.samples) && *at == bucket(mean.work)
         })
     }
 }
@@ -152,6 +153,27 @@ mod tests {
         (0..1000).for_each(|_| law.record(8.0, 1.0));
         (0..4000).for_each(|_| law.record(8.0, 2.0));
         assert!(law.seconds(8.0).unwrap() > 1.99);
+    }
+
+    #[test]
+    fn a_mean_of_no_samples_or_too_many_is_not_sound() {
+        for (samples, is_sound) in [
+            (0, false),
+            (1, true),
+            (32, true),
+            (33, false),
+            (u32::MAX, false),
+        ] {
+            let mean = Mean {
+                samples,
+                work: 3.0,
+                seconds: 1.0,
+            };
+            let law = Law {
+                buckets: BTreeMap::from([(1, mean)]),
+            };
+            assert_eq!(law.is_sound(), is_sound, "{samples}");
+        }
     }
 
     #[test]

@@ -111,7 +111,9 @@ impl Line {
             self.bytes_squared,
             self.product,
         ];
-        sums.iter().all(|sum| sum.is_finite() && *sum >= 0.0)
+        // Bytes without transfers, or transfers without bytes, would be divided by.
+        let both = (self.count > 0.0) == (self.bytes > 0.0);
+        both && sums.iter().all(|sum| sum.is_finite() && *sum >= 0.0)
     }
 }
 
@@ -307,7 +309,13 @@ mod tests {
     #[test]
     fn transfers_take_so_much_each_and_so_much_a_byte() {
         let mut line = Line::default();
-        assert!(line.seconds(4e9) > 1.0);
+        assert!(line.seconds(4e9) > 1.0 && line.is_sound());
+        let odd = |count, bytes| Line {
+            count,
+            bytes,
+            ..Line::default()
+        };
+        assert!(!odd(1.0, 0.0).is_sound() && !odd(0.0, 1.0).is_sound());
         for bytes in [1e3, 1e6, 1e5] {
             line.record(bytes, 1e-3 + bytes / 1e9);
         }

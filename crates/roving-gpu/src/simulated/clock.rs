@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::Failure;
-use super::execute::execute;
+use super::execute::{Fault, execute};
 use super::memory::Gauge;
 use crate::backend::{Download, Launch, Outcome, Upload};
 use crate::error::{Cause, DeviceError};
@@ -28,6 +28,13 @@ impl Work {
             Work::Launch(launch) => launch.done(outcome),
         }
     }
+
+    fn refused(self, error: DeviceError) {
+        match self {
+            Work::Launch(launch) => launch.refused(error),
+            other => other.done(Err(error)),
+        }
+    }
 }
 
 /// An operation that begins or ends at that time.
@@ -41,7 +48,7 @@ struct Event {
 
 enum Stage {
     Begin(Option<Failure>),
-    End(Outcome),
+    End(Result<Duration, Fault>),
 }
 
 impl Event {
@@ -184,7 +191,9 @@ impl Shared {
 
     fn happen(&self, mut event: Event) {
         match event.stage {
-            Stage::End(outcome) => event.work.done(outcome),
+            Stage::End(Err(Fault::Refused(error))) => event.work.refused(error),
+            Stage::End(Err(Fault::Failed(error))) => event.work.done(Err(error)),
+            Stage::End(Ok(time)) => event.work.done(Ok(time)),
             Stage::Begin(_) if self.gauge.is_lost() => event.work.done(Err(lost())),
             Stage::Begin(failure) => {
                 let begun = Instant::now();

@@ -10,17 +10,24 @@ use crate::backend::{Launch, LaunchArg, Memory};
 use crate::error::{Cause, DeviceError};
 use crate::host_call::{HostArg, HostCall};
 
+/// Why an operation was not done.
+pub(super) enum Fault {
+    /// It was not begun.
+    Refused(DeviceError),
+    Failed(DeviceError),
+}
+
 /// Does it; or half of it, if it is to fail, so that nobody can rely on what it leaves.
-pub(super) fn execute(work: &mut Work, failure: Option<Failure>) -> Result<(), DeviceError> {
+pub(super) fn execute(work: &mut Work, failure: Option<Failure>) -> Result<(), Fault> {
     let fails = failure.is_some();
     match work {
         Work::Upload(upload) => {
-            let mut to = lock(upload.to())?;
+            let mut to = lock(upload.to()).map_err(Fault::Failed)?;
             copy(upload.bytes(), to.bytes(), fails);
         }
         Work::Download(download) => {
             let memory = download.from().clone();
-            let mut from = lock(&memory)?;
+            let mut from = lock(&memory).map_err(Fault::Failed)?;
             copy(from.bytes(), download.bytes(), fails);
         }
         Work::Launch(launch) => run(launch)?,
@@ -31,7 +38,7 @@ pub(super) fn execute(work: &mut Work, failure: Option<Failure>) -> Result<(), D
         Some(Failure::OutOfMemory) => Cause::OutOfMemory,
         Some(Failure::Kernel) => Cause::Kernel,
     };
-    Err(DeviceError::new(cause, "as planned"))
+    Err(Fault::Failed(DeviceError::new(cause, "as planned")))
 }
 
 fn copy(from: &[u8], to: &mut [u8], half: bool) {
@@ -52,13 +59,14 @@ fn lock(memory: &Memory) -> Result<Locked<'_>, DeviceError> {
     piece(memory).map(|piece| piece.lock())
 }
 
-fn run(launch: &Launch) -> Result<(), DeviceError> {
+fn run(launch: &Launch) -> Result<(), Fault> {
     let kernel = launch.kernel();
     let failed = |text: String| {
         DeviceError::new(Cause::Kernel, format!("kernel `{}`: {text}", kernel.name()))
     };
     let Some(function) = kernel.as_host() else {
-        return Err(failed("it has no host function; add `.host(…)`".to_owned()));
+        let text = "it has no host function; add `.host(…)`".to_owned();
+        return Err(Fault::Refused(failed(text)));
     };
     // Each piece once, and whether it is written.
     let mut pieces: Vec<(&Arc<Piece>, bool)> = Vec::new();
@@ -68,10 +76,11 @@ fn run(launch: &Launch) -> Result<(), DeviceError> {
             memory, writable, ..
         } = argument
         {
-            let one = piece(memory)?;
+            let one = piece(memory).map_err(Fault::Refused)?;
             let known = pieces.iter().position(|(known, _)| Arc::ptr_eq(known, one));
             if known.is_some_and(|at| pieces[at].1 || *writable) {
-                return Err(failed("a buffer is given twice, and written".to_owned()));
+                let text = "a buffer is given twice, and written".to_owned();
+                return Err(Fault::Refused(failed(text)));
             }
             let at = known.unwrap_or(pieces.len());
             if known.is_none() {
@@ -108,6 +117,6 @@ fn run(launch: &Launch) -> Result<(), DeviceError> {
     panic::catch_unwind(AssertUnwindSafe(|| function(&mut call))).map_err(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         let text = text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
-        failed(text.unwrap_or_else(|| "it panicked".to_owned()))
+        Fault::Failed(failed(text.unwrap_or_else(|| "it panicked".to_owned())))
     })
 }

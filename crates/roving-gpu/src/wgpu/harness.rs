@@ -1,4 +1,5 @@
 //! What back-ends for real devices are tested by: each operation by itself, and what all of them promise.
+#![allow(unsafe_code)] // kernels in CUDA C++
 
 use std::any::Any;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -7,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::backend::{
-    Backend, Done, Download, HostBytes, HostBytesMut, Launch, LaunchArg, Memory, Outcome, Upload,
+    Backend, Done, Download, HostBytes, HostBytesMut, Launch, LaunchArg, Left, Memory, Outcome,
+    Upload,
 };
 use crate::error::{Cause, DeviceError};
 use crate::kernel::Kernel;
@@ -91,9 +93,12 @@ impl On<'_> {
 
     pub(crate) fn download(self, from: &Memory, bytes: usize) -> Ending<Vec<u8>> {
         let (sender, receiver) = channel();
-        let done = Done::new(move |outcome, target| {
-            let target = target.and_then(|target| target.into_any().downcast::<Bytes>().ok());
-            let bytes = target.map(|bytes| bytes.0).unwrap_or_default();
+        let done = Done::new(move |outcome, left| {
+            let bytes = match left {
+                Left::Copy(target) => target.into_any().downcast::<Bytes>().ok(),
+                Left::Nothing | Left::Untouched => None,
+            };
+            let bytes = bytes.map(|bytes| bytes.0).unwrap_or_default();
             sender.send((outcome, bytes)).unwrap();
         });
         let (from, to) = (from.clone(), Box::new(Bytes(vec![0xee; bytes])));
@@ -159,9 +164,12 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 }
 
 /// scaled[i] = source[i] · factor + i · step
-pub(crate) static SCALE: Kernel = Kernel::new("scale")
-    .wgsl(
-        "@group(0) @binding(0) var<uniform> factor: u32;
+pub(crate) static SCALE: Kernel =
+    // SAFETY: each thread looks at one number below the count, which launches take from the buffers.
+    unsafe {
+        Kernel::new("scale")
+            .wgsl(
+                "@group(0) @binding(0) var<uniform> factor: u32;
          @group(0) @binding(1) var<storage, read> source: array<u32>;
          @group(0) @binding(2) var<storage, read_write> scaled: array<u32>;
          @group(0) @binding(3) var<uniform> step_and_count: vec2<u32>;
@@ -171,21 +179,25 @@ pub(crate) static SCALE: Kernel = Kernel::new("scale")
                  scaled[at.x] = source[at.x] * factor + at.x * step_and_count.x;
              }
          }",
-        "scale",
-    )
-    .cuda(
-        "struct StepAndCount { unsigned step, count; };
+                "scale",
+            )
+            .cuda(
+                "struct StepAndCount { unsigned step, count; };
          extern \"C\" __global__ void scale(
              unsigned factor, const unsigned *source, unsigned *scaled, StepAndCount given
          ) {
              unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
              if (at < given.count) scaled[at] = source[at] * factor + at * given.step;
          }",
-        "scale",
-        [64, 1, 1],
-    );
+                "scale",
+                [64, 1, 1],
+            )
+    };
 
-static WRONG: Kernel = Kernel::new("wrong")
+static WRONG: Kernel =
+    // SAFETY: it does not compile.
+    unsafe {
+        Kernel::new("wrong")
     .wgsl(
         "@group(0) @binding(0) var<storage, read_write> numbers: array<f32>;
          @compute @workgroup_size(1) fn wrong() { numbers[0] = nothing_of_that_name; }",
@@ -195,18 +207,23 @@ static WRONG: Kernel = Kernel::new("wrong")
         "extern \"C\" __global__ void\nwrong(float *numbers) { numbers[0] = nothing_of_that_name; }",
         "wrong",
         [1, 1, 1],
-    );
-static NO_ENTRY: Kernel = Kernel::new("no entry")
-    .wgsl(
-        "@group(0) @binding(0) var<storage, read_write> numbers: array<f32>;
-         @compute @workgroup_size(1) fn other() { numbers[0] = 1.0; }",
-        "main",
     )
-    .cuda(
-        "extern \"C\" __global__ void other(float *numbers) { numbers[0] = 1; }",
-        "main",
-        [1, 1, 1],
-    );
+    };
+static NO_ENTRY: Kernel =
+    // SAFETY: it is not found.
+    unsafe {
+        Kernel::new("no entry")
+            .wgsl(
+                "@group(0) @binding(0) var<storage, read_write> numbers: array<f32>;
+         @compute @workgroup_size(1) fn other() { numbers[0] = 1.0; }",
+                "main",
+            )
+            .cuda(
+                "extern \"C\" __global__ void other(float *numbers) { numbers[0] = 1; }",
+                "main",
+                [1, 1, 1],
+            )
+    };
 static NO_SOURCE: Kernel = Kernel::new("no source");
 
 pub(crate) fn what_goes_up_comes_down(on: On<'_>) {

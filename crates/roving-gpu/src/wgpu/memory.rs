@@ -18,7 +18,7 @@ pub(super) struct Account {
     /// Of all buffers together.
     pub(super) bytes_max: u64,
     /// Of one.
-    buffer_bytes_max: u64,
+    pub(super) buffer_bytes_max: u64,
 }
 
 impl Account {

@@ -29,7 +29,7 @@ use ::wgpu::{
     BufferView, CommandBuffer, MapMode, Queue,
 };
 
-use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Upload};
+use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Outcome, Upload};
 use crate::error::{Cause, DeviceError};
 use flight::Flight;
 use memory::{Account, Room, Spare, padded};
@@ -38,16 +38,9 @@ use pipeline::{Pipeline, Pipelines};
 pub use adapter::found;
 
 /// What [`found`] was found, for any back-end.
-pub(crate) fn discover() -> Result<Vec<Arc<dyn Backend>>, DeviceError> {
-    let mut devices: Vec<Arc<dyn Backend>> = Vec::new();
-    for device in found() {
-        match device {
-            Ok(device) => devices.push(Arc::new(device)),
-            Err(error) if error.cause() == Cause::NoDevice => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(devices)
+pub(crate) fn discover() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
+    let any = |device: Wgpu| Arc::new(device) as Arc<dyn Backend>;
+    found().into_iter().map(|found| found.map(any)).collect()
 }
 
 /// One device of wgpu.
@@ -206,6 +199,10 @@ impl Backend for Wgpu {
         self.account.bytes_max
     }
 
+    fn buffer_bytes_max(&self) -> u64 {
+        self.account.buffer_bytes_max
+    }
+
     /// One is copied for while the other computes.
     fn streams(&self) -> usize {
         2
@@ -269,7 +266,10 @@ impl Backend for Wgpu {
         let Prepared { commands, values } = match self.prepare(&launch) {
             Ok(prepared) => prepared,
             Err(error) => {
-                let end = Box::new(move |outcome| launch.done(outcome));
+                let end = Box::new(move |outcome: Outcome| match outcome {
+                    Ok(time) => launch.done(Ok(time)),
+                    Err(error) => launch.refused(error),
+                });
                 return self.flight.fail(error, end);
             }
         };

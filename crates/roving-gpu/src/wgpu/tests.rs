@@ -1,13 +1,13 @@
 //! Every operation on the device that is there; where there is none, each test says so and ends.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
 use super::harness::{self, On, buffer, first};
 use super::{Wgpu, found};
 use crate::backend::Backend;
 use crate::error::Cause;
 use crate::kernel::Kernel;
-use crate::{Arg, Buffer, Choice, Devices, Dual, Kind};
+use crate::{Arg, Buffer, Choice, Devices, Dual, Kind, Why};
 
 fn device() -> Option<(Wgpu, MutexGuard<'static, ()>)> {
     first(found)
@@ -196,14 +196,8 @@ fn a_task_that_does_not_fit_runs_on_the_cpu() {
         eprintln!("skipped: this device takes buffers of {most} bytes");
         return;
     }
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let hears = Arc::clone(&said);
-    let devices = Devices::builder()
-        .backend(device)
-        .choice(Choice::Gpu)
-        .on_failure(move |report| hears.lock().unwrap().push(report.error.cause()))
-        .build()
-        .unwrap();
+    let builder = Devices::builder().backend(device);
+    let devices = builder.choice(Choice::Gpu).build().unwrap();
     let small = Buffer::<u32>::zeroed(1000);
     count_up(&devices, &small);
     let large = Buffer::<u32>::zeroed(most as usize / 4 + 1);
@@ -211,5 +205,18 @@ fn a_task_that_does_not_fit_runs_on_the_cpu() {
     count_up(&devices, &small);
     assert_eq!(small.into_vec(), [2; 1000]);
     assert!(large.into_vec().iter().all(|number| *number == 100));
-    assert_eq!(*said.lock().unwrap(), [Cause::OutOfMemory]);
+    // Nothing had to make room for what never fits.
+    let profile = devices.profile();
+    assert_eq!(
+        (profile.devices[0].tasks, profile.devices[0].uploads),
+        (2, 1)
+    );
+    let why = Why::Failed(Cause::OutOfMemory);
+    assert!(
+        profile
+            .kinds
+            .values()
+            .any(|kind| kind.cpu.get(&why) == Some(&1)),
+        "{profile}"
+    );
 }

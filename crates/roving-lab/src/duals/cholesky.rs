@@ -1,6 +1,7 @@
 //! `cholesky --device`: L · Lᵀ = A for a dense symmetric matrix in tiles. Each tile is a task of its own, which waits for
 //! the tiles that it reads, and otherwise for nobody.
 
+use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use roving::task::{Scope, Task};
@@ -12,7 +13,6 @@ use super::steps::{self, TileTasks};
 use super::tiles::{Buffers, Tiles};
 use super::{Place, Program, Ran};
 use crate::input::{BadInput, Failure};
-use crate::workloads::numbers::Noise;
 use crate::workloads::{Answer, Kind};
 
 /// What there is to know about it.
@@ -39,7 +39,7 @@ struct Cholesky<T> {
     across: usize,
     side: usize,
     a: Tiles<T>,
-    /// What the serial run found.
+    /// L, of which A was made.
     expected: Tiles<T>,
 }
 
@@ -108,15 +108,81 @@ impl<T: TileTasks> Cholesky<T> {
         }
     }
 
-    fn order(&self) -> f64 {
-        (self.across * self.side) as f64
+    fn order(&self) -> usize {
+        self.across * self.side
     }
 
-    /// A's diagonal is above the sum of the rest of its row, so the factor's condition is small, and with n rows each number of either factor is
-    /// within a few n ROUNDING of its true value, counted by the greatest number, the root of the diagonal.
-    fn bound(&self) -> f64 {
-        8.0 * self.order() * T::ROUNDING * (2.0 * self.order()).sqrt()
+    /// L's diagonal: a power of two of about 4 √n, so that L's condition is small and quotients are exact.
+    fn diagonal(&self) -> f64 {
+        let most = 4.0 * (self.order() as f64).sqrt();
+        (1_u64 << most.log2().ceil() as u32) as f64
     }
+
+    /// L in this row and column: 1 or -1 below the diagonal, as in a Walsh matrix.
+    fn number(&self, row: usize, column: usize) -> f64 {
+        match row.cmp(&column) {
+            Ordering::Less => 0.0,
+            Ordering::Equal => self.diagonal(),
+            Ordering::Greater => sign(row & column),
+        }
+    }
+
+    /// A = L · Lᵀ in this row and column, not above the diagonal. All are whole numbers that each kind of numbers has.
+    fn product(&self, row: usize, column: usize) -> f64 {
+        sum_of_signs(row ^ column, column) + self.diagonal() * self.number(row, column)
+    }
+
+    /// How far from L a number may be. By the text-book nothing is rounded; but a library may multiply by the inverse of a
+    /// tile. What an update of a tile that was left out changes is more than that: some number by SIDE or more before it
+    /// is divided by the diagonal.
+    fn bound() -> f64 {
+        T::ROUNDING * f64::from(1 << 18)
+    }
+
+    /// The factor on this thread. `update` subtracts the product of the first and the transposed second from the third.
+    fn factored(&self, update: impl Fn(&[T], &[T], &mut [T])) -> Tiles<T> {
+        let side = self.side;
+        let mut l = self.a.clone();
+        for (row, column) in places(self.across) {
+            let mut here = std::mem::take(l.at_mut(row, column));
+            for before in 0..column {
+                let left = l.at(row, before);
+                let above = if row == column {
+                    left
+                } else {
+                    l.at(column, before)
+                };
+                update(left, above, &mut here);
+            }
+            if row == column {
+                dense::factor(side, &mut here);
+            } else {
+                dense::solve_transposed(side, side, l.at(column, column), &mut here);
+            }
+            *l.at_mut(row, column) = here;
+        }
+        l
+    }
+}
+
+/// 1, or -1 where an odd number of bits is set.
+fn sign(bits: usize) -> f64 {
+    if bits.count_ones() % 2 == 0 {
+        1.0
+    } else {
+        -1.0
+    }
+}
+
+/// The sum of `sign(mask & k)` for all k below `end`.
+fn sum_of_signs(mask: usize, end: usize) -> f64 {
+    if mask == 0 {
+        return end as f64;
+    }
+    // The lowest bit of the mask makes two halves of each such block, which add up to zero.
+    let half = 1 << mask.trailing_zeros();
+    let rest = end % (2 * half);
+    sign(mask & (end - rest)) * rest.min(2 * half - rest) as f64
 }
 
 impl<T: TileTasks> Program for Cholesky<T> {
@@ -126,18 +192,12 @@ impl<T: TileTasks> Program for Cholesky<T> {
     }
 
     fn prepare(&mut self) -> Result<(), Failure> {
-        let order = self.order();
-        let number = |row: usize, column: usize| {
-            let (above, below) = (row.min(column) as u64, row.max(column) as u64);
-            let unit = Noise::new(below * (below + 1) / 2 + above + 1).unit();
-            if row == column {
-                1.5 * order + unit
-            } else {
-                unit
-            }
-        };
-        self.a = Tiles::new(self.across, self.side, number);
-        for (row, column) in places(self.across).filter(|(row, column)| row != column) {
+        let (across, side) = (self.across, self.side);
+        self.expected = Tiles::new(across, side, |row, column| self.number(row, column));
+        self.a = Tiles::new(across, side, |row, column| {
+            self.product(row.max(column), row.min(column))
+        });
+        for (row, column) in places(across).filter(|(row, column)| row != column) {
             // What is above the diagonal is neither read nor written.
             self.a.at_mut(column, row).fill(T::default());
         }
@@ -145,29 +205,13 @@ impl<T: TileTasks> Program for Cholesky<T> {
     }
 
     fn serial(&mut self) -> Duration {
-        let (across, side) = (self.across, self.side);
-        let mut l = self.a.clone();
+        let sides = [self.side; 3];
         let start = Instant::now();
-        for (row, column) in places(across) {
-            let mut here = std::mem::take(l.at_mut(row, column));
-            for before in 0..column {
-                let left = l.at(row, before);
-                let above = if row == column {
-                    left
-                } else {
-                    l.at(column, before)
-                };
-                dense::subtract_transposed([side; 3], left, above, &mut here);
-            }
-            if row == column {
-                dense::factor(side, &mut here);
-            } else {
-                dense::solve_transposed(side, side, l.at(column, column), &mut here);
-            }
-            *l.at_mut(row, column) = here;
-        }
+        let l = self.factored(|left, above, here| {
+            dense::subtract_transposed(sides, left, above, here);
+        });
         let time = start.elapsed();
-        self.expected = l;
+        debug_assert_eq!(l, self.expected, "nothing is rounded");
         time
     }
 
@@ -194,7 +238,7 @@ impl<T: TileTasks> Program for Cholesky<T> {
         });
         let found = run.tiles.collect(self.side);
         let time = start.elapsed();
-        let right = found.near(&self.expected, self.bound());
+        let right = found.near(&self.expected, Self::bound());
         Ok(Ran {
             time,
             answer: Answer([right, 0, 0]),
@@ -227,5 +271,80 @@ impl<T: TileTasks> Program for Cholesky<T> {
 
     fn items(&self) -> u64 {
         (self.work() / 2.0) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared<T: TileTasks>(across: usize, side: usize) -> Cholesky<T> {
+        let mut program = Cholesky::new(&Square {
+            across,
+            side,
+            numbers: Precision::Single,
+        });
+        program.prepare().unwrap();
+        program
+    }
+
+    #[test]
+    fn the_matrix_is_the_product_of_the_factor_with_itself() {
+        for order in [1, 2, 3, 7, 16, 45] {
+            let program = prepared::<f64>(1, order);
+            for row in 0..order {
+                for column in 0..=row {
+                    let both = |k| program.number(row, k) * program.number(column, k);
+                    let sum: f64 = (0..order).map(both).sum();
+                    assert_eq!(program.product(row, column), sum, "{order} {row} {column}");
+                }
+            }
+        }
+    }
+
+    /// What a run is worth that leaves out some of the updates.
+    fn right<T: TileTasks>(program: &Cholesky<T>, leaves_out: impl Fn(usize) -> bool) -> u64 {
+        let number = std::cell::Cell::new(0);
+        let found = program.factored(|left, above, here| {
+            if !leaves_out(number.replace(number.get() + 1)) {
+                dense::subtract_transposed([program.side; 3], left, above, here);
+            }
+        });
+        found.near(&program.expected, Cholesky::<T>::bound())
+    }
+
+    fn updates_that_are_left_out_are_found<T: TileTasks>() {
+        for (across, side) in [(2, 160), (3, 40), (4, 64), (5, 17), (9, 1), (16, 32)] {
+            let program = prepared::<T>(across, side);
+            let all = program.expected.len();
+            assert_eq!(right(&program, |_| false), all, "{across} × {side}");
+            assert!(right(&program, |_| true) < all, "{across} × {side}");
+            let updates: usize = places(across).map(|(_, column)| column).sum();
+            for one in (0..updates).step_by(1 + updates / 8) {
+                let found = right(&program, |number| number == one);
+                assert!(found < all, "{across} × {side} without update {one}");
+            }
+        }
+    }
+
+    #[test]
+    fn updates_that_are_left_out_are_found_with_both_kinds_of_numbers() {
+        updates_that_are_left_out_are_found::<f32>();
+        updates_that_are_left_out_are_found::<f64>();
+    }
+
+    #[test]
+    fn the_bound_is_small_at_all_sizes() {
+        for (across, side) in [(64, 512), (16, 1024), (64, 1), (2, 16_384)] {
+            let program = Cholesky::<f32>::new(&Square {
+                across,
+                side,
+                numbers: Precision::Single,
+            });
+            let change = side as f64 / program.diagonal();
+            assert!(change > 1.9 * Cholesky::<f32>::bound(), "{across} × {side}");
+            let greatest = program.diagonal().powi(2) + program.order() as f64;
+            assert!(greatest <= f64::from(1 << 24), "{across} × {side}");
+        }
     }
 }

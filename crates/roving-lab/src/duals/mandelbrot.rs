@@ -34,6 +34,9 @@ pub(super) const ENTRY: Entry = Entry {
     parse,
 };
 
+/// No point's count: what is in a tile before it is computed.
+const UNWRITTEN: u32 = u32::MAX;
+
 struct Mandelbrot {
     across: usize,
     tile: usize,
@@ -112,12 +115,20 @@ impl Mandelbrot {
     }
 
     /// A device may round otherwise, and then a point at the border escapes earlier or later. If that is so of 2 points
-    /// in 100 at most, all are taken for right; if not, those are counted that are the same.
+    /// in 100 of a tile at most, and of one at least, all of the tile are taken for right; if not, those are counted that
+    /// are the same.
     fn right(&self, found: &[Vec<u32>]) -> u64 {
-        let pairs = found.iter().flatten().zip(self.expected.iter().flatten());
-        let same = pairs.filter(|(one, other)| one == other).count() as u64;
-        let all = self.points();
-        if same * 100 >= all * 98 { all } else { same }
+        let right = |(found, expected): (&Vec<u32>, &Vec<u32>)| {
+            let pairs = found.iter().zip(expected);
+            let same = pairs.filter(|(one, other)| one == other).count();
+            let all = expected.len();
+            if same + (all * 2 / 100).max(1) >= all && same > 0 {
+                all as u64
+            } else {
+                same as u64
+            }
+        };
+        found.iter().zip(&self.expected).map(right).sum()
     }
 }
 
@@ -145,7 +156,7 @@ impl Program for Mandelbrot {
     fn run(&self, place: &Place<'_>) -> Result<Ran, Failure> {
         let counts: Vec<Buffer<u32>> = self
             .numbers()
-            .map(|_| Buffer::zeroed(self.tile * self.tile))
+            .map(|_| Buffer::from(vec![UNWRITTEN; self.tile * self.tile]))
             .collect();
         let start = Instant::now();
         place.pool.run(|scope: Scope<'_>| {
@@ -194,5 +205,36 @@ impl Program for Mandelbrot {
 
     fn items(&self) -> u64 {
         self.work() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tile_that_is_lost_is_found() {
+        let mut program = Mandelbrot {
+            across: 12,
+            tile: 8,
+            most: 200,
+            expected: Vec::new(),
+        };
+        program.serial();
+        let right = program.expected.clone();
+        let all = program.points();
+        assert_eq!(program.right(&right), all);
+        for lost in program.numbers() {
+            let mut found = right.clone();
+            found[lost].fill(UNWRITTEN);
+            assert!(program.right(&found) < all, "tile {lost}");
+            found[lost].fill(0);
+            let differ = right[lost].iter().filter(|count| **count > 0).count();
+            assert_eq!(program.right(&found) < all, differ > 1, "tile {lost}");
+            // A point at the border is none.
+            found[lost].clone_from(&right[lost]);
+            found[lost][5] += 1;
+            assert_eq!(program.right(&found), all, "tile {lost}");
+        }
     }
 }

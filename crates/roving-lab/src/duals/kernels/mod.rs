@@ -1,5 +1,6 @@
 //! The kernels of the table in [`super`]: WGSL and CUDA stand in files beside this one, host functions in `host.rs`.
 //! With cuBLAS, products and solutions are its own.
+#![allow(unsafe_code)] // kernels in CUDA C++
 
 mod host;
 #[cfg(test)]
@@ -13,7 +14,9 @@ macro_rules! kernel {
         kernel!($name, $entry, $file, "", "", $block, $host)
     };
     ($name:expr, $entry:ident, $file:literal, $wgsl:expr, $cuda:expr, $block:expr, $host:expr) => {
-        Kernel::new($name)
+        // SAFETY: each kernel leaves out what is beyond the sizes that it is given as a value, writes only to its last buffer,
+        // each number by one thread, and `steps.rs` takes the sizes from those of the buffers.
+        unsafe { Kernel::new($name)
             .wgsl(
                 concat!($wgsl, include_str!(concat!($file, ".wgsl"))),
                 stringify!($entry),
@@ -23,7 +26,7 @@ macro_rules! kernel {
                 stringify!($entry),
                 $block,
             )
-            .host($host)
+            .host($host) }
     };
 }
 

@@ -1,0 +1,157 @@
+//! Write-back: where the only valid copy of a buffer is on a device, that copy is not lost as long as the device is not.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use common::within;
+use roving_gpu::{
+    Arg, Buffer, Cause, Choice, Devices, Dual, Failure, Gpu, HostCall, Kernel, Kind, Simulated,
+    Writes,
+};
+
+static STEP: Kind = Kind::new("step");
+static OTHER: Kind = Kind::new("other");
+static ADD_ONE: Kernel = Kernel::new("add one").host(|call: &mut HostCall<'_>| {
+    call.update::<u32>().iter_mut().for_each(|x| *x += 1);
+});
+static NOWHERE: Kernel = Kernel::new("nowhere");
+
+const LEN: usize = 4;
+const BYTES: u64 = 4 * LEN as u64;
+
+fn devices(backend: Simulated) -> Devices {
+    let builder = Devices::builder().backend(backend).writes(Writes::Back);
+    builder.choice(Choice::Gpu).build().unwrap()
+}
+
+fn buffer() -> Buffer<u32> {
+    Buffer::from(vec![1; LEN])
+}
+
+/// Adds 1 on a device, and 10 on the CPU.
+fn add(devices: &Devices, kind: &'static Kind, kernel: &'static Kernel, to: &Buffer<u32>) {
+    Dual::new(kind, &[LEN])
+        .updates(to)
+        .cpu(|| to.write().iter_mut().for_each(|x| *x += 10))
+        .gpu(async |gpu| gpu.launch(kernel, [1, 1, 1], &[Arg::update(to)]).await)
+        .run(devices);
+}
+
+fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn a_kernel_that_is_refused_leaves_what_it_was_to_update() {
+    within("refused".to_owned(), 60, || {
+        let devices = devices(Simulated::new());
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        // The device has the only valid copy.
+        add(&devices, &OTHER, &NOWHERE, &numbers);
+        assert_eq!(*numbers.read(), [12; LEN]);
+        assert_eq!(devices.profile().devices[0].failures[&Cause::Kernel], 1);
+    });
+}
+
+#[test]
+fn a_kernel_that_is_refused_leaves_what_it_was_to_write() {
+    within("refused".to_owned(), 60, || {
+        let devices = devices(Simulated::new());
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let task = Dual::new(&OTHER, &[LEN]).writes(&numbers);
+        let side = async |gpu: Gpu| {
+            let arguments = [Arg::update(&numbers)];
+            gpu.launch(&NOWHERE, [1, 1, 1], &arguments).await
+        };
+        assert!(task.gpu(side).run(&devices).is_err());
+        assert_eq!(numbers.into_vec(), [2; LEN]);
+    });
+}
+
+#[test]
+fn a_copy_that_cannot_be_made_to_free_memory_stays_where_it_is() {
+    for failure in [Failure::OutOfMemory, Failure::Kernel] {
+        within(format!("spill: {failure:?}"), 60, move || {
+            // Memory, a copy there, a launch; then the copy back, for the memory is wanted by another.
+            let backend = Simulated::new().memory_bytes(BYTES).fail_at(3, failure);
+            let devices = devices(backend);
+            let (first, second) = (buffer(), buffer());
+            add(&devices, &STEP, &ADD_ONE, &first);
+            add(&devices, &STEP, &ADD_ONE, &second);
+            assert_eq!(*second.read(), [11; LEN]);
+            assert_eq!(*first.read(), [2; LEN]);
+            // And now there is room.
+            add(&devices, &STEP, &ADD_ONE, &second);
+            assert_eq!(*second.read(), [12; LEN]);
+        });
+    }
+}
+
+#[test]
+fn a_copy_that_cannot_be_fetched_can_be_fetched_later() {
+    within("fetch".to_owned(), 60, || {
+        let backend = Simulated::new().fail_at(3, Failure::OutOfMemory);
+        let devices = devices(backend);
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let first = catch_unwind(AssertUnwindSafe(|| drop(numbers.read())));
+        assert!(first.is_err());
+        assert_eq!(*numbers.read(), [2; LEN]);
+    });
+}
+
+#[test]
+fn a_task_that_waits_on_the_device_for_something_else_keeps_nobody_from_the_cpu() {
+    within("away".to_owned(), 60, || {
+        let devices = devices(Simulated::new().memory_bytes(BYTES));
+        let (held, other) = (buffer(), buffer());
+        let mut never = Dual::new(&STEP, &[LEN])
+            .updates(&held)
+            .cpu(|| ())
+            .gpu(async |_gpu| {
+                std::future::pending::<()>().await;
+                Ok(())
+            })
+            .on(&devices);
+        assert!(poll(&mut never).is_pending());
+        // There is no memory beside that, and there never will be.
+        add(&devices, &STEP, &ADD_ONE, &other);
+        drop(never);
+        assert_eq!(other.into_vec(), [11; LEN]);
+        assert_eq!(held.into_vec(), [1; LEN]);
+    });
+}
+
+#[test]
+fn a_task_whose_device_is_lost_while_it_waits_runs_on_the_cpu() {
+    within("lost while away".to_owned(), 60, || {
+        // Memory, a copy there, a launch; then the next task finds no device.
+        let devices = devices(Simulated::new().fail_at(3, Failure::Lost));
+        let (numbers, other) = (buffer(), buffer());
+        Dual::new(&STEP, &[LEN])
+            .updates(&numbers)
+            .cpu(|| numbers.write().iter_mut().for_each(|x| *x += 10))
+            .gpu(async |gpu| {
+                gpu.launch(&ADD_ONE, [1, 1, 1], &[Arg::update(&numbers)])
+                    .await?;
+                let next = Dual::new(&OTHER, &[LEN])
+                    .updates(&other)
+                    .cpu(|| ())
+                    .gpu(async |gpu| {
+                        let arguments = [Arg::update(&other)];
+                        gpu.launch(&ADD_ONE, [1, 1, 1], &arguments).await
+                    })
+                    .on(&devices);
+                pin!(next).await;
+                Ok(())
+            })
+            .run(&devices);
+        assert!(devices.profile().devices[0].is_lost);
+        assert_eq!(numbers.into_vec(), [11; LEN]);
+    });
+}
