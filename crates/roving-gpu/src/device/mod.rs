@@ -8,6 +8,7 @@ pub(crate) mod choose;
 pub(crate) mod entry;
 mod flight;
 mod landing;
+mod locked;
 mod memory;
 pub(crate) mod queue;
 mod submissions;
@@ -16,7 +17,6 @@ mod table;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::mem;
-use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
@@ -31,6 +31,7 @@ use crate::profile::DeviceProfile;
 use crate::profile::account::Account;
 use choose::Standing;
 use entry::{Cost, Entry, Phase, Task};
+use locked::Locked;
 use queue::{Load, Loads, Queue};
 use submissions::Submissions;
 use table::Table;
@@ -95,37 +96,6 @@ struct Actions {
 const ALONE_MAX: u32 = 4;
 const ALONE_EVERY: u32 = 8;
 
-/// The device, locked. Buffers that went meanwhile are buried when it is open again.
-struct Locked<'d> {
-    device: &'d Device,
-    state: Option<MutexGuard<'d, State>>,
-}
-
-impl Deref for Locked<'_> {
-    type Target = State;
-
-    fn deref(&self) -> &State {
-        self.state
-            .as_ref()
-            .expect("it is locked until it is dropped")
-    }
-}
-
-impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut State {
-        self.state
-            .as_mut()
-            .expect("it is locked until it is dropped")
-    }
-}
-
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
-        self.state = None;
-        self.device.tidy();
-    }
-}
-
 /// What became of a task that was put into the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queued {
@@ -174,10 +144,7 @@ impl Device {
 
     fn lock(&self) -> Locked<'_> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        Locked {
-            device: self,
-            state: Some(state),
-        }
+        Locked::new(self, state)
     }
 
     /// Changes something, and does what follows from it.
