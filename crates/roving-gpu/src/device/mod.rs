@@ -17,7 +17,7 @@ mod table;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
