@@ -167,7 +167,7 @@ impl<T: TileTasks> Cholesky<T> {
 
 /// 1, or -1 where an odd number of bits is set.
 fn sign(bits: usize) -> f64 {
-    if bits.count_ones() % 2 == 0 {
+    if bits.count_ones().is_multiple_of(2) {
         1.0
     } else {
         -1.0
