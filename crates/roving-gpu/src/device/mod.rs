@@ -84,6 +84,8 @@ struct Actions {
     downloads: Vec<(usize, Download)>,
     releases: Vec<Held>,
     wakes: Vec<Waker>,
+    /// To be dropped.
+    wakers: Vec<Waker>,
     reports: Vec<DeviceError>,
     /// Their last references may be among these.
     entries: Vec<Arc<Entry>>,
@@ -191,6 +193,7 @@ impl Device {
         let Actions {
             releases,
             wakes,
+            wakers,
             reports,
             entries,
             contents,
@@ -203,7 +206,7 @@ impl Device {
             self.common.report(self.index, &self.name, error);
         }
         wakes.into_iter().for_each(Waker::wake);
-        drop((entries, contents));
+        drop((entries, contents, wakers));
         if look {
             self.common.look();
         }
@@ -537,9 +540,8 @@ impl Device {
                     actions.releases.extend(entry.lock().held.take());
                 }
             }
-            // A waker may hold on to whatever it likes.
-            let waker = entry.lock().waker.take();
-            actions.wakes.extend(waker.map(|_| Waker::noop().clone()));
+            // A waker may hold on to whatever it likes: it is dropped when the device is open again.
+            actions.wakers.extend(entry.lock().waker.take());
         });
     }
 }
