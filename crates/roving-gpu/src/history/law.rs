@@ -160,8 +160,8 @@ mod tests {
         for (samples, is_sound) in [
             (0, false),
             (1, true),
-            (32, true),
-            (33, false),
+            (SAMPLES_MAX, true),
+            (SAMPLES_MAX + 1, false),
             (u32::MAX, false),
         ] {
             let mean = Mean {
