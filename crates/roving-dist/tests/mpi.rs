@@ -6,12 +6,12 @@ mod common;
 use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{hash, nodes, tree, watched};
+use common::{hash, mpirun, nodes, tree, watched};
 use roving::Pool;
 use roving_dist::raw::Mail;
 use roving_dist::{Bag, Checkpoints, Local, World};
@@ -48,14 +48,7 @@ fn rank() {
 
 /// Starts so many ranks of this program in a role; none without `mpirun`.
 fn start(ranks: usize, role: &str, word: &str) -> Option<Child> {
-    let started = Command::new("mpirun")
-        .args([
-            "--allow-run-as-root",
-            "--oversubscribe",
-            "-n",
-            &ranks.to_string(),
-        ])
-        .arg(env::current_exe().unwrap())
+    let started = mpirun(ranks, env::current_exe().unwrap())
         .args(["--exact", "rank", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .env(WORD, word)

@@ -1,12 +1,15 @@
 //! Networks across ranks that are processes. Each test starts `mpirun` on this test program, in which [`rank`] plays
 //! a role; without `mpirun`, or without the feature `mpi`, it says so and does nothing.
 
+mod common;
+
 use std::env;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use common::mpirun;
 use roving::Pool;
 use roving_dist::{Network, World};
 use roving_flow::{In, Out};
@@ -38,10 +41,7 @@ fn run(ranks: usize, role: &str) -> Option<String> {
         println!("skipped: built without the feature `mpi`");
         return None;
     }
-    let started = Command::new("mpirun")
-        .args(["--allow-run-as-root", "--oversubscribe", "-n"])
-        .arg(ranks.to_string())
-        .arg(env::current_exe().unwrap())
+    let started = mpirun(ranks, env::current_exe().unwrap())
         .args(["--exact", "rank", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .stdin(Stdio::null())

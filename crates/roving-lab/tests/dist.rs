@@ -4,7 +4,7 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{directory, roving, text};
+use common::{directory, mpirun, roving, text};
 use serde_json::Value;
 
 /// A tree of 3,987 nodes.
@@ -15,14 +15,7 @@ fn ranks(count: usize, words: &[&str]) -> Option<(bool, String, String)> {
     if !cfg!(feature = "mpi") {
         return None;
     }
-    let output = Command::new("mpirun")
-        .args([
-            "--allow-run-as-root",
-            "--oversubscribe",
-            "-n",
-            &count.to_string(),
-        ])
-        .arg(env!("CARGO_BIN_EXE_roving"))
+    let output = mpirun(count, env!("CARGO_BIN_EXE_roving"))
         .args(words)
         .stdin(Stdio::null())
         .output();

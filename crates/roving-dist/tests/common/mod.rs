@@ -1,7 +1,10 @@
 //! What several tests need.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
-use std::process;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{self, Command};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -62,4 +65,22 @@ pub(crate) fn watched<R>(most: Duration, f: impl FnOnce() -> R) -> R {
     drop(done);
     watchdog.join().unwrap();
     result
+}
+
+/// `mpirun` for so many ranks of a program. Several at once must not share the place of their files: one removes what
+/// another has just made.
+pub(crate) fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
+    static STARTED: AtomicUsize = AtomicUsize::new(0);
+    // Ordering: Relaxed; a number that nobody else has.
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
+    let place = format!("mpi-{}-{number}", std::process::id());
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
+    std::fs::create_dir_all(&place).expect("a place for the files of mpirun");
+    let mut command = Command::new("mpirun");
+    command
+        .env("OMPI_MCA_orte_tmpdir_base", place)
+        .args(["--allow-run-as-root", "--oversubscribe", "-n"])
+        .arg(ranks.to_string())
+        .arg(program.as_ref());
+    command
 }

@@ -1,7 +1,9 @@
 //! What the tests of the command share.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs the command with these words.
 pub(crate) fn roving(words: &[&str]) -> Output {
@@ -20,4 +22,23 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 /// A place of its own for what a test writes.
 pub(crate) fn directory(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// `mpirun` for so many ranks of a program. Several at once must not share the place of their files: one removes what
+/// another has just made.
+#[allow(dead_code, reason = "not every test starts ranks")]
+pub(crate) fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
+    static STARTED: AtomicUsize = AtomicUsize::new(0);
+    // Ordering: Relaxed; a number that nobody else has.
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
+    let place = format!("mpi-{}-{number}", std::process::id());
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
+    std::fs::create_dir_all(&place).expect("a place for the files of mpirun");
+    let mut command = Command::new("mpirun");
+    command
+        .env("OMPI_MCA_orte_tmpdir_base", place)
+        .args(["--allow-run-as-root", "--oversubscribe", "-n"])
+        .arg(ranks.to_string())
+        .arg(program.as_ref());
+    command
 }
