@@ -110,6 +110,16 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
     }
 }
 
+/// The words by which a row gets the features that it needs.
+fn features(row: &str) -> &'static str {
+    match row {
+        "duals-vulkan" => " --features wgpu",
+        "duals-cuda" => " --features cuda",
+        _ if row.starts_with("dist-") => " --features mpi",
+        _ => "",
+    }
+}
+
 /// All rows, in the order of the summary.
 const ROWS: [Row; 31] = [
     row(
@@ -321,7 +331,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     for row in rows {
         let machine = machine::line();
         let quick = if args.quick { " --quick" } else { "" };
-        let command = format!("cargo run --release -- bench{quick} {}", row.name);
+        let features = features(row.name);
+        let command = format!("cargo run --release{features} -- bench{quick} {}", row.name);
         let (record, beside) = measured(row, &scale)?;
         show(format_args!("{}", shown(row, &record)))?;
         write(
