@@ -26,7 +26,9 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
     });
     report.step("devices", |step| features::devices(workspace, step));
     report.step("ranks", |step| features::ranks(workspace, step));
-    report.step("rustdoc", |step| rustdoc(workspace, step));
+    report.step("rustdoc", |step| {
+        rustdoc(workspace, step, &["--features", &features::buildable()])
+    });
     report.step("docs", |step| docs::check(workspace, step));
     report.step("rayon-core", |step| rayon::outside(workspace, step));
     report.step("rayon-suite", |step| rayon::suite(workspace, step, false));
@@ -88,9 +90,8 @@ fn judge(seen: &tool::Seen, step: &mut Step) {
 }
 
 /// The public pages without a warning; then, so that no link to a private item is stale, all pages.
-pub(crate) fn rustdoc(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    let features = features::buildable();
-    let words = ["doc", "--workspace", "--no-deps", "--features", &features];
+pub(crate) fn rustdoc(workspace: &Workspace, step: &mut Step, features: &[&str]) -> Result<()> {
+    let words = [&["doc", "--workspace", "--no-deps"][..], features].concat();
     let mut command = workspace.cargo(&words);
     command.env("RUSTDOCFLAGS", "-D warnings");
     judge(&tool::watch(&mut command)?, step);

@@ -47,7 +47,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         } else if one.root == core {
             own.fail("has no test");
         }
-        checks::rustdoc(&one, &mut own)?;
+        checks::rustdoc(&one, &mut own, &["--all-features"])?;
         step.counts.add(own.counts);
         for complaint in own.complaints() {
             step.fail(format!("{name}: {complaint}"));

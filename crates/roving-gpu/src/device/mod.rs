@@ -2,7 +2,7 @@
 //!
 //! There is no thread here. Whoever has news, a worker with a task or a back-end with the end of an operation, locks the
 //! device, changes what is to be changed, and takes along what is to be done once the lock is open again:
-//! [`Action`]s. So back-ends may end an operation inside the call that submits it, and wakers may do what they like.
+//! [`Actions`]. So back-ends may end an operation inside the call that submits it, and wakers may do what they like.
 
 pub(crate) mod choose;
 pub(crate) mod entry;
