@@ -81,6 +81,8 @@ pub(crate) struct EntryState {
     pub(crate) is_away: bool,
     /// No launch that the GPU side awaited has ended since it was polled last, so nobody is about to poll it.
     pub(crate) is_polled: bool,
+    /// The end of a launch has woken it since its last poll began.
+    pub(crate) is_woken: bool,
     /// Nobody wants the result.
     pub(crate) is_abandoned: bool,
     /// A worker is to say whether it takes the task.
@@ -157,6 +159,7 @@ impl Entry {
                 is_closed: false,
                 is_away: false,
                 is_polled: false,
+                is_woken: false,
                 is_abandoned: false,
                 is_called: false,
                 kernel_s: 0.0,

@@ -116,7 +116,13 @@ impl Device {
 
     /// The GPU side was polled and is not done. If it does not wait for the device, others must not wait for it.
     pub(crate) fn still_open(self: &Arc<Self>, entry: &Arc<Entry>) {
-        if entry.lock().waits_elsewhere() {
+        let waits = {
+            let mut inside = entry.lock();
+            // What ended while it was polled has woken it: it is about to be polled again.
+            inside.is_polled = !inside.is_woken;
+            inside.waits_elsewhere()
+        };
+        if waits {
             self.with(|state, _| self.go_away(state, entry));
         }
     }
@@ -325,6 +331,7 @@ impl Device {
             let launched = &mut inside.launches[number];
             launched.outcome = Some(outcome.as_ref().map(|_| ()).map_err(Clone::clone));
             let waker = launched.waker.take();
+            inside.is_woken |= waker.is_some();
             inside.is_polled &= waker.is_none();
             actions.wakes.extend(waker);
             drop(inside);
@@ -429,7 +436,7 @@ impl Device {
     /// The GPU side is about to be polled by whoever has that waker, and waits for the task.
     pub(crate) fn set_waker(&self, entry: &Entry, waker: &Waker) {
         let mut inside = entry.lock();
-        inside.is_polled = true;
+        (inside.is_polled, inside.is_woken) = (false, false);
         let known = inside.waker.as_ref();
         if !known.is_some_and(|known| known.will_wake(waker)) {
             let old = inside.waker.replace(waker.clone());
