@@ -337,6 +337,8 @@ impl<T: Element> Content for Shared<T> {
             let mut state = self.lock();
             match outcome {
                 Ok(target) => state.replace_host(target),
+                // Somebody else has brought it meanwhile, and then the copy on the device may have gone.
+                Err(_) if state.version == state.host_version => {}
                 Err(Missing::Lost(reason)) => state.lost = Some(reason),
                 Err(Missing::ThisTime(reason)) => state.failed = Some(reason),
             }
