@@ -155,19 +155,7 @@ impl WorkerProfile {
 
     /// One character for each fiftieth of the time.
     fn bar(&self) -> String {
-        let all: f64 = self.states().iter().sum();
-        let (mut drawn, mut until, mut bar) = (0, 0.0, String::new());
-        for ((_, mark), time) in STATES.iter().zip(self.states()) {
-            until += time;
-            let end = if all > 0.0 {
-                (until / all * BAR as f64).round() as usize
-            } else {
-                0
-            };
-            bar.extend(std::iter::repeat_n(*mark, end.saturating_sub(drawn)));
-            drawn = drawn.max(end);
-        }
-        bar
+        bar(STATES.map(|(_, mark)| mark), self.states(), BAR)
     }
 
     /// `busy 97.1 %, steal 1.9 %, …`, without the states that never were.
@@ -302,6 +290,30 @@ impl Report {
         }
         rows
     }
+}
+
+/// How many characters of a bar each part gets. Together they fill it, however the shares come out; a whole that is
+/// nothing gets none.
+pub(crate) fn widths<const N: usize>(parts: [f64; N], length: usize) -> [usize; N] {
+    let all: f64 = parts.iter().sum();
+    let (mut until, mut drawn) = (0.0, 0);
+    parts.map(|part| {
+        until += part;
+        let share = if all > 0.0 { until / all } else { 0.0 };
+        let end = (share * length as f64).round() as usize;
+        let width = end.saturating_sub(drawn);
+        drawn = drawn.max(end);
+        width
+    })
+}
+
+/// A bar of so many characters, each part in its own mark.
+pub(crate) fn bar<const N: usize>(marks: [char; N], parts: [f64; N], length: usize) -> String {
+    let widths = widths(parts, length);
+    let drawn = marks.into_iter().zip(widths);
+    drawn
+        .flat_map(|(mark, width)| std::iter::repeat_n(mark, width))
+        .collect()
 }
 
 /// `1 worker`, `2 workers`.

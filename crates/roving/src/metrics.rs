@@ -55,16 +55,9 @@ fn publish_one(labels: &[(&'static str, String); 2], worker: &WorkerProfile) {
         frames_allocated,
         frames_freed,
     );
-    let times = [
-        ("roving_busy_seconds", worker.busy),
-        ("roving_steal_seconds", worker.steal),
-        ("roving_idle_seconds", worker.idle),
-        ("roving_switch_seconds", worker.switch),
-        ("roving_frame_seconds", worker.frame),
-    ];
-    if times.iter().any(|(_, time)| *time > Duration::ZERO) {
-        for (name, time) in times {
-            gauge!(name, labels).set(time.as_secs_f64());
+    if worker.time() > Duration::ZERO {
+        for (name, time) in worker.times() {
+            gauge!(format!("roving_{name}_seconds"), labels).set(time.as_secs_f64());
         }
     }
 }

@@ -7,7 +7,7 @@ use roving_gpu::{DeviceProfile, Devices, KindProfile, Profile as DevicesProfile,
 use serde::Serialize;
 
 use crate::input::grouped;
-use crate::report::{BAR, Profile, Seconds, counted, seconds};
+use crate::report::{BAR, Profile, Seconds, bar, counted, seconds};
 use crate::workloads::{Answer, Evidence, Kind};
 
 /// The result of one program. Its JSON has exactly these fields, less `beside`.
@@ -94,13 +94,11 @@ impl DeviceLane {
             ("transfer", '▒', self.transfer_s),
             ("idle", '·', self.idle_s),
         ];
-        let (mut bar, mut until) = (String::new(), 0.0);
-        for (_, mark, time) in states {
-            until += time / all.max(f64::MIN_POSITIVE);
-            let end = (until * BAR as f64).round() as usize;
-            let drawn = bar.chars().count();
-            bar.extend(std::iter::repeat_n(mark, end.saturating_sub(drawn)));
-        }
+        let bar = bar(
+            states.map(|(_, mark, _)| mark),
+            states.map(|(.., time)| time),
+            BAR,
+        );
         let share = |time: f64| time / all.max(f64::MIN_POSITIVE) * 100.0;
         let shares = states.map(|(name, _, time)| format!("{name} {:.1} %", share(time)));
         let [up, down, avoided] = [self.bytes_up, self.bytes_down, self.bytes_avoided]

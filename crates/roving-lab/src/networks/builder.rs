@@ -23,12 +23,15 @@ pub(crate) trait Builder<'env> {
         F: FnOnce(P) -> Fut + Send + 'env,
         Fut: Future<Output = ()> + Send + 'env;
 
-    /// A process on the first rank: one that keeps what was found, or has a file.
+    /// A process on the first rank: one that keeps what was found, or has a file. On one rank it is as any other.
     fn first<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
     where
         P: Ports + Send + 'env,
         F: FnOnce(P) -> Fut + Send + 'env,
-        Fut: Future<Output = ()> + Send + 'env;
+        Fut: Future<Output = ()> + Send + 'env,
+    {
+        self.process(name, ports, body);
+    }
 
     /// Processes that share the messages of a channel, and keep their order.
     fn stage<T, U, F>(&mut self, name: impl Display, k: usize, input: In<T>, out: Out<U>, f: F)
@@ -44,15 +47,6 @@ impl<'env> Builder<'env> for roving_flow::Network<'env> {
     }
 
     fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
-    where
-        P: Ports + Send + 'env,
-        F: FnOnce(P) -> Fut + Send + 'env,
-        Fut: Future<Output = ()> + Send + 'env,
-    {
-        self.process(name, ports, body);
-    }
-
-    fn first<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
     where
         P: Ports + Send + 'env,
         F: FnOnce(P) -> Fut + Send + 'env,

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Paragraph;
 
 use super::snapshot::{PoolShot, RATE_NAMES, Rates, Snapshot};
-use crate::report::{STATES, counted};
+use crate::report::{STATES, bar, counted, widths};
 
 /// What is shown: an answer, and the one before it.
 pub(super) struct View<'s> {
@@ -44,18 +44,6 @@ fn lines(pool: &PoolShot, rates: &[Rates]) -> Vec<(String, String, Rates)> {
             (name, seat.doing.clone(), rates.clone())
         })
         .collect()
-}
-
-/// How many characters of the bar each state has.
-fn widths(shares: &[f64; 5]) -> [usize; 5] {
-    let (mut until, mut drawn) = (0.0, 0);
-    shares.map(|share| {
-        until += share;
-        let end = (until * BAR as f64).round() as usize;
-        let width = end.saturating_sub(drawn);
-        drawn = drawn.max(end);
-        width
-    })
 }
 
 /// `950`, `12.3 k`, `4.56 M`.
@@ -102,10 +90,7 @@ impl View<'_> {
         for (place, pool) in self.now.pools.iter().enumerate() {
             let _ = writeln!(text, "{}\n{}", title(pool), heads());
             for (name, doing, rates) in lines(pool, &self.rates(place, pool)) {
-                let mut bar = String::new();
-                for ((_, mark), width) in STATES.iter().zip(widths(&rates.shares)) {
-                    bar.extend(std::iter::repeat_n(*mark, width));
-                }
+                let bar = bar(STATES.map(|(_, mark)| mark), rates.shares, BAR);
                 let _ = writeln!(text, "  {name:<11}{doing:<8}{bar:<BAR$}{}", figures(&rates));
             }
         }
@@ -128,7 +113,7 @@ impl View<'_> {
                 let colour = state.map_or(Color::Reset, |state| COLOURS[state]);
                 let mut line = Line::from(format!("  {name:<11}"));
                 line.push_span(Span::styled(format!("{doing:<8}"), colour));
-                let bar = STATES.iter().zip(widths(&rates.shares)).zip(COLOURS);
+                let bar = STATES.iter().zip(widths(rates.shares, BAR)).zip(COLOURS);
                 let mut drawn = 0;
                 for (((_, mark), width), colour) in bar {
                     let part: String = std::iter::repeat_n(*mark, width).collect();
@@ -222,7 +207,7 @@ mod tests {
             [0.0; 5],
             [0.33, 0.33, 0.0, 0.0, 0.34],
         ] {
-            let drawn: usize = widths(&shares).iter().sum();
+            let drawn: usize = widths(shares, BAR).iter().sum();
             assert!(
                 drawn == BAR || shares == [0.0; 5] && drawn == 0,
                 "{shares:?}"

@@ -58,6 +58,24 @@ pub struct WorkerProfile {
     pub counters: Counters,
 }
 
+impl WorkerProfile {
+    /// The five times by their names.
+    pub(crate) fn times(&self) -> [(&'static str, Duration); 5] {
+        [
+            ("busy", self.busy),
+            ("steal", self.steal),
+            ("idle", self.idle),
+            ("switch", self.switch),
+            ("frame", self.frame),
+        ]
+    }
+
+    /// Their sum: nothing for a worker that has not been started.
+    pub(crate) fn time(&self) -> Duration {
+        self.times().iter().map(|(_, time)| time).sum()
+    }
+}
+
 /// Numbers of events. All but `tasks` and `max_depth` are counted in every pool, because they
 /// occur on slow paths only.
 ///

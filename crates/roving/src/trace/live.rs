@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::exit::with_alive;
 use super::json::Text;
@@ -59,15 +60,12 @@ fn of_pool(registry: &Registry) -> String {
 
 fn of_worker(doing: &str, worker: &WorkerProfile) -> String {
     let counters = &worker.counters;
+    let seconds = |(name, time): (_, Duration)| format!("\"{name}_s\":{:.6}", time.as_secs_f64());
+    let times = worker.times().map(seconds);
     format!(
-        "{{\"doing\":\"{doing}\",\"busy_s\":{:.6},\"steal_s\":{:.6},\"idle_s\":{:.6},\"switch_s\":{:.6},\"frame_s\":{:.6},\
-         \"tasks\":{},\"steals_tried\":{},\"steals_won\":{},\"tasks_stolen\":{},\"publications\":{},\"leapfrogs\":{},\
+        "{{\"doing\":\"{doing}\",{},\"tasks\":{},\"steals_tried\":{},\"steals_won\":{},\"tasks_stolen\":{},\"publications\":{},\"leapfrogs\":{},\
          \"parks\":{},\"wakes\":{},\"suspensions\":{}}}",
-        worker.busy.as_secs_f64(),
-        worker.steal.as_secs_f64(),
-        worker.idle.as_secs_f64(),
-        worker.switch.as_secs_f64(),
-        worker.frame.as_secs_f64(),
+        times.join(","),
         counters.tasks,
         counters.steals_tried,
         counters.steals_won,

@@ -19,7 +19,7 @@ pub(super) fn of(record: &Record) -> String {
     let started = workers
         .iter()
         .enumerate()
-        .filter(|(index, worker)| *index < record.workers || time(worker) > Duration::ZERO);
+        .filter(|(index, worker)| *index < record.workers || worker.time() > Duration::ZERO);
     for (index, worker) in started {
         let name = match index.checked_sub(record.workers) {
             None => format!("worker {index}"),
@@ -36,20 +36,17 @@ const HEADS: [&str; 13] = [
     "leapt", "parks", "wakes",
 ];
 
-fn time(worker: &WorkerProfile) -> Duration {
-    worker.busy + worker.steal + worker.idle + worker.switch + worker.frame
-}
-
 fn cells(worker: &WorkerProfile) -> [String; 13] {
-    let all = time(worker).as_secs_f64().max(f64::MIN_POSITIVE);
+    let all = worker.time().as_secs_f64().max(f64::MIN_POSITIVE);
     let share = |part: Duration| format!("{:.1} %", 100.0 * part.as_secs_f64() / all);
     let counters = &worker.counters;
+    let [busy, steal, idle, switch, frame] = worker.times().map(|(_, time)| share(time));
     [
-        share(worker.busy),
-        share(worker.steal),
-        share(worker.idle),
-        share(worker.switch),
-        share(worker.frame),
+        busy,
+        steal,
+        idle,
+        switch,
+        frame,
         counters.tasks.to_string(),
         counters.steals_tried.to_string(),
         counters.steals_won.to_string(),
