@@ -12,6 +12,9 @@ mod tasks;
 
 pub(crate) use disturbed::Disturbed;
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use crate::census::Census;
 use crate::dog::Dog;
 use crate::heap;
@@ -48,7 +51,7 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
         sum.add(&done);
         rounds += 1;
         tasks::settle_outside();
-        let blocks = heap::in_use().blocks;
+        let blocks = settled(blocks_least.saturating_add(BLOCKS_KEPT));
         if rounds <= WARM_UP {
             blocks_least = blocks;
         }
@@ -72,6 +75,19 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
         });
     }
     Ok(figures(&sum, rounds, blocks_kept, tasks, programs, run))
+}
+
+/// The blocks in use: threads that have been waited for may still be on their way out, so what is more
+/// than `most` is given some time.
+fn settled(most: i64) -> i64 {
+    let start = Instant::now();
+    loop {
+        let blocks = heap::in_use().blocks;
+        if blocks <= most || start.elapsed() > Duration::from_secs(10) {
+            return blocks;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn figures(
