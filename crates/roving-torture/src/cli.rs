@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::{Args, Parser, Subcommand};
 
 use crate::dog::Dog;
+use crate::panics;
 use crate::programs;
 use crate::report::{Origin, Report, grouped};
 use crate::row::{Failure, Figure, Outcome, Progress, Run, Verdict, plain};
@@ -62,6 +63,8 @@ enum Command {
     All,
     /// Random programs on random pools, against their serial evaluation
     Programs(Replay),
+    /// Panics at each callback and each destructor
+    Panics,
 }
 
 #[derive(Args)]
@@ -87,11 +90,16 @@ struct Row {
     run: fn(&Run<'_>) -> Outcome,
 }
 
-const ROWS: [Row; 1] = [
+const ROWS: [Row; 2] = [
     Row {
         name: "programs",
         share: 0.55,
         run: programs::run,
+    },
+    Row {
+        name: "panics",
+        share: 0.03,
+        run: panics::run,
     },
 ];
 
@@ -107,6 +115,7 @@ pub(crate) fn main() -> ExitCode {
             }
             Some("programs")
         }
+        Command::Panics => Some("panics"),
     };
     let mut session = Session::new(options, dog);
     for each in ROWS.iter().filter(|each| row.is_none_or(|row| row == each.name)) {

@@ -14,6 +14,7 @@ mod cli;
 mod dog;
 #[allow(unsafe_code)]
 mod heap;
+mod panics;
 mod programs;
 mod random;
 mod report;
