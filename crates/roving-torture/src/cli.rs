@@ -7,8 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::{Args, Parser, Subcommand};
 
 use crate::dog::Dog;
-use crate::panics;
-use crate::programs;
+use crate::{deep, idle, memory, panics, pools, programs, stops};
 use crate::report::{Origin, Report, grouped};
 use crate::row::{Failure, Figure, Outcome, Progress, Run, Verdict, plain};
 use crate::system;
@@ -65,6 +64,19 @@ enum Command {
     Programs(Replay),
     /// Panics at each callback and each destructor
     Panics,
+    /// 64 workers whose threads are stopped at random moments
+    Stops,
+    /// Many pools, one after the other and at once
+    Pools,
+    /// Workers that park and are woken, in every way there is
+    Idle,
+    /// Recursion a million levels deep, and trees
+    Deep,
+    /// Many spawns in little memory
+    Memory,
+    /// Overflows the native stack of a worker, for the row `deep`
+    #[command(hide = true)]
+    Overflow,
 }
 
 #[derive(Args)]
@@ -90,16 +102,41 @@ struct Row {
     run: fn(&Run<'_>) -> Outcome,
 }
 
-const ROWS: [Row; 2] = [
+const ROWS: [Row; 7] = [
     Row {
         name: "programs",
-        share: 0.55,
+        share: 0.35,
         run: programs::run,
     },
     Row {
         name: "panics",
         share: 0.03,
         run: panics::run,
+    },
+    Row {
+        name: "stops",
+        share: 0.1,
+        run: stops::run,
+    },
+    Row {
+        name: "pools",
+        share: 0.05,
+        run: pools::run,
+    },
+    Row {
+        name: "idle",
+        share: 0.22,
+        run: idle::run,
+    },
+    Row {
+        name: "deep",
+        share: 0.22,
+        run: deep::run,
+    },
+    Row {
+        name: "memory",
+        share: 0.03,
+        run: memory::run,
     },
 ];
 
@@ -116,6 +153,12 @@ pub(crate) fn main() -> ExitCode {
             Some("programs")
         }
         Command::Panics => Some("panics"),
+        Command::Stops => Some("stops"),
+        Command::Pools => Some("pools"),
+        Command::Idle => Some("idle"),
+        Command::Deep => Some("deep"),
+        Command::Memory => Some("memory"),
+        Command::Overflow => return deep::overflow(),
     };
     let mut session = Session::new(options, dog);
     for each in ROWS.iter().filter(|each| row.is_none_or(|row| row == each.name)) {

@@ -7,18 +7,25 @@
 //! | module | reason |
 //! |---|---|
 //! | `heap` | an allocator that counts |
+//! | `stops` | a signal that stops threads |
 #![deny(unsafe_code)]
 
 mod census;
 mod cli;
+mod deep;
 mod dog;
 #[allow(unsafe_code)]
 mod heap;
+mod idle;
+mod memory;
 mod panics;
+mod pools;
 mod programs;
 mod random;
 mod report;
 mod row;
+#[allow(unsafe_code, reason = "listed above")]
+mod stops;
 mod system;
 
 use std::process::ExitCode;
