@@ -13,8 +13,9 @@ pub(crate) use overflow::overflow;
 
 /// Levels.
 const DEPTH: u64 = 1_000_000;
-/// Levels by which the size of one is measured.
-const PROBE: u64 = 2_000;
+/// Levels by which the size of one is measured: more than a task stack has slots, because a level without
+/// one takes more.
+const PROBE: u64 = 20_000;
 /// Native stack that the levels may take together; where frames are too large for that (a debug build),
 /// there are fewer levels.
 const STACK_MAX: u64 = 1 << 30;
@@ -46,7 +47,7 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
 
 /// The bound, from a small depth on one worker; and what four workers take at the full depth.
 fn one(shape: &Shape, run: &Run<'_>) -> Outcome {
-    let probe = pool(1, 64 << 20, run)?;
+    let probe = pool(1, STACK_MAX, run)?;
     let small = levels::stack_used(&probe, shape, PROBE).map_err(|text| run.failure(text))?;
     let large = levels::stack_used(&probe, shape, 2 * PROBE).map_err(|text| run.failure(text))?;
     drop(probe);

@@ -16,7 +16,7 @@ use ways::WAYS;
 /// What the full run has to reach.
 const PARKS: f64 = 1e7;
 /// Pools at the same time, each with a thread that hands work in.
-const POOLS: usize = 3;
+const POOLS: usize = 12;
 /// Rounds between two looks at the counters.
 const ROUNDS: u64 = 200;
 
@@ -69,7 +69,7 @@ fn drive(
             let at = random.below(WAYS.len() as u64) as usize;
             let way = &WAYS[at];
             // Long enough to park now and then, and short enough to catch workers on their way to it.
-            let pause_us = random.pick(&[0, 2, 10, 30, 80]);
+            let pause_us = random.pick(&[0, 5, 50, 150, 300]);
             for _ in 0..ROUNDS / way.cost {
                 (way.round)(&pool, &mut random);
                 wait(random.below(pause_us + 1));
