@@ -7,10 +7,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::{Args, Parser, Subcommand};
 
 use crate::dog::Dog;
-use crate::{deep, idle, memory, panics, pools, programs, stops};
 use crate::report::{Origin, Report, grouped};
 use crate::row::{Failure, Figure, Outcome, Progress, Run, Verdict, plain};
 use crate::system;
+use crate::{deep, idle, memory, panics, pools, programs, stops};
 
 /// Minutes of a full run, in which every number is reached that is asked for.
 const FULL_MINUTES: f64 = 30.0;
@@ -105,12 +105,12 @@ struct Row {
 const ROWS: [Row; 7] = [
     Row {
         name: "programs",
-        share: 0.35,
+        share: 0.36,
         run: programs::run,
     },
     Row {
         name: "panics",
-        share: 0.03,
+        share: 0.02,
         run: panics::run,
     },
     Row {
@@ -120,22 +120,22 @@ const ROWS: [Row; 7] = [
     },
     Row {
         name: "pools",
-        share: 0.05,
+        share: 0.02,
         run: pools::run,
     },
     Row {
         name: "idle",
-        share: 0.22,
+        share: 0.25,
         run: idle::run,
     },
     Row {
         name: "deep",
-        share: 0.22,
+        share: 0.23,
         run: deep::run,
     },
     Row {
         name: "memory",
-        share: 0.03,
+        share: 0.02,
         run: memory::run,
     },
 ];
@@ -161,7 +161,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Overflow => return deep::overflow(),
     };
     let mut session = Session::new(options, dog);
-    for each in ROWS.iter().filter(|each| row.is_none_or(|row| row == each.name)) {
+    for each in ROWS
+        .iter()
+        .filter(|each| row.is_none_or(|row| row == each.name))
+    {
         let share = if row.is_some() { 1.0 } else { each.share };
         session.run(each, share);
     }
@@ -182,7 +185,10 @@ fn replayed(replay: &Replay, seed: u64, dog: &Dog) -> ExitCode {
 }
 
 fn tell_failure(row: &str, failure: &Failure) {
-    println!("{row}: broken: {}\nreplay: {}", failure.text, failure.replay);
+    println!(
+        "{row}: broken: {}\nreplay: {}",
+        failure.text, failure.replay
+    );
 }
 
 /// All rows of one call.
@@ -280,11 +286,12 @@ impl Session {
     }
 
     fn end(&self, options: &Options) -> ExitCode {
-        if let Some(folder) = &options.out {
-            if let Err(error) = self.report.write(folder) {
-                eprintln!("{}: {error}: name a folder that can be written", folder.display());
-                return ExitCode::FAILURE;
-            }
+        if let Some(folder) = &options.out
+            && let Err(error) = self.report.write(folder)
+        {
+            let folder = folder.display();
+            eprintln!("{folder}: {error}: name a folder that can be written");
+            return ExitCode::FAILURE;
         }
         let part = (self.minutes / FULL_MINUTES).min(1.0) * 100.0;
         println!(

@@ -67,7 +67,12 @@ impl Dog {
         self.watch_with(what.into(), replay.into(), None)
     }
 
-    pub(crate) fn watch_with(&self, what: String, replay: String, state: Option<State>) -> Leash<'_> {
+    pub(crate) fn watch_with(
+        &self,
+        what: String,
+        replay: String,
+        state: Option<State>,
+    ) -> Leash<'_> {
         let mut kennel = self.kennel.lock().unwrap_or_else(PoisonError::into_inner);
         kennel.next += 1;
         let number = kennel.next;
@@ -86,7 +91,8 @@ impl Dog {
     fn look(&self, now: Instant) -> Option<String> {
         let (mut text, state) = {
             let kennel = self.kennel.lock().unwrap_or_else(PoisonError::into_inner);
-            let hangs = |watched: &&Watched| now.saturating_duration_since(watched.since) > self.limit;
+            let hangs =
+                |watched: &&Watched| now.saturating_duration_since(watched.since) > self.limit;
             let watched = kennel.watched.values().find(hangs)?;
             let (what, replay) = (&watched.what, &watched.replay);
             let seconds = self.limit.as_secs();
@@ -105,7 +111,11 @@ impl Dog {
 impl Leash<'_> {
     /// There was progress: the time begins again.
     pub(crate) fn stroke(&self) {
-        let mut kennel = self.dog.kennel.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kennel = self
+            .dog
+            .kennel
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(watched) = kennel.watched.get_mut(&self.number) {
             watched.since = Instant::now();
         }
@@ -114,7 +124,11 @@ impl Leash<'_> {
 
 impl Drop for Leash<'_> {
     fn drop(&mut self) {
-        let mut kennel = self.dog.kennel.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kennel = self
+            .dog
+            .kennel
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         kennel.watched.remove(&self.number);
     }
 }
@@ -132,11 +146,19 @@ mod tests {
         let leash = dog.watch_with("a program".into(), "torture it".into(), Some(state));
         assert!(dog.look(Instant::now()).is_none());
         let text = dog.look(later).unwrap();
-        for part in ["a program: hangs", "1000 s", "replay: torture it", "two workers are parked"] {
+        for part in [
+            "a program: hangs",
+            "1000 s",
+            "replay: torture it",
+            "two workers are parked",
+        ] {
             assert!(text.contains(part), "{text}");
         }
         leash.stroke();
-        assert!(dog.look(Instant::now() + Duration::from_secs(900)).is_none());
+        assert!(
+            dog.look(Instant::now() + Duration::from_secs(900))
+                .is_none()
+        );
         drop(leash);
         assert!(dog.look(later).is_none());
     }

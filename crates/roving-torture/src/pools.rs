@@ -83,7 +83,12 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     drop(leash);
     let at_once = Holdings::settled(before.threads);
     let mut figures = vec![
-        Figure::at_least("pools built and dropped", pools as f64, pools as f64, "pools"),
+        Figure::at_least(
+            "pools built and dropped",
+            pools as f64,
+            pools as f64,
+            "pools",
+        ),
         Figure::told("to build, use and drop one", a_pool_us, "µs"),
     ];
     figures.extend(growth("one after the other", before, after));
@@ -102,8 +107,20 @@ fn growth(when: &str, before: Holdings, after: Holdings) -> Vec<Figure> {
     let number = |count: Option<usize>| count.map(|count| count as f64);
     let kib = |kib: Option<u64>| kib.map(|kib| kib as f64);
     vec![
-        figure("threads", "threads", number(before.threads), number(after.threads), 0.0),
-        figure("files", "files", number(before.files), number(after.files), 0.0),
+        figure(
+            "threads",
+            "threads",
+            number(before.threads),
+            number(after.threads),
+            0.0,
+        ),
+        figure(
+            "files",
+            "files",
+            number(before.files),
+            number(after.files),
+            0.0,
+        ),
         figure(
             "mappings",
             "mappings",
@@ -173,7 +190,10 @@ fn many_at_once(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
     }
     // All at the same time.
     thread::scope(|threads| {
-        let all: Vec<_> = pools.iter().map(|pool| threads.spawn(|| works(pool, run))).collect();
+        let all: Vec<_> = pools
+            .iter()
+            .map(|pool| threads.spawn(|| works(pool, run)))
+            .collect();
         all.into_iter().try_for_each(|one| {
             let one = one.join();
             one.unwrap_or_else(|_| Err(run.failure("a pool of many panicked")))

@@ -60,7 +60,7 @@ impl Report {
         csv
     }
 
-    /// Writes `torture.csv`, and `torture.md` from it.
+    /// Writes the CSV, and the table from it.
     pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         let csv = self.csv();
@@ -104,7 +104,18 @@ pub(crate) fn table(csv: &str) -> String {
     let mut origin = String::new();
     for line in csv.lines().skip(1) {
         let cells = cells(line);
-        let [row, what, figure, unit, must, verdict, seconds, seed, commit, machine] = &cells[..]
+        let [
+            row,
+            what,
+            figure,
+            unit,
+            must,
+            verdict,
+            seconds,
+            seed,
+            commit,
+            machine,
+        ] = &cells[..]
         else {
             continue;
         };
@@ -165,6 +176,9 @@ mod tests {
     fn the_table_is_made_from_the_csv() {
         let table = table(&report().csv());
         assert!(table.contains("| programs | tasks | 1,234,567 tasks | ≥ 1000000 | held | 1.2 |"));
-        assert!(table.ends_with("Seed 7, commit abc, 2 x \"fast\", they say.\n"), "{table}");
+        assert!(
+            table.ends_with("Seed 7, commit abc, 2 x \"fast\", they say.\n"),
+            "{table}"
+        );
     }
 }

@@ -152,7 +152,10 @@ impl Run<'_> {
     /// The command that runs this row again with the same seed.
     pub(crate) fn replay(&self) -> String {
         let minutes = self.time.as_secs_f64() / 60.0;
-        format!("torture {} --seed {} --minutes {minutes:.2}", self.row, self.seed)
+        format!(
+            "torture {} --seed {} --minutes {minutes:.2}",
+            self.row, self.seed
+        )
     }
 
     pub(crate) fn failure(&self, text: impl Into<String>) -> Failure {
@@ -217,10 +220,22 @@ mod tests {
 
     #[test]
     fn figures_judge_themselves() {
-        assert_eq!(Figure::at_most("wrong", 0.0, 0.0, "programs").verdict, Verdict::Held);
-        assert_eq!(Figure::at_most("wrong", 1.0, 0.0, "programs").verdict, Verdict::Broken);
-        assert_eq!(Figure::at_least("tasks", 9.0, 10.0, "tasks").verdict, Verdict::Short);
-        assert_eq!(Figure::at_least("tasks", 10.0, 10.0, "tasks").verdict, Verdict::Held);
+        assert_eq!(
+            Figure::at_most("wrong", 0.0, 0.0, "programs").verdict,
+            Verdict::Held
+        );
+        assert_eq!(
+            Figure::at_most("wrong", 1.0, 0.0, "programs").verdict,
+            Verdict::Broken
+        );
+        assert_eq!(
+            Figure::at_least("tasks", 9.0, 10.0, "tasks").verdict,
+            Verdict::Short
+        );
+        assert_eq!(
+            Figure::at_least("tasks", 10.0, 10.0, "tasks").verdict,
+            Verdict::Held
+        );
     }
 
     #[test]

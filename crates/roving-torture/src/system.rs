@@ -11,7 +11,12 @@ pub(crate) fn threads() -> Option<usize> {
 
 /// Open files of this process, without the one that it takes to count them.
 pub(crate) fn files() -> Option<usize> {
-    Some(fs::read_dir("/proc/self/fd").ok()?.count().saturating_sub(1))
+    Some(
+        fs::read_dir("/proc/self/fd")
+            .ok()?
+            .count()
+            .saturating_sub(1),
+    )
 }
 
 /// Mapped ranges of addresses.
@@ -22,7 +27,9 @@ pub(crate) fn mappings() -> Option<usize> {
 /// Memory that is resident, in KiB.
 pub(crate) fn resident_kib() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
@@ -80,7 +87,9 @@ pub(crate) fn machine() -> String {
 
 /// The commit that is checked out, if git knows one.
 pub(crate) fn commit() -> String {
-    let git = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let git = Command::new("git")
+        .args(["rev-parse", "--short=12", "HEAD"])
+        .output();
     let text = git.ok().filter(|out| out.status.success());
     let text = text.and_then(|out| String::from_utf8(out.stdout).ok());
     text.map_or("unknown".to_owned(), |text| text.trim().to_owned())

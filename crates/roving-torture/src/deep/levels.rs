@@ -51,7 +51,9 @@ pub(crate) const SHAPES: [Shape; 9] = [
     frames("async calls", |pool, depth| pool.run(|s| calls(s, depth))),
     frames("async forks", |pool, depth| pool.run(|s| forks(s, depth))),
     frames("async spawns", |pool, depth| pool.run(|s| spawns(s, depth))),
-    frames("async branches", |pool, depth| pool.run(|s| branches(s, depth))),
+    frames("async branches", |pool, depth| {
+        pool.run(|s| branches(s, depth))
+    }),
 ];
 
 thread_local! {
@@ -89,7 +91,10 @@ pub(crate) fn stack_used(pool: &Pool, shape: &Shape, depth: u64) -> Result<u64, 
     let levels = (shape.run)(pool, depth);
     match levels == depth {
         true => Ok(USED.load(Relaxed)),
-        false => Err(format!("{}: {levels} levels, should be {depth}", shape.name)),
+        false => Err(format!(
+            "{}: {levels} levels, should be {depth}",
+            shape.name
+        )),
     }
 }
 

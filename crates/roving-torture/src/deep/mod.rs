@@ -52,15 +52,18 @@ fn one(shape: &Shape, run: &Run<'_>) -> Outcome {
     let large = levels::stack_used(&probe, shape, 2 * PROBE).map_err(|text| run.failure(text))?;
     drop(probe);
     let level = large.saturating_sub(small).div_ceil(PROBE);
+    // Ten seconds have time for all of them.
+    let most = DEPTH as f64 * (run.time.as_secs_f64() / 10.0).clamp(0.05, 1.0);
+    let most = most as u64;
     let (depth, bound) = match shape.kind {
         Kind::Native => {
-            let depth = DEPTH.min(STACK_MAX / (2 * level.max(1)));
+            let depth = most.min(STACK_MAX / (2 * level.max(1)));
             // A thief's first level comes with frames of the runtime, and a worker that waits may run
             // levels below on top: a level takes at most twice what it takes alone.
             (depth, 2 * level * depth + MARGIN)
         }
         // The levels lie in frames of their own, not on the native stack.
-        Kind::Frames => (DEPTH, small + MARGIN),
+        Kind::Frames => (most, small + MARGIN),
     };
     let deep = pool(4, bound + MARGIN, run)?;
     let mut used = 0;
@@ -73,7 +76,11 @@ fn one(shape: &Shape, run: &Run<'_>) -> Outcome {
     let what = format!("native stack of a worker, {name}");
     Ok(vec![
         levels,
-        Figure::told(format!("native stack of a level, {name}"), level as f64, "B"),
+        Figure::told(
+            format!("native stack of a level, {name}"),
+            level as f64,
+            "B",
+        ),
         Figure::at_most(what, used as f64 / 1024.0, (bound / 1024) as f64, "KiB"),
     ])
 }

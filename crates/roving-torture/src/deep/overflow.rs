@@ -18,7 +18,12 @@ pub(crate) fn overflow() -> ExitCode {
     fn nest(depth: u64) -> u64 {
         roving::join(|| nest(depth + 1), || black_box(depth)).0 + black_box(1)
     }
-    match Pool::builder().workers(1).name(NAME).stack_size(256 << 10).build() {
+    match Pool::builder()
+        .workers(1)
+        .name(NAME)
+        .stack_size(256 << 10)
+        .build()
+    {
         Ok(pool) => println!("{}", pool.install(|| nest(0))),
         Err(error) => eprintln!("{error}"),
     }
@@ -27,7 +32,9 @@ pub(crate) fn overflow() -> ExitCode {
 
 /// How the process ends, and what it says.
 pub(crate) fn figures(run: &Run<'_>) -> Outcome {
-    let leash = run.dog.watch("an overflow of the native stack", run.replay());
+    let leash = run
+        .dog
+        .watch("an overflow of the native stack", run.replay());
     let this = env::current_exe().map_err(|error| run.failure(error.to_string()))?;
     let output = Command::new(this).arg(WORD).output();
     drop(leash);
@@ -36,13 +43,23 @@ pub(crate) fn figures(run: &Run<'_>) -> Outcome {
     let says = |what: &str| f64::from(u8::from(text.contains(what)));
     let ended_by_itself = f64::from(u8::from(output.status.success()));
     Ok(vec![
-        Figure::at_most("overflows that go unnoticed", ended_by_itself, 0.0, "processes"),
+        Figure::at_most(
+            "overflows that go unnoticed",
+            ended_by_itself,
+            0.0,
+            "processes",
+        ),
         Figure {
             verdict: match says(&format!("{NAME}-0")) > 0.0 {
                 true => crate::row::Verdict::Held,
                 false => crate::row::Verdict::Broken,
             },
-            ..Figure::at_least("overflows whose message names the worker", says(&format!("{NAME}-0")), 1.0, "processes")
+            ..Figure::at_least(
+                "overflows whose message names the worker",
+                says(&format!("{NAME}-0")),
+                1.0,
+                "processes",
+            )
         },
         Figure::told(
             "overflows whose message names the limit to raise",

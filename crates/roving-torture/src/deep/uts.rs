@@ -1,6 +1,6 @@
 //! Unbalanced Tree Search (Olivier et al. 2006), binomial trees: deep, and of unpredictable shape.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use roving::Pool;
 use sha1::{Digest as _, Sha1};
@@ -50,7 +50,13 @@ const T3XXL: Tree = Tree {
 };
 
 /// Native stack of a level, at most: a scope's frame and what stands around it.
-const LEVEL_BYTES: u64 = if cfg!(debug_assertions) { 12_288 } else { 2_048 };
+const LEVEL_BYTES: u64 = if cfg!(debug_assertions) {
+    12_288
+} else {
+    2_048
+};
+/// Less time is not enough for the smallest tree.
+const SHORTEST: Duration = Duration::from_secs(10);
 /// Resident memory that a tree may take beyond the stacks.
 const RESIDENT_KIB_MAX: f64 = 32_768.0;
 
@@ -110,6 +116,12 @@ impl Tree {
 
 /// The largest trees that the time allows: the small one says how fast it goes.
 pub(crate) fn figures(run: &Run<'_>) -> Outcome {
+    if run.time < SHORTEST {
+        return Ok(vec![Figure::skipped(
+            "UTS T3, nodes: no time for it",
+            "nodes",
+        )]);
+    }
     let start = Instant::now();
     let mut figures = one(&T3, run)?;
     let node_s = start.elapsed().as_secs_f64() / T3.nodes as f64;
@@ -160,7 +172,12 @@ fn one(tree: &Tree, run: &Run<'_>) -> Outcome {
     let most = RESIDENT_KIB_MAX + 4.0 * stack_size as f64 / 1024.0;
     let after = system::resident_kib();
     Ok(vec![
-        Figure::at_least(format!("{name}, nodes"), nodes as f64, tree.nodes as f64, "nodes"),
+        Figure::at_least(
+            format!("{name}, nodes"),
+            nodes as f64,
+            tree.nodes as f64,
+            "nodes",
+        ),
         Figure::told(format!("{name}, levels"), height as f64, "levels"),
         Figure::told(format!("{name}, a node"), ns, "ns"),
         match before.zip(after) {
@@ -179,7 +196,11 @@ mod tests {
     /// A subtree of T3 that is known from the serial program: the sum over all is its published size.
     #[test]
     fn the_first_children_of_t3_are_as_the_suite_has_them() {
-        let pool = Pool::builder().workers(2).stack_size(64 << 20).build().unwrap();
+        let pool = Pool::builder()
+            .workers(2)
+            .stack_size(64 << 20)
+            .build()
+            .unwrap();
         let root = root(T3.seed);
         let parallel = pool.install(|| T3.halves(&root, 0, 100));
         fn serial(tree: &Tree, node: &State) -> u64 {
@@ -187,7 +208,11 @@ mod tests {
             below.sum::<u64>() + 1
         }
         let builder = std::thread::Builder::new().stack_size(64 << 20);
-        let all = move || (0..100).map(|index| serial(&T3, &child(&root, index))).sum();
+        let all = move || {
+            (0..100)
+                .map(|index| serial(&T3, &child(&root, index)))
+                .sum()
+        };
         let nodes: u64 = builder.spawn(all).unwrap().join().unwrap();
         assert_eq!(parallel.0, nodes);
     }

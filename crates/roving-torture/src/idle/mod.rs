@@ -16,7 +16,7 @@ use ways::WAYS;
 /// What the full run has to reach.
 const PARKS: f64 = 1e7;
 /// Pools at the same time, each with a thread that hands work in.
-const POOLS: usize = 12;
+const POOLS: usize = 4;
 /// Rounds between two looks at the counters.
 const ROUNDS: u64 = 200;
 
@@ -38,10 +38,19 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     let parks = parks.into_inner() as f64;
     let all: u64 = rounds.iter().map(|rounds| rounds.load(Relaxed)).sum();
     let mut figures = vec![
-        Figure::at_least("times that a worker parked and was woken", parks, wanted, "parks"),
+        Figure::at_least(
+            "times that a worker parked and was woken",
+            parks,
+            wanted,
+            "parks",
+        ),
         Figure::at_most("rounds that did not end", 0.0, 0.0, "rounds"),
         Figure::told("rounds", all as f64, "rounds"),
-        Figure::told("parks a second", parks / run.start.elapsed().as_secs_f64(), "parks/s"),
+        Figure::told(
+            "parks a second",
+            parks / run.start.elapsed().as_secs_f64(),
+            "parks/s",
+        ),
     ];
     for (way, rounds) in WAYS.iter().zip(&rounds) {
         let what = format!("rounds, woken by {}", way.name);
@@ -69,7 +78,7 @@ fn drive(
             let at = random.below(WAYS.len() as u64) as usize;
             let way = &WAYS[at];
             // Long enough to park now and then, and short enough to catch workers on their way to it.
-            let pause_us = random.pick(&[0, 5, 50, 150, 300]);
+            let pause_us = random.pick(&[0, 5, 30, 100, 200]);
             for _ in 0..ROUNDS / way.cost {
                 (way.round)(&pool, &mut random);
                 wait(random.below(pause_us + 1));

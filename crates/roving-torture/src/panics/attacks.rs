@@ -345,7 +345,7 @@ fn jobs(cx: &Cx<'_>) {
     }
     drop(said);
     // Until all have ended.
-    let _ = hear.recv().unwrap_or(());
+    hear.recv().unwrap_or(());
 }
 
 fn blocking(cx: &Cx<'_>) {

@@ -34,7 +34,10 @@ const PLAIN: Shape = Shape {
 };
 
 const SHAPES: [Shape; 6] = [
-    Shape { workers: 1, ..PLAIN },
+    Shape {
+        workers: 1,
+        ..PLAIN
+    },
     PLAIN,
     Shape {
         workers: 4,
@@ -100,9 +103,8 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
                 other: &other,
             };
             for attack in &ATTACKS {
-                let reached = each_site(attack, &cx, &mut sum).map_err(|text| {
-                    run.failure(format!("{} on {shape:?}: {text}", attack.name))
-                })?;
+                let reached = each_site(attack, &cx, &mut sum)
+                    .map_err(|text| run.failure(format!("{} on {shape:?}: {text}", attack.name)))?;
                 sum.sites += u64::from(round == 0 && number == 1) * reached;
                 leash.stroke();
                 run.tell(|| format!("{} panics injected", sum.injected));
@@ -113,9 +115,19 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     }
     Ok(vec![
         Figure::told("programs", (ATTACKS.len() + 1) as f64, "programs"),
-        Figure::at_least("callbacks and destructors on two workers", sum.sites as f64, 100.0, "sites"),
+        Figure::at_least(
+            "callbacks and destructors on two workers",
+            sum.sites as f64,
+            100.0,
+            "sites",
+        ),
         Figure::at_least("panics injected", sum.injected as f64, 500.0, "panics"),
-        Figure::at_most("panics that reach nobody, or more than one caller", 0.0, 0.0, "panics"),
+        Figure::at_most(
+            "panics that reach nobody, or more than one caller",
+            0.0,
+            0.0,
+            "panics",
+        ),
         Figure::at_most("siblings that outlive the call", 0.0, 0.0, "callbacks"),
         Figure::at_most("values leaked or dropped twice", 0.0, 0.0, "values"),
         Figure::at_most("pools unusable afterwards", 0.0, 0.0, "pools"),
@@ -154,7 +166,9 @@ fn each_site(attack: &Attack, cx: &Cx<'_>, sum: &mut Sum) -> Result<u64, String>
             }
         }
         if !works(cx.pool) {
-            return Err(format!("after a panic at place {at} ({what}) the pool does not work"));
+            return Err(format!(
+                "after a panic at place {at} ({what}) the pool does not work"
+            ));
         }
     }
     Ok(as_it_is.reached)
@@ -179,7 +193,9 @@ fn once(attack: &Attack, cx: &Cx<'_>, at: u64) -> Result<Seen, String> {
     let seen = sites.seen();
     let what = seen.fired.unwrap_or("none");
     if inside != 0 {
-        return Err(format!("place {at} ({what}): {inside} callbacks run after the call has ended"));
+        return Err(format!(
+            "place {at} ({what}): {inside} callbacks run after the call has ended"
+        ));
     }
     match sites.census.counts().complaint() {
         Some(text) => Err(format!("place {at} ({what}): {text}")),
@@ -236,7 +252,7 @@ fn callbacks(shape: Shape, sites: &'static Sites, sum: &mut Sum) -> Result<(), S
             panic::resume_unwind(Box::new("a job's"));
         });
         // Until it has ended.
-        let _ = hear.recv().unwrap_or(());
+        hear.recv().unwrap_or(());
         let worked = works(&pool);
         drop(pool);
         Ok(worked)

@@ -101,10 +101,11 @@ impl Sites {
 
     /// Somebody was handed that payload.
     pub(crate) fn receive(&self, payload: &(dyn Any + Send)) {
-        match payload.is::<Injected>() {
-            true => self.received.fetch_add(1, SeqCst),
-            false => return self.foreign.store(true, SeqCst),
-        };
+        if payload.is::<Injected>() {
+            self.received.fetch_add(1, SeqCst);
+        } else {
+            self.foreign.store(true, SeqCst);
+        }
     }
 
     /// A value whose destructor is a place.
@@ -139,7 +140,10 @@ impl Drop for Value {
 
 /// A value of more than a slot holds.
 #[derive(Clone)]
-pub(crate) struct Large(#[expect(dead_code, reason = "its drop counts")] Value, [u64; 16]);
+pub(crate) struct Large(
+    #[expect(dead_code, reason = "its drop counts")] Value,
+    [u64; 16],
+);
 
 impl Large {
     pub(crate) fn new(value: Value) -> Large {

@@ -29,10 +29,7 @@ impl Disturbed {
 
     /// A builder of a pool whose detached jobs are heard of.
     pub(crate) fn pool(workers: usize, name: &str) -> Result<Pool, BuildError> {
-        Pools::builder()
-            .workers(workers)
-            .name(name)
-            .build()
+        Pools::builder().workers(workers).name(name).build()
     }
 
     /// Runs the program of that seed, of up to so many tasks. Returns how many ran.
@@ -54,7 +51,10 @@ impl Disturbed {
         let program = generate::program(mix2(seed, 1), limits);
         let expected = serial::expected(&program, &[self.workers]);
         let weak = Arc::downgrade(&self.pools);
-        let state = move || weak.upgrade().map_or_else(String::new, |pools| pools.state());
+        let state = move || {
+            weak.upgrade()
+                .map_or_else(String::new, |pools| pools.state())
+        };
         let what = format!("program {seed} on {} workers", self.workers);
         let leash = dog.watch_with(what, replay.to_owned(), Some(Arc::new(state)));
         let done = round::check(&program, &expected, &self.pools, census, dog.limit())?;

@@ -112,8 +112,16 @@ fn figures(
             "blocks",
         ),
         Figure::told("sets of pools", rounds as f64, "sets"),
-        Figure::told("programs that came to a value", sum.values as f64, "programs"),
-        Figure::told("programs that panicked, as they must", sum.panics as f64, "programs"),
+        Figure::told(
+            "programs that came to a value",
+            sum.values as f64,
+            "programs",
+        ),
+        Figure::told(
+            "programs that panicked, as they must",
+            sum.panics as f64,
+            "programs",
+        ),
         Figure::told("detached jobs", sum.jobs as f64, "jobs"),
         Figure::told(
             "tasks a second",
@@ -161,8 +169,8 @@ pub(crate) fn replay(
     let censuses = censuses();
     let mut sum = Done::default();
     for _ in 0..times {
-        let done = round::run(&plan, only, &censuses, dog)
-            .map_err(|wrong| failure(&plan, &wrong, dog))?;
+        let done =
+            round::run(&plan, only, &censuses, dog).map_err(|wrong| failure(&plan, &wrong, dog))?;
         sum.add(&done);
     }
     let (programs, tasks) = (sum.programs, sum.tasks);
@@ -171,4 +179,3 @@ pub(crate) fn replay(
         plan.seed, plan.setup
     ))
 }
-

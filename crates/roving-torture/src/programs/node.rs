@@ -116,7 +116,11 @@ pub(crate) enum LoopKind {
 pub(crate) enum TaskNode {
     Tree(Tree),
     /// A full binary tree of tasks.
-    Fib { depth: u32, seed: u64, how: How },
+    Fib {
+        depth: u32,
+        seed: u64,
+        how: How,
+    },
     /// Many small tasks, of which so many handles are held at a time.
     Loop {
         tasks: u32,

@@ -364,7 +364,9 @@ fn counted_loop(
                     *value = item(number * 7 + offset);
                 }
             });
-            let all = values.iter().fold(0_u64, |sum, value| sum.wrapping_add(*value));
+            let all = values
+                .iter()
+                .fold(0_u64, |sum, value| sum.wrapping_add(*value));
             sum.store(all, Relaxed);
         }
         LoopKind::MapReduce => {
@@ -387,7 +389,9 @@ fn broadcast(seed: u64, throws: Option<(u32, Id)>, census: &'static Census) -> u
             _ => (leaf_value(seed, worker as u64), census.one()),
         }
     });
-    values.iter().fold(0, |sum, value| sum.wrapping_add(value.0))
+    values
+        .iter()
+        .fold(0, |sum, value| sum.wrapping_add(value.0))
 }
 
 /// The job runs until some time; the program's end waits for it.

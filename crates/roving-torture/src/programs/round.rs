@@ -143,7 +143,10 @@ pub(crate) fn run(
             client.expect("a thread can be started");
         }
     });
-    let leash = dog.watch(format!("the end of the pools ({})", plan.setup), plan.replay(only));
+    let leash = dog.watch(
+        format!("the end of the pools ({})", plan.setup),
+        plan.replay(only),
+    );
     if let Some(pools) = Arc::into_inner(pools) {
         pools.end();
     }
@@ -165,7 +168,10 @@ fn one(
     let (seed, limits) = plan.programs[number];
     let program = generate::program(seed, limits);
     let weak = Arc::downgrade(pools);
-    let state = move || weak.upgrade().map_or_else(String::new, |pools| pools.state());
+    let state = move || {
+        weak.upgrade()
+            .map_or_else(String::new, |pools| pools.state())
+    };
     let leash = dog.watch_with(
         format!("program {number} of round {} on {}", plan.seed, plan.setup),
         plan.replay(Some(number)),
@@ -211,7 +217,9 @@ pub(crate) fn check(
             return Err(format!("it came to {value}, which should be {expected:?}"));
         }
         (Real::Thrown(id), expected) => {
-            return Err(format!("it panicked with {id}, which should be {expected:?}"));
+            return Err(format!(
+                "it panicked with {id}, which should be {expected:?}"
+            ));
         }
         (Real::Other(text), _) => return Err(format!("a panic of its own: {text}")),
     }
@@ -255,10 +263,14 @@ fn wait_for_jobs(
     let failed = jobs.panics.len() as u64;
     if failed != expected.jobs_failed {
         let should = expected.jobs_failed;
-        return Err(format!("{failed} detached jobs panicked, but {should} should"));
+        return Err(format!(
+            "{failed} detached jobs panicked, but {should} should"
+        ));
     }
     if let Some(id) = jobs.panics.iter().find(|id| !expected.job_ids.contains(id)) {
-        return Err(format!("a detached job panicked with {id}, which none throws"));
+        return Err(format!(
+            "a detached job panicked with {id}, which none throws"
+        ));
     }
     match jobs.sum == expected.jobs_sum {
         true => Ok(()),

@@ -306,12 +306,20 @@ mod tests {
         let body = vec![Step::Here(Node::Throw(3)), Step::Spawn(Node::Throw(9))];
         let of_body = expected(&with(body), &[1]);
         assert_eq!(of_body.outcome, Err(vec![3]));
-        assert_eq!(of_body.ran_max, 2, "what comes after the panic is not spawned");
+        assert_eq!(
+            of_body.ran_max, 2,
+            "what comes after the panic is not spawned"
+        );
     }
 
     #[test]
     fn a_panic_that_nobody_awaits_reaches_the_root() {
-        let failing = || TaskNode::Tree(Tree { throw: Some(8), ..tree(vec![]) });
+        let failing = || {
+            TaskNode::Tree(Tree {
+                throw: Some(8),
+                ..tree(vec![])
+            })
+        };
         fn tree(children: Vec<Child>) -> Tree {
             Tree {
                 value: 1,
@@ -326,7 +334,12 @@ mod tests {
             fate,
             node: failing(),
         };
-        for fate in [Fate::Dropped, Fate::Message, Fate::AwaitedAtOnce, Fate::PassedOn] {
+        for fate in [
+            Fate::Dropped,
+            Fate::Message,
+            Fate::AwaitedAtOnce,
+            Fate::PassedOn,
+        ] {
             let task = Box::new(TaskNode::Tree(tree(vec![child(fate)])));
             let node = Node::Root { pool: None, task };
             let expected = expected(&node, &[1]);
@@ -337,9 +350,15 @@ mod tests {
 
     #[test]
     fn a_broadcast_follows_the_pool_that_it_is_in() {
-        let node = Node::Broadcast { seed: 1, throw: Some((2, 6)) };
+        let node = Node::Broadcast {
+            seed: 1,
+            throw: Some((2, 6)),
+        };
         assert!(expected(&node, &[2, 3]).outcome.is_ok());
-        let inside = Node::Install { pool: 1, node: Box::new(node) };
+        let inside = Node::Install {
+            pool: 1,
+            node: Box::new(node),
+        };
         let expected = expected(&inside, &[2, 3]);
         assert_eq!(expected.outcome, Err(vec![6]));
         assert_eq!(expected.ran_min, 3);

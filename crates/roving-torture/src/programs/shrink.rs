@@ -51,19 +51,25 @@ pub(crate) fn smaller(node: &Node) -> Vec<Node> {
     match node {
         Node::Join(both) => all.extend(of_both(both).map(Node::Join)),
         Node::Wide(both) => all.extend(of_both(both).map(Node::Wide)),
-        Node::Heap { depth, seed, owned } => all.extend((0..*depth).rev().map(|depth| Node::Heap {
-            depth,
-            seed: *seed,
-            owned: *owned,
-        })),
+        Node::Heap { depth, seed, owned } => {
+            all.extend((0..*depth).rev().map(|depth| Node::Heap {
+                depth,
+                seed: *seed,
+                owned: *owned,
+            }))
+        }
         Node::Flat { tasks, seed, shape } => {
-            all.extend([tasks / 2, tasks.saturating_sub(1)].into_iter().filter_map(|fewer| {
-                (fewer < *tasks).then_some(Node::Flat {
-                    tasks: fewer,
-                    seed: *seed,
-                    shape: *shape,
-                })
-            }));
+            all.extend(
+                [tasks / 2, tasks.saturating_sub(1)]
+                    .into_iter()
+                    .filter_map(|fewer| {
+                        (fewer < *tasks).then_some(Node::Flat {
+                            tasks: fewer,
+                            seed: *seed,
+                            shape: *shape,
+                        })
+                    }),
+            );
         }
         Node::Scope { kind, steps } => {
             for (at, step) in steps.iter().enumerate() {
@@ -77,20 +83,24 @@ pub(crate) fn smaller(node: &Node) -> Vec<Node> {
             }
         }
         Node::Catch(inner) => {
-            all.extend(smaller(inner).into_iter().map(|inner| Node::Catch(Box::new(inner))));
+            all.extend(
+                smaller(inner)
+                    .into_iter()
+                    .map(|inner| Node::Catch(Box::new(inner))),
+            );
         }
-        Node::Install { pool, node } => all.extend(smaller(node).into_iter().map(|node| {
-            Node::Install {
+        Node::Install { pool, node } => {
+            all.extend(smaller(node).into_iter().map(|node| Node::Install {
                 pool: *pool,
                 node: Box::new(node),
-            }
-        })),
-        Node::Root { pool, task } => all.extend(smaller_task(task).into_iter().map(|task| {
-            Node::Root {
+            }))
+        }
+        Node::Root { pool, task } => {
+            all.extend(smaller_task(task).into_iter().map(|task| Node::Root {
                 pool: *pool,
                 task: Box::new(task),
-            }
-        })),
+            }))
+        }
         _ => {}
     }
     all
@@ -119,8 +129,12 @@ fn parts(node: &Node) -> Vec<&Node> {
 }
 
 fn of_both(both: &(Node, Node)) -> impl Iterator<Item = Box<(Node, Node)>> {
-    let first = smaller(&both.0).into_iter().map(|a| Box::new((a, both.1.clone())));
-    let second = smaller(&both.1).into_iter().map(|b| Box::new((both.0.clone(), b)));
+    let first = smaller(&both.0)
+        .into_iter()
+        .map(|a| Box::new((a, both.1.clone())));
+    let second = smaller(&both.1)
+        .into_iter()
+        .map(|b| Box::new((both.0.clone(), b)));
     first.chain(second).collect::<Vec<_>>().into_iter()
 }
 
@@ -137,8 +151,11 @@ fn smaller_step(step: &Step) -> Vec<Step> {
 fn smaller_task(task: &TaskNode) -> Vec<TaskNode> {
     match task {
         TaskNode::Tree(tree) => {
-            let mut all: Vec<TaskNode> =
-                tree.children.iter().map(|child| child.node.clone()).collect();
+            let mut all: Vec<TaskNode> = tree
+                .children
+                .iter()
+                .map(|child| child.node.clone())
+                .collect();
             for (at, child) in tree.children.iter().enumerate() {
                 let with = |new: Option<Child>| {
                     let mut tree = tree.clone();
@@ -147,16 +164,27 @@ fn smaller_task(task: &TaskNode) -> Vec<TaskNode> {
                 };
                 all.push(with(None));
                 let less = smaller_task(&child.node);
-                all.extend(less.into_iter().map(|node| with(Some(Child { node, ..*child }))));
+                all.extend(
+                    less.into_iter()
+                        .map(|node| with(Some(Child { node, ..*child }))),
+                );
             }
             if let Some(inner) = &tree.inner {
-                let with = |inner: Option<Node>| TaskNode::Tree(Tree { inner, ..tree.clone() });
+                let with = |inner: Option<Node>| {
+                    TaskNode::Tree(Tree {
+                        inner,
+                        ..tree.clone()
+                    })
+                };
                 all.push(with(None));
                 all.extend(smaller(inner).into_iter().map(|inner| with(Some(inner))));
             }
             if tree.pause != Pause::None {
                 let pause = Pause::None;
-                all.push(TaskNode::Tree(Tree { pause, ..tree.clone() }));
+                all.push(TaskNode::Tree(Tree {
+                    pause,
+                    ..tree.clone()
+                }));
             }
             all
         }

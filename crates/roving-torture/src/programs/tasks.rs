@@ -179,7 +179,10 @@ async fn pause(how: Pause) {
         match how {
             Pause::None => {}
             Pause::ByRef => context.waker().wake_by_ref(),
-            Pause::Own => context.waker().clone().wake(),
+            Pause::Own => {
+                let own = context.waker().clone();
+                own.wake();
+            }
             Pause::Foreign => wake_from_outside(context.waker().clone()),
         }
         Poll::Pending
@@ -208,7 +211,10 @@ fn outside() -> Sender<Order> {
         });
         Mutex::new(sender)
     });
-    outside.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    outside
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
 }
 
 fn wake_from_outside(waker: Waker) {

@@ -68,8 +68,7 @@ mod linux {
             }
             let disturber = threads.spawn(|| disturb(run.seed, &shared));
             let enough = || {
-                signal::stops() as f64 >= stops
-                    && shared.programs.load(Relaxed) as f64 >= programs
+                signal::stops() as f64 >= stops && shared.programs.load(Relaxed) as f64 >= programs
             };
             while !run.is_over(enough()) && !shared.over.load(Relaxed) {
                 thread::sleep(Duration::from_millis(20));
@@ -91,11 +90,25 @@ mod linux {
         }
         let figure = |count: &AtomicU64| count.load(Relaxed) as f64;
         Ok(vec![
-            Figure::at_least("times that a thread was stopped", signal::stops() as f64, stops, "stops"),
-            Figure::at_least("programs run meanwhile", figure(&shared.programs), programs, "programs"),
+            Figure::at_least(
+                "times that a thread was stopped",
+                signal::stops() as f64,
+                stops,
+                "stops",
+            ),
+            Figure::at_least(
+                "programs run meanwhile",
+                figure(&shared.programs),
+                programs,
+                "programs",
+            ),
             Figure::at_most("programs wrong, lost or hung", 0.0, 0.0, "programs"),
             Figure::told("tasks run meanwhile", figure(&shared.tasks), "tasks"),
-            Figure::told("changes of priority and processor", figure(&shared.turns), "changes"),
+            Figure::told(
+                "changes of priority and processor",
+                figure(&shared.turns),
+                "changes",
+            ),
             Figure::told("workers", WORKERS as f64, "workers"),
         ])
     }
