@@ -46,6 +46,8 @@ mod broadcast;
 #[cfg(doctest)]
 mod compile_fail;
 #[cfg(not(loom))]
+pub mod context;
+#[cfg(not(loom))]
 mod inject;
 #[cfg(not(loom))]
 mod jobs;
@@ -96,6 +98,7 @@ pub mod task;
 pub use {
     blocking::blocking,
     broadcast::broadcast,
+    context::{Cancel, Cancelled, is_cancelled},
     join::{join, join_context},
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},
