@@ -125,7 +125,9 @@ impl Worker {
         let result = unsafe {
             Worker::be(Arc::clone(registry), 0, |worker| {
                 let before = worker.clock().enter(Activity::Busy);
-                let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
+                // The context that the thread is in goes with it.
+                let run = || panic::catch_unwind(AssertUnwindSafe(f));
+                let result = worker.segment(|| worker.framed(run));
                 if outermost {
                     worker.run_jobs();
                 }
@@ -268,9 +270,12 @@ impl Worker {
     /// unjoined by code that has returned.
     pub(crate) fn drain(&self, base: usize) {
         while self.owner.top() > base {
-            self.owner.answer_alarm();
-            let index = self.owner.top() - 1;
-            if self.take(index) == Taken::Here {
+            let private = self.owner.pop_private();
+            let index = private.unwrap_or_else(|| {
+                self.owner.answer_alarm();
+                self.owner.top() - 1
+            });
+            if private.is_some() || self.take(index) == Taken::Here {
                 // SAFETY: taken off the stack, and run once.
                 let further = unsafe { self.owner.stack().slot(index).run() };
                 self.run_further(further, Level::Above);

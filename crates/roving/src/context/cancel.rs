@@ -1,9 +1,11 @@
 //! `Cancel`: what a user holds of the cancellation tree.
 
 use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::node::{self, Kind, Node};
 use super::token::Token;
 use crate::worker::Worker;
 
@@ -119,6 +121,40 @@ impl Cancel {
         self.token.is_cancelled()
     }
 
+    /// Calls `f`, and makes everything inside belong to this token: see [`Cancel`].
+    ///
+    /// # Errors
+    /// [`Cancelled`] if it is cancelled before `f` begins (then `f` is dropped), or if `f` has awaited
+    /// something that was dropped because of this token. What `f` returns counts, also when it was cancelled
+    /// meanwhile.
+    ///
+    /// # Panics
+    /// With what `f` panics with.
+    ///
+    /// ```
+    /// use roving::{Cancel, Cancelled};
+    ///
+    /// let search = Cancel::new();
+    /// let found = search.run(|| {
+    ///     roving::map_reduce(0..1000, None, |n| (n * n == 529).then(|| { search.cancel(); n }), |a, b| a.or(b))
+    /// });
+    /// assert_eq!(found, Ok(Some(23)));
+    /// assert_eq!(search.run(|| "not begun"), Err(Cancelled));
+    /// ```
+    pub fn run<R>(&self, f: impl FnOnce() -> R) -> Result<R, Cancelled> {
+        if self.is_cancelled() {
+            super::count_dropped();
+            return Err(Cancelled);
+        }
+        let node = Node::new(node::current(), Kind::Token(Arc::clone(&self.token)));
+        let run = || node::run_in(Some(&node), f);
+        match panic::catch_unwind(AssertUnwindSafe(run)) {
+            Ok(result) => Ok(result),
+            Err(payload) if payload.is::<Cancelled>() && self.is_cancelled() => Err(Cancelled),
+            Err(payload) => panic::resume_unwind(payload),
+        }
+    }
+
     pub(super) fn token(&self) -> &Arc<Token> {
         &self.token
     }
@@ -156,5 +192,8 @@ impl std::error::Error for Cancelled {}
 /// assert!(!roving::is_cancelled());
 /// ```
 pub fn is_cancelled() -> bool {
-    Worker::with_current(|worker| worker.is_some_and(|worker| worker.registry().is_cancelled()))
+    node::is_cancelled()
+        || Worker::with_current(|worker| {
+            worker.is_some_and(|worker| worker.registry().is_cancelled())
+        })
 }

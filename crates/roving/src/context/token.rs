@@ -102,17 +102,17 @@ impl Token {
         }
     }
 
-    /// Has `waker` woken when this token is cancelled, or its own time is up; `times` says that the
-    /// timer is to see to the latter. Returns what [`Self::forget`] needs.
+    /// Has `waker` woken when this token is cancelled, or its time is up. Returns what
+    /// [`Self::forget`] needs.
     ///
     /// The caller looks whether it is cancelled afterwards: under the lock either `cancel` finds the
     /// waker, or this call comes after the flag was set.
-    pub(super) fn wait(self: &Arc<Token>, waker: &Waker, times: bool) -> u64 {
+    pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> u64 {
         let mut waiters = self.waiters();
         let id = waiters.next;
         waiters.next += 1;
         waiters.wakers.insert(id, waker.clone());
-        if let (true, Some(deadline), None) = (times, self.deadline, &waiters.timed) {
+        if let (Some(deadline), None) = (self.deadline, &waiters.timed) {
             waiters.timed = Some(timer::enter(deadline, self));
         }
         id

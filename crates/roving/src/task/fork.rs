@@ -12,6 +12,7 @@ use super::frame::{self, Frame, Header};
 use super::handle::Forked;
 use super::local::{Local, Next};
 use super::order::{SpawnOrder, site_of};
+use super::root::Root;
 use super::waker;
 use crate::worker::Worker;
 
@@ -232,10 +233,37 @@ fn bind(child: Frame, parent: &Header) {
     let (root, of_child) = (parent.root.get(), child.root.get());
     if of_child != root {
         if !of_child.is_null() {
-            of_another_root();
+            check_below(root, of_child);
         }
         child.root.set(root);
     }
+}
+
+/// A child was made for another root than that of the task that is polled: this has to be above it.
+#[cold]
+#[inline(never)]
+fn check_below(root: *const Root, of_child: *const Root) {
+    // SAFETY: the root of a task that is polled is open.
+    if !unsafe { &*root }.is_below(of_child) {
+        of_another_root();
+    }
+}
+
+/// What is polled is a task beneath, if at all: the child belongs to a root of the context that it has entered.
+#[cold]
+#[inline(never)]
+fn bind_beneath(local: &Local, child: Frame) {
+    let root = local.root_here();
+    if root.is_null() {
+        not_a_task();
+    }
+    // SAFETY: a child that was not started is its maker's.
+    let child = unsafe { child.as_ref() };
+    let of_child = child.root.get();
+    if !of_child.is_null() {
+        check_below(root, of_child);
+    }
+    child.root.set(root);
 }
 
 /// The same for a child that nobody else has yet, and the task that is polled: if that refuses it,
@@ -250,7 +278,11 @@ pub(super) fn bind_new(child: Frame) {
         }
     }
     let unbound = Unbound(child);
-    with_task(|_, current| bind(child, current));
+    // SAFETY: a frame that is being polled is alive.
+    Local::with(|local| match unsafe { local.current.get().as_ref() } {
+        Some(current) => bind(child, current),
+        None => bind_beneath(local, child),
+    });
     mem::forget(unbound);
 }
 

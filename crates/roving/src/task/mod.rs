@@ -83,7 +83,7 @@ pub(crate) use {
 #[cfg(not(loom))]
 pub use {
     fork::{Call, Fork, branch, call, fork, spawn},
-    handle::Forked,
+    handle::{Forked, OrCancelled},
     order::{ParseSpawnOrderError, SpawnOrder},
     scope::{Scope, block_on, scope},
 };
