@@ -182,28 +182,37 @@ impl Worker {
     /// # Safety
     /// It is new, and its root is that of the task that is being polled here.
     pub(super) unsafe fn spawn_frame(&self, child: Frame) {
-        let local = &self.seat().tasks;
         // SAFETY: the root is open while one of its tasks is polled, or runs something in its context.
         unsafe {
-            if self.leave_frame(child, local.new_number()) {
-                return;
+            if !Local::with(|local| self.leave_frame(local, child, local.new_number())) {
+                self.spawn_in_place(child);
             }
+        }
+    }
+
+    /// The same where there is no room on the stack.
+    ///
+    /// # Safety
+    /// As [`Self::spawn_frame`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn spawn_in_place(&self, child: Frame) {
+        let local = &self.seat().tasks;
+        // SAFETY: the caller's promise.
+        unsafe {
             let root = child.as_ref().root.get();
-            if (*root).has_token() {
-                frame::drop_if_cancelled(child);
-            }
+            frame::drop_if_cancelled(child);
             if local.current.get().is_null() {
                 // Of a root of its own, beside that whose frames are run.
                 (*root).open();
                 self.run_frame(child, Level::Above);
-                self.run_stranded();
             } else {
                 let counts = self.run_uncounted(&[], child, ptr::null());
                 // That the child's own was counted is not true: it was new.
                 local.keep_counts(counts - 1);
-                self.run_stranded();
             }
         }
+        self.run_stranded();
     }
 
     /// Leaves a frame on the stack, in a poll, for the end of that or for thieves. False when there
@@ -211,15 +220,15 @@ impl Worker {
     ///
     /// # Safety
     /// As [`Self::push_frame`].
-    unsafe fn leave_frame(&self, frame: Frame, number: u64) -> bool {
-        let is_at_level = self.is_at_level();
+    unsafe fn leave_frame(&self, local: &Local, frame: Frame, number: u64) -> bool {
+        let is_at_level = self.is_at_level(local);
         let pushed = Pushed { frame, number };
         let (done, wake) = match self.owner().push_unjoined(run_pushed, pushed) {
             Ok(wake) => (true, wake),
             Err((_, wake)) => (false, wake),
         };
         if done && is_at_level {
-            self.seat().tasks.level.set(self.owner().line().top.get());
+            local.level.set(self.owner().line().top.get());
         }
         self.wake_if(wake);
         done
@@ -227,8 +236,8 @@ impl Worker {
 
     /// Whether nothing lies on the stack, above what was there when the current poll began, but
     /// frames that the poll has left there: no closure that a join is going to pop.
-    fn is_at_level(&self) -> bool {
-        ptr::eq(self.seat().tasks.level.get(), self.owner().line().top.get())
+    fn is_at_level(&self, local: &Local) -> bool {
+        ptr::eq(local.level.get(), self.owner().line().top.get())
     }
 
     /// Puts a frame that this worker has woken in a poll onto its stack. False when it is not to be
@@ -246,9 +255,9 @@ impl Worker {
         let root = unsafe { frame.as_ref() }.root.get();
         let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
         let is_taken = self.registry().takes_any();
-        let may_stay = is_here && is_taken && self.is_at_level() && local.may_push_woken();
+        let may_stay = is_here && is_taken && self.is_at_level(local) && local.may_push_woken();
         // SAFETY: the caller's promise.
-        may_stay && unsafe { self.leave_frame(frame, COUNTED) }
+        may_stay && unsafe { self.leave_frame(local, frame, COUNTED) }
     }
 
     /// Puts a frame on the stack between two polls. False when there is no room.
@@ -386,19 +395,20 @@ impl Worker {
         }
         // SAFETY: private, and it holds a frame; it is read again when it is not taken now.
         let pushed = unsafe { slot.take::<Pushed>() };
-        if pushed.frame != child || pushed.number != self.seat().tasks.new_number() {
+        if pushed.frame != child || pushed.number != Local::with(Local::new_number) {
             return false;
         }
         if pushed.number == NEW_WITH_TOKEN {
             // SAFETY: it is new, nobody else's, and the task that is polled keeps its root open.
             unsafe { frame::drop_if_cancelled(child) };
         }
-        let is_at_level = self.is_at_level();
+        let local = &self.seat().tasks;
+        let is_at_level = self.is_at_level(local);
         let (popped, wake) = owner.pop(index);
         debug_assert_eq!(popped, Popped::Here);
         if is_at_level {
             // Else the level would be that of a closure which a join pushes here next.
-            self.seat().tasks.level.set(owner.line().top.get());
+            local.level.set(owner.line().top.get());
         }
         self.wake_if(wake);
         true

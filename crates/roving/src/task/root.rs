@@ -235,6 +235,7 @@ impl Root {
     ///
     /// # Safety
     /// It is the caller's, and counted at this root.
+    #[inline(never)]
     pub(super) unsafe fn enqueue(this: *const Root, frame: Frame) {
         // The frame may run as soon as it is in the queue, and the root be over and gone: hence
         // another handle of it, and no reference for an argument.
@@ -282,6 +283,8 @@ impl Root {
     }
 
     /// Keeps the first payload. The others are dropped, as is one that comes too late.
+    #[cold]
+    #[inline(never)]
     pub(super) fn panicked(&self, payload: Box<dyn Any + Send>) {
         let root = self.outermost();
         if payload.is::<Cancelled>() {
