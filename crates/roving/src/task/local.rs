@@ -116,6 +116,13 @@ struct Beneath {
     roots: RefCell<Vec<*const Root>>,
 }
 
+fn number_of_new(has_token: bool) -> u64 {
+    match has_token {
+        true => NEW_WITH_TOKEN,
+        false => NEW,
+    }
+}
+
 /// How many woken frames a worker puts on its stack before it must have emptied that once.
 const WAKES_MAX: u32 = 1 << 10;
 /// How many frames that have their place here it runs before it looks for other work.
@@ -244,10 +251,7 @@ impl Local {
             }),
             beneath: self.beneath.replace(ptr::null()),
             slow_forks: self.slow_forks.replace(self.migrate || has_token),
-            new_number: self.new_number.replace(match has_token {
-                true => NEW_WITH_TOKEN,
-                false => NEW,
-            }),
+            new_number: self.new_number.replace(number_of_new(has_token)),
         }
     }
 
@@ -287,11 +291,14 @@ impl Local {
             task,
             roots: RefCell::default(),
         };
+        let has_token = node::with_current(|node| node.is_some_and(|node| node.has_token()));
+        let new_number = self.new_number.replace(number_of_new(has_token));
         self.current.set(ptr::null());
         self.beneath.set(&beneath);
         let result = f();
         self.beneath.set(outer);
         self.current.set(current);
+        self.new_number.set(new_number);
         for root in beneath.roots.take() {
             // SAFETY: one count of each is this one's.
             unsafe { Root::close(root, 1) };
