@@ -50,7 +50,7 @@ mod timer;
 #[cfg(not(loom))]
 pub(crate) mod token;
 #[cfg(not(loom))]
-mod waiting;
+pub(crate) mod waiting;
 
 #[cfg(all(test, loom))]
 mod loom_tests;

@@ -115,8 +115,12 @@ impl Segments {
         // Ordering: Relaxed; the owner alone changes it.
         let newest = self.count.load(Ordering::Relaxed) - 1;
         match opened {
-            // Ordering: Relaxed; a thief that still sees it reads a segment that begins above its task.
-            Opened::Added => self.count.store(newest, Ordering::Relaxed),
+            Opened::Added => {
+                let order = ord("segment_end", Ordering::Release);
+                // Ordering: Release. Pairs with [segment] as an opening does: those left below the count may be
+                // newer than what the thief of an older task has seen.
+                self.count.store(newest, order);
+            }
             Opened::Replaced(before) => {
                 if let Some(segment) = self.at(newest) {
                     // Ordering: Relaxed, as in `open`.
@@ -130,7 +134,7 @@ impl Segments {
     /// ended: until then it stays as it is.
     #[inline]
     pub(crate) fn covering(&self, slot: usize) -> *mut () {
-        // Ordering: Acquire. Pairs with [segment]: the segments below the count are not older than it.
+        // Ordering: Acquire. Pairs with [segment], either end: the segments below the count are not older than it.
         match self.count.load(ord("segment_count", Ordering::Acquire)) {
             0 => ptr::null_mut(),
             count => self.find(slot, count),

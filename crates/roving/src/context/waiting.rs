@@ -3,11 +3,12 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use super::cancel::{Cancel, Cancelled};
 use super::node;
 use super::token::Token;
+use crate::pool::Pool;
 use crate::worker::Worker;
 
 /// Waits until what this is called in is cancelled: a [`Cancel`], by hand or by its deadline, or the pool. For ever, if
@@ -28,11 +29,11 @@ use crate::worker::Worker;
 /// assert_eq!(ended, Ok(true));
 /// ```
 pub fn cancelled() -> UntilCancelled {
-    let mut tokens =
-        node::with_current(|node| Tokens::of(node.into_iter().flat_map(|n| n.tokens())));
+    let mut tokens = Tokens::entered();
     Worker::with_current(|worker| {
-        let pool = worker.map(|worker| Arc::clone(worker.registry().token()));
-        tokens.0.extend(pool.map(|token| (token, None)));
+        if let Some(worker) = worker {
+            tokens.add(worker.registry().token());
+        }
     });
     UntilCancelled(tokens)
 }
@@ -78,6 +79,15 @@ impl Tokens {
         Tokens(all.map(|token| (Arc::clone(token), None)).collect())
     }
 
+    /// Those of the context that the calling thread is in.
+    fn entered() -> Tokens {
+        node::with_current(|node| Tokens::of(node.into_iter().flat_map(|node| node.tokens())))
+    }
+
+    fn add(&mut self, token: &Arc<Token>) {
+        self.0.push((Arc::clone(token), None));
+    }
+
     fn is_cancelled(&self) -> bool {
         self.0.iter().any(|(token, _)| token.is_cancelled())
     }
@@ -101,6 +111,44 @@ impl Tokens {
 impl Drop for Tokens {
     fn drop(&mut self) {
         self.forget();
+    }
+}
+
+/// Calls a closure once when it is cancelled: what is run in a pool from where this is made.
+pub struct OnCancel {
+    tokens: Tokens,
+}
+
+/// A waker that calls a closure.
+struct Calls<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
+    fn wake(self: Arc<Calls<F>>) {
+        (self.0)();
+    }
+}
+
+impl OnCancel {
+    /// Has `f` called when what this is called in is cancelled, or that pool; by who cancels, or at once. Not
+    /// any more when this has been dropped; it may be running then.
+    pub fn new(pool: &Pool, f: impl Fn() + Send + Sync + 'static) -> OnCancel {
+        let mut tokens = Tokens::entered();
+        tokens.add(pool.registry().token());
+        let waker = Waker::from(Arc::new(Calls(f)));
+        tokens.wait(&waker);
+        // Again, because it may have come before: see `Token::wait`.
+        if tokens.is_cancelled() {
+            waker.wake();
+        }
+        OnCancel { tokens }
+    }
+}
+
+impl fmt::Debug for OnCancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnCancel")
+            .field("cancelled", &self.tokens.is_cancelled())
+            .finish_non_exhaustive()
     }
 }
 

@@ -294,7 +294,7 @@ fn bind_new_slowly(child: Frame) {
 ///
 /// # Safety
 /// The child is new, and bound to the root of the task that is polled.
-unsafe fn put_on_stack(child: Frame) {
+pub(super) unsafe fn put_on_stack(child: Frame) {
     Worker::with_current(|worker| {
         let worker = worker.expect("tasks are polled by workers");
         // SAFETY: the caller's promise; the root is open while one of its tasks is polled.

@@ -152,6 +152,10 @@ impl<F: Future> Memory<F> {
         dropped: Some(Memory::<F>::DROPPED),
         ..*Self::DROPPED
     };
+    const KEPT: &'static VTable = &VTable {
+        poll: poll::<F>,
+        ..*Self::DROPPED
+    };
     const DROPPED: &'static VTable = &VTable {
         poll: end_unbegun,
         drop_future: drop_future::<F>,
@@ -174,6 +178,11 @@ impl<F: Future> Memory<Placed<'_, F>> {
 #[inline(always)]
 pub(super) fn new<F: Future>(future: F, root: *const Root) -> Frame {
     with_vtable(future, root, Memory::<F>::VTABLE)
+}
+
+/// The same for a future that is never dropped instead of begun.
+pub(super) fn new_kept<F: Future>(future: F, root: *const Root) -> Frame {
+    with_vtable(future, root, Memory::<F>::KEPT)
 }
 
 /// The same for a future with a place.

@@ -60,6 +60,8 @@ mod frame;
 #[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
+pub(crate) mod kept;
+#[cfg(not(loom))]
 mod local;
 #[cfg(not(loom))]
 mod order;
