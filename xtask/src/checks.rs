@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
-use crate::{Result, docs, features, loom, mutants, rayon, setup, tidy, tool};
+use crate::{Result, docs, emulated, features, loom, mutants, rayon, setup, tidy, tool};
 
 /// Everything that CI requires.
 pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) {
@@ -40,6 +40,9 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
             cross(workspace, step, triple, no_install)
         });
     }
+    report.step("aarch64", |step| {
+        emulated::check(workspace, step, no_install, &["roving"])
+    });
     report.step("msrv", |step| msrv(workspace, step, no_install));
 }
 
@@ -156,7 +159,7 @@ fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool)
     Ok(())
 }
 
-fn has_target(triple: &str) -> Result<bool> {
+pub(crate) fn has_target(triple: &str) -> Result<bool> {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
     let words = ["--print", "target-libdir", "--target", triple];
     let dir = tool::output(Command::new(rustc).args(words))?;

@@ -387,8 +387,8 @@ fn dropping_a_pool_runs_what_it_holds_and_joins_its_threads() {
             drop(pool);
             assert_eq!(ran.load(SeqCst), 400);
             assert!(ended.load(SeqCst) >= workers, "threads are left");
-            let left = system::used_by_threads("dropped-").map_or(0, |used| used.threads);
-            assert_eq!(left, 0, "threads are left");
+            // A thread that has been joined may be on the system's list for a moment.
+            wait_until(|| system::used_by_threads("dropped-").is_none_or(|used| used.threads == 0));
         }
     });
 }
