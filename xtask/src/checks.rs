@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
-use crate::{Result, docs, emulated, features, loom, mutants, rayon, setup, tidy, tool};
+use crate::{Result, docs, emulated, features, loom, mutants, rayon, setup, tidy, tool, torture};
 
 /// Everything that CI requires.
 pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) {
@@ -34,6 +34,10 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
     report.step("rayon-suite", |step| rayon::suite(workspace, step, false));
     report.step("loom", |step| loom::check(workspace, step));
     report.step("mutants", |step| mutants::check(workspace, step));
+    report.step("torture", |step| {
+        let out = workspace.target.join("torture-quick");
+        torture::programs(workspace, step, torture::Length::Quick, &out)
+    });
     report.step("deny", |step| deny(workspace, step));
     for triple in ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"] {
         report.step(triple_name(triple), |step| {

@@ -16,6 +16,7 @@ mod report;
 mod setup;
 mod tidy;
 mod tool;
+mod torture;
 mod valgrind;
 mod workspace;
 
@@ -73,6 +74,16 @@ enum Verb {
         /// Only these crates
         #[arg(value_parser = PossibleValuesParser::new(nightly::SANITIZED))]
         packages: Vec<String>,
+    },
+    /// Programs that attack the runtime for half an hour, then every check that takes long; writes
+    /// docs/results/torture.csv and its table
+    Torture {
+        /// The programs alone, three minutes; writes below target
+        #[arg(long, conflicts_with = "minutes")]
+        quick: bool,
+        /// How long the programs run
+        #[arg(long, default_value_t = 30.0)]
+        minutes: f64,
     },
     /// Valgrind's check of memory on small tests of crates/roving
     Valgrind,
@@ -137,6 +148,11 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Asan { packages } => report.step("asan", |step| {
             nightly::sanitize(workspace, step, &nightly::ADDRESS, &packages)
         }),
+        Verb::Torture { quick: true, .. } => report.step("torture", |step| {
+            let out = workspace.target.join("torture-quick");
+            torture::programs(workspace, step, torture::Length::Quick, &out)
+        }),
+        Verb::Torture { minutes, .. } => torture::all(workspace, &mut report, minutes)?,
         Verb::Valgrind => report.step("valgrind", |step| valgrind::check(workspace, step)),
         Verb::Aarch64 => report.step("aarch64", |step| {
             emulated::check(workspace, step, false, &emulated::PACKAGES)
