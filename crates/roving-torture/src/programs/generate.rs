@@ -33,6 +33,7 @@ pub(crate) fn program(seed: u64, limits: Limits) -> Node {
         costly: COSTLY_MAX,
         next_id: 1,
         in_job: false,
+        in_stop: false,
     };
     maker.node(limits.tasks, 0)
 }
@@ -43,6 +44,7 @@ struct Maker {
     costly: u32,
     next_id: Id,
     in_job: bool,
+    in_stop: bool,
 }
 
 impl Maker {
@@ -75,6 +77,7 @@ impl Maker {
     fn leaf(&mut self) -> Node {
         match self.limits.throws && self.random.one_in(12) {
             true => Node::Throw(self.id()),
+            false if self.random.one_in(4) => Node::Seen,
             false => Node::Leaf(self.random.next()),
         }
     }
@@ -147,7 +150,8 @@ impl Maker {
     fn step(&mut self, budget: u64, depth: u32) -> Step {
         let budget = budget.saturating_sub(1);
         match self.random.below(16) {
-            0..=8 => Step::Spawn(self.node(budget, depth)),
+            0..=7 => Step::Spawn(self.node(budget, depth)),
+            8 => Step::SpawnTagged(self.random.next(), self.node(budget, depth)),
             9..=11 => {
                 let parts = self.parts(budget, 2);
                 Step::Chain(self.node(parts[0], depth), self.node(parts[1], depth))
@@ -165,7 +169,7 @@ impl Maker {
 
     fn rare(&mut self, budget: u64, depth: u32) -> Node {
         let small = (budget.min(64)) as u32;
-        match self.random.below(12) {
+        match self.random.below(16) {
             0 => Node::Cancelled { tasks: small },
             1 => Node::Cancelling {
                 tasks: small,
@@ -190,7 +194,16 @@ impl Maker {
                 pool: Some(self.other_pool()),
                 task: Box::new(self.task(budget, depth)),
             },
-            11 if !self.in_job && self.may_cost() => {
+            12 | 13 => Node::Tagged {
+                tag: self.random.next(),
+                node: Box::new(self.node(budget, depth)),
+            },
+            14 => self.stoppable(budget, depth),
+            15 if self.may_cost() => Node::Waits {
+                by_deadline: self.random.one_in(4),
+            },
+            // A detached job in a part that may be stopped may be dropped; then nobody hears of it.
+            11 if !self.in_job && !self.in_stop && self.may_cost() => {
                 self.in_job = true;
                 let node = self.node(budget, depth);
                 self.in_job = false;
@@ -198,6 +211,21 @@ impl Maker {
             }
             _ => self.bulk(budget),
         }
+    }
+
+    fn stoppable(&mut self, budget: u64, depth: u32) -> Node {
+        let after = self.random.below(300) as u32;
+        let stop = match self.may_cost() {
+            true => self
+                .random
+                .pick(&[Stop::Never, Stop::Outside, Stop::After(after)]),
+            false => self.random.pick(&[Stop::Never, Stop::Before]),
+        };
+        let before = self.in_stop;
+        self.in_stop |= stop != Stop::Never;
+        let node = Box::new(self.node(budget, depth));
+        self.in_stop = before;
+        Node::Stoppable { stop, node }
     }
 
     /// A job outlives the program's hold on its pools.
@@ -252,6 +280,7 @@ impl Maker {
                     .map(|part| Child {
                         how: self.how(),
                         fate: self.fate(),
+                        tag: self.random.one_in(8).then(|| self.random.next()),
                         node: self.task(part, depth + 1),
                     })
                     .collect();
@@ -287,6 +316,93 @@ impl Maker {
             inner,
             children,
             throw: throws.then(|| self.id()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every word of the language, as the programs' own text has it.
+    const WORDS: [&str; 45] = [
+        "Leaf",
+        "Throw",
+        "Join",
+        "Wide",
+        "Heap",
+        "Scope {",
+        "Flat",
+        "Cancelled",
+        "Cancelling",
+        "Loop",
+        "Catch",
+        "Broadcast {",
+        "Blocking",
+        "Install",
+        "Root",
+        "Tagged {",
+        "Seen",
+        "Stoppable",
+        "Never",
+        "Before",
+        "Outside",
+        "After",
+        "Waits",
+        "Job",
+        "InPlace",
+        "InPlaceOf",
+        "Spawn(",
+        "SpawnTagged",
+        "Chain(",
+        "Here",
+        "Foreign(",
+        "Broadcast(",
+        "MapReduce",
+        "Chunks",
+        "Fib",
+        "ByRef",
+        "Own",
+        "pause: Foreign",
+        "Fork",
+        "Branch",
+        "Call",
+        "Dropped",
+        "Message",
+        "PassedOn",
+        "AwaitedAtTheEnd",
+    ];
+
+    #[test]
+    fn programs_use_every_word_and_follow_from_their_seed() {
+        let limits = Limits {
+            tasks: 2000,
+            pools: 2,
+            may_come_back: true,
+            throws: true,
+        };
+        let text = |seed| format!("{:?}", program(seed, limits));
+        assert_eq!(text(1), text(1));
+        let all: String = (0..400).map(text).collect();
+        for word in WORDS {
+            assert!(all.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn nothing_throws_where_nothing_may() {
+        let limits = Limits {
+            tasks: 500,
+            pools: 0,
+            may_come_back: true,
+            throws: false,
+        };
+        for seed in 0..200 {
+            let text = format!("{:?}", program(seed, limits));
+            assert!(
+                !text.contains("Throw(") && !text.contains("Install"),
+                "{text}"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The row `programs`: random programs on random pools, each against its serial evaluation.
 
+mod contexts;
 mod disturbed;
 mod generate;
 mod node;

@@ -66,6 +66,22 @@ pub(crate) enum Node {
         pool: Option<usize>,
         task: Box<TaskNode>,
     },
+    /// With a tag that everything inside inherits.
+    Tagged {
+        tag: u64,
+        node: Box<Node>,
+    },
+    /// The innermost tag.
+    Seen,
+    /// Under a request to stop.
+    Stoppable {
+        stop: Stop,
+        node: Box<Node>,
+    },
+    /// Async tasks that wait until they are cancelled.
+    Waits {
+        by_deadline: bool,
+    },
     /// A detached job. Its result is looked for at the end of the program.
     Job(Arc<Node>),
 }
@@ -78,10 +94,23 @@ pub(crate) enum ScopeKind {
     InPlaceOf(usize),
 }
 
+/// When a part is asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Never,
+    Before,
+    /// Some time, by another thread.
+    Outside,
+    /// When so many microseconds are over.
+    After(u32),
+}
+
 /// What the body of a scope does, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Spawn(Node),
+    /// With a tag of its own.
+    SpawnTagged(u64, Node),
     /// A task that spawns another before it does its own part.
     Chain(Node, Node),
     /// In the body itself.
@@ -158,6 +187,8 @@ pub(crate) enum Pause {
 pub(crate) struct Child {
     pub(crate) how: How,
     pub(crate) fate: Fate,
+    /// A tag that the child inherits if it is spawned.
+    pub(crate) tag: Option<u64>,
     pub(crate) node: TaskNode,
 }
 

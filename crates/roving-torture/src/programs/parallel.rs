@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use roving::{Pool, Scope};
+use roving::{Pool, Scope, context};
 
+use super::contexts;
 use super::node::*;
 use super::serial::{CAUGHT, leaf_value};
 use super::tasks;
@@ -128,6 +129,10 @@ pub(crate) fn node(node: &Node, cx: Cx<'_>) -> u64 {
             Some(pool) => cx.pools[*pool].run(|s| tasks::root(s, task, cx)),
             None => roving::task::scope(|s| tasks::root(s, task, cx)),
         },
+        Node::Tagged { tag, node } => contexts::tagged(*tag, || self::node(node, cx)),
+        Node::Seen => contexts::seen(),
+        Node::Stoppable { stop, node } => contexts::stoppable(*stop, node, cx),
+        Node::Waits { by_deadline } => contexts::waits(*by_deadline, cx),
         Node::Job(node) => job(node, cx.census),
     }
 }
@@ -204,6 +209,9 @@ fn take_steps<'s>(s: &Scope<'s>, steps: &'s [Step], cx: Cx<'s>, sum: &'s AtomicU
         let index = index as u64;
         match step {
             Step::Spawn(node) => spawn(s, node, index, cx, sum),
+            Step::SpawnTagged(tag, node) => {
+                contexts::tagged(*tag, || spawn(s, node, index, cx, sum));
+            }
             Step::Chain(first, second) => {
                 let owned = cx.census.one();
                 s.spawn(move |s| {
@@ -218,7 +226,10 @@ fn take_steps<'s>(s: &Scope<'s>, steps: &'s [Step], cx: Cx<'s>, sum: &'s AtomicU
                 here = here.wrapping_add(mix2(node(part, cx), index));
             }
             Step::Foreign(node) => {
-                thread::scope(|threads| threads.spawn(|| spawn(s, node, index, cx, sum)).join())
+                // Such a thread inherits nothing: the context is carried there.
+                let context = context::current();
+                let there = || context.run(|| spawn(s, node, index, cx, sum));
+                thread::scope(|threads| threads.spawn(there).join())
                     .unwrap_or_else(|payload| panic::resume_unwind(payload));
             }
             Step::Broadcast(seed) => {

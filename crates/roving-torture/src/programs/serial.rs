@@ -8,6 +8,10 @@ pub(crate) type Ids = Vec<Id>;
 
 /// Where a panic was caught.
 pub(crate) const CAUGHT: u64 = 99;
+/// What there is to see without a tag.
+pub(crate) const NO_TAG: u64 = 55;
+/// What a part is that was stopped, or may have been.
+pub(crate) const STOPPED: u64 = 9;
 /// What a message is that was never sent.
 pub(crate) const NO_MESSAGE: u64 = 77;
 
@@ -30,6 +34,7 @@ pub(crate) fn expected(node: &Node, workers: &[usize]) -> Expected {
     let mut serial = Serial {
         workers,
         here: 0,
+        tag: NO_TAG,
         loose: Ids::new(),
         expected: Expected {
             outcome: Ok(0),
@@ -52,6 +57,8 @@ struct Serial<'a> {
     workers: &'a [usize],
     /// The pool that the evaluation is in.
     here: usize,
+    /// The innermost tag.
+    tag: u64,
     /// What tasks of the current root panic with and nobody awaits.
     loose: Ids,
     expected: Expected,
@@ -120,6 +127,13 @@ impl Serial<'_> {
             Node::Blocking { node, .. } => self.node(node),
             Node::Install { pool, node } => self.elsewhere(Some(*pool), |serial| serial.node(node)),
             Node::Root { pool, task } => self.elsewhere(*pool, |serial| serial.root(task)),
+            Node::Tagged { tag, node } => self.tagged(Some(*tag), |serial| serial.node(node)),
+            Node::Seen => Ok(mix(self.tag)),
+            Node::Stoppable { stop, node } => self.stoppable(*stop, node),
+            Node::Waits { .. } => {
+                self.expected.ran_max += 2;
+                Ok(STOPPED)
+            }
             Node::Job(node) => {
                 self.job(node);
                 Ok(3)
@@ -133,6 +147,28 @@ impl Serial<'_> {
         let result = f(self);
         self.here = before;
         result
+    }
+
+    fn tagged<R>(&mut self, tag: Option<u64>, f: impl FnOnce(&mut Self) -> R) -> R {
+        let before = self.tag;
+        self.tag = tag.unwrap_or(before);
+        let result = f(self);
+        self.tag = before;
+        result
+    }
+
+    fn stoppable(&mut self, stop: Stop, node: &Node) -> Result<u64, Ids> {
+        match stop {
+            Stop::Never => self.node(node),
+            Stop::Before => Ok(STOPPED),
+            Stop::Outside | Stop::After(_) => {
+                let ran_min = self.expected.ran_min;
+                // Whatever it comes to.
+                let _ = self.node(node);
+                self.expected.ran_min = ran_min;
+                Ok(STOPPED)
+            }
+        }
     }
 
     fn job(&mut self, node: &Node) {
@@ -168,6 +204,9 @@ impl Serial<'_> {
             let index = index as u64;
             match step {
                 Step::Spawn(node) | Step::Foreign(node) => task(self, node, index),
+                Step::SpawnTagged(tag, node) => {
+                    self.tagged(Some(*tag), |serial| task(serial, node, index));
+                }
                 Step::Chain(first, second) => {
                     task(self, first, index);
                     task(self, second, !index);
@@ -232,14 +271,14 @@ impl Serial<'_> {
         tree: &Tree,
         held: &mut Vec<(u64, Result<u64, Ids>)>,
     ) -> Result<u64, Ids> {
-        let mut value = mix(tree.value);
+        let mut value = mix(tree.value) ^ mix(self.tag);
         if let Some(inner) = &tree.inner {
             value = value.wrapping_add(self.node(inner)?);
         }
         for (index, child) in tree.children.iter().enumerate() {
             let index = index as u64;
             self.ran(1 + u64::from(child.passes_on()));
-            let outcome = self.task(&child.node);
+            let outcome = self.tagged(child.own_tag(), |serial| serial.task(&child.node));
             if child.how == How::Call || child.fate == Fate::AwaitedAtOnce {
                 value = value.wrapping_add(mix2(outcome?, index));
                 continue;
@@ -272,6 +311,11 @@ impl Serial<'_> {
 }
 
 impl Child {
+    /// The tag that it does not have from its parent.
+    pub(crate) fn own_tag(&self) -> Option<u64> {
+        self.tag.filter(|_| self.how == How::Spawn)
+    }
+
     /// Another task awaits it.
     pub(crate) fn passes_on(&self) -> bool {
         self.how != How::Call && self.fate == Fate::PassedOn
@@ -332,6 +376,7 @@ mod tests {
         let child = |fate| Child {
             how: How::Fork,
             fate,
+            tag: None,
             node: failing(),
         };
         for fate in [

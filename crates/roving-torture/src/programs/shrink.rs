@@ -95,6 +95,18 @@ pub(crate) fn smaller(node: &Node) -> Vec<Node> {
                 node: Box::new(node),
             }))
         }
+        Node::Tagged { tag, node } => {
+            all.extend(smaller(node).into_iter().map(|node| Node::Tagged {
+                tag: *tag,
+                node: Box::new(node),
+            }));
+        }
+        Node::Stoppable { stop, node } => {
+            all.extend(smaller(node).into_iter().map(|node| Node::Stoppable {
+                stop: *stop,
+                node: Box::new(node),
+            }));
+        }
         Node::Root { pool, task } => {
             all.extend(smaller_task(task).into_iter().map(|task| Node::Root {
                 pool: *pool,
@@ -113,12 +125,16 @@ fn parts(node: &Node) -> Vec<&Node> {
         Node::Scope { steps, .. } => steps
             .iter()
             .flat_map(|step| match step {
-                Step::Spawn(node) | Step::Here(node) | Step::Foreign(node) => vec![node],
+                Step::Spawn(node)
+                | Step::SpawnTagged(_, node)
+                | Step::Here(node)
+                | Step::Foreign(node) => vec![node],
                 Step::Chain(first, second) => vec![first, second],
                 Step::Broadcast(_) => vec![],
             })
             .collect(),
         Node::Catch(node) | Node::Blocking { node, .. } | Node::Install { node, .. } => vec![node],
+        Node::Tagged { node, .. } | Node::Stoppable { node, .. } => vec![node],
         Node::Job(node) => vec![node],
         Node::Root { task, .. } => match &**task {
             TaskNode::Tree(tree) => tree.inner.iter().collect(),
@@ -143,6 +159,10 @@ fn smaller_step(step: &Step) -> Vec<Step> {
         Step::Spawn(node) => smaller(node).into_iter().map(Step::Spawn).collect(),
         Step::Here(node) => smaller(node).into_iter().map(Step::Here).collect(),
         Step::Foreign(node) => vec![Step::Spawn(node.clone())],
+        Step::SpawnTagged(tag, node) => smaller(node)
+            .into_iter()
+            .map(|node| Step::SpawnTagged(*tag, node))
+            .collect(),
         Step::Chain(first, second) => vec![Step::Spawn(first.clone()), Step::Spawn(second.clone())],
         Step::Broadcast(_) => vec![],
     }

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 
+use roving::Cancel;
 use roving::task::{Forked, Scope, Task};
 
+use super::contexts;
 use super::node::*;
 use super::parallel::{Cx, node, throw};
 use super::serial::{NO_MESSAGE, leaf_value};
@@ -44,7 +46,7 @@ fn task<'s>(s: Scope<'s>, task: &'s TaskNode, cx: Cx<'s>) -> impl Task<u64> + 's
 async fn tree<'s>(s: Scope<'s>, tree: &'s Tree, cx: Cx<'s>) -> u64 {
     let local = cx.census.one();
     pause(tree.pause).await;
-    let mut value = mix(tree.value);
+    let mut value = mix(tree.value) ^ contexts::seen();
     if let Some(inner) = &tree.inner {
         value = value.wrapping_add(node(inner, cx));
     }
@@ -85,7 +87,10 @@ async fn start<'s>(
     };
     let handle = match child.how {
         How::Fork => s.fork(of_child).await,
-        How::Spawn => s.spawn(of_child),
+        How::Spawn => match child.own_tag() {
+            None => s.spawn(of_child),
+            Some(tag) => contexts::tagged(tag, || s.spawn(of_child)),
+        },
         How::Branch => s.branch(of_child).await,
         How::Call => return Some(s.call(of_child).await),
     };
@@ -192,6 +197,7 @@ async fn pause(how: Pause) {
 
 enum Order {
     Wake(Waker),
+    Cancel(Cancel),
     Say(Sender<()>),
 }
 
@@ -205,6 +211,7 @@ fn outside() -> Sender<Order> {
             for order in orders {
                 match order {
                     Order::Wake(waker) => waker.wake(),
+                    Order::Cancel(request) => request.cancel(),
                     Order::Say(to) => drop(to.send(())),
                 }
             }
@@ -220,6 +227,11 @@ fn outside() -> Sender<Order> {
 fn wake_from_outside(waker: Waker) {
     // It is there to the end; otherwise the waker comes back and is dropped, and the dog barks.
     let _ = outside().send(Order::Wake(waker));
+}
+
+/// Cancels some time soon.
+pub(crate) fn cancel_from_outside(request: Cancel) {
+    let _ = outside().send(Order::Cancel(request));
 }
 
 /// Returns when the thread outside has let go of all wakers that it had.
