@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::thread;
 
 use roving::task::{self, Task};
-use roving::{Pool, WorkerLocal};
+use roving::{Cancel, Pool, WorkerLocal};
 use roving_flow::{Error, Network};
 
 use super::site::{Large, Sites, Value};
@@ -46,7 +46,7 @@ const fn attack(name: &'static str, run: fn(&Cx<'_>)) -> Attack {
 }
 
 /// All of them.
-pub(crate) const ATTACKS: [Attack; 25] = [
+pub(crate) const ATTACKS: [Attack; 29] = [
     attack("join", join),
     attack("join of large closures", large_join),
     attack("join_context, nested", nested_joins),
@@ -74,6 +74,10 @@ pub(crate) const ATTACKS: [Attack; 25] = [
     },
     attack("a task that moves a handle", moved_handles),
     attack("joins in a task, tasks in a join", mixed),
+    attack("a context", context),
+    attack("a scope in a cancelled request", cancelled_request),
+    attack("jobs in a cancelled request", cancelled_jobs),
+    attack("tasks in a cancelled request", cancelled_tasks),
     attack("a network", network),
     attack("a network whose process ends early", closed_network),
 ];
@@ -481,6 +485,85 @@ fn mixed(cx: &Cx<'_>) {
         let child = child.await;
         roving::scope(|inner| inner.spawn(|_| drop(sites.enter("a scope in a task"))));
         child.await;
+    });
+}
+
+fn context(cx: &Cx<'_>) {
+    let sites = cx.sites;
+    cx.pool.install(|| {
+        roving::context::with(sites.value("the context's value"), || {
+            let _inside = sites.enter("in the context");
+            roving::join(
+                || drop(sites.enter("a")),
+                || drop(roving::context::get::<Value>()),
+            );
+        });
+    });
+}
+
+fn cancelled_request(cx: &Cx<'_>) {
+    let sites = cx.sites;
+    cx.pool.install(|| {
+        let request = Cancel::new();
+        let ended = request.run(|| {
+            roving::scope(|s| {
+                let _inside = sites.enter("the body");
+                request.cancel();
+                for _ in 0..3 {
+                    let value = sites.value("a dropped task's own");
+                    s.spawn(move |_| drop(value));
+                }
+            });
+        });
+        assert!(ended.is_ok(), "it had begun");
+        let value = sites.value("a dropped closure's own");
+        assert!(
+            request.run(move || drop(value)).is_err(),
+            "it had not begun"
+        );
+    });
+}
+
+fn cancelled_jobs(cx: &Cx<'_>) {
+    let sites = cx.sites;
+    let request = Cancel::new();
+    let (said, hear) = mpsc::channel::<()>();
+    cx.pool
+        .install(|| {
+            request.run(|| {
+                request.cancel();
+                let (value, said) = (sites.value("a dropped job's own"), said);
+                roving::spawn(move || {
+                    let (_said, _value) = (said, value);
+                });
+            })
+        })
+        .unwrap_or(());
+    hear.recv().unwrap_or(());
+}
+
+fn cancelled_tasks(cx: &Cx<'_>) {
+    let sites = cx.sites;
+    cx.pool.install(|| {
+        let request = Cancel::new();
+        let ended = request.run(|| {
+            task::block_on(async {
+                let _inside = sites.enter("the root");
+                let value = sites.value("a waiting task's own");
+                let waits = task::spawn(roving::context::until_cancelled(async move {
+                    let _inside = sites.enter("a task that waits");
+                    let _value = value;
+                    std::future::pending::<()>().await;
+                }));
+                pause().await;
+                request.cancel();
+                let value = sites.value("a dropped task's own");
+                let dropped = task::spawn(async move { drop(value) });
+                let _ = waits.or_cancelled().await;
+                let _ = dropped.or_cancelled().await;
+            });
+        });
+        assert!(ended.is_ok(), "it had begun");
     });
 }
 

@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn of_a_scope_any_panic_may_come_out_but_that_of_the_body_wins() {
-        let tasks = vec![Step::Spawn(Node::Throw(2)), Step::Spawn(Node::Throw(1))];
+        let tasks = [Step::Spawn(Node::Throw(2)), Step::Spawn(Node::Throw(1))];
         let with = |last: Vec<Step>| Node::Scope {
             kind: ScopeKind::Scope,
             steps: tasks.iter().cloned().chain(last).collect(),
