@@ -190,11 +190,14 @@ impl Worker {
     /// belongs to the context that the calling thread is in.
     pub(crate) fn segment<R>(&self, f: impl FnOnce() -> R) -> R {
         let (segments, base) = (&self.seat().segments, self.owner().top());
-        let opened = segments.open(base, place().cast_mut().cast());
+        let is_needed = !place().is_null() || !segments.is_empty();
+        let opened = is_needed.then(|| segments.open(base, place().cast_mut().cast()));
         // A task that is being polled here is in another context: what is made in this one is not its child.
         let result = self.seat().tasks.beneath(f);
         debug_assert_eq!(self.owner().top(), base);
-        segments.close(opened);
+        if let Some(opened) = opened {
+            segments.close(opened);
+        }
         result
     }
 

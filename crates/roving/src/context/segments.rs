@@ -70,6 +70,12 @@ impl Segments {
         }
     }
 
+    /// Owner: whether none is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        // Ordering: Relaxed; the owner alone changes it.
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
     fn at(&self, index: usize) -> Option<&Segment> {
         let (block, at) = place(index);
         self.blocks.get(block)?.get()?.get(at)
@@ -172,7 +178,7 @@ mod tests {
                 false => (expected.0, expected.1 + 1),
             };
         }
-        assert!(FIRST << (BLOCKS - 1) > crate::stack::span::SLOTS_MAX);
+        const { assert!(FIRST << (BLOCKS - 1) > crate::stack::span::SLOTS_MAX) };
     }
 
     #[test]

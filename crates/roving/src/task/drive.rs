@@ -538,6 +538,15 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         unsafe { frame::drop_if_cancelled(new) };
     }
     if !local.migrate {
+        // SAFETY: the line of this worker, or the alarm, which lets nobody through.
+        let line = unsafe { &*current_line() };
+        let top = line.top.get();
+        if top < line.push_limit.get() && !shared {
+            // SAFETY: as in `fork`.
+            unsafe { (*top).fill(run_pushed as Run, pushed) };
+            line.top.set(top.wrapping_add(1));
+            return;
+        }
         // A loop that forks small children publishes each time: one look at the clock for many.
         let looks = pushed.number.is_multiple_of(LOOK_EVERY);
         let (full, wake) = match worker.owner().push_timed(run_pushed, pushed, looks) {
