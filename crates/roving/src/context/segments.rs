@@ -122,9 +122,9 @@ impl Segments {
         let newest = self.count.load(Ordering::Relaxed) - 1;
         match opened {
             Opened::Added => {
-                let order = ord("segment_end", Ordering::Release);
-                // Ordering: Release. Pairs with [segment] as an opening does: those left below the count may be
+                // Ordering: Release, as an opening. Pairs with [segment]: what is left below the count may be
                 // newer than what the thief of an older task has seen.
+                let order = ord("segment_end", Ordering::Release);
                 self.count.store(newest, order);
             }
             Opened::Replaced(before) => {
