@@ -1,6 +1,7 @@
 //! A worker: own tasks, then other workers' tasks, then sleep.
 
 mod claimed;
+pub(crate) mod drawn;
 
 use std::cell::Cell;
 use std::mem;
@@ -38,6 +39,8 @@ pub(crate) struct Worker {
     is_blocked: Cell<bool>,
     /// How many calls of `install` from other pools wait for what this worker does.
     nesting: Cell<usize>,
+    /// It waits for what another worker does that this thread plays: see [`drawn`].
+    waits: Cell<bool>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
     outer: *const Worker,
 }
@@ -99,6 +102,7 @@ impl Worker {
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),
+            waits: Cell::new(false),
             outer,
         };
         CURRENT.set(&worker);
@@ -121,9 +125,10 @@ impl Worker {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         let guard = outermost.then(lock);
+        let index = drawn::draw_entrance(registry);
         // SAFETY: the lock, taken here or further out, makes this thread the only one.
         let result = unsafe {
-            Worker::be(Arc::clone(registry), 0, |worker| {
+            Worker::be(Arc::clone(registry), index, |worker| {
                 let before = worker.clock().enter(Activity::Busy);
                 let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
                 if outermost {
@@ -136,6 +141,9 @@ impl Worker {
             })
         };
         drop(guard);
+        if outermost && result.is_err() {
+            drawn::say_seed(registry);
+        }
         result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
@@ -160,6 +168,7 @@ impl Worker {
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(0),
+            waits: Cell::new(false),
             outer: ptr::null(),
         }));
         worker.clock().enter(Activity::Busy);

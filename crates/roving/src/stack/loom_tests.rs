@@ -26,6 +26,7 @@ fn stack(slots: usize, unasked: usize) -> Arc<TaskStack> {
         least: 1,
         everything: false,
         counting: false,
+        drawn: false,
     }))
 }
 

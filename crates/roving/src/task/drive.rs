@@ -151,6 +151,9 @@ impl Worker {
         // SAFETY: the root is open while one of its tasks is polled.
         unsafe {
             if !self.leave_frame(child, NEW) {
+                if self.is_left_by_schedule(child) {
+                    return;
+                }
                 let counts = self.run_uncounted(&[], child, ptr::null());
                 // That the child's own was counted is not true: it was new.
                 self.seat().tasks.keep_counts(counts - 1);
@@ -256,9 +259,7 @@ impl Worker {
                 match next {
                     None if ended => self.after_end(local, frame, base),
                     Some(Next::Forked(child)) if !ended => {
-                        let child = child_of(child);
-                        fork(self, local, frame, child);
-                        Some(child)
+                        fork(self, local, frame, child_of(child))
                     }
                     Some(Next::Called(child)) if !ended => {
                         let child = child_of(child);
@@ -433,12 +434,12 @@ pub(super) unsafe fn resume(frame: Frame) {
     }
 }
 
-/// The frame becomes a continuation on the stack, below its child.
+/// The frame becomes a continuation on the stack, below its child. Returns what to run next.
 ///
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
+unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) -> Option<Frame> {
     let number = local.number_push();
     let pushed = Pushed { frame, number };
     // SAFETY: the child is the worker's.
@@ -453,9 +454,10 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
         // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
         unsafe { (*top).fill(run_pushed as Run, pushed) };
         line.top.set(top.wrapping_add(1));
+        Some(child)
     } else {
         // SAFETY: the caller's promise.
-        unsafe { fork_slowly(worker, local, pushed, child) };
+        unsafe { fork_slowly(worker, local, pushed, child) }
     }
 }
 
@@ -463,8 +465,13 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
 /// As [`fork`].
 #[cold]
 #[inline(never)]
-unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Frame) {
-    let frame = pushed.frame;
+unsafe fn fork_slowly(
+    worker: &Worker,
+    local: &Local,
+    pushed: Pushed,
+    child: Frame,
+) -> Option<Frame> {
+    let (frame, first) = (pushed.frame, child);
     // SAFETY: both frames are the worker's until they are passed on.
     let (header, child) = unsafe { (frame.as_ref(), child.as_ref()) };
     let shared = header.life.is_shared();
@@ -480,11 +487,15 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         };
         worker.wake_if(wake);
         if !full {
-            return;
+            return Some(first);
+        }
+        if let Some(schedule) = worker.schedule() {
+            // SAFETY: the caller's promise.
+            return unsafe { worker.fork_drawn(schedule, frame, first) };
         }
         if !shared {
             child.link.set(Link::caller(frame, Resume::Directly));
-            return;
+            return Some(first);
         }
     }
     child.link.set(Link::NONE);
@@ -494,6 +505,7 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         (*root).open();
         Root::make_ready(root, frame);
     }
+    Some(first)
 }
 
 /// The frame waits for its child.

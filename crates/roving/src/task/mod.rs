@@ -50,6 +50,8 @@ mod open;
 mod tests;
 
 #[cfg(not(loom))]
+mod drawn;
+#[cfg(not(loom))]
 mod drive;
 #[cfg(not(loom))]
 mod ending;

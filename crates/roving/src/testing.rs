@@ -1,0 +1,228 @@
+//! Tests that go through schedules: what depends on the order is found by its seed, and had again.
+//!
+//! A program that forks tasks has many outcomes if it is wrong, and a test sees one of them a run. A
+//! [deterministic pool](crate::PoolBuilder::deterministic) makes the schedule a function of a seed;
+//! [`explore`] runs a program under many seeds.
+//!
+//! ```
+//! use std::sync::Mutex;
+//!
+//! let explored = roving::testing::explore(200, || {
+//!     let seen = Mutex::new(Vec::new());
+//!     roving::join(|| seen.lock().unwrap().push(1), || seen.lock().unwrap().push(2));
+//!     let mut seen = seen.into_inner().unwrap();
+//!     seen.sort(); // without this line it is found, and replayed with ROVING_SEED
+//!     assert_eq!(seen, [1, 2]);
+//! });
+//! assert_eq!(explored.runs, 200);
+//! ```
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::io::Write as _;
+use std::ops::Range;
+use std::panic;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::pool::{BuildError, Pool};
+use crate::schedule::{self, PLAYED, VARIABLE, say_seed, seed_of_environment};
+
+/// A program that has not ended after this time is said to hang; it goes on nevertheless.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Runs `program` on a deterministic pool, once for each seed below `seeds`; or, if the environment says
+/// `ROVING_SEED=N`, under that seed alone. Inside, [`crate::join`] and the like use that pool.
+///
+/// # Panics
+/// With what `program` panics with, or what a task panics with that it has detached, under the first
+/// seed that makes one do so. A line on standard error says the seed. And if `ROVING_SEED` says none.
+///
+/// ```
+/// let explored = roving::testing::explore(100, || {
+///     let sum = roving::map_reduce(0..1000, 0, |n| n, |a, b| a + b);
+///     assert_eq!(sum, 499_500);
+/// });
+/// assert!(explored.schedules <= explored.runs);
+/// ```
+pub fn explore(seeds: u64, program: impl Fn() + Sync) -> Explored {
+    Explorer::new().seeds(0..seeds).run(program)
+}
+
+/// What [`explore`] does, with more to say.
+///
+/// ```
+/// use roving::testing::Explorer;
+///
+/// let explored = Explorer::new().seeds(1000..1050).workers(2).run(|| {
+///     let (a, b) = roving::join(|| roving::current_worker() < Some(2), roving::current_workers);
+///     assert!(a && b == 2);
+/// });
+/// # if std::env::var_os("ROVING_SEED").is_none() {
+/// assert!(explored.schedules > 1);
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "an explorer does nothing until it runs"]
+pub struct Explorer {
+    seeds: Range<u64>,
+    workers: usize,
+}
+
+/// How far an exploration came. To see whether more seeds are worth their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explored {
+    /// How often the program ran.
+    pub runs: u64,
+    /// How many different schedules that were.
+    pub schedules: u64,
+    /// How many decisions were made in all runs together.
+    pub decisions: u64,
+}
+
+impl Default for Explorer {
+    fn default() -> Explorer {
+        Explorer::new()
+    }
+}
+
+impl Explorer {
+    /// 100 seeds, 4 workers.
+    ///
+    /// ```
+    /// roving::testing::Explorer::new().run(|| assert_eq!(roving::current_workers(), 4));
+    /// ```
+    pub fn new() -> Explorer {
+        Explorer {
+            seeds: 0..100,
+            workers: PLAYED,
+        }
+    }
+
+    /// The seeds to go through.
+    ///
+    /// ```
+    /// let explored = roving::testing::Explorer::new().seeds(7..8).run(|| ());
+    /// assert_eq!(explored.runs, 1);
+    /// ```
+    pub fn seeds(mut self, seeds: Range<u64>) -> Explorer {
+        self.seeds = seeds;
+        self
+    }
+
+    /// How many workers the pools play, as [`crate::PoolBuilder::workers`].
+    ///
+    /// ```
+    /// let explorer = roving::testing::Explorer::new().workers(2);
+    /// explorer.run(|| assert_eq!(roving::current_workers(), 2));
+    /// ```
+    pub fn workers(mut self, workers: usize) -> Explorer {
+        self.workers = workers;
+        self
+    }
+
+    /// Runs `program` under each seed, one after the other. After a minute under the same seed, a line
+    /// on standard error says which it is.
+    ///
+    /// # Panics
+    /// As [`explore`]; and if the number of workers is out of its range.
+    ///
+    /// ```
+    /// let explored = roving::testing::Explorer::new().run(|| {
+    ///     roving::scope(|s| (0..5).for_each(|_| s.spawn(|_| ())));
+    /// });
+    /// assert!(explored.decisions > 0);
+    /// ```
+    pub fn run(&self, program: impl Fn() + Sync) -> Explored {
+        let seeds = match seed_of_environment() {
+            Ok(Some(seed)) => vec![seed..seed.saturating_add(1)],
+            Ok(None) => vec![self.seeds.clone()],
+            Err(text) => panic!("{}", BuildError::no_seed(text)),
+        };
+        let mut explored = Explored {
+            runs: 0,
+            schedules: 0,
+            decisions: 0,
+        };
+        let mut digests = HashSet::new();
+        let watch = Watch::start();
+        for seed in seeds.into_iter().flatten() {
+            watch.begins(seed);
+            let (decisions, digest) = self.run_one(seed, &program);
+            explored.runs += 1;
+            explored.decisions += decisions;
+            digests.insert((decisions, digest));
+        }
+        explored.schedules = digests.len() as u64;
+        explored
+    }
+
+    fn run_one(&self, seed: u64, program: &(impl Fn() + Sync)) -> (u64, u64) {
+        let detached = Arc::new(Mutex::new(None::<Box<dyn Any + Send>>));
+        let first = Arc::clone(&detached);
+        let built = Pool::builder()
+            .deterministic(seed)
+            .workers(self.workers)
+            .panic_handler(move |payload| {
+                let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(payload);
+            })
+            .build();
+        let pool = built.unwrap_or_else(|error| panic!("{error}"));
+        pool.install(program);
+        let schedule = pool.registry().settings.schedule.as_ref();
+        let digest = schedule.map_or((0, 0), schedule::Schedule::digest);
+        drop(pool);
+        let first = detached
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(payload) = first {
+            say_seed(seed);
+            panic::resume_unwind(payload);
+        }
+        digest
+    }
+}
+
+/// A thread that says which seed hangs. Ends when this is dropped.
+struct Watch(Option<mpsc::Sender<u64>>);
+
+impl Watch {
+    fn start() -> Watch {
+        let (begins, begun) = mpsc::channel();
+        let watch = thread::Builder::new().name("roving-explore".to_owned());
+        let watching = watch.spawn(move || {
+            let mut last = None;
+            loop {
+                match (begun.recv_timeout(LONG), last) {
+                    (Ok(seed), _) => last = Some(seed),
+                    (Err(RecvTimeoutError::Timeout), Some(seed)) => say_hangs(seed),
+                    (Err(RecvTimeoutError::Timeout), None) => {}
+                    (Err(RecvTimeoutError::Disconnected), _) => return,
+                }
+            }
+        });
+        // Without a thread to be had, nobody says it.
+        Watch(watching.is_ok().then_some(begins))
+    }
+
+    fn begins(&self, seed: u64) {
+        if let Some(begins) = &self.0 {
+            let _ = begins.send(seed);
+        }
+    }
+}
+
+fn say_hangs(seed: u64) {
+    let seconds = LONG.as_secs();
+    // Not with a macro: what those print is kept back until a test has ended.
+    let text = format!(
+        "roving: not over after {seconds} s under the deterministic schedule of seed {seed}: \
+         set {VARIABLE}={seed} to replay it\n"
+    );
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
