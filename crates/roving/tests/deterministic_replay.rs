@@ -66,9 +66,9 @@ fn an_update_in_two_steps_is_found() {
                 for _ in 0..4 {
                     s.spawn(|s| {
                         let before = total.load(Ordering::Relaxed);
-                        s.spawn(|_| drop(total.fetch_add(1, Ordering::Relaxed)));
+                        s.spawn(|_| _ = total.fetch_add(1, Ordering::Relaxed));
                         match is_right {
-                            true => drop(total.fetch_add(1, Ordering::Relaxed)),
+                            true => _ = total.fetch_add(1, Ordering::Relaxed),
                             false => total.store(before + 1, Ordering::Relaxed),
                         }
                     });

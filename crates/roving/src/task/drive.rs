@@ -151,14 +151,27 @@ impl Worker {
         // SAFETY: the root is open while one of its tasks is polled.
         unsafe {
             if !self.leave_frame(child, NEW) {
-                if self.is_left_by_schedule(child) {
-                    return;
-                }
-                let counts = self.run_uncounted(&[], child, ptr::null());
-                // That the child's own was counted is not true: it was new.
-                self.seat().tasks.keep_counts(counts - 1);
-                self.run_stranded();
+                self.spawn_unpushed(child);
             }
+        }
+    }
+
+    /// The child runs at once: there is no room. Or it is left where the pool's schedule has it.
+    ///
+    /// # Safety
+    /// As [`Self::spawn_frame`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn spawn_unpushed(&self, child: Frame) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.is_left_by_schedule(child) {
+                return;
+            }
+            let counts = self.run_uncounted(&[], child, ptr::null());
+            // That the child's own was counted is not true: it was new.
+            self.seat().tasks.keep_counts(counts - 1);
+            self.run_stranded();
         }
     }
 

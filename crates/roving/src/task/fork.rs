@@ -451,7 +451,7 @@ fn is_help_first(child: Frame) -> bool {
 
 /// Whether other workers would take more than this one shows them.
 fn is_asked() -> bool {
-    Worker::with_current(|worker| worker.is_some_and(Worker::is_asked))
+    Worker::with_current(|worker| worker.is_some_and(|worker| worker.owner().is_asked()))
 }
 
 impl<T> Unpin for Fork<'_, T> {}

@@ -33,16 +33,23 @@ impl Worker {
     }
 
     /// Whether other workers would take more than this one shows them.
+    #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         // Where nothing can be shown they always would.
         self.owner.is_asked()
-            && self.schedule().is_none_or(|schedule| {
-                let splits = schedule.follows(Habit::Split);
-                schedule.note(self.index, || {
-                    format!("a loop is {}", if splits { "split" } else { "not split" })
-                });
-                splits
-            })
+            && self
+                .schedule()
+                .is_none_or(|schedule| self.draw_split(schedule))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn draw_split(&self, schedule: &Schedule) -> bool {
+        let splits = schedule.follows(Habit::Split);
+        schedule.note(self.index, || {
+            format!("a loop is {}", if splits { "split" } else { "not split" })
+        });
+        splits
     }
 
     /// How many items a loop does before it looks around again.
