@@ -21,14 +21,14 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::ops::Range;
-use std::panic;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use crate::pool::{BuildError, Pool};
-use crate::schedule::{self, PLAYED, VARIABLE, say_seed, seed_of_environment};
+use crate::schedule::{self, PLAYED, VARIABLE, seed_of_environment};
 
 /// A program that has not ended after this time is said to hang; it goes on nevertheless.
 const LONG: Duration = Duration::from_secs(60);
@@ -72,7 +72,7 @@ pub struct Explorer {
 }
 
 /// How far an exploration came. To see whether more seeds are worth their time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explored {
     /// How often the program ran.
@@ -124,8 +124,8 @@ impl Explorer {
         self
     }
 
-    /// Runs `program` under each seed, one after the other. After a minute under the same seed, a line
-    /// on standard error says which it is.
+    /// Runs `program` under each seed, one after the other, as [`explore`] does. After a minute under the
+    /// same seed, a line on standard error says which it is.
     ///
     /// # Panics
     /// As [`explore`]; and if the number of workers is out of its range.
@@ -137,19 +137,33 @@ impl Explorer {
     /// assert!(explored.decisions > 0);
     /// ```
     pub fn run(&self, program: impl Fn() + Sync) -> Explored {
+        self.run_on(|pool| pool.install(&program))
+    }
+
+    /// The same for programs that want the pool itself: they run on the calling thread, and what they
+    /// bring into the pool has its schedule.
+    ///
+    /// # Panics
+    /// As [`Self::run`].
+    ///
+    /// ```
+    /// let explored = roving::testing::Explorer::new().seeds(0..20).run_on(|pool| {
+    ///     let sum = pool.run(|s| async move { s.spawn(async { 1 }).await + s.spawn(async { 2 }).await });
+    ///     assert_eq!(sum, 3);
+    /// });
+    /// assert_eq!(explored.runs, 20);
+    /// ```
+    pub fn run_on(&self, program: impl Fn(&Pool)) -> Explored {
         let seeds = match seed_of_environment() {
-            Ok(Some(seed)) => vec![seed..seed.saturating_add(1)],
-            Ok(None) => vec![self.seeds.clone()],
+            Ok(Some(seed)) => seed..=seed,
+            Ok(None) if self.seeds.is_empty() => return Explored::default(),
+            Ok(None) => self.seeds.start..=self.seeds.end - 1,
             Err(text) => panic!("{}", BuildError::no_seed(text)),
         };
-        let mut explored = Explored {
-            runs: 0,
-            schedules: 0,
-            decisions: 0,
-        };
+        let mut explored = Explored::default();
         let mut digests = HashSet::new();
         let watch = Watch::start();
-        for seed in seeds.into_iter().flatten() {
+        for seed in seeds {
             watch.begins(seed);
             let (decisions, digest) = self.run_one(seed, &program);
             explored.runs += 1;
@@ -160,7 +174,7 @@ impl Explorer {
         explored
     }
 
-    fn run_one(&self, seed: u64, program: &(impl Fn() + Sync)) -> (u64, u64) {
+    fn run_one(&self, seed: u64, program: impl Fn(&Pool)) -> (u64, u64) {
         let detached = Arc::new(Mutex::new(None::<Box<dyn Any + Send>>));
         let first = Arc::clone(&detached);
         let built = Pool::builder()
@@ -172,19 +186,21 @@ impl Explorer {
             })
             .build();
         let pool = built.unwrap_or_else(|error| panic!("{error}"));
-        pool.install(program);
-        let schedule = pool.registry().settings.schedule.as_ref();
-        let digest = schedule.map_or((0, 0), schedule::Schedule::digest);
-        drop(pool);
+        let registry = Arc::clone(pool.registry());
+        let run = panic::catch_unwind(AssertUnwindSafe(|| {
+            program(&pool);
+            drop(pool);
+        }));
         let first = detached
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        if let Some(payload) = first {
-            say_seed(seed);
+        let schedule = registry.settings.schedule.as_ref();
+        if let Some(payload) = run.err().or(first) {
+            schedule.inspect(|schedule| schedule.say_seed());
             panic::resume_unwind(payload);
         }
-        digest
+        schedule.map_or((0, 0), schedule::Schedule::digest)
     }
 }
 

@@ -19,6 +19,7 @@
 
 use std::env;
 use std::fmt::Write as _;
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a schedule decides between two ways, each with a weight of its own.
@@ -78,13 +79,6 @@ pub(crate) fn seed_of_environment() -> Result<Option<u64>, String> {
     }
 }
 
-/// A program has panicked under the schedule of that seed: says how to have that again.
-pub(crate) fn say_seed(seed: u64) {
-    eprintln!(
-        "roving: a panic under the deterministic schedule of seed {seed}: set {VARIABLE}={seed} to replay it"
-    );
-}
-
 /// The decisions of one pool.
 pub(crate) struct Schedule {
     seed: u64,
@@ -97,6 +91,8 @@ struct State {
     decisions: u64,
     habits: [usize; HABITS],
     log: Option<String>,
+    /// The seed has been said.
+    said: bool,
 }
 
 impl Schedule {
@@ -107,6 +103,7 @@ impl Schedule {
             decisions: 0,
             habits: [0; HABITS],
             log: logs.then(String::new),
+            said: false,
         };
         for habit in 0..HABITS {
             state.habits[habit] = WEIGHTS[state.next(WEIGHTS.len())];
@@ -117,8 +114,15 @@ impl Schedule {
         }
     }
 
-    pub(crate) fn seed(&self) -> u64 {
-        self.seed
+    /// A program has panicked under this schedule: says, once, how to have that again.
+    pub(crate) fn say_seed(&self) {
+        let seed = self.seed;
+        if !mem::replace(&mut self.state().said, true) {
+            eprintln!(
+                "roving: a panic under the deterministic schedule of seed {seed}: \
+                 set {VARIABLE}={seed} to replay it"
+            );
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

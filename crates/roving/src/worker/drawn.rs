@@ -291,6 +291,6 @@ fn free_workers_above(newest: &Worker, registry: &Arc<Registry>) -> Vec<usize> {
 /// A closure that was brought into the pool has panicked: says how to have that again.
 pub(super) fn say_seed(registry: &Registry) {
     if let Some(schedule) = &registry.settings.schedule {
-        crate::schedule::say_seed(schedule.seed());
+        schedule.say_seed();
     }
 }
