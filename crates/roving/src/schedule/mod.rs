@@ -169,10 +169,10 @@ impl State {
     fn next(&mut self, count: usize) -> usize {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.random;
-        x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         x ^= x >> 31;
-        (u128::from(x) * count as u128 >> 64) as usize
+        ((u128::from(x) * count as u128) >> 64) as usize
     }
 
     fn decide(&mut self, count: usize) -> usize {
