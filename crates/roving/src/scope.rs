@@ -306,7 +306,8 @@ impl<'scope> Scope<'scope> {
                 },
                 // SAFETY: this scope is alive: it was borrowed for this call.
                 Spawned::On(thief) => return worker.play_task(thief, || unsafe { task.run() }),
-                Spawned::Here => {}
+                // SAFETY: as above.
+                Spawned::Here => return worker.run_at_once(|| unsafe { task.run() }),
             }
         }
         // SAFETY: this scope is alive: it was borrowed for this call.

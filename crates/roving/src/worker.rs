@@ -41,6 +41,8 @@ pub(crate) struct Worker {
     nesting: Cell<usize>,
     /// It waits for what another worker does that this thread plays: see [`drawn`].
     waits: Cell<bool>,
+    /// How many tasks it runs on top of their spawners, see [`drawn`].
+    at_once: Cell<usize>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
     outer: *const Worker,
 }
@@ -91,7 +93,8 @@ impl Worker {
         let owner = unsafe { Owner::new(&*stack) };
         let outer = CURRENT.get();
         // SAFETY: workers further out are further down this thread's native stack.
-        let nesting = unsafe { outer.as_ref() }.map_or(0, |outer| outer.nesting.get());
+        let (nesting, at_once) = unsafe { outer.as_ref() }
+            .map_or((0, 0), |outer| (outer.nesting.get(), outer.at_once.get()));
         let worker = Worker {
             registry,
             index,
@@ -103,6 +106,7 @@ impl Worker {
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),
             waits: Cell::new(false),
+            at_once: Cell::new(at_once),
             outer,
         };
         CURRENT.set(&worker);
@@ -169,6 +173,7 @@ impl Worker {
             is_blocked: Cell::new(false),
             nesting: Cell::new(0),
             waits: Cell::new(false),
+            at_once: Cell::new(0),
             outer: ptr::null(),
         }));
         worker.clock().enter(Activity::Busy);

@@ -538,3 +538,29 @@ fn scopes_fill_their_stack_and_go_on() {
         assert_eq!(ran.get(), 20_000);
     });
 }
+
+/// With threads such chains take no native stack, and they must not overflow it here.
+#[test]
+fn chains_of_tasks_take_little_native_stack() {
+    const LENGTH: usize = 20_000;
+    fn link<'s>(s: &roving::Scope<'s>, left: usize, count: &'s AtomicUsize) {
+        count.fetch_add(1, Ordering::Relaxed);
+        if left > 1 {
+            s.spawn(move |s| link(s, left - 1, count));
+        }
+    }
+    fn task(left: usize) -> impl Task<usize> {
+        async move {
+            match left {
+                0 => 0,
+                _ => 1 + spawn(task(left - 1)).await,
+            }
+        }
+    }
+    under_seeds(40, || {
+        let count = AtomicUsize::new(0);
+        roving::scope(|s| link(s, LENGTH, &count));
+        assert_eq!(count.into_inner(), LENGTH);
+        assert_eq!(block_on(task(LENGTH)), LENGTH);
+    });
+}

@@ -46,7 +46,7 @@ impl Worker {
         let Some(schedule) = self.schedule() else {
             return false;
         };
-        let at_once = schedule.follows(Habit::AtOnce);
+        let at_once = self.draw_at_once(schedule);
         schedule.note(self.index(), || {
             format!("spawn: {}", if at_once { "at once" } else { "kept" })
         });
@@ -115,7 +115,6 @@ impl Root {
 
     /// The next frame, and who runs it.
     fn draw_frame(&self, worker: &Worker, schedule: &Schedule) -> Option<(usize, Frame)> {
-        let free = worker.free_workers();
         let mut ready = self.ready();
         let ready = &mut *ready;
         let left = &mut ready.left;
@@ -126,7 +125,7 @@ impl Root {
         let goes_on = owners.contains(&left.last) && !schedule.follows(Habit::Theft);
         let index = match goes_on {
             true => left.last,
-            false => free[schedule.pick(free.len())],
+            false => worker.draw_free(schedule),
         };
         let own = left.of(index).next_back();
         let steals = own.is_none() && !owners.is_empty() && (woken == 0 || schedule.pick(2) == 0);
@@ -143,10 +142,8 @@ impl Root {
                 schedule.note(index, || format!("woken {chosen} of {woken}"));
                 // SAFETY: what is in the queue is alive and holds its future.
                 let place = unsafe { placed::place_of(frame) };
-                (
-                    place.filter(|place| free.contains(place)).unwrap_or(index),
-                    frame,
-                )
+                let place = place.filter(|&place| worker.can_play(place));
+                (place.unwrap_or(index), frame)
             }
         };
         if taken.is_some() {

@@ -168,7 +168,8 @@ impl Worker {
             if self.is_left_by_schedule(child) {
                 return;
             }
-            let counts = self.run_uncounted(&[], child, ptr::null());
+            let run = || self.run_uncounted(&[], child, ptr::null());
+            let counts = self.run_at_once(run);
             // That the child's own was counted is not true: it was new.
             self.seat().tasks.keep_counts(counts - 1);
             self.run_stranded();

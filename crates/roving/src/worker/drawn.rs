@@ -13,6 +13,10 @@ use crate::schedule::{Habit, Schedule};
 use crate::stats::Activity;
 use crate::task::Level;
 
+/// Most workers that are played on top of each other, and tasks that run on top of their spawners. With
+/// threads a chain of tasks, each spawned by the one before, takes no native stack; nor should it here.
+const DEPTH_MAX: usize = 32;
+
 /// The longest block of a loop is below two to the power of this many items.
 const BLOCK_BITS: usize = 12;
 
@@ -92,8 +96,51 @@ impl Worker {
     }
 
     /// The workers that could do something now.
-    pub(crate) fn free_workers(&self) -> Vec<usize> {
-        free_workers_above(self, &self.registry)
+    fn free_workers(&self) -> Vec<usize> {
+        match self.is_deep() {
+            true => Vec::new(),
+            false => free_workers_above(self, &self.registry),
+        }
+    }
+
+    /// One of them; this one if there is none.
+    pub(crate) fn draw_free(&self, schedule: &Schedule) -> usize {
+        let free = self.free_workers();
+        match free.is_empty() {
+            true => self.index,
+            false => free[schedule.pick(free.len())],
+        }
+    }
+
+    /// Whether it is that one, or that one could do something now.
+    pub(crate) fn can_play(&self, index: usize) -> bool {
+        index == self.index || self.free_workers().contains(&index)
+    }
+
+    /// Whether no more workers are to be played on top of this one.
+    fn is_deep(&self) -> bool {
+        let mut depth = 0;
+        let mut at = ptr::from_ref(self);
+        // SAFETY: workers further out are further down this thread's native stack.
+        while let Some(worker) = unsafe { at.as_ref() } {
+            depth += 1;
+            at = worker.outer;
+        }
+        depth >= DEPTH_MAX
+    }
+
+    /// Whether what this worker has spawned is to run at once.
+    pub(crate) fn draw_at_once(&self, schedule: &Schedule) -> bool {
+        self.at_once.get() < DEPTH_MAX && schedule.follows(Habit::AtOnce)
+    }
+
+    /// Runs a task on top of its spawner.
+    pub(crate) fn run_at_once<R>(&self, task: impl FnOnce() -> R) -> R {
+        let before = self.at_once.get();
+        self.at_once.set(before + 1);
+        let result = task();
+        self.at_once.set(before);
+        result
     }
 
     /// The worker that takes something away from this one, if one does.
@@ -148,7 +195,7 @@ impl Worker {
 
     /// What becomes of a task that this worker has spawned into a scope.
     pub(crate) fn draw_spawned(&self, schedule: &Schedule) -> Spawned {
-        let (spawned, what) = match schedule.follows(Habit::AtOnce) {
+        let (spawned, what) = match self.draw_at_once(schedule) {
             false => (Spawned::Kept, "kept".to_owned()),
             true => match self.draw_thief(schedule) {
                 None => (Spawned::Here, "at once".to_owned()),
@@ -217,11 +264,7 @@ impl Worker {
         }
         let queue = queues[schedule.pick(queues.len())];
         let chosen = schedule.pick(queue.length().min(registry.workers()));
-        let free = self.free_workers();
-        let worker = match free.is_empty() {
-            true => self.index,
-            false => free[schedule.pick(free.len())],
-        };
+        let worker = self.draw_free(schedule);
         schedule.note(self.index, || format!("detached {chosen}, on {worker}"));
         if let Some(job) = queue.pop_at(chosen) {
             self.play_task(worker, job);
