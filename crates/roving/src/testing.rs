@@ -189,18 +189,23 @@ impl Explorer {
         let registry = Arc::clone(pool.registry());
         let run = panic::catch_unwind(AssertUnwindSafe(|| {
             program(&pool);
+            let schedule = pool.registry().settings.schedule.as_ref();
+            let digest = schedule.map(schedule::Schedule::digest);
             drop(pool);
+            digest.unwrap_or_default()
         }));
         let first = detached
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let schedule = registry.settings.schedule.as_ref();
-        if let Some(payload) = run.err().or(first) {
-            schedule.inspect(|schedule| schedule.say_seed());
-            panic::resume_unwind(payload);
+        match (run, first) {
+            (Ok(digest), None) => digest,
+            (Err(payload), _) | (Ok(_), Some(payload)) => {
+                let schedule = registry.settings.schedule.as_ref();
+                schedule.inspect(|schedule| schedule.say_seed());
+                panic::resume_unwind(payload)
+            }
         }
-        schedule.map_or((0, 0), schedule::Schedule::digest)
     }
 }
 
