@@ -18,7 +18,7 @@ impl Worker {
 
     pub(crate) fn run_job(&self, job: Job) {
         self.clock().enter(Activity::Busy);
-        self.framed(job);
+        self.framed_outside(job);
         self.clock().enter(Activity::Steal);
     }
 
@@ -69,7 +69,7 @@ impl Worker {
 
     fn run_own(&self) -> bool {
         if let Some(job) = self.seat().spawned.pop_newest() {
-            self.framed(job);
+            self.framed_outside(job);
             return true;
         }
         if let Some(schedule) = self.schedule() {
@@ -83,7 +83,7 @@ impl Worker {
 
     fn run_others(&self) -> bool {
         if let Some(job) = self.any_job() {
-            self.framed(job);
+            self.framed_outside(job);
             return true;
         }
         self.steal(0).is_got()

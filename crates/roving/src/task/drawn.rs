@@ -6,7 +6,7 @@
 //! one that as many threads could have come to, and there are no more frames at a time than with them.
 
 use super::drive::Level;
-use super::frame::{Frame, Link};
+use super::frame::{self, Frame, Link};
 use super::placed;
 use super::root::Root;
 use crate::schedule::{Habit, Schedule};
@@ -15,21 +15,29 @@ use crate::worker::Worker;
 /// Frames that a root's workers have, oldest first; and who ran one last.
 #[derive(Default)]
 pub(super) struct Left {
-    frames: Vec<(usize, Frame)>,
+    frames: Vec<One>,
     last: usize,
+}
+
+/// A frame that a worker has.
+struct One {
+    of: usize,
+    frame: Frame,
+    /// It has never been polled.
+    is_new: bool,
 }
 
 impl Left {
     fn of(&self, worker: usize) -> impl DoubleEndedIterator<Item = usize> {
         let frames = self.frames.iter().enumerate();
         frames
-            .filter(move |(_, (of, _))| *of == worker)
+            .filter(move |(_, one)| one.of == worker)
             .map(|(at, _)| at)
     }
 
     /// The workers that have frames, without repetition, in ascending order.
     fn owners(&self) -> Vec<usize> {
-        let mut owners: Vec<usize> = self.frames.iter().map(|(of, _)| *of).collect();
+        let mut owners: Vec<usize> = self.frames.iter().map(|one| one.of).collect();
         owners.sort_unstable();
         owners.dedup();
         owners
@@ -52,7 +60,7 @@ impl Worker {
         });
         if !at_once {
             // SAFETY: the caller's promise.
-            unsafe { self.leave(child) };
+            unsafe { self.leave(child, true) };
         }
         !at_once
     }
@@ -74,9 +82,9 @@ impl Worker {
         // SAFETY: both are the worker's, which keeps their root open.
         unsafe {
             child.as_ref().link.set(Link::NONE);
-            self.leave(parent);
+            self.leave(parent, false);
             if is_late {
-                self.leave(child);
+                self.leave(child, true);
                 return None;
             }
         }
@@ -85,11 +93,13 @@ impl Worker {
 
     /// # Safety
     /// The frame is this worker's, which keeps its root open.
-    unsafe fn leave(&self, frame: Frame) {
+    unsafe fn leave(&self, frame: Frame, is_new: bool) {
         // SAFETY: the caller's promise.
         let root = unsafe { &*frame.as_ref().root.get() };
         root.open();
-        root.ready().left.frames.push((self.index(), frame));
+        let of = self.index();
+        let one = One { of, frame, is_new };
+        root.outermost().ready().left.frames.push(one);
     }
 }
 
@@ -97,10 +107,13 @@ impl Root {
     /// Runs all that comes of the root, by worker `worker` and those that its thread plays.
     pub(super) fn run_drawn(&self, worker: &Worker, schedule: &Schedule) {
         while !self.is_over() {
-            if let Some((index, frame)) = self.draw_frame(worker, schedule) {
-                worker.play(index, |worker| {
-                    // SAFETY: it was left or in the queue, and counted.
-                    unsafe { worker.run_frame(frame, Level::Ground) };
+            if let Some((index, one)) = self.draw_frame(worker, schedule) {
+                // SAFETY: it was left or in the queue, and counted.
+                worker.play(index, |worker| unsafe {
+                    if one.is_new {
+                        frame::drop_if_cancelled(one.frame);
+                    }
+                    worker.run_frame(one.frame, Level::Ground);
                 });
             } else if !worker.run_job_drawn(schedule) {
                 worker.park_until(|| self.is_over() || self.has_ready());
@@ -114,7 +127,7 @@ impl Root {
     }
 
     /// The next frame, and who runs it.
-    fn draw_frame(&self, worker: &Worker, schedule: &Schedule) -> Option<(usize, Frame)> {
+    fn draw_frame(&self, worker: &Worker, schedule: &Schedule) -> Option<(usize, One)> {
         let mut ready = self.ready();
         let ready = &mut *ready;
         let left = &mut ready.left;
@@ -134,25 +147,23 @@ impl Root {
             false => index,
         };
         let taken = own.or_else(|| left.of(victim).next().filter(|_| steals));
-        let (index, frame) = match taken {
-            Some(at) => (index, left.frames.remove(at).1),
-            None => {
-                let chosen = schedule.pick(woken);
-                let frame = ready.frames.remove(chosen)?;
-                schedule.note(index, || format!("woken {chosen} of {woken}"));
-                // SAFETY: what is in the queue is alive and holds its future.
-                let place = unsafe { placed::place_of(frame) };
-                let place = place.filter(|&place| worker.can_play(place));
-                (place.unwrap_or(index), frame)
-            }
+        let Some(at) = taken else {
+            let chosen = schedule.pick(woken);
+            let frame = ready.frames.remove(chosen)?;
+            // SAFETY: what is in the queue is alive and holds its future.
+            let place = unsafe { placed::place_of(frame) };
+            let place = place.filter(|&place| worker.can_play(place));
+            let of = place.unwrap_or(index);
+            schedule.note(of, || format!("woken {chosen} of {woken}"));
+            left.last = of;
+            let is_new = false;
+            return Some((of, One { of, frame, is_new }));
         };
-        if taken.is_some() {
-            schedule.note(index, || match steals {
-                true => format!("oldest frame of {victim}"),
-                false => "newest frame".to_owned(),
-            });
-        }
+        schedule.note(index, || match steals {
+            true => format!("oldest frame of {victim}"),
+            false => "newest frame".to_owned(),
+        });
         left.last = index;
-        Some((index, frame))
+        Some((index, left.frames.remove(at)))
     }
 }

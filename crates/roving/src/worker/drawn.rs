@@ -73,7 +73,8 @@ impl Worker {
         }
         let play = |worker: &Worker| {
             let before = worker.clock().enter(Activity::Busy);
-            let result = f(worker);
+            // The context that the thread is in goes with it.
+            let result = worker.segment(|| f(worker));
             worker.clock().enter(before);
             result
         };
@@ -267,7 +268,7 @@ impl Worker {
         let worker = self.draw_free(schedule);
         schedule.note(self.index, || format!("detached {chosen}, on {worker}"));
         if let Some(job) = queue.pop_at(chosen) {
-            self.play_task(worker, job);
+            self.play(worker, |worker| worker.framed_outside(job));
         }
         true
     }
