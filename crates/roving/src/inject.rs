@@ -38,8 +38,13 @@ impl Queue {
 
     /// Whether there seems to be nothing.
     pub(crate) fn is_hint_empty(&self) -> bool {
+        self.length() == 0
+    }
+
+    /// About how many there are.
+    pub(crate) fn length(&self) -> usize {
         // Ordering: Relaxed; a hint, the lock decides.
-        self.length.load(Ordering::Relaxed) == 0
+        self.length.load(Ordering::Relaxed)
     }
 
     /// The oldest job.
@@ -50,6 +55,11 @@ impl Queue {
     /// The newest job.
     pub(crate) fn pop_newest(&self) -> Option<Job> {
         self.pop_with(VecDeque::pop_back)
+    }
+
+    /// The one after that many older ones.
+    pub(crate) fn pop_at(&self, older: usize) -> Option<Job> {
+        self.pop_with(|jobs| jobs.remove(older))
     }
 
     fn pop_with(&self, pop: impl FnOnce(&mut VecDeque<Job>) -> Option<Job>) -> Option<Job> {

@@ -5,8 +5,10 @@
 //! * [`task`] runs async tasks, whose continuations can be stolen.
 //! * [`blocking`] marks a region in which a worker blocks: a spare thread takes its core.
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
+//! * [`reduce`] and its kin combine in the same tree on any number of workers.
 //! * [`context`] is what everything inside inherits: values, and requests to stop ([`Cancel`]).
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool.
+//! * [`testing`] goes through schedules that are a function of a seed.
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
 //!
 //! ```
@@ -75,6 +77,10 @@ mod pool;
 #[allow(unsafe_code, reason = "listed above")]
 pub mod prim;
 #[cfg(not(loom))]
+mod reduce;
+#[cfg(not(loom))]
+mod schedule;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod scope;
 mod sleep;
@@ -83,6 +89,8 @@ mod stack;
 mod stats;
 #[cfg(not(loom))]
 mod steal;
+#[cfg(not(loom))]
+pub mod testing;
 #[cfg(not(loom))]
 pub mod trace;
 #[cfg(not(loom))]
@@ -105,6 +113,7 @@ pub use {
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},
     pool::{BuildError, Pool, PoolBuilder, WorkerThread, current_worker, current_workers, spawn},
+    reduce::{reduce, reduce_chunks, reduce_slice},
     scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},
 };

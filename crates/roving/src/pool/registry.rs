@@ -86,13 +86,18 @@ impl Registry {
             least: settings.amount.least(),
             everything: settings.amount != crate::Amount::One,
             counting: settings.keep() != Keep::Nothing,
+            drawn: settings.schedule.is_some(),
         };
         let tasks = TaskSettings {
             order: settings.spawn_order,
             migrate: settings.migrate,
         };
+        let seats = Seats::new(showing, settings.keep(), tasks, workers, spares);
+        if settings.schedule.is_some() {
+            seats.iter().for_each(|seat| seat.tasks.stay_away());
+        }
         Registry {
-            seats: Seats::new(showing, settings.keep(), tasks, workers, spares),
+            seats,
             idle: IdleSet::new(workers + spares),
             waiting: IdleSet::new(workers + spares),
             following: AtomicUsize::new(0),
