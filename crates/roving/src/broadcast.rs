@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crate::inject::Job;
+use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, detached, forget_lifetime, with_current_registry};
@@ -102,7 +102,9 @@ fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
         };
         // SAFETY: this frame does not return before the latch is down, which needs this job,
         // and a posted job always runs.
-        registry.post(index, unsafe { forget_lifetime(Box::new(job)) });
+        registry.post(index, Kind::Awaited, unsafe {
+            forget_lifetime(Box::new(job))
+        });
     }
     if let Some(index) = here.filter(|&index| index < workers) {
         run(index);
@@ -114,14 +116,14 @@ fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
 }
 
 /// Gives each worker the job that `job` makes for its index.
-pub(crate) fn post_to_all(registry: &Arc<Registry>, job: impl Fn(usize) -> Job) {
+pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usize) -> Job) {
     if registry.settings.in_place {
         return Worker::be_in_place(registry, job(0));
     }
     // All are made before one can run: it may be the last of those made so far.
     let jobs: Vec<Job> = (0..registry.workers()).map(job).collect();
     for (index, job) in jobs.into_iter().enumerate() {
-        registry.post(index, job);
+        registry.post(index, kind, job);
     }
 }
 
@@ -131,7 +133,7 @@ where
     F: Fn(usize) + Send + Sync + 'static,
 {
     let shared = Arc::new(f);
-    post_to_all(registry, |index| {
+    post_to_all(registry, Kind::Detached, |index| {
         let shared = Arc::clone(&shared);
         detached(registry, move || {
             shared(index);

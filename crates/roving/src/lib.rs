@@ -30,6 +30,7 @@
 //! | `worker` | runs slots; knows which thread is which worker |
 //! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
 //! | `task` | moves futures into frames, and frames between workers |
+//! | `lease` | one thread takes out what others have used, when all have gone |
 //! | `latch` | is dropped by its waiter while its setter may still be inside |
 //! | `local` | hands each worker its own cell |
 //! | `os`, `prim` | system calls, and one processor instruction |
@@ -54,6 +55,8 @@ mod jobs;
 mod join;
 #[allow(unsafe_code)]
 mod latch;
+#[allow(unsafe_code)]
+mod lease;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod local;
@@ -99,7 +102,10 @@ pub use {
     join::{join, join_context},
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},
-    pool::{BuildError, Pool, PoolBuilder, WorkerThread, current_worker, current_workers, spawn},
+    pool::{
+        BuildError, Dropped, Pool, PoolBuilder, StillUsed, WorkerThread, current_worker,
+        current_workers, shutdown_global, shutdown_global_now, spawn,
+    },
     scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},
 };

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use crate::broadcast::post_to_all;
-use crate::inject::Job;
+use crate::inject::{Job, Kind};
 use crate::pool::home::{Home, Roving};
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, forget_lifetime, install, with_registry_at};
+use crate::pool::{Pool, forget_lifetime, global, install, with_registry_at};
 use crate::prim::{AtomicBool, Ordering};
 use crate::stack::slot::{Further, Slot, fits};
 use crate::unwind::drop_quietly;
@@ -55,7 +55,7 @@ where
 {
     Worker::with_current(|worker| match worker {
         Some(worker) => scope_here(worker, f),
-        None => install(H::global().registry(), || scope_at::<H, _, _>(f)),
+        None => install(global::of::<H>().registry(), || scope_at::<H, _, _>(f)),
     })
 }
 
@@ -307,7 +307,8 @@ impl<'scope> Scope<'scope> {
         };
         // SAFETY: the scope does not end before the job has.
         remote.push(unsafe { forget_lifetime(Box::new(job)) });
-        self.registry().inject(Box::new(move || remote.run_one()));
+        self.registry()
+            .inject(Kind::Awaited, Box::new(move || remote.run_one()));
     }
 
     /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
@@ -333,7 +334,7 @@ impl<'scope> Scope<'scope> {
         let remote = Arc::clone(self.remote.get_or_init(Arc::default));
         let shared = SendTask(Task { scope: self, f });
         let shared = Arc::new(shared);
-        post_to_all(self.registry(), |index| {
+        post_to_all(self.registry(), Kind::Awaited, |index| {
             let (remote, shared) = (Arc::clone(&remote), Arc::clone(&shared));
             remote.with(|open| open.running += 1);
             let job = move || {

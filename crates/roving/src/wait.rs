@@ -11,6 +11,7 @@ use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::inject::Kind;
 use crate::prim::Ordering;
 use crate::sleep::spares::StandIn;
 use crate::stack::slot::{Offer, Slot};
@@ -366,7 +367,7 @@ impl Worker {
                     worker.expect("jobs are run by workers").run_offered(offer);
                 });
             };
-            self.registry().inject(Box::new(job));
+            self.registry().inject(Kind::Awaited, Box::new(job));
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod home;
 pub(crate) mod lending;
 pub(crate) mod registry;
 pub(crate) mod seats;
+pub(crate) mod stop;
 mod threads;
 
 use std::fmt;
@@ -13,12 +14,13 @@ use std::io;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::thread;
 
 pub use builder::{BuildError, PoolBuilder};
+pub use global::{StillUsed, shutdown_global, shutdown_global_now};
+pub use stop::Dropped;
 pub use threads::WorkerThread;
 
-use crate::inject::Job;
+use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::os;
 use crate::sleep::spares::StandIn;
@@ -30,7 +32,8 @@ use builder::{Reason, SPARES_MAX, Settings};
 use home::Home;
 use registry::Registry;
 
-/// A set of workers. Dropping it runs what it still holds and joins its threads.
+/// A set of workers. Dropping it runs what it still holds and joins its threads;
+/// [`Pool::shutdown_now`] drops what nobody waits for instead.
 ///
 /// Threads do not survive `fork`: in a child process a pool that was built before panics with a message that
 /// says so, rather than to hang; build one in the child.
@@ -179,40 +182,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let registry = &self.registry;
-        if registry.is_left_behind() {
-            // Its threads cannot be joined, and its locks not be trusted.
-            return mem::forget(Arc::clone(registry));
-        }
-        if registry.settings.in_place {
-            // Runs what was spawned and not yet run.
-            return run_in_place(registry);
-        }
-        registry.close();
-        if registry.settings.own_threads {
-            return;
-        }
-        if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
-            // A task drops its own pool, which ends by itself when the task has. So do its threads.
-            drop(registry.take_threads());
-            return;
-        }
-        let join = || {
-            loop {
-                let threads = registry.take_threads();
-                if threads.is_empty() {
-                    return;
-                }
-                for thread in threads {
-                    // A worker's thread has no panic of its own to report.
-                    let _ = thread.join();
-                }
-            }
-        };
-        Worker::with_current(|worker| match worker {
-            Some(worker) => worker.blocking(join),
-            None => join(),
-        });
+        self.end();
     }
 }
 
@@ -242,7 +212,7 @@ pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R
 pub(crate) fn with_registry_at<H: Home, R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     Worker::with_current(|worker| match worker {
         Some(worker) => f(worker.registry()),
-        None => f(H::global().registry()),
+        None => f(global::of::<H>().registry()),
     })
 }
 
@@ -299,7 +269,7 @@ where
     with_frame_lent(|| {
         // SAFETY: this frame does not return before the job has run, and a job that was injected
         // always runs: a pool that is being dropped runs what it holds.
-        let woken = registry.inject(unsafe { forget_lifetime(Box::new(job)) });
+        let woken = registry.inject(Kind::Awaited, unsafe { forget_lifetime(Box::new(job)) });
         let spares_run_all = registry.spares.stand_in == StandIn::ForAll;
         if worker.is_some() && !woken && spares_run_all {
             // All may be busy, some with waiting for what this call is part of (a lock that a
@@ -338,7 +308,7 @@ where
     F: FnOnce() + Send + 'static,
 {
     registry.check_not_left_behind();
-    registry.inject(detached(registry, f));
+    registry.inject(Kind::Detached, detached(registry, f));
     run_if_in_place(registry);
 }
 
@@ -349,7 +319,7 @@ where
 {
     let weak = Arc::downgrade(registry);
     Box::new(move || {
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f))
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| stop::run_or_drop(f)))
             && let Some(registry) = weak.upgrade()
         {
             registry.handle_panic(payload);

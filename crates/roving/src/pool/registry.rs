@@ -12,7 +12,8 @@ use std::time::Instant;
 use super::builder::Settings;
 use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
-use crate::inject::{Job, Queue};
+use super::stop::Stopping;
+use crate::inject::{Job, Kind, Queue};
 use crate::os;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
@@ -41,6 +42,7 @@ pub(crate) struct Registry {
     crew: Mutex<Crew>,
     /// No work will come from outside any more.
     closing: AtomicBool,
+    pub(crate) stopping: Stopping,
     started: Mutex<Instant>,
     /// [`os::forks`] when the threads were started.
     forks: usize,
@@ -98,6 +100,7 @@ impl Registry {
             in_use: AtomicUsize::new(workers),
             crew: Mutex::new(Crew::default()),
             closing: AtomicBool::new(false),
+            stopping: Stopping::default(),
             started: Mutex::new(Instant::now()),
             forks: os::forks(),
             in_place: Mutex::new(()),
@@ -156,15 +159,15 @@ impl Registry {
     }
 
     /// Gives the pool a job from outside the task stacks. False if there was nobody to call for it.
-    pub(crate) fn inject(self: &Arc<Registry>, job: Job) -> bool {
-        self.injector.push(job);
+    pub(crate) fn inject(self: &Arc<Registry>, kind: Kind, job: Job) -> bool {
+        self.injector.push(kind, job);
         self.job_was_added()
     }
 
     /// Gives a job to one worker.
-    pub(crate) fn post(&self, index: usize, job: Job) {
+    pub(crate) fn post(&self, index: usize, kind: Kind, job: Job) {
         let seat = &self.seats[index];
-        seat.mailbox.push(job);
+        seat.mailbox.push(kind, job);
         seat.unpark();
     }
 
@@ -430,6 +433,7 @@ const SHOWN_MAX: usize = 16;
 #[cfg(test)]
 mod tests {
     use crate::Pool;
+    use crate::inject::Kind;
 
     /// The crew's threads are played by this one: worker 0 is asleep while worker 1 posts something to
     /// it and then finds nothing more to do.
@@ -445,7 +449,7 @@ mod tests {
         registry.enlist(0);
         registry.close();
         registry.go_quiet();
-        registry.post(0, Box::new(|| ()));
+        registry.post(0, Kind::Awaited, Box::new(|| ()));
         registry.go_quiet();
         assert!(!registry.has_ended(), "worker 0 has mail");
         assert!(!registry.has_ended_or_be_busy(), "worker 0 wakes");

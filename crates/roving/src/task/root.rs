@@ -12,6 +12,7 @@ use super::frame::{self, Failure, Frame};
 use super::local::Local;
 use super::open::Open;
 use super::placed;
+use crate::inject::Kind;
 use crate::pool::registry::Registry;
 use crate::unwind::{drop_quietly, with_frame_lent};
 use crate::worker::Worker;
@@ -171,7 +172,8 @@ impl Root {
 
     fn issue_ticket(self: &Arc<Root>) {
         let root = Arc::clone(self);
-        self.registry.inject(Box::new(move || root.serve_ticket()));
+        self.registry
+            .inject(Kind::Awaited, Box::new(move || root.serve_ticket()));
     }
 
     /// What a ticket is for: runs the oldest frame that is ready, if there still is one, and sees to
