@@ -6,6 +6,7 @@
 //! * [`blocking`] marks a region in which a worker blocks: a spare thread takes its core.
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool.
+//! * [`watch`] names the lock that is held where a program stands still.
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
 //!
 //! ```
@@ -88,6 +89,8 @@ pub mod trace;
 mod unwind;
 #[cfg(not(loom))]
 mod wait;
+#[cfg(not(loom))]
+pub mod watch;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod worker;

@@ -20,6 +20,7 @@ use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
 use crate::steal::restraint::Theft;
 use crate::task::Level;
+use crate::watch::Why;
 use crate::worker::{Taken, Worker};
 
 /// About what a theft costs thief and victim. Who waits does so for this long before it robs its
@@ -199,6 +200,11 @@ impl Worker {
     /// Parks until `done`, with the core given away, and everything shown that others could do
     /// meanwhile. Whoever makes `done` true unparks the thread.
     pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
+        self.park_for(Why::Task, done);
+    }
+
+    /// The same, for something else than tasks.
+    pub(crate) fn park_for(&self, why: Why, done: impl Fn() -> bool) {
         let registry = self.registry();
         if registry.is_left_behind() {
             // Frames further out are lent to threads that are not here: there is no way to unwind.
@@ -206,7 +212,7 @@ impl Worker {
             process::abort();
         }
         let runs_jobs = registry.spares.stand_in == StandIn::Nobody;
-        self.blocking(|| {
+        self.blocking_for(why, || {
             while !done() {
                 if runs_jobs {
                     registry.waiting.announce(self.index());
@@ -240,6 +246,12 @@ impl Worker {
 
     /// Calls `f`, which blocks the thread, while a spare thread has the core.
     pub(crate) fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.blocking_for(Why::Blocks, f)
+    }
+
+    fn blocking_for<R>(&self, why: Why, f: impl FnOnce() -> R) -> R {
+        let watch = self.registry().watch.as_ref();
+        let _parked = watch.map(|watch| watch.begin(self.index(), why));
         let wake = self.owner().show_all();
         self.wake_if(wake);
         self.leave_index();

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Pool, WorkerThread};
 use crate::os;
@@ -14,6 +15,7 @@ use crate::stats::Keep;
 use crate::steal::amount::{AMOUNT_MAX, Amount};
 use crate::task::SpawnOrder;
 use crate::trace::exit::{Debt, wishes};
+use crate::watch;
 
 /// Called with the index of a worker.
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
@@ -34,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) migrate: bool,
     pub(crate) profile: bool,
     pub(crate) debt: Debt,
+    /// How long nothing moves before it is reported.
+    pub(crate) watch: Option<Duration>,
     pub(crate) in_place: bool,
     /// The building thread is worker 0.
     pub(crate) adopts: bool,
@@ -102,6 +106,7 @@ pub struct PoolBuilder {
     migrate: bool,
     profile: bool,
     debt: Debt,
+    watch: Option<Duration>,
     in_place: bool,
     adopts: bool,
     stand_in: StandIn,
@@ -122,6 +127,7 @@ impl PoolBuilder {
             migrate: false,
             profile: false,
             debt: Debt::default(),
+            watch: None,
             in_place: false,
             adopts: false,
             stand_in: StandIn::ForAll,
@@ -200,6 +206,21 @@ impl PoolBuilder {
     /// pools of a program together: `ROVING_TRACE=FILE`; see [`crate::trace`].
     pub fn trace(mut self, file: impl Into<PathBuf>) -> PoolBuilder {
         self.debt.trace = Some(file.into());
+        self
+    }
+
+    /// Reports to standard error where the workers wait, when nothing has moved for `patience` although
+    /// tasks wait: as when a lock is held across a wait, and a task needs it. For debugging; see
+    /// [`crate::watch`], also for what it costs. For all pools of a program: `ROVING_WATCH=1`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let builder = roving::Pool::builder().workers(2).watch_waits(Duration::from_secs(5));
+    /// assert_eq!(builder.build().unwrap().install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// ```
+    pub fn watch_waits(mut self, patience: Duration) -> PoolBuilder {
+        self.watch = Some(patience);
         self
     }
 
@@ -350,6 +371,7 @@ impl PoolBuilder {
             migrate: self.migrate,
             profile: self.profile,
             debt,
+            watch: self.watch.or_else(watch::wished),
             in_place: self.in_place,
             adopts: self.adopts,
             own_threads: false,

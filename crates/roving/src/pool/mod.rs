@@ -27,6 +27,7 @@ use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
 use crate::trace;
 use crate::unwind::with_frame_lent;
+use crate::watch::{self, Why};
 use crate::worker::Worker;
 use builder::{Reason, SPARES_MAX, Settings};
 use home::Home;
@@ -97,6 +98,7 @@ impl Pool {
         };
         let registry = &pool.registry;
         trace::exit::enter(registry);
+        watch::enter(registry);
         if registry.settings.adopts && !Worker::adopt(registry) {
             return Err(Reason::IsWorker.into());
         }
@@ -278,7 +280,7 @@ where
             registry.spares.bring_in_one(registry);
         }
         match worker {
-            Some(worker) => worker.park_until(|| latch.is_over()),
+            Some(worker) => worker.park_for(Why::Event, || latch.is_over()),
             None => latch.wait(),
         }
     });

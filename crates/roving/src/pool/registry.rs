@@ -23,6 +23,7 @@ use crate::stats::lane::Lane;
 use crate::stats::{Activity, Keep, Profile, WorkerProfile};
 use crate::trace;
 use crate::unwind::drop_quietly;
+use crate::watch::Watch;
 use crate::worker::run_thread;
 
 /// A pool's shared state. The pool and each of its threads hold it.
@@ -43,6 +44,8 @@ pub(crate) struct Registry {
     /// No work will come from outside any more.
     closing: AtomicBool,
     pub(crate) stopping: Stopping,
+    /// Where its workers wait, if that is asked for.
+    pub(crate) watch: Option<Watch>,
     started: Mutex<Instant>,
     /// [`os::forks`] when the threads were started.
     forks: usize,
@@ -101,6 +104,7 @@ impl Registry {
             crew: Mutex::new(Crew::default()),
             closing: AtomicBool::new(false),
             stopping: Stopping::default(),
+            watch: settings.watch.map(Watch::new),
             started: Mutex::new(Instant::now()),
             forks: os::forks(),
             in_place: Mutex::new(()),
@@ -255,6 +259,9 @@ impl Registry {
     /// The calling thread is that of the seat from now on. Under the lock, so that `close` either
     /// finds it to unpark, or is seen by it.
     pub(crate) fn enlist(&self, index: usize) {
+        if let Some(watch) = &self.watch {
+            watch.enlist(index);
+        }
         let _crew = self.crew();
         self.seats[index].thread.get_or_init(thread::current);
     }
@@ -311,6 +318,11 @@ impl Registry {
             crew.quiet -= 1;
         }
         crew.ended
+    }
+
+    /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.
+    pub(crate) fn rests(&self, seat: usize) -> bool {
+        self.idle.contains(seat) || self.spares.is_resting(seat)
     }
 
     /// Whether that is a thread of this pool, even one that is not a worker yet, or no longer.

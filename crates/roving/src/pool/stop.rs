@@ -9,6 +9,7 @@ use super::Pool;
 use super::registry::Registry;
 use crate::inject::Job;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::watch;
 use crate::worker::Worker;
 
 /// Whether a pool is being stopped at once, and what that has cost so far.
@@ -145,6 +146,7 @@ impl Pool {
         if registry.settings.in_place {
             // Runs what was spawned and not yet run.
             super::run_in_place(registry);
+            watch::leave(registry);
             return !Worker::is_or_was(registry);
         }
         registry.close();
@@ -160,6 +162,7 @@ impl Pool {
             Some(worker) => worker.blocking(|| registry.join_threads()),
             None => registry.join_threads(),
         });
+        watch::leave(registry);
         !registry.settings.adopts
     }
 }

@@ -127,6 +127,12 @@ impl Spares {
         bench.resting.retain(|&resting| resting != index);
     }
 
+    /// Whether that seat's thread rests.
+    pub(crate) fn is_resting(&self, seat: usize) -> bool {
+        let bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        bench.resting.contains(&seat)
+    }
+
     /// Takes the calling thread out of the count, if it can be spared.
     fn may_rest(&self, registry: &Registry) -> bool {
         if self.stand_in == StandIn::ForAll {

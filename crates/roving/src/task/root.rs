@@ -15,6 +15,7 @@ use super::placed;
 use crate::inject::Kind;
 use crate::pool::registry::Registry;
 use crate::unwind::{drop_quietly, with_frame_lent};
+use crate::watch::Why;
 use crate::worker::Worker;
 
 /// What the frames below one blocking call have in common.
@@ -247,7 +248,8 @@ impl Root {
                     // SAFETY: it was in the queue, and counted.
                     Some(frame) => unsafe { worker.run_frame(frame, Level::Ground) },
                     None => {
-                        worker.park_until(|| self.is_over() || !self.ready().frames.is_empty());
+                        let is_woken = || self.is_over() || !self.ready().frames.is_empty();
+                        worker.park_for(Why::Event, is_woken);
                     }
                 }
             }
