@@ -47,6 +47,11 @@ mod blocking;
 mod broadcast;
 #[cfg(doctest)]
 mod compile_fail;
+#[cfg(all(not(loom), roving_faults))]
+#[doc(hidden)]
+pub mod faults;
+#[cfg(all(not(loom), not(roving_faults)))]
+mod faults;
 #[cfg(not(loom))]
 mod inject;
 #[cfg(not(loom))]

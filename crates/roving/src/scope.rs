@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use crate::broadcast::post_to_all;
+use crate::faults;
 use crate::inject::{Job, Kind};
 use crate::pool::home::{Home, Roving};
 use crate::pool::registry::Registry;
@@ -496,7 +497,7 @@ impl Remote {
             Some(worker) => worker.park_until(is_over),
             None => {
                 while !is_over() {
-                    thread::park();
+                    faults::park();
                 }
             }
         }

@@ -8,10 +8,11 @@
 
 use std::mem;
 use std::process;
-use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::faults;
 use crate::inject::Kind;
+use crate::os;
 use crate::prim::Ordering;
 use crate::sleep::spares::StandIn;
 use crate::stack::slot::{Offer, Slot};
@@ -208,7 +209,7 @@ impl Worker {
         let registry = self.registry();
         if registry.is_left_behind() {
             // Frames further out are lent to threads that are not here: there is no way to unwind.
-            eprintln!("roving: {}", registry.left_behind());
+            os::say(&registry.left_behind());
             process::abort();
         }
         let runs_jobs = registry.spares.stand_in == StandIn::Nobody;
@@ -222,7 +223,7 @@ impl Worker {
                 let stays = served || runs_jobs && registry.has_jobs();
                 if !stays {
                     bump(&self.tally().parks, 1);
-                    thread::park();
+                    faults::park();
                 }
             }
         });

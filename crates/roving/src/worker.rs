@@ -9,6 +9,7 @@ use std::ptr;
 use std::sync::{Arc, PoisonError};
 use std::thread;
 
+use crate::faults;
 use crate::os;
 use crate::pool::builder::IndexHandler;
 use crate::pool::registry::Registry;
@@ -486,7 +487,7 @@ impl Worker {
                 break;
             }
             bump(&self.tally().parks, 1);
-            thread::park();
+            faults::park();
         }
         self.clock().enter(Activity::Steal);
         match closing && registry.has_ended_or_be_busy() {

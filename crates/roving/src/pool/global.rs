@@ -20,6 +20,7 @@ use super::home::Home;
 use super::stop::Dropped;
 use super::{Pool, PoolBuilder};
 use crate::lease::{Entry, Shell};
+use crate::os;
 use crate::prim::{AtomicPtr, Ordering};
 use crate::worker::Worker;
 
@@ -201,16 +202,23 @@ fn place(pool: Pool, further: &mut Vec<&'static Shell<Global>>) -> Lease {
 /// The global pool as the environment wants it: as many workers as `ROVING_WORKERS` says, or as the
 /// process may use cores.
 pub(super) fn build() -> Pool {
-    configured()
-        .and_then(PoolBuilder::build)
-        .unwrap_or_else(|error| {
+    let built = configured().and_then(|builder| builder.workers_at_least(1).build_short());
+    match built {
+        Ok((pool, None)) => pool,
+        Ok((pool, Some(error))) => {
+            let workers = pool.workers();
+            os::say(&format!("{error}; going on with {workers} workers"));
+            pool
+        }
+        Err(error) => {
             // Nobody to return it to; a machine that starts no threads still gets its work done.
-            eprintln!("roving: {error}; going on without threads");
+            os::say(&format!("{error}; going on without threads"));
             Pool::builder()
                 .use_current_thread()
                 .build()
-                .expect("it starts no thread")
-        })
+                .unwrap_or_else(|error| panic!("{error}"))
+        }
+    }
 }
 
 fn configured() -> Result<PoolBuilder, BuildError> {

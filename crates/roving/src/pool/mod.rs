@@ -4,6 +4,7 @@ pub(crate) mod builder;
 pub(crate) mod global;
 pub(crate) mod home;
 pub(crate) mod lending;
+mod muster;
 pub(crate) mod registry;
 pub(crate) mod seats;
 pub(crate) mod stop;
@@ -77,15 +78,19 @@ impl Pool {
         &self.registry
     }
 
-    fn start(settings: Settings) -> Result<Pool, BuildError> {
-        Pool::start_with(settings, |registry, index| {
-            registry.start_thread(index).map(drop)
-        })
+    /// The pool, and why it has fewer workers than were asked for.
+    fn start(settings: Box<Settings>) -> Result<(Pool, Option<BuildError>), BuildError> {
+        let is_exact = settings.workers_least == settings.workers;
+        if !is_exact && !settings.in_place && !settings.adopts {
+            return muster::start(settings);
+        }
+        let start = |registry: &Arc<Registry>, index| registry.start_thread(index).map(drop);
+        Ok((Pool::start_with(settings, start)?, None))
     }
 
     /// Has `start` see to a thread for each worker that needs one.
     fn start_with(
-        settings: Settings,
+        settings: Box<Settings>,
         mut start: impl FnMut(&Arc<Registry>, usize) -> io::Result<()>,
     ) -> Result<Pool, BuildError> {
         let threads = match (settings.in_place, settings.adopts) {
@@ -93,12 +98,13 @@ impl Pool {
             (false, adopts) => usize::from(adopts)..settings.workers,
         };
         os::count_forks();
+        let registry = Registry::new(settings);
+        let registry = registry.map_err(|settings| Reason::Memory(settings.workers))?;
         let pool = Pool {
-            registry: Arc::new(Registry::new(settings)),
+            registry: Arc::new(registry),
         };
         let registry = &pool.registry;
-        trace::exit::enter(registry);
-        watch::enter(registry);
+        enter_books(registry);
         if registry.settings.adopts && !Worker::adopt(registry) {
             return Err(Reason::IsWorker.into());
         }
@@ -186,6 +192,12 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// The pool has been made: whoever looks at pools hears of it.
+fn enter_books(registry: &Arc<Registry>) {
+    trace::exit::enter(registry);
+    watch::enter(registry);
 }
 
 /// Runs what was spawned into an in-place pool; a frame further out does so when it ends.

@@ -13,6 +13,7 @@ use super::builder::Settings;
 use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
 use super::stop::Stopping;
+use crate::faults;
 use crate::inject::{Job, Kind, Queue};
 use crate::os;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +30,7 @@ use crate::worker::run_thread;
 /// A pool's shared state. The pool and each of its threads hold it.
 pub(crate) struct Registry {
     pub(crate) seats: Seats,
-    pub(crate) settings: Settings,
+    pub(crate) settings: Box<Settings>,
     pub(crate) idle: IdleSet,
     /// Workers that are parked in a wait and would run a job, in pools without spare threads.
     pub(crate) waiting: IdleSet,
@@ -67,7 +68,8 @@ struct Crew {
 }
 
 impl Registry {
-    pub(crate) fn new(settings: Settings) -> Registry {
+    /// The settings come back when there is no memory.
+    pub(crate) fn new(settings: Box<Settings>) -> Result<Registry, Box<Settings>> {
         let workers = settings.workers;
         let spares = match settings.in_place || settings.stand_in == StandIn::Nobody {
             true => 0,
@@ -92,8 +94,11 @@ impl Registry {
             order: settings.spawn_order,
             migrate: settings.migrate,
         };
-        Registry {
-            seats: Seats::new(showing, settings.keep(), tasks, workers, spares),
+        let Some(seats) = Seats::new(showing, settings.keep(), tasks, workers, spares) else {
+            return Err(settings);
+        };
+        Ok(Registry {
+            seats,
             idle: IdleSet::new(workers + spares),
             waiting: IdleSet::new(workers + spares),
             following: AtomicUsize::new(0),
@@ -109,7 +114,7 @@ impl Registry {
             forks: os::forks(),
             in_place: Mutex::new(()),
             settings,
-        }
+        })
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -403,25 +408,38 @@ impl Registry {
         }
     }
 
+    /// That thread is about to be the one of a worker.
+    pub(super) fn take_thread(&self, thread: JoinHandle<()>) {
+        self.crew().enter(thread);
+    }
+
     /// Starts the thread of a seat. False when the pool has ended: then none is needed.
     pub(crate) fn start_thread(self: &Arc<Registry>, index: usize) -> io::Result<bool> {
         let mut crew = self.crew();
         if crew.ended {
             return Ok(false);
         }
-        self.seats.make(index);
+        if !self.seats.make(index) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         let mut thread = thread::Builder::new().name(self.settings.thread_name(index));
         if let Some(size) = self.settings.stack_size {
             thread = thread.stack_size(size);
         }
         let registry = Arc::clone(self);
-        let thread = thread.spawn(move || run_thread(registry, index))?;
-        crew.threads.push(thread);
-        crew.started += 1;
+        let thread = faults::start(thread, move || run_thread(registry, index))?;
+        crew.enter(thread);
         // Ordering: Edge [seat_in_use]: Release, so that who looks at the seat finds it made; Acquire,
         // for the new thread, which starts under the lock, to see who sleeps without having looked.
         self.in_use.fetch_max(index + 1, Ordering::AcqRel);
         Ok(true)
+    }
+}
+
+impl Crew {
+    fn enter(&mut self, thread: JoinHandle<()>) {
+        self.threads.push(thread);
+        self.started += 1;
     }
 }
 

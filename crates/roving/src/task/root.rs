@@ -12,6 +12,7 @@ use super::frame::{self, Failure, Frame};
 use super::local::Local;
 use super::open::Open;
 use super::placed;
+use crate::faults;
 use crate::inject::Kind;
 use crate::pool::registry::Registry;
 use crate::unwind::{drop_quietly, with_frame_lent};
@@ -267,7 +268,7 @@ impl Root {
             // SAFETY: new, and counted since the root was made.
             unsafe { Root::make_ready(&**self, frame) };
             while !self.is_over() {
-                thread::park();
+                faults::park();
             }
         });
     }

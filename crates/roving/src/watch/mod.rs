@@ -79,10 +79,10 @@ pub(crate) fn wished() -> Option<Duration> {
         match parse(&value) {
             Ok(patience) => patience,
             Err(()) => {
-                eprintln!(
-                    "roving: ROVING_WATCH={value:?} is no time: say 1 (a second) or 2 to 3600000 \
+                crate::os::say(&format!(
+                    "ROVING_WATCH={value:?} is no time: say 1 (a second) or 2 to 3600000 \
                      milliseconds, or unset it; nothing is watched"
-                );
+                ));
                 None
             }
         }

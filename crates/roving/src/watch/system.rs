@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crate::faults::{self, Point};
+
 /// The system's number of the calling thread.
 pub(super) fn own_number() -> Option<u32> {
     let link = fs::read_link("/proc/thread-self").ok()?;
@@ -9,6 +11,7 @@ pub(super) fn own_number() -> Option<u32> {
 }
 
 fn file(number: u32, name: &str) -> Option<String> {
+    faults::ask(Point::ThreadState).ok()?;
     fs::read_to_string(format!("/proc/self/task/{number}/{name}")).ok()
 }
 

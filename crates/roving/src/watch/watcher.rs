@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::{guard, report, reporter, system};
-use crate::os;
 use crate::pool::registry::Registry;
+use crate::{faults, os};
 
 struct Watcher {
     pools: Vec<Weak<Registry>>,
@@ -53,13 +53,12 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
         watcher.number += 1;
         let number = watcher.number;
         let builder = thread::Builder::new().name("roving-watch".into());
-        match builder.spawn(move || run(number)) {
+        match faults::start(builder, move || run(number)) {
             Ok(thread) => watcher.thread = Some(thread),
             Err(error) => {
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "roving: no thread can be started to watch pools ({error}); nothing is watched"
-                );
+                os::say(&format!(
+                    "no thread can be started to watch pools ({error}); nothing is watched"
+                ));
             }
         }
     }
@@ -151,14 +150,15 @@ fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
             since: now,
             is_reported: false,
         };
-    } else if !seen.is_reported && now - seen.since >= watch.patience {
-        if let Some(text) = report::of(registry, watch, now - seen.since) {
-            seen.is_reported = true;
-            match reporter() {
-                Some(report) => report(&text),
-                // Nobody is left to hear that standard error is closed.
-                None => drop(std::io::stderr().write_all(text.as_bytes())),
-            }
+    } else if !seen.is_reported
+        && now - seen.since >= watch.patience
+        && let Some(text) = report::of(registry, watch, now - seen.since)
+    {
+        seen.is_reported = true;
+        match reporter() {
+            Some(report) => report(&text),
+            // Nobody is left to hear that standard error is closed.
+            None => drop(std::io::stderr().write_all(text.as_bytes())),
         }
     }
 }
