@@ -144,7 +144,8 @@ fn with_a_pool(random: &mut Random) -> End {
     End::Right
 }
 
-/// The global pool, which never fails: it has fewer workers, or none but the caller.
+/// The global pool, which has fewer workers then, or none but the caller; only without memory for that
+/// one, it panics.
 fn with_the_global_pool(random: &mut Random) -> End {
     assert_eq!(fib(12), 144);
     assert_eq!(task::block_on(fib_of_tasks(10)), 55);
@@ -227,11 +228,16 @@ mod planned {
     #[global_allocator]
     static ALLOCATOR: Refusing = Refusing;
 
-    /// For each point one of: never, now and then, often, always.
+    /// For each point one of: never, now and then, often, always; memory and threads, without which
+    /// there is no pool, more seldom.
     fn plan(random: &mut Random) -> Plan {
         let mut of_1000 = [0; 9];
-        for rate in &mut of_1000 {
-            *rate = [0, 0, 20, 150, 500, 1000][random.below(6) as usize];
+        for (point, rate) in of_1000.iter_mut().enumerate() {
+            let rates = match point {
+                0 | 1 => [0, 0, 0, 20, 150, 500],
+                _ => [0, 20, 150, 500, 500, 1000],
+            };
+            *rate = rates[random.below(6) as usize];
         }
         Plan {
             seed: random.next(),
@@ -246,6 +252,11 @@ mod planned {
         let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| program(&mut random)));
         follow(None);
         end.unwrap_or_else(|payload| {
+            // The global pool has nobody to return an error to, and not even memory for the caller.
+            let text = payload.downcast_ref::<String>();
+            if text.is_some_and(|text| text.starts_with("there is no memory for task stacks (1)")) {
+                return End::NotBuilt;
+            }
             eprintln!("ROVING_FAULT_SEED={seed} fails, under {plan:?}");
             std::panic::resume_unwind(payload)
         })
@@ -280,7 +291,7 @@ mod planned {
             "{right} right, {not_built} not built, {} faults, {grown} bytes more",
             faults()
         );
-        assert!(right > 1000 && not_built > 500 && faults() > 10_000);
+        assert!(right > 2000 && not_built > 200 && faults() > 5_000);
         assert!(grown < 100_000, "{grown} bytes of what failed are left");
     }
 
@@ -299,11 +310,11 @@ mod planned {
             always(0);
             assert_eq!(
                 message(Pool::new(2)),
-                "there is no memory for the task stacks of 2 workers: ask for fewer workers, or raise the \
-                 limit on memory"
+                "there is no memory for task stacks (2): ask for fewer workers, or raise the limit on \
+                 memory"
             );
             let short = Pool::builder().workers(3).workers_at_least(1).build();
-            assert!(message(short).starts_with("there is no memory for the task stacks of 1 "));
+            assert!(message(short).starts_with("there is no memory for task stacks (1)"));
             // Threads.
             always(1);
             assert!(

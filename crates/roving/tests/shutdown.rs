@@ -1,12 +1,15 @@
 //! `Pool::shutdown_now`: what nobody waits for is dropped, once, and everything else ends.
 
 mod common;
+#[path = "common/system.rs"]
+mod system;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use common::{pool, tries, wait_until, watched};
 use roving::adapt::{Order, Target};
@@ -359,5 +362,25 @@ fn a_drop_runs_what_a_stop_would_drop() {
         }));
         assert!(unwound.is_err());
         assert_eq!(ran.load(SeqCst), 100);
+    });
+}
+
+/// However a pool ends, no thread of it is left, spare ones included.
+#[test]
+fn no_thread_of_a_pool_outlives_it() {
+    watched(|| {
+        for round in 0..tries(30) {
+            let builder = Pool::builder().workers(3).name("mortal");
+            let pool = builder.build().unwrap();
+            let slept = || roving::blocking(|| thread::sleep(Duration::from_micros(200)));
+            pool.install(|| join(slept, || join(slept, slept)));
+            pool.spawn(move || roving::blocking(thread::yield_now));
+            match round % 2 {
+                0 => drop(pool),
+                _ => assert!(pool.shutdown_now().is_final()),
+            }
+            // The system's list may show one that was joined for a moment yet.
+            wait_until(|| matches!(system::threads("mortal"), None | Some(0)));
+        }
     });
 }

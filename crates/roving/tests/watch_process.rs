@@ -1,6 +1,8 @@
 //! Programs that stand still, each in a process of its own, and what is said about them.
 
 mod common;
+#[path = "common/system.rs"]
+mod system;
 
 use std::env;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -264,7 +266,7 @@ fn what_moves_or_may_wait_is_not_reported() {
         if cfg!(target_os = "linux") {
             assert_eq!(reports.load(SeqCst), 0);
         }
-        let watching = || common::system_threads("roving-watch");
+        let watching = || system::threads("roving-watch");
         assert_ne!(watching(), Some(0), "one thread watches");
         let other = Pool::builder()
             .workers(1)

@@ -472,8 +472,8 @@ impl fmt::Display for BuildError {
             ),
             Reason::Memory(workers) => write!(
                 f,
-                "there is no memory for the task stacks of {workers} workers: ask for fewer workers, or \
-                 raise the limit on memory"
+                "there is no memory for task stacks ({workers}): ask for fewer workers, or raise the \
+                 limit on memory"
             ),
             Reason::WorkersVariable(value) => write!(
                 f,

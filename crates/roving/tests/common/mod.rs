@@ -71,16 +71,6 @@ pub(crate) fn holds_within(limit: Duration, condition: impl Fn() -> bool) -> boo
     true
 }
 
-/// How many threads of this process have a name that begins so; `None` where the system does not say.
-pub(crate) fn system_threads(prefix: &str) -> Option<usize> {
-    let threads = std::fs::read_dir("/proc/self/task").ok()?;
-    let names = threads.flatten().map(|thread| {
-        let name = std::fs::read_to_string(thread.path().join("comm"));
-        name.unwrap_or_default()
-    });
-    Some(names.filter(|name| name.starts_with(prefix)).count())
-}
-
 /// A number of tries that is smaller where each costs a multiple.
 pub(crate) fn tries(count: usize) -> usize {
     if cfg!(roving_tsan) {
