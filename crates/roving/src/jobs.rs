@@ -15,7 +15,7 @@ impl Worker {
 
     pub(crate) fn run_job(&self, job: Job) {
         self.clock().enter(Activity::Busy);
-        self.framed(job);
+        self.framed_outside(job);
         self.clock().enter(Activity::Steal);
     }
 
@@ -66,7 +66,7 @@ impl Worker {
 
     fn run_own(&self) -> bool {
         if let Some(job) = self.seat().spawned.pop_newest() {
-            self.framed(job);
+            self.framed_outside(job);
             return true;
         }
         let wake = self.owner().show_all();
@@ -77,7 +77,7 @@ impl Worker {
 
     fn run_others(&self) -> bool {
         if let Some(job) = self.any_job() {
-            self.framed(job);
+            self.framed_outside(job);
             return true;
         }
         self.steal(0).is_got()

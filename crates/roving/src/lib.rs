@@ -5,6 +5,7 @@
 //! * [`task`] runs async tasks, whose continuations can be stolen.
 //! * [`blocking`] marks a region in which a worker blocks: a spare thread takes its core.
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
+//! * [`context`] is what everything inside inherits: values, and requests to stop ([`Cancel`]).
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool.
 //! * [`watch`] names the lock that is held where a program stands still.
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
@@ -30,6 +31,7 @@
 //! | `join`, `scope` | put closures into slots, and take results out |
 //! | `worker` | runs slots; knows which thread is which worker |
 //! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
+//! | `context` | leads threads to contexts that others keep |
 //! | `task` | moves futures into frames, and frames between workers |
 //! | `lease` | one thread takes out what others have used, when all have gone |
 //! | `latch` | is dropped by its waiter while its setter may still be inside |
@@ -47,6 +49,8 @@ mod blocking;
 mod broadcast;
 #[cfg(doctest)]
 mod compile_fail;
+#[allow(unsafe_code, reason = "listed above")]
+pub mod context;
 #[cfg(all(not(loom), roving_faults))]
 #[doc(hidden)]
 pub mod faults;
@@ -107,6 +111,7 @@ pub mod task;
 pub use {
     blocking::blocking,
     broadcast::broadcast,
+    context::{Cancel, Cancelled, is_cancelled},
     join::{join, join_context},
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},

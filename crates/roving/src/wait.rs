@@ -239,7 +239,7 @@ impl Worker {
         let is_one = job.is_some();
         if let Some(job) = job {
             let doing = self.clock().enter(Activity::Busy);
-            self.framed(job);
+            self.framed_outside(job);
             self.clock().enter(doing);
         }
         is_one
@@ -295,7 +295,7 @@ impl Worker {
         match self.seat().mailbox.pop() {
             Some(job) => {
                 let doing = self.clock().enter(Activity::Busy);
-                self.framed(job);
+                self.framed_outside(job);
                 self.clock().enter(doing);
                 true
             }

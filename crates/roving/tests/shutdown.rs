@@ -104,9 +104,11 @@ fn what_runs_ends_with_all_that_it_waits_for() {
         let dropped = Arc::default();
         let counted = Counted(Arc::clone(&dropped));
         pool.spawn(move || {
+            assert!(!roving::is_cancelled());
             begun.send(()).unwrap();
             let _ = may_go_on.recv();
             // The pool is being stopped: parallel calls still work, detached ones do not begin.
+            assert!(roving::is_cancelled());
             roving::spawn(move || drop(counted));
             let sum: u64 = roving::map_reduce(0..1000, 0, |i| i as u64, |a, b| a + b);
             let root = roving::task::block_on(async {
@@ -382,5 +384,25 @@ fn no_thread_of_a_pool_outlives_it() {
             // The system's list may show one that was joined for a moment yet.
             wait_until(|| matches!(system::threads("mortal"), None | Some(0)));
         }
+    });
+}
+
+/// Who is suspended until it is asked to end hears of a stop.
+#[test]
+fn what_waits_to_be_cancelled_is_woken() {
+    watched(|| {
+        let pool = pool(2);
+        let (begun, has_begun) = mpsc::channel();
+        let (ended, has_ended) = mpsc::channel();
+        pool.spawn(move || {
+            roving::task::block_on(async move {
+                begun.send(()).unwrap();
+                roving::context::cancelled().await;
+            });
+            ended.send(()).unwrap();
+        });
+        has_begun.recv().unwrap();
+        assert!(pool.shutdown_now().is_final());
+        assert_eq!(has_ended.recv(), Ok(()));
     });
 }

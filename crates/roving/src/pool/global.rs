@@ -19,9 +19,11 @@ use super::builder::{BuildError, Reason};
 use super::home::Home;
 use super::stop::Dropped;
 use super::{Pool, PoolBuilder};
+use crate::context::timer;
 use crate::lease::{Entry, Shell};
 use crate::os;
 use crate::prim::{AtomicPtr, Ordering};
+use crate::watch;
 use crate::worker::Worker;
 
 /// The shell that the first pool lies in, and each one that is started when no other is used any
@@ -238,7 +240,7 @@ pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
 
 /// Shuts the global pool down as a drop does: what has been spawned still runs. Returns when that is
 /// done, when the calls of all threads that use the pool have returned, and its threads have been
-/// joined; its memory is freed then. Without a global pool it does nothing.
+/// joined (that of deadlines as well); its memory is freed then. Without a global pool it does nothing.
 ///
 /// A use that comes later, or at the same time, starts a fresh pool, by first use or by
 /// [`PoolBuilder::build_global`]. So a library that is to be unloaded calls this when none of
@@ -308,6 +310,10 @@ fn shut_down(now: bool) -> Dropped {
             None => ended.wait(),
         }),
     };
+    if is_final {
+        timer::stop();
+        watch::join_retired();
+    }
     Dropped::of(&registry, is_final)
 }
 

@@ -13,6 +13,7 @@ use super::builder::Settings;
 use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
 use super::stop::Stopping;
+use crate::context::token::Token;
 use crate::faults;
 use crate::inject::{Job, Kind, Queue};
 use crate::os;
@@ -47,6 +48,8 @@ pub(crate) struct Registry {
     pub(crate) stopping: Stopping,
     /// Where its workers wait, if that is asked for.
     pub(crate) watch: Option<Watch>,
+    /// Everything that runs here belongs to it.
+    cancel: Arc<Token>,
     started: Mutex<Instant>,
     /// [`os::forks`] when the threads were started.
     forks: usize,
@@ -110,6 +113,7 @@ impl Registry {
             closing: AtomicBool::new(false),
             stopping: Stopping::default(),
             watch: settings.watch.map(Watch::new),
+            cancel: Token::new(None, None),
             started: Mutex::new(Instant::now()),
             forks: os::forks(),
             in_place: Mutex::new(()),
@@ -259,6 +263,23 @@ impl Registry {
     pub(crate) fn is_closing(&self) -> bool {
         // Ordering: Relaxed; who sleeps is unparked after it was set, and looks again.
         self.closing.load(Ordering::Relaxed)
+    }
+
+    /// All that runs here is asked to end: [`crate::is_cancelled`] says so from now on, and who is
+    /// suspended until then is woken.
+    pub(crate) fn cancel_all(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Whether [`Self::cancel_all`] was called. A load.
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_flagged()
+    }
+
+    /// The token of all that runs here.
+    pub(crate) fn token(&self) -> &Arc<Token> {
+        &self.cancel
     }
 
     /// The calling thread is that of the seat from now on. Under the lock, so that `close` either

@@ -4,6 +4,7 @@ use std::ops::Index;
 use std::sync::OnceLock;
 use std::thread::Thread;
 
+use crate::context::segments::Segments;
 use crate::faults::with_answered_memory;
 use crate::inject::Queue;
 use crate::prim::{AtomicUsize, Ordering};
@@ -15,6 +16,8 @@ use crate::task::{Local, SpawnOrder};
 /// What others see of one worker, or of a spare thread.
 pub(crate) struct Seat {
     pub(crate) stack: TaskStack,
+    /// In which contexts the tasks on the stack were made.
+    pub(crate) segments: Segments,
     pub(crate) mailbox: Queue,
     /// Detached tasks that the worker has spawned for itself: it takes the newest, thieves the
     /// oldest.
@@ -38,6 +41,7 @@ impl Seat {
     fn new(showing: Showing, keep: Keep, tasks: Local, most: usize) -> Option<Seat> {
         Some(Seat {
             stack: TaskStack::try_new(showing)?,
+            segments: Segments::new(),
             mailbox: Queue::new(),
             spawned: Queue::new(),
             in_order: Queue::new(),

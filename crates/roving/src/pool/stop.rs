@@ -7,6 +7,7 @@ use std::thread;
 
 use super::Pool;
 use super::registry::Registry;
+use crate::context;
 use crate::inject::Job;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::watch;
@@ -97,7 +98,8 @@ impl Pool {
     /// Ends the pool without running what nobody waits for: detached tasks ([`Pool::spawn`],
     /// [`crate::spawn`]) that have not begun are dropped, each once, on the calling thread or on a
     /// worker. What runs, and what somebody waits for (calls of [`Pool::install`], roots of async
-    /// tasks with all their frames, tasks of a scope), runs to its end. Returns when that is so and
+    /// tasks with all their frames, tasks of a scope), runs to its end: it is asked to end soon, as
+    /// [`crate::is_cancelled`] says from now on, and what is suspended in [`crate::context::cancelled`] is woken. Returns when that is so and
     /// the threads have been joined: it blocks for as long as the longest of these tasks, and costs
     /// a lock and a drop for each task that is dropped.
     ///
@@ -172,6 +174,7 @@ impl Registry {
     /// thread, because what runs may wait for what one of them holds.
     pub(super) fn stop(&self) {
         self.stopping.begin();
+        self.cancel_all();
         let queues = |seat: &super::seats::Seat| {
             let jobs = seat.in_order.take_detached().into_iter();
             let jobs = jobs.chain(seat.spawned.take_detached());
@@ -215,7 +218,10 @@ pub(super) fn run_or_drop<F: FnOnce()>(f: F) {
         stopping.inspect(|stopping| stopping.count()).is_some()
     });
     match is_dropped {
-        true => drop(f),
+        true => {
+            context::count_dropped();
+            drop(f);
+        }
         false => f(),
     }
 }

@@ -40,7 +40,7 @@ mod watcher;
 
 pub use guard::{Held, Locked, held, locked};
 pub(crate) use table::{Watch, Why};
-pub(crate) use watcher::{enter, leave};
+pub(crate) use watcher::{enter, join_retired, leave};
 
 use std::env;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -13,6 +13,8 @@ use crate::{faults, os};
 struct Watcher {
     pools: Vec<Weak<Registry>>,
     thread: Option<JoinHandle<()>>,
+    /// One whose pools ended by themselves, and that ends.
+    retired: Option<JoinHandle<()>>,
     /// Which thread it is: an earlier one that has not noticed yet ends.
     number: u64,
     /// [`os::forks`] when it was started.
@@ -22,6 +24,7 @@ struct Watcher {
 static WATCHER: Mutex<Watcher> = Mutex::new(Watcher {
     pools: Vec::new(),
     thread: None,
+    retired: None,
     number: 0,
     forks: 0,
 });
@@ -87,6 +90,18 @@ pub(crate) fn leave(registry: &Arc<Registry>) {
     }
 }
 
+/// Joins the thread that has ended by itself, if there is one: before the code is unloaded.
+pub(crate) fn join_retired() {
+    let thread = {
+        let mut watcher = watcher();
+        let is_here = watcher.forks == os::forks();
+        watcher.retired.take_if(|_| is_here)
+    };
+    if let Some(thread) = thread {
+        let _ = thread.join();
+    }
+}
+
 /// What was seen of a pool, and when it was not so yet.
 struct Seen {
     pool: Weak<Registry>,
@@ -105,8 +120,8 @@ fn run(number: u64) {
                 return;
             }
             if watcher.pools.is_empty() {
-                // The last pool has ended by itself; nobody waits for this thread.
-                watcher.thread = None;
+                // The last pool has ended by itself. Who unloads the library joins this thread.
+                watcher.retired = watcher.thread.take();
                 watcher.number += 1;
                 return;
             }

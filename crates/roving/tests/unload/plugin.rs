@@ -37,11 +37,29 @@ fn work(n: u32) -> u64 {
         let child = roving::task::fork(async { 1 }).await;
         child.await
     });
+    // Wakes somebody at a deadline: that has a thread.
+    let request = roving::Cancel::after(Duration::from_secs(3600));
+    sum += u64::from(request.run(|| roving::task::block_on(waits_with_a_deadline())) == Ok(true));
     sum += u64::from(roving::broadcast(|index| index).len() == roving::current_workers());
     for _ in 0..10 {
         roving::spawn(|| drop(vec![0_u8; 1000]));
     }
     sum
+}
+
+async fn waits_with_a_deadline() -> bool {
+    let mut looks = 0;
+    let twice = std::future::poll_fn(move |context| {
+        looks += 1;
+        match looks {
+            1 => {
+                context.waker().wake_by_ref();
+                std::task::Poll::Pending
+            }
+            _ => std::task::Poll::Ready(true),
+        }
+    });
+    roving::context::until_cancelled(twice).await == Ok(true)
 }
 
 /// 0 when the pool and all of its threads have ended.
