@@ -129,7 +129,7 @@ mod loom_tests {
     use loom::thread;
 
     use super::{Entry, Shell};
-    use crate::prim::{AtomicUsize, DataCell, Ordering};
+    use crate::prim::{AtomicUsize, DataCell, Ordering, explore};
 
     /// What the shell holds: loom sees every touch of the cell, and drops are counted.
     struct Watched {
@@ -190,7 +190,7 @@ mod loom_tests {
     /// Two users and one that closes: the value lasts as long as its users, and is dropped once.
     #[test]
     fn loom_shell_value_outlives_its_users_and_is_taken_once() {
-        loom::model(|| {
+        explore(|| {
             let dropped = Arc::new(AtomicUsize::new(0));
             let shell = Arc::new(Shell::new());
             // SAFETY: nobody else has the shell yet.
@@ -214,7 +214,7 @@ mod loom_tests {
     /// One opens, another uses what it finds: it sees the value whole.
     #[test]
     fn loom_shell_user_sees_what_was_put_in() {
-        loom::model(|| {
+        explore(|| {
             let dropped = Arc::new(AtomicUsize::new(0));
             let shell = Arc::new(Shell::new());
             let user = {
@@ -236,7 +236,7 @@ mod loom_tests {
     /// The last user takes the value out while another thread wants to put the next one in.
     #[test]
     fn loom_shell_is_filled_again_after_it_was_emptied() {
-        loom::model(|| {
+        explore(|| {
             let dropped = Arc::new(AtomicUsize::new(0));
             let shell = Arc::new(Shell::new());
             // SAFETY: nobody else has the shell yet.

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use super::exit::with_alive;
 use super::json::Text;
-use crate::faults::{self, Point};
 use crate::pool::registry::Registry;
 use crate::stats::WorkerProfile;
 
@@ -84,6 +83,8 @@ fn of_worker(doing: &str, worker: &WorkerProfile) -> String {
 #[cfg(unix)]
 pub(super) fn serve(path: &Path) {
     use std::os::unix::net::{UnixListener, UnixStream};
+
+    use crate::faults::{self, Point};
 
     let thread = || std::thread::Builder::new().name("roving-top".into());
     // What a process with this number has left behind; not a socket at which somebody answers.

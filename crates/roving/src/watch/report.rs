@@ -44,11 +44,9 @@ pub(super) fn of(registry: &Registry, watch: &Watch, since: Duration) -> Option<
     Some(text)
 }
 
-/// Whether it does something, as far as the system says; elsewhere a thread that is not known to wait
-/// may be computing.
+/// Whether it does something, as far as the system says.
 fn is_running(entry: &Entry) -> bool {
-    let runnable = entry.number.and_then(system::is_runnable);
-    runnable.unwrap_or(entry.waits.is_empty())
+    entry.number.and_then(system::is_runnable).unwrap_or(false)
 }
 
 /// Whether tasks wait: for a worker, or for each other. Events, and regions that block, may take long.
@@ -98,6 +96,9 @@ fn thread(
         let _ = write!(text, ", in a task of {}", name(registry, other));
     }
     match entry.waits.last() {
+        None if entry.number.is_none() => {
+            text.push_str(", is stuck in a task, or computes: the system does not say\n");
+        }
         None => text.push_str(", is stuck: it blocks, but not in `roving::blocking`\n"),
         Some(wait) => {
             let what = match wait.why {
