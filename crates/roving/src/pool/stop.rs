@@ -104,7 +104,8 @@ impl Pool {
     /// a lock and a drop for each task that is dropped.
     ///
     /// A closure that panics when it is dropped is counted as well, and its panic goes to the pool's
-    /// panic handler. What a drop spawns into this pool is dropped too.
+    /// panic handler. What a drop spawns into this pool is dropped too ([`crate::spawn`] in a drop on the
+    /// calling thread goes to the pool of that thread).
     ///
     /// Called by one of the pool's own tasks it does not wait: the pool ends by itself after that
     /// task, and [`Dropped::is_final`] is false. A task that one of the pool's own tasks waits for,
@@ -180,14 +181,10 @@ impl Registry {
             let jobs = jobs.chain(seat.spawned.take_detached());
             jobs.chain(seat.mailbox.take_detached()).collect::<Vec<_>>()
         };
-        loop {
-            let mut jobs = Vec::from(self.injector.take_detached());
-            jobs.extend(self.seats.iter().flat_map(queues));
-            if jobs.is_empty() {
-                return;
-            }
-            jobs.into_iter().for_each(|job| self.drop_job(job));
-        }
+        // Those that come later are dropped by workers.
+        let mut jobs = Vec::from(self.injector.take_detached());
+        jobs.extend(self.seats.iter().flat_map(queues));
+        jobs.into_iter().for_each(|job| self.drop_job(job));
     }
 
     fn drop_job(&self, job: Job) {
