@@ -9,10 +9,12 @@ use super::error::{Blocked, Ended};
 use super::incoming::Incoming;
 use super::lock;
 use super::message::{Control, Head};
+use super::moves::Moves;
 use super::outgoing::Outgoing;
 use super::post::Post;
 use super::report::Growth;
 use super::shape::Shape;
+use super::slot::Slot;
 use super::snapshot::{self, Snapshot, Wait};
 
 /// Channels that leave this rank, and those that come here, by number.
@@ -27,6 +29,9 @@ pub(super) struct Part {
     pub(super) inside: Inside,
     pub(super) shape: Arc<Shape>,
     pub(super) crossings: Crossings,
+    pub(super) moves: Mutex<Moves>,
+    /// Of the processes that can move, ordered by their numbers.
+    pub(super) slots: Vec<(u32, Arc<Slot>)>,
     /// The numbers of the processes that are here.
     pub(super) locals: Vec<u32>,
     pub(super) channel_limit: Option<usize>,
@@ -44,6 +49,8 @@ pub(super) struct Part {
 pub(super) struct Detective {
     number: u64,
     asking: Option<Asking>,
+    /// The number of the last move before the first look; none when one was under way.
+    settled: Option<u64>,
     /// Somebody has become quiet since the last question was put.
     again: bool,
 }
@@ -55,19 +62,19 @@ struct Asking {
 }
 
 impl Part {
-    fn rank(&self) -> usize {
+    pub(super) fn rank(&self) -> usize {
         self.post.rank()
     }
 
-    fn ranks(&self) -> usize {
+    pub(super) fn ranks(&self) -> usize {
         self.post.link().ranks()
     }
 
-    fn outgoing(&self, channel: u32) -> Option<&Arc<dyn Outgoing>> {
+    pub(super) fn outgoing(&self, channel: u32) -> Option<&Arc<dyn Outgoing>> {
         self.crossings.outgoing.get(channel as usize)?.as_ref()
     }
 
-    fn incoming(&self, channel: u32) -> Option<&Arc<dyn Incoming>> {
+    pub(super) fn incoming(&self, channel: u32) -> Option<&Arc<dyn Incoming>> {
         self.crossings.incoming.get(channel as usize)?.as_ref()
     }
 
@@ -115,6 +122,7 @@ impl Part {
             Control::Answer(number, snapshot) => self.answer(from, number, snapshot),
             Control::Grow { channel, from, to } => self.grow(channel, from, to),
             Control::Stop(ended) => self.post.end(ended),
+            Control::Move(message) => self.moving(message),
         }
     }
 
@@ -127,6 +135,14 @@ impl Part {
             }
         }
         !listed.is_empty()
+    }
+
+    /// Handles what this rank has sent to itself. Whether there was anything.
+    pub(super) fn handle_own(&self) -> bool {
+        let own = self.post.take_own();
+        own.iter()
+            .for_each(|bytes| self.message(self.rank(), bytes));
+        !own.is_empty()
     }
 
     /// Nothing can go on here but by what comes from others. In the place of the process that was suspended last.
@@ -162,7 +178,8 @@ impl Part {
     fn snapshot(&self) -> Snapshot {
         let waits = self.inside.waits().into_iter().map(|wait| Wait {
             process: self.locals[wait.process],
-            channel: wait.channel as u32,
+            // Every channel of this rank's network is one of the whole.
+            channel: self.shape.at(wait.channel).unwrap_or(u32::MAX),
             to_send: wait.side == Side::Producer,
             target: wait.target.map(|target| self.locals[target]),
             capacity: wait.capacity.map(|capacity| capacity as u64),
@@ -186,7 +203,7 @@ impl Part {
     }
 
     /// Rank 0: asks all, if it does not do so already.
-    fn somebody_is_quiet(&self) {
+    pub(super) fn somebody_is_quiet(&self) {
         let mut detective = lock(&self.detective);
         if detective.asking.is_some() {
             detective.again = true;
@@ -199,6 +216,7 @@ impl Part {
         detective.number += 1;
         if first.is_none() {
             detective.again = false;
+            detective.settled = self.settled();
         }
         let mut answers = vec![None; self.ranks()];
         answers[0] = Some(self.snapshot());
@@ -227,7 +245,10 @@ impl Part {
         };
         let answers: Vec<Snapshot> = answers.into_iter().flatten().collect();
         let ends = |channel| self.shape.ends(channel);
+        // While a process moved, others may have waited for that.
+        let is_settled = detective.settled.is_some() && detective.settled == self.settled();
         match first {
+            _ if !is_settled => {}
             None if snapshot::is_suspect(&answers, ends) => {
                 return self.ask(detective, Some(answers));
             }
@@ -250,7 +271,7 @@ impl Part {
             Verdict::Grow { channel, from, to } => {
                 let (channel, from, to) = (channel as u32, from as u64, to as u64);
                 let producer = self.shape.ends(channel).map(|ends| ends.producer);
-                match producer.map(|producer| self.shape.rank_of(producer)) {
+                match producer.map(|producer| self.rank_of(producer)) {
                     None => {}
                     Some(rank) if rank == self.rank() => self.grow(channel, from, to),
                     Some(rank) => {
@@ -272,9 +293,10 @@ impl Part {
     /// A channel whose producer is here holds more from now on.
     fn grow(&self, channel: u32, from: u64, to: u64) {
         match self.outgoing(channel) {
-            None => self
-                .inside
-                .grow(channel as usize, from as usize, to as usize),
+            None => {
+                let place = self.shape.channels()[channel as usize].halves.0;
+                self.inside.grow(place as usize, from as usize, to as usize);
+            }
             Some(outgoing) => {
                 // Held meanwhile: who goes on because of it may end the network, and then reads this.
                 let mut growths = lock(&self.growths);
@@ -299,7 +321,7 @@ impl Part {
             });
             Blocked {
                 process: self.shape.process(process as u32).to_owned(),
-                rank: self.shape.rank_of(process as u32),
+                rank: self.rank_of(process as u32),
                 operation: match side {
                     Side::Producer => roving_flow::Operation::Send,
                     Side::Consumer => roving_flow::Operation::Receive,

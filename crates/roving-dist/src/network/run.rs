@@ -9,6 +9,7 @@ use roving::Pool;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::error::{Ended, NetworkError};
+use super::moves::Moves;
 use super::part::{Crossings, Part};
 use super::post::Post;
 use super::pump::pump;
@@ -65,7 +66,7 @@ impl<'env> Network<'env> {
                 Outcome::Ended(ended) => return Err(ended.into()),
             }
         }
-        Ok(sum(&part.shape, shares))
+        Ok(sum(&part, shares))
     }
 
     /// What runs here, and what it needs for the rest: processes of other ranks are dropped, and their ends of
@@ -77,13 +78,16 @@ impl<'env> Network<'env> {
             starts,
             mut joints,
             shape,
+            slots,
+            running,
             channel_limit,
             ..
         } = self;
         let (rank, link) = (world.rank(), world.link());
         let mut locals = Vec::new();
         for (process, start) in (0..).zip(starts) {
-            if shape.rank_of(process) == rank {
+            let is_movable = shape.processes()[process as usize].is_movable;
+            if is_movable || shape.rank_of(process) == rank {
                 locals.push(process);
                 start(&mut flow);
             }
@@ -95,21 +99,31 @@ impl<'env> Network<'env> {
             outgoing: joints.iter().map(|_| None).collect(),
             incoming: joints.iter().map(|_| None).collect(),
         };
-        for (channel, joint) in (0..).zip(&mut joints) {
-            let at = channel as usize;
-            match shape.way(channel) {
-                Some((from, to)) if from != to && from == rank => {
-                    crossings.outgoing[at] = joint.outgoing(channel, to, &post);
-                }
-                Some((from, to)) if from != to && to == rank => {
-                    crossings.incoming[at] = joint.incoming(channel, from, &post);
-                }
-                _ => {}
+        let can_be_here = |process: Option<u32>| {
+            process.is_some_and(|process| {
+                shape.rank_of(process) == rank || shape.processes()[process as usize].is_movable
+            })
+        };
+        for (number, joint) in (0..).zip(&mut joints) {
+            let Some(way) = shape.way(number) else {
+                continue;
+            };
+            let (at, channel) = (number as usize, &shape.channels()[number as usize]);
+            if way.0 == way.1 && !shape.is_split(number) {
+                continue;
+            }
+            if can_be_here(channel.producer) {
+                crossings.outgoing[at] = joint.outgoing(number, way, &post);
+            }
+            if can_be_here(channel.consumer) {
+                crossings.incoming[at] = joint.incoming(number, way, &post);
             }
         }
         let part = Arc::new(Part {
             post,
             inside: flow.inside(),
+            moves: Mutex::new(Moves::new(shape.ranks().to_vec())),
+            slots,
             shape: Arc::new(shape),
             crossings,
             locals,
@@ -119,6 +133,9 @@ impl<'env> Network<'env> {
             is_at_rest: AtomicBool::new(false),
             may_spin: AtomicBool::new(false),
         });
+        if world.ranks() > 1 {
+            running.begin(&part);
+        }
         (flow, part)
     }
 }
