@@ -24,8 +24,8 @@ mod world;
 pub use bag::{Bag, Checkpoints, Local};
 pub use error::Error;
 pub use network::{
-    Blocked, ChannelReport, Growth, MovablePorts, Mover, Network, NetworkError, ProcessReport,
-    Report,
+    Blocked, ChannelReport, Growth, MovablePorts, Moved, Mover, Network, NetworkError,
+    ProcessReport, Report,
 };
 pub use world::World;
 pub use world::plan::Plan;

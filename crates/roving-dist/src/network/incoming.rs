@@ -36,8 +36,9 @@ pub(super) trait Incoming: Send + Sync {
     fn hold(&self);
     /// The producer is on that rank from now on.
     fn release(&self, from: usize);
-    /// The consumer leaves this rank, with what lies before that port; it has none when it has dropped that.
-    fn leave(&self, port: Option<&mut dyn Any>) -> Input;
+    /// The consumer leaves this rank, with what lies before that port, unless it has dropped that. None if it has not, and
+    /// there is no port.
+    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Input>;
     /// The consumer has come to this rank.
     fn arrive(&self, input: &Input);
     /// Tokens that left this rank with their consumer.
@@ -241,8 +242,11 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         self.look();
     }
 
-    fn leave(&self, port: Option<&mut dyn Any>) -> Input {
+    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Input> {
         let mut state = lock(&self.state);
+        if port.is_none() && state.ingress.as_ref().is_some_and(|one| !one.taken().1) {
+            return None;
+        }
         state.is_live = false;
         let taken = state.ingress.as_ref().map(|ingress| ingress.taken().0);
         let mut input = Input {
@@ -262,7 +266,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
             }
         }
         state.left += input.unread.len() as u64;
-        input
+        Some(input)
     }
 
     fn arrive(&self, input: &Input) {

@@ -93,8 +93,8 @@ pub(super) enum Move {
     Held(u64),
     /// To the new place: the process.
     Parcel(Box<Parcel>),
-    /// To rank 0: the process is there.
-    Arrived(u64),
+    /// To rank 0: the process is there, with so many bytes of state.
+    Arrived { number: u64, bytes: u64 },
     /// To each rank: the process is there from now on.
     Switch { process: u32, to: u32 },
     /// To rank 0: the process has ended.

@@ -35,7 +35,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use carried::MovablePorts;
 pub use error::{Blocked, NetworkError};
 pub use movable::Mover;
-pub use report::{ChannelReport, Growth, ProcessReport, Report};
+pub use report::{ChannelReport, Growth, Moved, ProcessReport, Report};
 
 use crate::world::World;
 use joint::{Joint, JointOf};

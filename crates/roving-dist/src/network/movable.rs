@@ -3,12 +3,11 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use roving_flow::bridge::{Side, each_port};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::Network;
-use super::carried::MovablePorts;
-use super::slot::{Event, Running, Slot};
+use super::carried::{MovablePorts, Shelf, place_of};
+use super::slot::{Coming, Event, Running, Slot};
 
 impl<'env> Network<'env> {
     /// A process that may move to another rank while the network runs: see [`Network::mover`] and
@@ -19,8 +18,12 @@ impl<'env> Network<'env> {
     /// `serde`, and what lies in its channels goes with it. In a step it does not move, so a step should
     /// receive or send a few messages only. Whatever `step` captures stays, and each rank has its own.
     ///
-    /// A port that the process has dropped is closed wherever it moves, though it is there again. Messages between the process
-    /// and others are written as bytes also where both are on one rank, which is slower.
+    /// Ports may change places between two steps, and be dropped. Those that are not are returned. Messages between the
+    /// process and others are written as bytes also where both are on one rank, which is slower.
+    ///
+    /// # Errors
+    /// Of the run: [`NetworkError::Panicked`](crate::NetworkError::Panicked) if the process moves, and its state cannot be written or read, or it has
+    /// kept a port that it did not return.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -36,11 +39,11 @@ impl<'env> Network<'env> {
     ///         summed.send(sum).await.ok()?;
     ///         Some((sum, (numbers, summed)))
     ///     });
-    ///     let mover = network.mover();
-    ///     network.process("sink", sums, async |mut sums| {
+    ///     let (mover, into) = (network.mover(), &mut got);
+    ///     network.process("sink", sums, async move |mut sums| {
     ///         while let Some(sum) = sums.recv().await {
     ///             mover.move_to("sum", sum as usize % 2); // there and back
-    ///             got.push(sum);
+    ///             into.push(sum);
     ///         }
     ///     });
     ///     network.pin("sink", 0);
@@ -66,7 +69,7 @@ impl<'env> Network<'env> {
         self.shape.set_movable(host.process);
         self.slots.push((host.process, Arc::clone(&host.slot)));
         if self.world.ranks() > 1 {
-            self.split_channels(&mut ports);
+            ports = self.split_channels(ports);
         }
         self.starts.push(Box::new(move |flow| {
             flow.process(name, ports, move |ports| host.run(ports, state, step));
@@ -74,19 +77,26 @@ impl<'env> Network<'env> {
     }
 
     /// Puts a rank's border into each of these channels.
-    fn split_channels(&mut self, ports: &mut impl MovablePorts) {
-        let mut places = Vec::new();
-        each_port(ports, |place, _| places.push(place));
-        let mut places = places.into_iter();
-        ports.each(&mut |port| {
-            let channel = places.next().and_then(|place| self.shape.at(place));
-            let Some(channel) = channel else { return };
+    fn split_channels<P: MovablePorts>(&mut self, ports: P) -> P {
+        let mut shelf = Shelf::default();
+        ports.put_away(&mut shelf);
+        let mut keys: Vec<_> = shelf.ports.keys().copied().collect();
+        // The same on every rank.
+        keys.sort_unstable();
+        for key in keys {
+            let channel = self.shape.at(place_of(key));
+            let port = shelf.ports.get_mut(&key);
+            let (Some(channel), Some(port)) = (channel, port) else {
+                continue;
+            };
             let name = self.shape.channel(channel).to_owned();
-            let split = self.joints[channel as usize].split(&mut self.flow, &name, port);
+            let split = self.joints[channel as usize].split(&mut self.flow, &name, &mut **port);
             if let Some(side) = split {
                 self.shape.split(channel, side);
             }
-        });
+        }
+        P::take_back(&mut shelf)
+            .unwrap_or_else(|| unreachable!("they were put there in this order"))
     }
 
     /// A handle that has movable processes moved, and may be used by any thread of any rank, while the network runs.
@@ -135,7 +145,7 @@ struct Host {
 }
 
 impl Host {
-    async fn run<P, S, F, Fut>(self, mut ports: P, state: S, mut step: F)
+    async fn run<P, S, F, Fut>(self, ports: P, state: S, mut step: F)
     where
         P: MovablePorts,
         S: Serialize + DeserializeOwned,
@@ -147,24 +157,30 @@ impl Host {
             // Where it is at first: it can have moved here before this host was polled.
             Some(part) => part.shape.rank_of(self.process) == self.rank,
         };
-        let mut state = is_here.then_some(state);
+        let mut shelf = Shelf::default();
+        let mut here = None;
+        match is_here {
+            true => here = Some((state, ports)),
+            false => ports.put_away(&mut shelf),
+        }
         loop {
-            let now = match state.take() {
-                Some(now) => now,
+            let (state, ports) = match here.take() {
+                Some(here) => here,
                 None => match self.slot.event().await {
-                    Event::Begin(bytes) => read(&bytes),
+                    Event::Begin(coming) => begin(coming, &mut shelf),
                     Event::Retire => return,
                     Event::Go { .. } | Event::Stay => continue,
                 },
             };
             if self.slot.take_asked() {
-                state = self.stop(now, &mut ports).await;
+                here = self.stop(state, ports, &mut shelf).await;
                 continue;
             }
-            let Some((next, again)) = step(now, ports).await else {
+            here = step(state, ports).await;
+            if here.is_none() {
+                drop(step);
                 return self.ended().await;
-            };
-            (state, ports) = (Some(next), again);
+            }
         }
     }
 
@@ -178,33 +194,44 @@ impl Host {
         while !matches!(self.slot.event().await, Event::Retire) {}
     }
 
-    /// It was asked to stop. Gives the state back if it stays.
-    async fn stop<S: Serialize>(&self, state: S, ports: &mut impl MovablePorts) -> Option<S> {
+    /// It was asked to stop. Gives state and ports back if it stays.
+    async fn stop<S, P>(&self, state: S, ports: P, shelf: &mut Shelf) -> Option<(S, P)>
+    where
+        S: Serialize,
+        P: MovablePorts,
+    {
         let Some(part) = self.running.part() else {
-            return Some(state);
+            return Some((state, ports));
         };
         part.stopped(self.process);
         // Else the part could not end before this process.
         drop(part);
         let Event::Go { to, number } = self.slot.event().await else {
-            return Some(state);
+            return Some((state, ports));
         };
         let state = postcard::to_stdvec(&state)
             .unwrap_or_else(|error| panic!("its state cannot be written as bytes: {error}"));
         let part = self.running.part()?;
-        let mut parcel = part.pack(self.process, number, state);
-        let mut places = Vec::new();
-        each_port(ports, |place, side| places.push((place, side)));
-        let mut places = places.into_iter();
-        ports.each(&mut |port| match places.next() {
-            Some((place, Side::Consumer)) => part.pack_input(&mut parcel, place, port),
-            Some((place, Side::Producer)) => part.pack_output(&mut parcel, place, port),
-            None => {}
-        });
-        part.pack_rest(&mut parcel);
-        part.send_parcel(to, parcel);
+        shelf.layout.clear();
+        ports.put_away(shelf);
+        match part.pack(self.process, number, state, shelf) {
+            Ok(parcel) => part.send_parcel(to, parcel),
+            Err(complaint) => panic!("{complaint}"),
+        }
         None
     }
+}
+
+/// The process is here: its state, and the ports that it still has.
+fn begin<S: DeserializeOwned, P: MovablePorts>(coming: Coming, shelf: &mut Shelf) -> (S, P) {
+    let state = read(&coming.state);
+    shelf.layout = coming.layout.into();
+    let Some(ports) = P::take_back(shelf) else {
+        panic!("it returns other ports than those that it was given");
+    };
+    // It has dropped them elsewhere.
+    shelf.ports.clear();
+    (state, ports)
 }
 
 fn read<S: DeserializeOwned>(bytes: &[u8]) -> S {

@@ -34,9 +34,9 @@
 //!
 //! **It ends.** From `Hold` on no rank waits for a step of any process. Two neighbours that are to move do so one after the other.
 //!
-//! **Deadlocks.** Ends that are held make processes wait that do not wait for each other. So rank 0 draws no conclusion from answers of a time in which a
-//! move was under way, and asks again when it is over. A process that has been asked to leave and waits in a step waits like
-//! any other; one that has stopped is no suspect, because it waits for no channel.
+//! **Deadlocks.** Ends that are held make processes wait that do not wait for each other. So rank 0 asks nobody what he waits for while a process moves, and
+//! moves none while it asks; in turns, so that neither keeps the other waiting for ever. Its questions come after `Switch`, so that every rank answers as one where the move is over. A process that has been
+//! asked to leave and waits in a step waits like any other; one that has stopped is no suspect, because it waits for no channel.
 //!
 //! **The end.** A process that has ended says `Done` to rank 0, which says `Retire` to all: their hosts end. Until then each rank's network runs,
 //! so that it drops no end that is held. A process that has ended does not move: it does not stop. When the network fails or is
@@ -44,19 +44,23 @@
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
 
+use roving_flow::bridge::Side;
+
+use super::carried::{Shelf, key};
 use super::lock;
 use super::message::{Control, Move};
 use super::parcel::Parcel;
-use super::part::Part;
-use super::slot::Event;
+use super::part::{Detective, Part};
+use super::report::Moved;
+use super::slot::{Coming, Event};
 
 /// What each rank knows of the moves.
 pub(super) struct Moves {
+    begun: Instant,
     /// Where each process is.
-    pub(super) places: Vec<u32>,
-    /// How often each has moved.
-    pub(super) counts: Vec<u64>,
+    places: Vec<u32>,
     under_way: Option<UnderWay>,
     /// Marks that have come, by the number of the move.
     marks: HashMap<u64, usize>,
@@ -82,22 +86,35 @@ struct Desk {
     is_moving: bool,
     /// How many have not said `Held`, or `Arrived`.
     missing: usize,
+    /// Of the state of the process that moves.
+    bytes: u64,
     /// Where processes are to go that have been asked to leave, by process.
     wanted: HashMap<u32, u32>,
     /// Those that have stopped.
     queue: VecDeque<u32>,
     done: Vec<u32>,
+    log: Vec<Moved>,
 }
 
 impl Moves {
     pub(super) fn new(places: Vec<u32>) -> Moves {
         Moves {
-            counts: vec![0; places.len()],
+            begun: Instant::now(),
             places,
             under_way: None,
             marks: HashMap::new(),
             desk: Desk::default(),
         }
+    }
+
+    /// Where each process is.
+    pub(super) fn places(&self) -> &[u32] {
+        &self.places
+    }
+
+    /// Rank 0: the moves that were made.
+    pub(super) fn log(&self) -> &[Moved] {
+        &self.desk.log
     }
 }
 
@@ -107,10 +124,9 @@ impl Part {
         lock(&self.moves).places[process as usize] as usize
     }
 
-    /// Rank 0: the number of the last move, if none is under way.
-    pub(super) fn settled(&self) -> Option<u64> {
-        let moves = lock(&self.moves);
-        (!moves.desk.is_moving).then_some(moves.desk.number)
+    /// Rank 0: whether a process is on its way.
+    pub(super) fn is_moving(&self) -> bool {
+        lock(&self.moves).desk.is_moving
     }
 
     fn tell(&self, to: usize, message: Move) {
@@ -150,7 +166,7 @@ impl Part {
             Move::Leave(process) => self.with_slot(process, |slot| slot.ask()),
             Move::Stopped(process) => {
                 lock(&self.moves).desk.queue.push_back(process);
-                self.next_move();
+                self.next_move(&lock(&self.detective));
             }
             Move::Stay(process) => self.with_slot(process, |slot| slot.tell(Event::Stay)),
             Move::Hold {
@@ -162,7 +178,8 @@ impl Part {
                 *lock(&self.moves).marks.entry(number).or_default() += 1;
                 self.marked();
             }
-            Move::Held(number) | Move::Arrived(number) => self.one_less(number),
+            Move::Held(number) => self.one_less(number, 0),
+            Move::Arrived { number, bytes } => self.one_less(number, bytes),
             Move::Parcel(parcel) => self.unpack(*parcel),
             Move::Switch { process, to } => self.switch(process, to),
             Move::Done(process) => {
@@ -205,8 +222,11 @@ impl Part {
         }
     }
 
-    /// Rank 0: begins the next move, if none is under way.
-    fn next_move(&self) {
+    /// Rank 0: begins the next move, if none is under way, and no question. The locks are taken in this order everywhere.
+    pub(super) fn next_move(&self, detective: &Detective) {
+        if detective.is_asking() {
+            return;
+        }
         let mut stays = Vec::new();
         let mut hold = None;
         let mut moves = lock(&self.moves);
@@ -220,7 +240,7 @@ impl Part {
                     let missing = self.ranks();
                     let desk = &mut moves.desk;
                     desk.number += 1;
-                    (desk.is_moving, desk.missing) = (true, missing);
+                    (desk.is_moving, desk.missing, desk.bytes) = (true, missing, 0);
                     let number = desk.number;
                     hold = Some(Move::Hold {
                         process,
@@ -303,49 +323,55 @@ impl Part {
         }
     }
 
-    /// An empty parcel.
-    pub(super) fn pack(&self, process: u32, number: u64, state: Vec<u8>) -> Parcel {
-        Parcel {
+    /// What is sent of a process whose ports lie on that shelf. Otherwise says what is wrong with these.
+    pub(super) fn pack(
+        &self,
+        process: u32,
+        number: u64,
+        state: Vec<u8>,
+        shelf: &mut Shelf,
+    ) -> Result<Parcel, String> {
+        let mut parcel = Parcel {
             process,
             number,
             state,
+            layout: shelf.layout.iter().copied().collect(),
             outputs: Vec::new(),
             inputs: Vec::new(),
-        }
-    }
-
-    /// Puts the producer's end of that port into it; the place is the one of its channel in this rank's network.
-    pub(super) fn pack_output(&self, parcel: &mut Parcel, place: usize, port: &mut dyn Any) {
-        let channel = self.shape.at(place);
-        let found = channel.and_then(|channel| Some((channel, self.outgoing(channel)?)));
-        if let Some((channel, outgoing)) = found {
-            parcel.outputs.push((channel, outgoing.leave(Some(port))));
-        }
-    }
-
-    /// Puts what lies before that port into it.
-    pub(super) fn pack_input(&self, parcel: &mut Parcel, place: usize, port: &mut dyn Any) {
-        let channel = self.shape.at(place);
-        let found = channel.and_then(|channel| Some((channel, self.incoming(channel)?)));
-        if let Some((channel, incoming)) = found {
-            parcel.inputs.push((channel, incoming.leave(Some(port))));
-        }
-    }
-
-    /// Adds the other ends, those of ports that the process has dropped included.
-    pub(super) fn pack_rest(&self, parcel: &mut Parcel) {
-        for channel in self.shape.inputs(parcel.process) {
-            let is_there = parcel.inputs.iter().any(|(one, _)| *one == channel);
-            if let (false, Some(incoming)) = (is_there, self.incoming(channel)) {
-                parcel.inputs.push((channel, incoming.leave(None)));
+        };
+        let mut taken = 0;
+        for channel in self.shape.inputs(process) {
+            let place = self.shape.channels()[channel as usize].halves.1;
+            let port = shelf.ports.get_mut(&key(place as usize, Side::Consumer));
+            taken += usize::from(port.is_some());
+            if let Some(incoming) = self.incoming(channel) {
+                let port: Option<&mut dyn Any> = port.map(|port| &mut **port as _);
+                let input = incoming.leave(port).ok_or_else(|| self.kept(channel))?;
+                parcel.inputs.push((channel, input));
             }
         }
-        for channel in self.shape.outputs(parcel.process) {
-            let is_there = parcel.outputs.iter().any(|(one, _)| *one == channel);
-            if let (false, Some(outgoing)) = (is_there, self.outgoing(channel)) {
-                parcel.outputs.push((channel, outgoing.leave(None)));
+        for channel in self.shape.outputs(process) {
+            let place = self.shape.channels()[channel as usize].halves.0;
+            let port = shelf.ports.get_mut(&key(place as usize, Side::Producer));
+            taken += usize::from(port.is_some());
+            if let Some(outgoing) = self.outgoing(channel) {
+                let port: Option<&mut dyn Any> = port.map(|port| &mut **port as _);
+                let output = outgoing.leave(port).ok_or_else(|| self.kept(channel))?;
+                parcel.outputs.push((channel, output));
             }
         }
+        match taken == shelf.ports.len() {
+            true => Ok(parcel),
+            false => Err("it returns other ports than those that it was given".into()),
+        }
+    }
+
+    /// The complaint about a process that has a port that it does not return.
+    fn kept(&self, channel: u32) -> String {
+        format!(
+            "it has kept its port of channel `{}`, and moves: a step returns all ports that it does not drop",
+            self.shape.channel(channel)
+        )
     }
 
     pub(super) fn send_parcel(&self, to: usize, parcel: Parcel) {
@@ -364,17 +390,23 @@ impl Part {
                 incoming.arrive(input);
             }
         }
-        self.with_slot(parcel.process, |slot| slot.put_state(parcel.state));
-        self.tell(0, Move::Arrived(parcel.number));
+        let (number, bytes) = (parcel.number, parcel.state.len() as u64);
+        let coming = Coming {
+            state: parcel.state,
+            layout: parcel.layout,
+        };
+        self.with_slot(parcel.process, |slot| slot.put(coming));
+        self.tell(0, Move::Arrived { number, bytes });
     }
 
     /// Rank 0: all but the old place have to say one thing, and the new place two.
-    fn one_less(&self, number: u64) {
+    fn one_less(&self, number: u64, bytes: u64) {
         let mut moves = lock(&self.moves);
         if moves.desk.number != number {
             return;
         }
         moves.desk.missing -= 1;
+        moves.desk.bytes += bytes;
         let is_all = moves.desk.missing == 0;
         let switch = moves.under_way.as_ref().map(|one| Move::Switch {
             process: one.process,
@@ -389,9 +421,18 @@ impl Part {
     /// The process is there from now on.
     fn switch(&self, process: u32, to: u32) {
         let mut moves = lock(&self.moves);
-        moves.places[process as usize] = to;
-        moves.counts[process as usize] += 1;
+        let from = std::mem::replace(&mut moves.places[process as usize], to);
         moves.under_way = None;
+        let moved = Moved {
+            process: process as usize,
+            from: from as usize,
+            to: to as usize,
+            at: moves.begun.elapsed(),
+            bytes: moves.desk.bytes,
+        };
+        if self.rank() == 0 {
+            moves.desk.log.push(moved);
+        }
         drop(moves);
         let channels = |of: Vec<u32>| {
             for channel in of {
@@ -410,8 +451,8 @@ impl Part {
         channels(self.shape.outputs(process));
         if to as usize == self.rank() {
             self.with_slot(process, |slot| {
-                if let Some(state) = slot.take_state() {
-                    slot.tell(Event::Begin(state));
+                if let Some(coming) = slot.take() {
+                    slot.tell(Event::Begin(coming));
                 }
             });
         }
@@ -430,9 +471,10 @@ impl Part {
         if is_wanted {
             self.tell(place, Move::Leave(process));
         }
-        self.next_move();
-        // Who has become quiet meanwhile was not judged.
-        self.somebody_is_quiet();
+        let mut detective = lock(&self.detective);
+        // Who has become quiet meanwhile comes first.
+        self.ask_again(&mut detective);
+        self.next_move(&detective);
     }
 
     /// The process has ended, here or elsewhere.

@@ -40,8 +40,9 @@ pub(super) trait Outgoing: Send + Sync {
     fn hold(&self);
     /// The consumer is on that rank from now on.
     fn release(&self, to: usize);
-    /// The producer leaves this rank, after all that it has sent, and that port, unless it has dropped it.
-    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Output>;
+    /// The producer leaves this rank, after all that it has sent, and that port, unless it has dropped it. The inner one is none when
+    /// one of the ends is gone; the outer one when the producer has not dropped the port, and there is none.
+    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Option<Output>>;
     /// The producer has come to this rank.
     fn arrive(&self, output: Option<Output>);
 }
@@ -227,18 +228,20 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
         self.drain();
     }
 
-    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Output> {
+    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Option<Output>> {
+        let mut state = lock(&self.state);
+        if port.is_none() && state.egress.as_ref().is_some_and(|one| !one.sent().1) {
+            return None;
+        }
+        state.is_live = false;
         if let Some(port) = port.and_then(|port| port.downcast_mut::<Out<T>>()) {
             bridge::forget_room(port);
         }
-        let mut state = lock(&self.state);
-        state.is_live = false;
-        let egress = state.egress.as_ref()?;
-        Some(Output {
+        Some(state.egress.as_ref().map(|egress| Output {
             sent: egress.sent().0,
             taken: egress.known_taken(),
             capacity: egress.capacity().map(|capacity| capacity as u64),
-        })
+        }))
     }
 
     fn arrive(&self, output: Option<Output>) {

@@ -9,6 +9,8 @@ pub(super) struct Parcel {
     /// Of the move.
     pub(super) number: u64,
     pub(super) state: Vec<u8>,
+    /// How its ports stand: see [`Shelf`](super::carried::Shelf).
+    pub(super) layout: Vec<u64>,
     pub(super) outputs: Vec<(u32, Option<Output>)>,
     pub(super) inputs: Vec<(u32, Input)>,
 }

@@ -1,7 +1,7 @@
 //! One rank's part of a network while it runs: what it does with the messages of the others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use roving_flow::bridge::{Inside, Side, Verdict};
 
@@ -30,6 +30,8 @@ pub(super) struct Part {
     pub(super) shape: Arc<Shape>,
     pub(super) crossings: Crossings,
     pub(super) moves: Mutex<Moves>,
+    /// Held by who handles what this rank has sent to itself.
+    pub(super) own_turn: Mutex<()>,
     /// Of the processes that can move, ordered by their numbers.
     pub(super) slots: Vec<(u32, Arc<Slot>)>,
     /// The numbers of the processes that are here.
@@ -49,10 +51,15 @@ pub(super) struct Part {
 pub(super) struct Detective {
     number: u64,
     asking: Option<Asking>,
-    /// The number of the last move before the first look; none when one was under way.
-    settled: Option<u64>,
     /// Somebody has become quiet since the last question was put.
     again: bool,
+}
+
+impl Detective {
+    /// Answers are awaited: nothing is to move until they are there.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
 }
 
 struct Asking {
@@ -137,8 +144,14 @@ impl Part {
         !listed.is_empty()
     }
 
-    /// Handles what this rank has sent to itself. Whether there was anything.
+    /// Handles what this rank has sent to itself, unless somebody else does. Whether there was anything. By the pump, and
+    /// now and then by the thread that watches, because a process may keep the pump from running.
     pub(super) fn handle_own(&self) -> bool {
+        let _in_their_order = match self.own_turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
         let own = self.post.take_own();
         own.iter()
             .for_each(|bytes| self.message(self.rank(), bytes));
@@ -202,13 +215,18 @@ impl Part {
         }
     }
 
-    /// Rank 0: asks all, if it does not do so already.
+    /// Rank 0: asks all, unless it does so already, or a process moves: then later.
     pub(super) fn somebody_is_quiet(&self) {
         let mut detective = lock(&self.detective);
-        if detective.asking.is_some() {
-            detective.again = true;
-        } else {
-            self.ask(&mut detective, None);
+        detective.again = true;
+        self.ask_again(&mut detective);
+    }
+
+    /// Rank 0: asks if somebody has become quiet, and it is time.
+    pub(super) fn ask_again(&self, detective: &mut Detective) {
+        // Ends that are held make processes wait that do not wait for each other.
+        if detective.again && !detective.is_asking() && !self.is_moving() {
+            self.ask(detective, None);
         }
     }
 
@@ -216,7 +234,6 @@ impl Part {
         detective.number += 1;
         if first.is_none() {
             detective.again = false;
-            detective.settled = self.settled();
         }
         let mut answers = vec![None; self.ranks()];
         answers[0] = Some(self.snapshot());
@@ -245,10 +262,7 @@ impl Part {
         };
         let answers: Vec<Snapshot> = answers.into_iter().flatten().collect();
         let ends = |channel| self.shape.ends(channel);
-        // While a process moved, others may have waited for that.
-        let is_settled = detective.settled.is_some() && detective.settled == self.settled();
         match first {
-            _ if !is_settled => {}
             None if snapshot::is_suspect(&answers, ends) => {
                 return self.ask(detective, Some(answers));
             }
@@ -260,9 +274,9 @@ impl Part {
                     .for_each(|verdict| self.resolve(verdict));
             }
         }
-        if detective.again {
-            self.ask(detective, None);
-        }
+        // Moves that have waited for the answers come first, and questions after that: neither keeps the other waiting for ever.
+        self.next_move(detective);
+        self.ask_again(detective);
     }
 
     /// Rank 0: does what is to be done about processes that wait for each other.

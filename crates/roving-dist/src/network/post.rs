@@ -21,7 +21,7 @@ pub(super) struct Post {
     /// Channels whose producers are to hear what was taken.
     listed: Mutex<Vec<u32>>,
     is_listed: AtomicBool,
-    /// Messages of this rank to itself, in their order. The pump hands them over: whoever sends may hold locks.
+    /// Messages of this rank to itself, in their order. Handed over by the pump: whoever sends may hold locks.
     own: Mutex<Vec<Vec<u8>>>,
     is_own: AtomicBool,
     /// Whether the pump sleeps; its waker.
@@ -86,7 +86,7 @@ impl Post {
         self.nudge();
     }
 
-    /// Takes what this rank has sent to itself. By the pump alone, so that it stays in order.
+    /// Takes what this rank has sent to itself. By one thread at a time, so that it stays in order.
     pub(super) fn take_own(&self) -> Vec<Vec<u8>> {
         // Ordering: Relaxed, both; the lock orders the messages.
         if !self.is_own.load(Ordering::Relaxed) {

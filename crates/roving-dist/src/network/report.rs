@@ -19,8 +19,9 @@ pub struct Report {
     pub deterministic: bool,
     /// The channels that were made larger to resolve a deadlock, by rank, in the order in which it happened.
     pub growths: Vec<Growth>,
+    /// The processes that were moved to another rank, in the order in which it happened.
+    pub moves: Vec<Moved>,
     pub(super) shape: Arc<Shape>,
-    moves: Vec<u64>,
     accounts: Vec<Option<ProcessAccount>>,
     channels: Vec<Figures>,
 }
@@ -45,6 +46,22 @@ pub struct Growth {
     pub from: usize,
     /// Its capacity from then on.
     pub to: usize,
+}
+
+/// A process that was moved to another rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Moved {
+    /// Index of the process, in [`Report::processes()`].
+    pub process: usize,
+    /// Where it was.
+    pub from: usize,
+    /// Where it went.
+    pub to: usize,
+    /// When it went on there, since the network began to run.
+    pub at: Duration,
+    /// Of its state as `serde` has written it, without the tokens that lay before it.
+    pub bytes: u64,
 }
 
 /// What one process did.
@@ -102,11 +119,13 @@ impl Report {
     /// assert_eq!((only.name, only.rank), ("only", 1));
     /// ```
     pub fn processes(&self) -> impl ExactSizeIterator<Item = ProcessReport<'_>> + '_ {
+        let mut moves = vec![0; self.accounts.len()];
+        self.moves.iter().for_each(|one| moves[one.process] += 1);
         let processes = self.shape.processes().iter().enumerate();
-        processes.map(|(at, process)| ProcessReport {
+        processes.map(move |(at, process)| ProcessReport {
             name: &process.name,
             rank: self.shape.rank_of(at as u32),
-            moves: self.moves[at],
+            moves: moves[at],
             account: self.accounts[at],
         })
     }
@@ -155,6 +174,7 @@ impl std::fmt::Debug for Report {
             .field("processes", &self.accounts.len())
             .field("channels", &self.channels.len())
             .field("growths", &self.growths)
+            .field("moves", &self.moves)
             .finish_non_exhaustive()
     }
 }
@@ -165,6 +185,8 @@ pub(super) struct Share {
     elapsed: Duration,
     deterministic: bool,
     growths: Vec<Growth>,
+    /// Of rank 0.
+    moves: Vec<Moved>,
     /// Process, busy time, switches, migrations.
     processes: Vec<(u32, Duration, u64, u64)>,
     /// Channel, messages, bytes, capacity: of those whose producer is here.
@@ -183,6 +205,7 @@ impl Share {
             elapsed: report.elapsed,
             deterministic: report.deterministic,
             growths: super::lock(&part.growths).clone(),
+            moves: super::lock(&part.moves).log().to_vec(),
             processes: Vec::new(),
             sent: Vec::new(),
             received: Vec::new(),
@@ -234,13 +257,13 @@ impl Share {
 /// Puts the shares of all ranks together.
 pub(super) fn sum(part: &Part, shares: Vec<Share>) -> Report {
     let shape = &part.shape;
-    let moves = super::lock(&part.moves);
+    let places = super::lock(&part.moves).places().to_vec();
     let mut report = Report {
         elapsed: Duration::ZERO,
         deterministic: true,
         growths: Vec::new(),
-        shape: Arc::new(shape.with_ranks(moves.places.clone())),
-        moves: moves.counts.clone(),
+        moves: Vec::new(),
+        shape: Arc::new(shape.with_ranks(places)),
         accounts: vec![None; shape.processes().len()],
         channels: vec![Figures::default(); shape.channels().len()],
     };
@@ -248,6 +271,7 @@ pub(super) fn sum(part: &Part, shares: Vec<Share>) -> Report {
         report.elapsed = report.elapsed.max(share.elapsed);
         report.deterministic &= share.deterministic;
         report.growths.extend(share.growths);
+        report.moves.extend(share.moves);
         for (process, busy, switches, migrations) in share.processes {
             let account = report.accounts[process as usize].get_or_insert_default();
             account.busy += busy;

@@ -123,6 +123,7 @@ impl<'env> Network<'env> {
             post,
             inside: flow.inside(),
             moves: Mutex::new(Moves::new(shape.ranks().to_vec())),
+            own_turn: Mutex::new(()),
             slots,
             shape: Arc::new(shape),
             crossings,
@@ -189,6 +190,7 @@ fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
                 if link.is_faulty() {
                     part.post.cancel();
                 }
+                part.handle_own();
                 writers.look(part);
                 tell_failure(part);
             }

@@ -24,10 +24,17 @@ impl Running {
     }
 }
 
+/// What comes to a host when its process does.
+pub(super) struct Coming {
+    pub(super) state: Vec<u8>,
+    /// How its ports stand: see [`Shelf`](super::carried::Shelf).
+    pub(super) layout: Vec<u64>,
+}
+
 /// What a process that is not in a step hears.
 pub(super) enum Event {
-    /// It has come to this rank, with that state.
-    Begin(Vec<u8>),
+    /// It has come to this rank.
+    Begin(Coming),
     /// It leaves for that rank, by the move of that number.
     Go { to: usize, number: u64 },
     /// It stays after all.
@@ -48,8 +55,8 @@ pub(super) struct Slot {
 struct Waits {
     event: Option<Event>,
     waker: Option<Waker>,
-    /// The state of a process that has come, until all ranks know.
-    state: Option<Vec<u8>>,
+    /// A process that has come, until all ranks know.
+    coming: Option<Coming>,
 }
 
 impl Slot {
@@ -65,13 +72,13 @@ impl Slot {
     }
 
     /// The process has come, and begins when it is told to.
-    pub(super) fn put_state(&self, state: Vec<u8>) {
-        lock(&self.waits).state = Some(state);
+    pub(super) fn put(&self, coming: Coming) {
+        lock(&self.waits).coming = Some(coming);
     }
 
     /// Takes what was put there.
-    pub(super) fn take_state(&self) -> Option<Vec<u8>> {
-        lock(&self.waits).state.take()
+    pub(super) fn take(&self) -> Option<Coming> {
+        lock(&self.waits).coming.take()
     }
 
     pub(super) fn tell(&self, event: Event) {
