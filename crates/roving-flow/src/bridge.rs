@@ -8,6 +8,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use crate::channel::words::{End, UNBOUNDED, Words};
 use crate::channel::{Channel, Empty, Full, Handle, reopen_port};
@@ -18,6 +19,8 @@ use crate::port::{self, In, Out, TryRecvError};
 use crate::ports::{Ports, Visitor};
 use crate::prim::Ordering;
 use crate::shared::Shared;
+
+pub use crate::placement::{Across, Figures};
 
 /// Which end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -86,6 +89,11 @@ impl<'env> Network<'env> {
         let _a_second_one = self.shared.rest.set(Box::new(tell));
     }
 
+    /// Has the time of its processes estimated while it runs, from some of their polls: see [`Inside::spent`].
+    pub fn metered(&mut self) {
+        self.metered = true;
+    }
+
     /// What others may know of the network while it runs.
     pub fn inside(&self) -> Inside {
         Inside {
@@ -131,6 +139,27 @@ impl Inside {
             to: to as u32,
         };
         deadlock::grow(&self.shared, growth);
+    }
+
+    /// The time that each process has taken so far, and whether it has ended; nothing before the network runs, or if it is not
+    /// [metered](Network::metered).
+    pub fn spent(&self) -> Vec<(Duration, bool)> {
+        let Some(meter) = self.shared.meter.get() else {
+            return Vec::new();
+        };
+        let spent = (0..self.shared.controls().len()).map(|process| meter.spent(process));
+        spent
+            .map(|one| (Duration::from_nanos(one.time_ns), one.has_ended))
+            .collect()
+    }
+
+    /// The messages that have been sent on each channel so far; nothing before the network runs.
+    pub fn messages(&self) -> Vec<u64> {
+        let channels = self.shared.channels();
+        channels
+            .iter()
+            .map(|channel| channel.sent().number())
+            .collect()
     }
 
     /// Whether all processes have ended.
