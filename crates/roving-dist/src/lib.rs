@@ -25,7 +25,7 @@ pub use bag::{Bag, Checkpoints, Local};
 pub use error::Error;
 pub use network::{
     Blocked, ChannelReport, Growth, MovablePorts, Moved, Mover, Network, NetworkError,
-    ProcessReport, Report,
+    ProcessReport, Rebalance, Report,
 };
 pub use world::World;
 pub use world::plan::Plan;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::Ended;
+use super::loads::Loads;
 use super::parcel::Parcel;
 use super::snapshot::Snapshot;
 
@@ -72,6 +73,8 @@ pub(super) enum Control {
     Stop(Ended),
     /// What moves a process: see `moves.rs`.
     Move(Move),
+    /// To rank 0: what was done.
+    Loads(Loads),
 }
 
 /// The messages by which a process moves, in the order in which they are sent: see `moves.rs`.

@@ -146,10 +146,21 @@ impl Part {
         for &(process, _) in &self.slots {
             if self.shape.process(process) == name {
                 is_any = true;
-                self.tell(0, Move::Wanted { process, to });
+                self.want_there(process, to);
             }
         }
         is_any
+    }
+
+    /// Asks rank 0 for a move.
+    pub(super) fn want_there(&self, process: u32, to: u32) {
+        self.tell(0, Move::Wanted { process, to });
+    }
+
+    /// Rank 0: where each process is, and which movable ones have ended.
+    pub(super) fn places_and_ended(&self) -> (Vec<u32>, Vec<u32>) {
+        let moves = lock(&self.moves);
+        (moves.places.clone(), moves.desk.done.clone())
     }
 
     pub(super) fn done(&self, process: u32) {

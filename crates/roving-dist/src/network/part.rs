@@ -7,6 +7,7 @@ use roving_flow::bridge::{Inside, Side, Verdict};
 
 use super::error::{Blocked, Ended};
 use super::incoming::Incoming;
+use super::loads::Balancer;
 use super::lock;
 use super::message::{Control, Head};
 use super::moves::Moves;
@@ -36,6 +37,8 @@ pub(super) struct Part {
     pub(super) slots: Vec<(u32, Arc<Slot>)>,
     /// The numbers of the processes that are here.
     pub(super) locals: Vec<u32>,
+    /// Where the network is rebalanced.
+    pub(super) balancer: Option<Balancer>,
     pub(super) channel_limit: Option<usize>,
     /// At rank 0.
     pub(super) detective: Mutex<Detective>,
@@ -130,6 +133,7 @@ impl Part {
             Control::Grow { channel, from, to } => self.grow(channel, from, to),
             Control::Stop(ended) => self.post.end(ended),
             Control::Move(message) => self.moving(message),
+            Control::Loads(loads) => self.loads(from, &loads),
         }
     }
 

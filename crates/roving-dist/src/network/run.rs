@@ -9,6 +9,7 @@ use roving::Pool;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::error::{Ended, NetworkError};
+use super::loads::{Balancer, Watched};
 use super::moves::Moves;
 use super::part::{Crossings, Part};
 use super::post::Post;
@@ -125,6 +126,7 @@ impl<'env> Network<'env> {
             moves: Mutex::new(Moves::new(shape.ranks().to_vec())),
             own_turn: Mutex::new(()),
             slots,
+            balancer: Balancer::new(&shape, world.ranks()),
             shape: Arc::new(shape),
             crossings,
             locals,
@@ -172,7 +174,7 @@ fn run_part(
     world.link().open(part.post.tag(), move |from, bytes| {
         handled.message(from, bytes)
     });
-    let ran = watched(world.link(), part, || flow.run(pool));
+    let ran = watched(world.link(), part, pool.workers(), || flow.run(pool));
     outgoing.iter().flatten().for_each(|one| one.end());
     incoming.iter().flatten().for_each(|one| one.end());
     world.link().flush();
@@ -180,18 +182,24 @@ fn run_part(
 }
 
 /// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other, that
-/// deadlocks are looked for while somebody waits for room, and that others hear of a process that fails.
-fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
+/// deadlocks are looked for while somebody waits for room, that others hear of a process that fails, and that rank 0
+/// hears what is done.
+fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R) -> R {
     let over = Over::default();
     thread::scope(|scope| {
         let watch = || {
             let mut writers = Writers::new();
-            while !over.wait(WATCH_EVERY) {
+            let mut loads = Watched::new(part, workers);
+            let every = loads.as_ref().map_or(WATCH_EVERY, Watched::every);
+            while !over.wait(every.min(WATCH_EVERY)) {
                 if link.is_faulty() {
                     part.post.cancel();
                 }
                 part.handle_own();
                 writers.look(part);
+                if let Some(loads) = &mut loads {
+                    loads.look(part);
+                }
                 tell_failure(part);
             }
         };

@@ -8,6 +8,7 @@ use roving_flow::partition::{Graph, KWay, Partitioner, Problem};
 use serde::{Deserialize, Serialize};
 
 use super::error::Ended;
+use super::rebalance::Rebalance;
 use super::report::Report;
 use super::snapshot::Ends;
 
@@ -54,6 +55,7 @@ pub(super) struct Shape {
     ranks: Vec<u32>,
     /// The channel that each channel of a rank's network is.
     places: Vec<u32>,
+    rebalance: Option<Rebalance>,
 }
 
 impl Shape {
@@ -64,7 +66,22 @@ impl Shape {
             processes,
             channels,
             ranks,
+            rebalance: None,
         }
+    }
+
+    pub(super) fn set_rebalance(&mut self, rebalance: Rebalance) {
+        self.rebalance = Some(rebalance);
+    }
+
+    pub(super) fn rebalance(&self) -> Option<&Rebalance> {
+        self.rebalance.as_ref()
+    }
+
+    /// Whether that channel of that rank's network counts what the producer sends on a channel.
+    pub(super) fn is_sent_at(&self, channel: u32, place: usize, rank: usize) -> bool {
+        let is_half = self.channels[channel as usize].halves.0 as usize == place;
+        is_half && (self.is_split(channel) || self.way(channel).is_some_and(|way| way.0 == rank))
     }
 
     /// Adds a channel, the next one by number, and the next one in a rank's network.
@@ -238,6 +255,7 @@ impl Shape {
             }
             .hash(&mut hasher);
         }
+        self.rebalance.map(|one| one.words()).hash(&mut hasher);
         let mut hello = Hello {
             hash: hasher.finish(),
             processes: self.processes.len() as u64,
@@ -266,8 +284,8 @@ impl Shape {
             {
                 return Err(Ended::Invalid(format!(
                     "rank {rank} has built another network than rank 0: {} processes and {} channels, \
-                     where there are {} and {}; names, ports, capacities and pins must be the same: \
-                     build it without looking at the rank",
+                     where there are {} and {}; names, ports, capacities, pins and what is rebalanced \
+                     must be the same: build it without looking at the rank",
                     hello.processes, hello.channels, first.processes, first.channels
                 )));
             }
