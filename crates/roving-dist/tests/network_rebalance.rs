@@ -38,6 +38,29 @@ struct Board {
     is_balanced: Arc<AtomicBool>,
 }
 
+/// Sends numbers to all stages until these are where they belong.
+fn deals<'env>(
+    network: &mut Network<'env>,
+    outs: Vec<Out<u64>>,
+    board: Board,
+    is_balanced: impl Fn(&[usize]) -> bool + Send + 'env,
+    total: &'env mut u64,
+) {
+    network.process("deals", outs, async move |mut outs: Vec<Out<u64>>| {
+        for number in 0.. {
+            let places = board.places.iter().map(|place| place.load(SeqCst));
+            if is_balanced(&places.collect::<Vec<_>>()) {
+                break;
+            }
+            for out in &mut outs {
+                *total += number;
+                out.send(number).await.unwrap();
+            }
+        }
+        board.is_balanced.store(true, SeqCst);
+    });
+}
+
 /// Deals numbers to six stages, all of which are on rank 0 at first, and takes them back, until `is_balanced` likes where the stages
 /// are. The first two cannot move, the next two are pinned if so told.
 fn deal(
@@ -81,20 +104,7 @@ fn deal(
             }
         });
     }
-    let (last, total) = (board.clone(), &mut sent);
-    network.process("deals", outs, async move |mut outs: Vec<Out<u64>>| {
-        for number in 0.. {
-            let places = last.places.iter().map(|place| place.load(SeqCst));
-            if is_balanced(&places.collect::<Vec<_>>()) {
-                break;
-            }
-            for out in &mut outs {
-                *total += number;
-                out.send(number).await.unwrap();
-            }
-        }
-        last.is_balanced.store(true, SeqCst);
-    });
+    deals(&mut network, outs, board.clone(), is_balanced, &mut sent);
     let total = &mut got;
     network.process("gathers", ins, async move |mut ins: Vec<In<u64>>| {
         while !ins.is_empty() {
