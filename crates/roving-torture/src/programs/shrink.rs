@@ -95,6 +95,12 @@ pub(crate) fn smaller(node: &Node) -> Vec<Node> {
                 node: Box::new(node),
             }))
         }
+        Node::Blocking { sleep_us, node } => {
+            all.extend(smaller(node).into_iter().map(|node| Node::Blocking {
+                sleep_us: *sleep_us,
+                node: Box::new(node),
+            }));
+        }
         Node::Tagged { tag, node } => {
             all.extend(smaller(node).into_iter().map(|node| Node::Tagged {
                 tag: *tag,
@@ -163,7 +169,13 @@ fn smaller_step(step: &Step) -> Vec<Step> {
             .into_iter()
             .map(|node| Step::SpawnTagged(*tag, node))
             .collect(),
-        Step::Chain(first, second) => vec![Step::Spawn(first.clone()), Step::Spawn(second.clone())],
+        Step::Chain(first, second) => {
+            let mut all = vec![Step::Spawn(first.clone()), Step::Spawn(second.clone())];
+            let chain = |(first, second)| Step::Chain(first, second);
+            let both = of_both(&(first.clone(), second.clone()));
+            all.extend(both.map(|both| chain(*both)));
+            all
+        }
         Step::Broadcast(_) => vec![],
     }
 }
