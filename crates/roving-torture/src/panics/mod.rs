@@ -3,6 +3,7 @@
 
 mod attacks;
 mod site;
+mod suspended;
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
