@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use crate::prim::{AtomicUsize, Ordering};
+use crate::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::priority::{Priority, Ranked};
 
 /// A closure that catches its own panics.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
@@ -69,5 +70,82 @@ impl Queue {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .is_empty()
+    }
+}
+
+/// The jobs that a pool gets from outside, by their classes. In everything else like a [`Queue`].
+pub(crate) struct Injector {
+    jobs: Mutex<Ranked<Job>>,
+    /// How many there are, for a look without the lock.
+    length: AtomicUsize,
+    /// Whether there is one of a high class.
+    is_pressing: AtomicBool,
+}
+
+/// A job, and its class if it has one.
+pub(crate) type Classed = (Job, Option<Priority>);
+
+impl Injector {
+    pub(crate) fn new() -> Injector {
+        Injector {
+            jobs: Mutex::new(Ranked::new()),
+            length: AtomicUsize::new(0),
+            is_pressing: AtomicBool::new(false),
+        }
+    }
+
+    fn with<R>(&self, change: impl FnOnce(&mut Ranked<Job>) -> R) -> R {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut jobs);
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.store(jobs.len(), Ordering::Relaxed);
+        let is_pressing = jobs.has_urgent() || jobs.has(Priority::High);
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.is_pressing.store(is_pressing, Ordering::Relaxed);
+        result
+    }
+
+    pub(crate) fn push(&self, class: Priority, job: Job) {
+        self.with(|jobs| jobs.push(class, job));
+    }
+
+    pub(crate) fn push_urgent(&self, job: Job) {
+        self.with(|jobs| jobs.push_urgent(job));
+    }
+
+    /// Whether there is an urgent one. Asks under the lock.
+    pub(crate) fn has_urgent(&self) -> bool {
+        let jobs = self.jobs.lock();
+        jobs.unwrap_or_else(PoisonError::into_inner).has_urgent()
+    }
+
+    /// Whether there seems to be nothing.
+    pub(crate) fn is_hint_empty(&self) -> bool {
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether there seems to be a job that a worker between two tasks should look for at once.
+    pub(crate) fn is_hint_pressing(&self) -> bool {
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.is_pressing.load(Ordering::Relaxed)
+    }
+
+    /// The job whose turn it is.
+    pub(crate) fn pop(&self) -> Option<Classed> {
+        (!self.is_hint_empty()).then(|| self.with(Ranked::pop))?
+    }
+
+    /// The oldest job that is not below that class.
+    pub(crate) fn pop_not_below(&self, class: Priority) -> Option<Classed> {
+        (!self.is_hint_empty()).then(|| self.with(|jobs| jobs.pop_not_below(class)))?
+    }
+
+    /// For the last look before sleep: whether there is a job that is not below that class. Asks under
+    /// the lock.
+    pub(crate) fn has_not_below(&self, class: Priority) -> bool {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let classes = [Priority::Low, Priority::Normal, Priority::High];
+        jobs.has_urgent() || classes.iter().any(|&at| at >= class && jobs.has(at))
     }
 }

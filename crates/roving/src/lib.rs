@@ -5,7 +5,8 @@
 //! * [`task`] runs async tasks, whose continuations can be stolen.
 //! * [`blocking`] marks a region in which a worker blocks: a spare thread takes its core.
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
-//! * [`Pool`] is a set of workers; without one, everything uses a global pool.
+//! * [`Pool`] is a set of workers; without one, everything uses a global pool. An [`Arena`] is a set of
+//!   threads that many pools share.
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
 //!
 //! ```
@@ -30,6 +31,7 @@
 //! | `worker` | runs slots; knows which thread is which worker |
 //! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
 //! | `task` | moves futures into frames, and frames between workers |
+//! | `arena` | makes a thread the worker at a seat, for as long as the seat's word says so |
 //! | `latch` | is dropped by its waiter while its setter may still be inside |
 //! | `local` | hands each worker its own cell |
 //! | `os`, `prim` | system calls, and one processor instruction |
@@ -38,6 +40,7 @@
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod adapt;
+mod arena;
 #[cfg(not(loom))]
 mod blocking;
 #[cfg(not(loom))]
@@ -67,6 +70,7 @@ mod parallel;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod pool;
+mod priority;
 #[doc(hidden)]
 #[allow(unsafe_code, reason = "listed above")]
 pub mod prim;
@@ -94,12 +98,14 @@ pub mod task;
 
 #[cfg(not(loom))]
 pub use {
+    arena::{Arena, ArenaBuilder},
     blocking::blocking,
     broadcast::broadcast,
     join::{join, join_context},
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},
     pool::{BuildError, Pool, PoolBuilder, WorkerThread, current_worker, current_workers, spawn},
+    priority::Priority,
     scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},
 };

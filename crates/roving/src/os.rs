@@ -20,6 +20,20 @@ pub(crate) fn allowed_processors() -> Vec<usize> {
         .collect()
 }
 
+/// How many processors the calling thread may use at this time: on Linux what its affinity mask and
+/// the cgroup quota allow, both read by this call (the standard library keeps neither).
+pub(crate) fn allowed_now() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// The processors of the machine that are switched on, if the system says so.
+#[cfg(target_os = "linux")]
+pub(crate) fn online() -> Option<usize> {
+    // SAFETY: the call takes no pointer.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(online).ok().filter(|&online| online > 0)
+}
+
 /// Keeps the calling thread on one processor. False when the system refuses.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin_to(processor: usize) -> bool {
@@ -82,6 +96,12 @@ pub(crate) fn count_forks() {}
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn allowed_processors() -> Vec<usize> {
     Vec::new()
+}
+
+/// Elsewhere what one may use is all that is known.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn online() -> Option<usize> {
+    None
 }
 
 /// Elsewhere threads are not pinned.

@@ -7,14 +7,18 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
+    sync::{Mutex, MutexGuard},
     thread,
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
+    sync::{Mutex, MutexGuard},
     thread,
 };
 
+/// What is set once, before anybody who reads it hears of it; loom has none of its own.
+pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::Ordering;
 
 /// Names an ordering, so that the mutation check can weaken it.

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Pool, WorkerThread};
+use crate::arena::{Arena, Share};
 use crate::os;
+use crate::priority::Priority;
 use crate::sleep::spares::StandIn;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
@@ -23,6 +25,11 @@ pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 /// What a pool needs to know; made by [`PoolBuilder::build`], then never changed.
 pub(crate) struct Settings {
     pub(crate) workers: usize,
+    /// How many of them work at first.
+    pub(crate) size: usize,
+    pub(crate) follow_quota: bool,
+    pub(crate) arena: Option<Arena>,
+    pub(crate) priority: Priority,
     pub(crate) spares: usize,
     pub(crate) stand_in: StandIn,
     pub(crate) cores: usize,
@@ -60,6 +67,16 @@ impl Settings {
         }
     }
 
+    pub(crate) fn is_pinned(&self) -> bool {
+        !self.processors.is_empty()
+    }
+
+    /// What a pool without threads of its own has instead.
+    pub(crate) fn take_share(&mut self) -> Option<Share> {
+        let arena = self.arena.take()?;
+        Some(Share::new(arena.core(), self.priority))
+    }
+
     /// The processor that worker `index` is pinned to. Spare threads are not pinned.
     pub(crate) fn processor(&self, index: usize) -> Option<usize> {
         let processors = &self.processors;
@@ -71,7 +88,7 @@ impl Settings {
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
 /// Most spare threads of a pool.
-pub(super) const SPARES_MAX: usize = 256;
+pub(crate) const SPARES_MAX: usize = 256;
 /// Fruitless rounds before a worker parks: some 20 µs, a few times what a wake-up costs.
 const PATIENCE: usize = 192;
 /// Rounds before a worker without work first gives its core to whoever else wants it.
@@ -97,6 +114,10 @@ const QUICK_ROUNDS_CROWDED: usize = 8;
 #[must_use = "a builder does nothing until it is built"]
 pub struct PoolBuilder {
     workers: Option<usize>,
+    workers_max: Option<usize>,
+    follow_quota: bool,
+    arena: Option<Arena>,
+    priority: Priority,
     amount: Amount,
     spawn_order: SpawnOrder,
     migrate: bool,
@@ -117,6 +138,10 @@ impl PoolBuilder {
     pub(super) fn new() -> PoolBuilder {
         PoolBuilder {
             workers: None,
+            workers_max: None,
+            follow_quota: false,
+            arena: None,
+            priority: Priority::Normal,
             amount: Amount::One,
             spawn_order: SpawnOrder::default(),
             migrate: false,
@@ -135,9 +160,68 @@ impl PoolBuilder {
     }
 
     /// Number of workers, 1 to 768. By default one for each core that the process may use: the
-    /// affinity mask and the cgroup quota count.
+    /// affinity mask and the cgroup quota count. In a share of an arena: how many of its threads can
+    /// work for this pool at a time; by default all.
     pub fn workers(mut self, workers: usize) -> PoolBuilder {
         self.workers = Some(workers);
+        self
+    }
+
+    /// To how many workers the pool can be [resized](Pool::resize), 1 to 768. By default what it starts
+    /// with. Those that do not work have threads all the same, which sleep.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).workers_max(2).build().unwrap();
+    /// assert_eq!((pool.workers(), pool.workers_max()), (1, 2));
+    /// ```
+    pub fn workers_max(mut self, workers: usize) -> PoolBuilder {
+        self.workers_max = Some(workers);
+        self
+    }
+
+    /// Resizes the pool by itself when the process may use more or fewer processors than before, as
+    /// [`Pool::refresh_quota`] does when it is called. Looked at when work comes from outside, at
+    /// most once a second; there is no thread for it. Off by default. Without [`Self::workers`] and
+    /// [`Self::workers_max`] the pool can grow to as many workers as the machine has processors.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().follow_quota(true).build().unwrap();
+    /// assert!(pool.workers() <= pool.workers_max());
+    /// ```
+    pub fn follow_quota(mut self, follow: bool) -> PoolBuilder {
+        self.follow_quota = follow;
+        self
+    }
+
+    /// Makes the pool a share of an arena: it has no threads of its own, but the arena's come when it has
+    /// work. See [`Arena`].
+    ///
+    /// ```
+    /// use roving::{Arena, Pool};
+    ///
+    /// let arena = Arena::new(2)?;
+    /// let pool = Pool::builder().arena(&arena).workers(1).build()?;
+    /// assert_eq!(pool.install(|| 6 * 7), 42);
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn arena(mut self, arena: &Arena) -> PoolBuilder {
+        self.arena = Some(arena.clone());
+        self
+    }
+
+    /// The pool's class among the shares of its arena; [`Priority::Normal`] by default. Without an arena
+    /// it says nothing.
+    ///
+    /// ```
+    /// use roving::{Arena, Priority};
+    ///
+    /// let arena = Arena::new(2)?;
+    /// let background = arena.pool().priority(Priority::Low).build()?;
+    /// assert_eq!(background.install(|| 6 * 7), 42);
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn priority(mut self, priority: Priority) -> PoolBuilder {
+        self.priority = priority;
         self
     }
 
@@ -290,6 +374,9 @@ impl PoolBuilder {
         S: FnMut(WorkerThread) -> io::Result<()>,
     {
         let mut settings = self.settings()?;
+        if settings.arena.is_some() {
+            return Err(Reason::Share("build_with").into());
+        }
         settings.own_threads = true;
         Pool::start_with(settings, |registry, index| {
             start(WorkerThread::promised(registry, index))
@@ -316,12 +403,24 @@ impl PoolBuilder {
             true => allowed,
             false => Vec::new(),
         };
-        let workers = match self.in_place {
+        self.check_share()?;
+        let threads = self.arena.as_ref().map(Arena::threads);
+        let size = match self.in_place {
             true => 1,
-            false => self.workers.unwrap_or(cores),
+            false => self.workers.or(threads).unwrap_or(cores),
         };
-        if workers == 0 || workers > WORKERS_LIMIT {
-            return Err(BuildError(Reason::Workers(workers)));
+        let workers = self.most(size, cores);
+        for count in [size, workers] {
+            if count == 0 || count > WORKERS_LIMIT {
+                return Err(BuildError(Reason::Workers(count)));
+            }
+        }
+        if size > workers {
+            let most = workers;
+            return Err(BuildError(Reason::Size {
+                workers: size,
+                most,
+            }));
         }
         if !self.amount.is_valid() {
             return Err(BuildError(Reason::Amount(self.amount)));
@@ -339,6 +438,10 @@ impl PoolBuilder {
         };
         Ok(Settings {
             workers,
+            size,
+            follow_quota: self.follow_quota,
+            arena: self.arena,
+            priority: self.priority,
             spares: SPARES_MAX,
             stand_in: self.stand_in,
             cores,
@@ -360,6 +463,42 @@ impl PoolBuilder {
             on_exit: self.on_exit,
             panic_handler: self.panic_handler,
         })
+    }
+}
+
+impl PoolBuilder {
+    /// How many workers the pool can have, if it starts with `size`.
+    fn most(&self, size: usize, cores: usize) -> usize {
+        if self.in_place {
+            return 1;
+        }
+        let grows = self.follow_quota && self.workers.is_none() && self.arena.is_none();
+        let machine = match grows {
+            true => os::online().unwrap_or(cores).min(WORKERS_LIMIT),
+            false => size,
+        };
+        self.workers_max.unwrap_or(machine.max(size))
+    }
+
+    /// What a share of an arena cannot have.
+    fn check_share(&self) -> Result<(), BuildError> {
+        let Some(arena) = &self.arena else {
+            return Ok(());
+        };
+        if arena.core().is_left_behind() {
+            return Err(Reason::LeftBehind(arena.core().name().to_owned()).into());
+        }
+        let refused = [
+            (self.pin, "pin"),
+            (self.stack_size.is_some(), "stack_size"),
+            (self.in_place, "use_current_thread"),
+            (self.adopts, "adopt_current_thread"),
+            (self.stand_in != StandIn::ForAll, "stand_in"),
+        ];
+        match refused.into_iter().find(|(is_set, _)| *is_set) {
+            Some((_, what)) => Err(Reason::Share(what).into()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -386,8 +525,13 @@ impl fmt::Debug for PoolBuilder {
 pub struct BuildError(Reason);
 
 #[derive(Clone, Debug)]
-pub(super) enum Reason {
+pub(crate) enum Reason {
     Workers(usize),
+    Size { workers: usize, most: usize },
+    ArenaThreads(usize),
+    ArenaThread(Arc<io::Error>),
+    Share(&'static str),
+    LeftBehind(String),
     WorkersVariable(String),
     Amount(Amount),
     Thread { index: usize, error: Arc<io::Error> },
@@ -410,6 +554,32 @@ impl fmt::Display for BuildError {
                     "{workers} workers cannot be started: say 1 to {WORKERS_LIMIT}"
                 )
             }
+            Reason::Size { workers, most } => write!(
+                f,
+                "{workers} workers are out of range: say 1 to {most}, or build the pool with a higher \
+                 workers_max"
+            ),
+            Reason::ArenaThreads(threads) => {
+                write!(
+                    f,
+                    "an arena of {threads} threads cannot be started: say 1 to {WORKERS_LIMIT}"
+                )
+            }
+            Reason::ArenaThread(error) => write!(
+                f,
+                "a thread of the arena could not be started ({error}): ask for fewer threads, a smaller \
+                 stack_size, or a higher limit on threads"
+            ),
+            Reason::Share(what) => write!(
+                f,
+                "{what} cannot be had in a share of an arena, whose threads are the arena's: leave it \
+                 out, or build the pool without an arena"
+            ),
+            Reason::LeftBehind(name) => write!(
+                f,
+                "the arena `{name}` has no threads in this process, which was forked after the arena was \
+                 built: build one in the child"
+            ),
             Reason::WorkersVariable(value) => write!(
                 f,
                 "ROVING_WORKERS={value:?} is no number of workers: say 1 to {WORKERS_LIMIT}, \
@@ -441,7 +611,7 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0 {
-            Reason::Thread { error, .. } => Some(&**error),
+            Reason::Thread { error, .. } | Reason::ArenaThread(error) => Some(&**error),
             _ => None,
         }
     }

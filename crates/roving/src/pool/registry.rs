@@ -12,9 +12,12 @@ use std::time::Instant;
 use super::builder::Settings;
 use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
-use crate::inject::{Job, Queue};
+use super::size::Size;
+use crate::arena::Share;
+use crate::inject::{Injector, Job};
 use crate::os;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::priority::Priority;
 use crate::sleep::idle::IdleSet;
 use crate::sleep::spares::{Spares, StandIn};
 use crate::stack::Showing;
@@ -34,7 +37,7 @@ pub(crate) struct Registry {
     /// How many workers follow others, see [`crate::wait`].
     pub(crate) following: AtomicUsize,
     pub(crate) lending: Lending,
-    pub(crate) injector: Queue,
+    pub(crate) injector: Injector,
     pub(crate) spares: Spares,
     /// How many seats have had a thread: the workers, and the spare threads started so far.
     in_use: AtomicUsize,
@@ -46,6 +49,9 @@ pub(crate) struct Registry {
     forks: usize,
     /// The lock of an in-place pool: who holds it is the pool's worker.
     pub(crate) in_place: Mutex<()>,
+    /// In a share of an arena, what its seats have in the place of threads.
+    pub(crate) share: Option<Arc<Share>>,
+    pub(super) size: Size,
 }
 
 /// The threads of a pool, and how many of them have nothing to do while it closes.
@@ -62,7 +68,7 @@ struct Crew {
 }
 
 impl Registry {
-    pub(crate) fn new(settings: Settings) -> Registry {
+    pub(crate) fn new(mut settings: Settings) -> Registry {
         let workers = settings.workers;
         let spares = match settings.in_place || settings.stand_in == StandIn::Nobody {
             true => 0,
@@ -87,13 +93,15 @@ impl Registry {
             order: settings.spawn_order,
             migrate: settings.migrate,
         };
+        let share = settings.take_share().map(Arc::new);
+        let seats = (workers, spares);
         Registry {
-            seats: Seats::new(showing, settings.keep(), tasks, workers, spares),
+            seats: Seats::new(showing, settings.keep(), tasks, share.as_ref(), seats),
             idle: IdleSet::new(workers + spares),
             waiting: IdleSet::new(workers + spares),
             following: AtomicUsize::new(0),
             lending: Lending::default(),
-            injector: Queue::new(),
+            injector: Injector::new(),
             spares: Spares::new(workers, settings.cores, settings.stand_in),
             in_use: AtomicUsize::new(workers),
             crew: Mutex::new(Crew::default()),
@@ -101,6 +109,8 @@ impl Registry {
             started: Mutex::new(Instant::now()),
             forks: os::forks(),
             in_place: Mutex::new(()),
+            share,
+            size: Size::new(settings.size),
             settings,
         }
     }
@@ -157,7 +167,21 @@ impl Registry {
 
     /// Gives the pool a job from outside the task stacks. False if there was nobody to call for it.
     pub(crate) fn inject(self: &Arc<Registry>, job: Job) -> bool {
-        self.injector.push(job);
+        self.inject_in(Priority::Normal, job)
+    }
+
+    /// The same for a job of that class.
+    pub(crate) fn inject_in(self: &Arc<Registry>, class: Priority, job: Job) -> bool {
+        if self.settings.follow_quota {
+            self.follow_quota();
+        }
+        self.injector.push(class, job);
+        self.job_was_added()
+    }
+
+    /// The same for a job that goes before all others: somebody waits for it who may hold them up.
+    pub(crate) fn inject_urgent(self: &Arc<Registry>, job: Job) -> bool {
+        self.injector.push_urgent(job);
         self.job_was_added()
     }
 
@@ -191,8 +215,13 @@ impl Registry {
 
     /// Whether a job waits for a worker, of those that any worker may run. Looks under the locks.
     pub(crate) fn has_jobs(&self) -> bool {
+        self.has_jobs_from(Priority::Low)
+    }
+
+    /// The same but for jobs from outside below that class.
+    pub(crate) fn has_jobs_from(&self, class: Priority) -> bool {
         let seats = 0..self.seats_in_use();
-        !self.injector.is_surely_empty()
+        self.injector.has_not_below(class)
             || seats
                 .into_iter()
                 .any(|seat| !self.seats[seat].spawned.is_surely_empty())
@@ -256,8 +285,11 @@ impl Registry {
         self.seats[index].thread.get_or_init(thread::current);
     }
 
-    /// Returns when each worker has its thread.
+    /// Returns when each worker has its thread; at once in a share, where none has one of its own.
     pub(crate) fn wait_for_threads(&self) {
+        if self.share.is_some() {
+            return;
+        }
         for index in 0..self.workers() {
             self.seats[index].thread.wait();
         }
@@ -269,7 +301,10 @@ impl Registry {
         // Ordering: Relaxed, as in `is_closing`.
         self.closing.store(true, Ordering::Relaxed);
         drop(crew);
-        self.unpark_all();
+        match &self.share {
+            Some(share) => share.close(),
+            None => self.unpark_all(),
+        }
     }
 
     fn unpark_all(&self) {
@@ -385,6 +420,27 @@ impl Registry {
         if crew.ended {
             drop(crew);
             self.unpark_all();
+        }
+    }
+
+    /// In a share: takes a spare seat into use. Under a lock.
+    pub(crate) fn make_seat(&self, index: usize) {
+        self.seats.make(index);
+        // Ordering: AcqRel, as for the thread of a seat: what sleeps without having looked is seen. Pairs
+        // with [seat_in_use].
+        self.in_use.fetch_max(index + 1, Ordering::AcqRel);
+        // In the name of those that sleep.
+        let _ = self.seats[index].stack.want();
+    }
+
+    /// In a share: all workers sleep, since no thread has been there.
+    pub(super) fn put_to_sleep(&self) {
+        for index in 0..self.workers() {
+            self.seats[index].clock.enter(Activity::Idle);
+            if index < self.size() {
+                self.idle.announce(index);
+            }
+            let _ = self.seats[index].stack.want();
         }
     }
 

@@ -1,9 +1,10 @@
 //! The places of a pool's workers and spare threads, as all threads see them.
 
 use std::ops::Index;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 
+use crate::arena::{Share, Station};
 use crate::inject::Queue;
 use crate::prim::{AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
@@ -30,10 +31,18 @@ pub(crate) struct Seat {
     works_for: AtomicUsize,
     /// Set when the thread has started.
     pub(crate) thread: OnceLock<Thread>,
+    /// What stands for the thread in a share of an arena.
+    pub(crate) station: Option<Station>,
 }
 
 impl Seat {
-    fn new(showing: Showing, keep: Keep, tasks: Local, most: usize) -> Seat {
+    fn new(
+        showing: Showing,
+        keep: Keep,
+        tasks: Local,
+        most: usize,
+        station: Option<Station>,
+    ) -> Seat {
         Seat {
             stack: TaskStack::new(showing),
             mailbox: Queue::new(),
@@ -44,6 +53,7 @@ impl Seat {
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
             thread: OnceLock::new(),
+            station,
         }
     }
 
@@ -63,9 +73,12 @@ impl Seat {
         before
     }
 
-    /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps.
+    /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps. Where
+    /// a seat has none of its own, calls one.
     pub(crate) fn unpark(&self) {
-        if let Some(thread) = self.thread.get() {
+        if let Some(station) = &self.station {
+            station.call();
+        } else if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
     }
@@ -92,6 +105,7 @@ pub(crate) struct Seats {
     showing: Showing,
     keep: Keep,
     tasks: TaskSettings,
+    share: Option<Arc<Share>>,
     workers: Box<[Seat]>,
     spares: Box<[OnceLock<Box<Seat>>]>,
 }
@@ -101,15 +115,17 @@ impl Seats {
         showing: Showing,
         keep: Keep,
         tasks: TaskSettings,
-        workers: usize,
-        spares: usize,
+        share: Option<&Arc<Share>>,
+        (workers, spares): (usize, usize),
     ) -> Seats {
         let most = workers + spares;
-        let seat = |index| Seat::new(showing, keep, tasks.local(index), most);
+        let station = |index| share.map(|share| Station::new(share, index));
+        let seat = |index| Seat::new(showing, keep, tasks.local(index), most, station(index));
         Seats {
             showing,
             keep,
             tasks,
+            share: share.map(Arc::clone),
             workers: (0..workers).map(seat).collect(),
             spares: (0..spares).map(|_| OnceLock::new()).collect(),
         }
@@ -133,11 +149,13 @@ impl Seats {
     pub(super) fn make(&self, index: usize) {
         if let Some(spare) = index.checked_sub(self.workers.len()) {
             let seat = || {
+                let station = self.share.as_ref();
                 Box::new(Seat::new(
                     self.showing,
                     self.keep,
                     self.tasks.local(index),
                     self.most(),
+                    station.map(|share| Station::new(share, index)),
                 ))
             };
             self.spares[spare].get_or_init(seat);
