@@ -40,6 +40,7 @@
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod adapt;
+#[allow(unsafe_code)]
 mod arena;
 #[cfg(not(loom))]
 mod blocking;
@@ -70,10 +71,10 @@ mod parallel;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod pool;
-mod priority;
 #[doc(hidden)]
 #[allow(unsafe_code, reason = "listed above")]
 pub mod prim;
+mod priority;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod scope;

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 /// A class of priority: of a pool among the shares of an [`Arena`](crate::Arena), and of a job among
 /// those of one pool ([`Pool::spawn_with`](crate::Pool::spawn_with)).
 ///
-/// A higher class is begun first. A lower one is not starved: when a job or a share of it has
-/// been passed over 8 times in a row in favour of higher ones, it is next. Within a class it is first in, first
-/// out. Nothing that runs is interrupted.
+/// A higher class is begun first. A lower one is not starved: of any ten that are begun in a row while
+/// something of it waits, one is of it (it is next when it has been passed over 8 times, or 9 if the other
+/// lower class is due as well). Within a class it is first in, first out. Nothing that runs is interrupted.
 ///
 /// ```
 /// use roving::Priority;
@@ -86,9 +86,9 @@ impl<T> Ranked<T> {
         }
         let class = self.turn()?;
         let at = class as usize;
-        for lower in 0..CLASSES {
-            if lower != at && !self.queues[lower].is_empty() {
-                self.passed[lower] += u32::from(lower < at);
+        for other in 0..CLASSES {
+            if other != at && !self.queues[other].is_empty() {
+                self.passed[other] += 1;
             }
         }
         self.passed[at] = 0;
@@ -171,7 +171,10 @@ mod tests {
             ranked.push(class, class);
             since.iter_mut().for_each(|waited| *waited += 1);
             since[class as usize] = 0;
-            assert!(since.iter().all(|&waited| waited <= PASSED_MAX + 1), "{since:?}");
+            assert!(
+                since.iter().all(|&waited| waited <= PASSED_MAX + 1),
+                "{since:?}"
+            );
         }
     }
 

@@ -84,7 +84,11 @@ impl Worker {
     ///
     /// # Safety
     /// No other thread is that worker at the same time. (The same thread may be, further out.)
-    pub(crate) unsafe fn be<R>(registry: Arc<Registry>, index: usize, f: impl FnOnce(&Worker) -> R) -> R {
+    pub(crate) unsafe fn be<R>(
+        registry: Arc<Registry>,
+        index: usize,
+        f: impl FnOnce(&Worker) -> R,
+    ) -> R {
         let stack = ptr::from_ref(&registry.seats[index].stack);
         // SAFETY: the registry outlives the worker, which holds it; and there is one owner, by
         // this function's contract.

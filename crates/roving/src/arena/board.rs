@@ -200,9 +200,7 @@ impl<R> Board<R> {
                 return (None, None);
             }
             let allowed = state.active <= state.limit || state.requests.has_urgent();
-            if allowed
-                && let Some((request, _)) = state.requests.pop()
-            {
+            if allowed && let Some((request, _)) = state.requests.pop() {
                 return (Some(request), self.settle(state));
             }
             state.active -= 1;

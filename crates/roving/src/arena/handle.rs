@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::core::Core;
+use crate::os;
 use crate::pool::builder::{Reason, SPARES_MAX, WORKERS_LIMIT};
 use crate::pool::{BuildError, PoolBuilder};
-use crate::os;
 use crate::worker::Worker;
 
 /// A set of threads that any number of pools share.

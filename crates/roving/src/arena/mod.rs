@@ -14,7 +14,6 @@ mod present;
 #[cfg(not(loom))]
 mod share;
 #[cfg(not(loom))]
-#[allow(unsafe_code, reason = "listed at the crate's root")]
 mod stay;
 mod word;
 

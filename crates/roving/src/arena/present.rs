@@ -46,18 +46,16 @@ impl Present {
 
     /// One is present no more.
     pub(crate) fn exit(&self) -> Left {
-        // Ordering: Edge [exit]: Release hands what was done at the seat to who ends the pool. Acquire,
-        // if that is this one.
-        let order = ord("exit", Ordering::AcqRel);
+        // Ordering: Edge [exit]: Release hands what was done at the seat to who ends the pool.
+        let order = ord("exit", Ordering::Release);
         let left = self.0.fetch_sub(ONE, order) - ONE;
         self.end_if(left)
     }
 
     /// The pool closes.
     pub(crate) fn close(&self) -> Left {
-        // Ordering: Acquire. Pairs with [exit]: all is done, if nobody is present.
-        let order = ord("close_present", Ordering::Acquire);
-        let left = self.0.fetch_or(CLOSING, order) | CLOSING;
+        // Ordering: Relaxed; if nobody is present, `end_if` sees what was done.
+        let left = self.0.fetch_or(CLOSING, Ordering::Relaxed) | CLOSING;
         self.end_if(left)
     }
 
@@ -65,7 +63,8 @@ impl Present {
         if left != CLOSING {
             return Left::More;
         }
-        // Ordering: Acquire. Pairs with [exit]: somebody may have come and gone meanwhile.
+        // Ordering: Acquire. Pairs with [exit]: all that was done is seen, also that of who has come and
+        // gone since.
         let order = ord("end_present", Ordering::Acquire);
         match self
             .0

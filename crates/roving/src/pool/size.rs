@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::Pool;
 use super::builder::{BuildError, Reason};
 use super::registry::Registry;
-use super::Pool;
 use crate::os;
 use crate::prim::{AtomicU64, AtomicUsize, Ordering, thread};
 use crate::stats::{Activity, bump};
