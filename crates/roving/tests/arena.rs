@@ -160,7 +160,7 @@ fn pools_install_into_each_other_without_deadlock() {
             let pools = [&a, &b, &c];
             // Deeper than calls are nested on one thread.
             for depth in [1, 2, 3, 10, 100] {
-                let expected = depth + pools[1 % 3].workers();
+                let expected = depth + b.workers();
                 assert_eq!(a.install(|| down(&pools, depth)), expected, "depth {depth}");
             }
             // A pool of its own threads in between.
@@ -183,7 +183,7 @@ fn a_lock_held_across_a_call_into_another_share_does_not_deadlock() {
         let outer = common::pool(2);
         let work = |pool: &Pool| {
             let mut held = lock.lock().unwrap();
-            *held = pool.install(|| 1) + *held;
+            *held += pool.install(|| 1);
         };
         a.install(|| par_for(0..200, |_| work(&b)));
         // From a pool with threads of its own, while the arena's threads need the lock, too.
@@ -208,10 +208,10 @@ fn a_wait_in_one_share_runs_nothing_of_another() {
         let wrong = AtomicUsize::new(0);
         let (pools, wrong) = (&pools, &wrong);
         thread::scope(|s| {
-            for me in 0..pools.len() {
+            for (me, pool) in pools.iter().enumerate() {
                 s.spawn(move || {
                     for _ in 0..tries(200) {
-                        pools[me].install(|| {
+                        pool.install(|| {
                             if WAITING_IN.get().is_some() {
                                 wrong.fetch_add(1, SeqCst);
                             }
