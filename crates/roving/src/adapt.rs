@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+pub use crate::context::waiting::OnCancel;
 pub use crate::join::join_at;
 pub use crate::pool::home::Home;
 pub use crate::scope::scope_at;
 pub use crate::sleep::spares::StandIn;
+pub use crate::task::kept::spawn_kept;
 pub use crate::task::placed::{Place, spawn_placed};
 
 use crate::broadcast::{broadcast_to, spawn_broadcast_to};

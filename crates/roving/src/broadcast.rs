@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use crate::context::node;
 use crate::inject::Job;
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
@@ -87,15 +88,16 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
     });
     let others = (0..workers).filter(|&index| Some(index) != here);
     let latch = Latch::new(others.clone().count());
+    let context = node::place();
     for index in others {
-        let there = SendPtr((&raw const latch, ptr::from_ref(run)));
+        let there = SendPtr((&raw const latch, ptr::from_ref(run), context));
         let job = move || {
             // By pointer, because what the job itself holds is protected until it returns.
-            let SendPtr((latch, run)) = { there };
+            let SendPtr((latch, run, context)) = { there };
             Worker::with_current(|worker| {
                 let worker = worker.expect("mailboxes are emptied by workers");
-                // SAFETY: the frame waits for this job to count down.
-                worker.framed(|| unsafe { (*run)(index) });
+                // SAFETY: the frame, which is in that context, waits for this job to count down.
+                unsafe { worker.framed_in(context, || (*run)(index)) };
             });
             // SAFETY: as above; this is the last thing that the job does with the frame.
             unsafe { Latch::count_down(latch) };

@@ -7,6 +7,7 @@
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool. An [`Arena`] is a set of
 //!   threads that many pools share.
+//! * [`context`] is what everything inside inherits: values, and requests to stop ([`Cancel`]).
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
 //!
 //! ```
@@ -30,6 +31,7 @@
 //! | `join`, `scope` | put closures into slots, and take results out |
 //! | `worker` | runs slots; knows which thread is which worker |
 //! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
+//! | `context` | leads threads to contexts that others keep |
 //! | `task` | moves futures into frames, and frames between workers |
 //! | `arena` | makes a thread the worker at a seat, for as long as the seat's word says so |
 //! | `latch` | is dropped by its waiter while its setter may still be inside |
@@ -49,6 +51,8 @@ mod blocking;
 mod broadcast;
 #[cfg(doctest)]
 mod compile_fail;
+#[allow(unsafe_code, reason = "listed above")]
+pub mod context;
 #[cfg(not(loom))]
 mod inject;
 #[cfg(not(loom))]
@@ -102,6 +106,7 @@ pub use {
     arena::{Arena, ArenaBuilder},
     blocking::blocking,
     broadcast::broadcast,
+    context::{Cancel, Cancelled, is_cancelled},
     join::{join, join_context},
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},

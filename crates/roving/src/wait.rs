@@ -284,7 +284,7 @@ impl Worker {
         match self.seat().mailbox.pop() {
             Some(job) => {
                 let doing = self.clock().enter(Activity::Busy);
-                self.framed(job);
+                self.framed_outside(job);
                 self.clock().enter(doing);
                 true
             }

@@ -6,11 +6,12 @@ use std::cell::Cell;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use crate::os;
+use crate::pool::SendPtr;
 use crate::pool::builder::IndexHandler;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
@@ -53,6 +54,10 @@ thread_local! {
     /// Set on a thread that was adopted.
     static LEAVING: Cell<Option<Leaving>> = const { Cell::new(None) };
 }
+
+/// What an adopted thread leaves behind, where a tool that looks for leaks finds it.
+static FOR_LIFE: Mutex<Vec<SendPtr<AdoptedFor>>> = Mutex::new(Vec::new());
+type AdoptedFor = (*const Arc<Registry>, *const Worker);
 
 /// The end of an adopted thread: thieves must not reach into its thread-local memory any more.
 struct Leaving(&'static TaskStack);
@@ -133,7 +138,9 @@ impl Worker {
         let result = unsafe {
             Worker::be(Arc::clone(registry), 0, |worker| {
                 let before = worker.clock().enter(Activity::Busy);
-                let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
+                // The context that the thread is in goes with it.
+                let run = || panic::catch_unwind(AssertUnwindSafe(f));
+                let result = worker.segment(|| worker.framed(run));
                 if outermost {
                     worker.run_jobs();
                 }
@@ -171,6 +178,10 @@ impl Worker {
             class: Cell::new(Priority::Low),
             outer: ptr::null(),
         }));
+        let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
+        let mut for_life = FOR_LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+        for_life.push(SendPtr(kept));
+        drop(for_life);
         worker.clock().enter(Activity::Busy);
         worker.stay_away();
         CURRENT.set(worker);
@@ -288,9 +299,12 @@ impl Worker {
     /// unjoined by code that has returned.
     pub(crate) fn drain(&self, base: usize) {
         while self.owner.top() > base {
-            self.owner.answer_alarm();
-            let index = self.owner.top() - 1;
-            if self.take(index) == Taken::Here {
+            let private = self.owner.pop_private();
+            let index = private.unwrap_or_else(|| {
+                self.owner.answer_alarm();
+                self.owner.top() - 1
+            });
+            if private.is_some() || self.take(index) == Taken::Here {
                 // SAFETY: taken off the stack, and run once.
                 let further = unsafe { self.owner.stack().slot(index).run() };
                 self.run_further(further, Level::Above);

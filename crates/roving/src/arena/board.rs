@@ -246,13 +246,6 @@ impl<R> Board<R> {
         }
         over
     }
-
-    /// Requests that stand on the board, and threads that are at work or coming. For tests.
-    #[cfg(test)]
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        let state = self.lock();
-        (state.requests.len(), state.active)
-    }
 }
 
 impl<R> State<R> {

@@ -214,7 +214,9 @@ impl Worker {
             worker.arrive();
             worker.nesting().set(self.nesting().get() + 1);
             worker.clock().enter(Activity::Busy);
-            let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
+            // The context that the thread is in goes with it.
+            let run = || panic::catch_unwind(AssertUnwindSafe(f));
+            let result = worker.segment(|| worker.framed(run));
             worker.clock().enter(Activity::Steal);
             (result, worker.depart())
         };
@@ -239,7 +241,7 @@ impl Worker {
             if is_share && let Some(job) = worker.seat().mailbox.pop() {
                 let run = |worker: &Worker| {
                     let doing = worker.clock().enter(Activity::Busy);
-                    worker.framed(job);
+                    worker.framed_outside(job);
                     worker.clock().enter(doing);
                 };
                 // SAFETY: the calling thread is that worker further out.

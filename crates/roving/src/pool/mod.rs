@@ -20,6 +20,7 @@ pub use builder::{BuildError, PoolBuilder};
 pub use threads::WorkerThread;
 
 use crate::arena::Arena;
+use crate::context::{self, node};
 use crate::inject::Job;
 use crate::latch::Latch;
 use crate::os;
@@ -332,9 +333,10 @@ where
     let latch = Latch::new(1);
     let mut f = Some(f);
     let mut outcome = None;
-    let there = SendPtr((&raw mut f, &raw mut outcome, &raw const latch));
+    let context = node::place();
+    let there = SendPtr((&raw mut f, &raw mut outcome, &raw const latch, context));
     let job = move || {
-        let SendPtr((f, outcome, latch)) = { there };
+        let SendPtr((f, outcome, latch, context)) = { there };
         // SAFETY: the waiting frame keeps all three alive until the latch is down, and does not
         // touch the first two before.
         let f = unsafe { (*f).take() }.expect("a job runs once");
@@ -342,7 +344,9 @@ where
             let worker = worker.expect("jobs are run by workers");
             let before = worker.nesting().replace(nesting);
             // What `f` leaves unjoined belongs to a scope that waits for this call.
-            let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
+            let run = || panic::catch_unwind(AssertUnwindSafe(f));
+            // SAFETY: the waiting frame is in that context.
+            let result = unsafe { worker.framed_in(context, run) };
             worker.nesting().set(before);
             result
         });
@@ -419,19 +423,30 @@ where
     }
 }
 
-/// A job whose panic goes to the pool's handler. It does not keep the pool.
+/// A job whose panic goes to the pool's handler. It does not keep the pool. It inherits the context that
+/// the calling thread is in; if that has been cancelled before it begins, it is dropped.
 pub(crate) fn detached<F>(registry: &Arc<Registry>, f: F) -> Job
 where
     F: FnOnce() + Send + 'static,
 {
     let weak = Arc::downgrade(registry);
-    Box::new(move || {
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f))
+    let run = move |is_dropped: bool| {
+        let run = || match is_dropped {
+            true => drop(f),
+            false => f(),
+        };
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run))
             && let Some(registry) = weak.upgrade()
         {
             registry.handle_panic(payload);
         }
-    })
+    };
+    match node::current() {
+        None => Box::new(move || run(false)),
+        Some(context) => {
+            Box::new(move || node::run_in(Some(&context), || run(context::is_dropped())))
+        }
+    }
 }
 
 /// A job was added to a pool whose only worker may be the caller.

@@ -14,6 +14,7 @@ use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
 use super::size::Size;
 use crate::arena::Share;
+use crate::context::token::Token;
 use crate::inject::{Injector, Job};
 use crate::os;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
@@ -44,6 +45,8 @@ pub(crate) struct Registry {
     crew: Mutex<Crew>,
     /// No work will come from outside any more.
     closing: AtomicBool,
+    /// Everything that runs here belongs to it.
+    cancel: Arc<Token>,
     started: Mutex<Instant>,
     /// [`os::forks`] when the threads were started.
     forks: usize,
@@ -106,6 +109,7 @@ impl Registry {
             in_use: AtomicUsize::new(workers),
             crew: Mutex::new(Crew::default()),
             closing: AtomicBool::new(false),
+            cancel: Token::new(None, None),
             started: Mutex::new(Instant::now()),
             forks: os::forks(),
             in_place: Mutex::new(()),
@@ -276,6 +280,24 @@ impl Registry {
     pub(crate) fn is_closing(&self) -> bool {
         // Ordering: Relaxed; who sleeps is unparked after it was set, and looks again.
         self.closing.load(Ordering::Relaxed)
+    }
+
+    /// All that runs here is asked to end: [`crate::is_cancelled`] says so from now on, and who is
+    /// suspended until then is woken.
+    #[allow(dead_code, reason = "for who ends a pool at once")]
+    pub(crate) fn cancel_all(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Whether [`Self::cancel_all`] was called. A load.
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_flagged()
+    }
+
+    /// The token of all that runs here.
+    pub(crate) fn token(&self) -> &Arc<Token> {
+        &self.cancel
     }
 
     /// The calling thread is that of the seat from now on. Under the lock, so that `close` either

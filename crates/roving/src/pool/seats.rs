@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 
 use crate::arena::{Share, Station};
+use crate::context::segments::Segments;
 use crate::inject::Queue;
 use crate::prim::{AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
@@ -15,6 +16,8 @@ use crate::task::{Local, SpawnOrder};
 /// What others see of one worker, or of a spare thread.
 pub(crate) struct Seat {
     pub(crate) stack: TaskStack,
+    /// In which contexts the tasks on the stack were made.
+    pub(crate) segments: Segments,
     pub(crate) mailbox: Queue,
     /// Detached tasks that the worker has spawned for itself: it takes the newest, thieves the
     /// oldest.
@@ -45,6 +48,7 @@ impl Seat {
     ) -> Seat {
         Seat {
             stack: TaskStack::new(showing),
+            segments: Segments::new(),
             mailbox: Queue::new(),
             spawned: Queue::new(),
             in_order: Queue::new(),

@@ -46,20 +46,35 @@ impl Pushed {
     /// # Safety
     /// So it has.
     pub(super) unsafe fn resume(self, local: &Local) -> Frame {
-        if self.number == COUNTED {
-            local.keep_counts(1);
+        if self.number >= NEW_WITH_TOKEN {
+            // SAFETY: the caller's.
+            unsafe { self.resume_specially(local) };
         }
         // SAFETY: the caller's.
         unsafe { resume(self.frame) };
         self.frame
     }
+
+    /// # Safety
+    /// As [`Self::resume`].
+    #[inline]
+    unsafe fn resume_specially(self, local: &Local) {
+        if self.number == COUNTED {
+            local.keep_counts(1);
+        } else {
+            // SAFETY: it is new, and this worker keeps its root open.
+            unsafe { frame::drop_if_cancelled(self.frame) };
+        }
+    }
 }
 
 const NO_CHILD: u64 = 1;
 /// It has never been polled, either, and who awaits it may take it back.
-const NEW: u64 = 3;
+pub(super) const NEW: u64 = 3;
+/// The same, and when it is about to begin it may have been cancelled.
+pub(super) const NEW_WITH_TOKEN: u64 = u64::MAX - 2;
 /// It is counted at its root by itself: it was suspended, and woken by this worker.
-pub(super) const COUNTED: u64 = 5;
+pub(super) const COUNTED: u64 = u64::MAX;
 
 /// How a slot's frame is taken out, by a thief or when a stack is drained. The slot is free again
 /// before the frame is polled. The root is opened once more for who takes it, unless it is already.
@@ -73,6 +88,10 @@ unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
     if pushed.number != COUNTED {
         // SAFETY: as above.
         unsafe { (*pushed.frame.as_ref().root.get()).open() };
+    }
+    if pushed.number == NEW_WITH_TOKEN {
+        // SAFETY: it is new, and out of its slot this one's; its root was opened just now.
+        unsafe { frame::drop_if_cancelled(pushed.frame) };
     }
     Some(Further::Frame(pushed.frame.cast()))
 }
@@ -120,11 +139,26 @@ impl Worker {
     /// # Safety
     /// The frames are the caller's to run, and the root of `newest` stays open meanwhile.
     unsafe fn run_uncounted(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
-        // SAFETY: the frame is the caller's.
-        let root = unsafe { newest.as_ref() }.root.get();
+        // SAFETY: the caller's promise is handed on; and the root, which stays open, keeps its context.
+        unsafe {
+            let context = (*newest.as_ref().root.get()).context();
+            self.within(context, || self.run_in_context(older, newest, resumes))
+        }
+    }
+
+    /// The same in the context of the frames' root.
+    ///
+    /// # Safety
+    /// As [`Self::run_uncounted`].
+    unsafe fn run_in_context(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
+        // SAFETY: the frame is the caller's, and its root open.
+        let (root, has_token) = unsafe {
+            let root = newest.as_ref().root.get();
+            (root, (*root).has_token())
+        };
         let local = &self.seat().tasks;
         let (base, outer_floor) = self.owner().open_frame();
-        let outer = local.begin(resumes);
+        let outer = local.begin(resumes, has_token);
         for &frame in older {
             // SAFETY: the frames are the caller's, and their roots were opened.
             unsafe {
@@ -148,15 +182,37 @@ impl Worker {
     /// # Safety
     /// It is new, and its root is that of the task that is being polled here.
     pub(super) unsafe fn spawn_frame(&self, child: Frame) {
-        // SAFETY: the root is open while one of its tasks is polled.
+        // SAFETY: the root is open while one of its tasks is polled, or runs something in its context.
         unsafe {
-            if !self.leave_frame(child, NEW) {
-                let counts = self.run_uncounted(&[], child, ptr::null());
-                // That the child's own was counted is not true: it was new.
-                self.seat().tasks.keep_counts(counts - 1);
-                self.run_stranded();
+            if !Local::with(|local| self.leave_frame(local, child, local.new_number())) {
+                self.spawn_in_place(child);
             }
         }
+    }
+
+    /// The same where there is no room on the stack.
+    ///
+    /// # Safety
+    /// As [`Self::spawn_frame`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn spawn_in_place(&self, child: Frame) {
+        let local = &self.seat().tasks;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let root = child.as_ref().root.get();
+            frame::drop_if_cancelled(child);
+            if local.current.get().is_null() {
+                // Of a root of its own, beside that whose frames are run.
+                (*root).open();
+                self.run_frame(child, Level::Above);
+            } else {
+                let counts = self.run_uncounted(&[], child, ptr::null());
+                // That the child's own was counted is not true: it was new.
+                local.keep_counts(counts - 1);
+            }
+        }
+        self.run_stranded();
     }
 
     /// Leaves a frame on the stack, in a poll, for the end of that or for thieves. False when there
@@ -164,15 +220,15 @@ impl Worker {
     ///
     /// # Safety
     /// As [`Self::push_frame`].
-    unsafe fn leave_frame(&self, frame: Frame, number: u64) -> bool {
-        let is_at_level = self.is_at_level();
+    unsafe fn leave_frame(&self, local: &Local, frame: Frame, number: u64) -> bool {
+        let is_at_level = self.is_at_level(local);
         let pushed = Pushed { frame, number };
         let (done, wake) = match self.owner().push_unjoined(run_pushed, pushed) {
             Ok(wake) => (true, wake),
             Err((_, wake)) => (false, wake),
         };
         if done && is_at_level {
-            self.seat().tasks.level.set(self.owner().line().top.get());
+            local.level.set(self.owner().line().top.get());
         }
         self.wake_if(wake);
         done
@@ -180,8 +236,8 @@ impl Worker {
 
     /// Whether nothing lies on the stack, above what was there when the current poll began, but
     /// frames that the poll has left there: no closure that a join is going to pop.
-    fn is_at_level(&self) -> bool {
-        ptr::eq(self.seat().tasks.level.get(), self.owner().line().top.get())
+    fn is_at_level(&self, local: &Local) -> bool {
+        ptr::eq(local.level.get(), self.owner().line().top.get())
     }
 
     /// Puts a frame that this worker has woken in a poll onto its stack. False when it is not to be
@@ -199,9 +255,9 @@ impl Worker {
         let root = unsafe { frame.as_ref() }.root.get();
         let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
         let is_taken = self.registry().takes_any();
-        let may_stay = is_here && is_taken && self.is_at_level() && local.may_push_woken();
+        let may_stay = is_here && is_taken && self.is_at_level(local) && local.may_push_woken();
         // SAFETY: the caller's promise.
-        may_stay && unsafe { self.leave_frame(frame, COUNTED) }
+        may_stay && unsafe { self.leave_frame(local, frame, COUNTED) }
     }
 
     /// Puts a frame on the stack between two polls. False when there is no room.
@@ -339,15 +395,20 @@ impl Worker {
         }
         // SAFETY: private, and it holds a frame; it is read again when it is not taken now.
         let pushed = unsafe { slot.take::<Pushed>() };
-        if pushed.frame != child || pushed.number != NEW {
+        if pushed.frame != child || pushed.number != Local::with(Local::new_number) {
             return false;
         }
-        let is_at_level = self.is_at_level();
+        if pushed.number == NEW_WITH_TOKEN {
+            // SAFETY: it is new, nobody else's, and the task that is polled keeps its root open.
+            unsafe { frame::drop_if_cancelled(child) };
+        }
+        let local = &self.seat().tasks;
+        let is_at_level = self.is_at_level(local);
         let (popped, wake) = owner.pop(index);
         debug_assert_eq!(popped, Popped::Here);
         if is_at_level {
             // Else the level would be that of a closure which a join pushes here next.
-            self.seat().tasks.level.set(owner.line().top.get());
+            local.level.set(owner.line().top.get());
         }
         self.wake_if(wake);
         true
@@ -449,7 +510,7 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
     // SAFETY: the frame is the worker's. No reference to it is an argument of what may pass it on:
     // arguments count as used until the call returns, and it may be gone by then.
     let shared = unsafe { frame.as_ref() }.life.is_shared();
-    if top < line.push_limit.get() && !shared && !local.migrate {
+    if top < line.push_limit.get() && !shared && !local.slow_forks.get() {
         // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
         unsafe { (*top).fill(run_pushed as Run, pushed) };
         line.top.set(top.wrapping_add(1));
@@ -465,11 +526,16 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
 #[inline(never)]
 unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Frame) {
     let frame = pushed.frame;
+    let new = child;
     // SAFETY: both frames are the worker's until they are passed on.
     let (header, child) = unsafe { (frame.as_ref(), child.as_ref()) };
     let shared = header.life.is_shared();
     if shared {
         header.life.schedule();
+    }
+    if local.slow_forks.get() {
+        // SAFETY: the child is new, and this worker keeps its root open.
+        unsafe { frame::drop_if_cancelled(new) };
     }
     if !local.migrate {
         // A loop that forks small children publishes each time: one look at the clock for many.

@@ -224,24 +224,60 @@ fn of_another_root() -> ! {
     panic!("{OTHER_ROOT}")
 }
 
-/// The child belongs to this task's root from now on.
+/// The child belongs to this task's root from now on. False where that takes longer: then it is for
+/// [`bind_slowly`] to say.
 #[inline(always)]
-fn bind(child: Frame, parent: &Header) {
+#[must_use]
+fn bind(child: Frame, parent: &Header) -> bool {
     // SAFETY: a child that was not started is its maker's.
     let child = unsafe { child.as_ref() };
     let (root, of_child) = (parent.root.get(), child.root.get());
     if of_child != root {
         if !of_child.is_null() {
-            of_another_root();
+            return false;
         }
         child.root.set(root);
     }
+    true
+}
+
+/// The same for a child that was made by a token of another root, which has to be above the task's; and where no
+/// task is polled but one beneath: then the child gets a root of the context that this has entered.
+fn bind_slowly(child: Frame) {
+    // SAFETY: a child that was not started is its maker's.
+    let child = unsafe { child.as_ref() };
+    let root = Local::with(|local| {
+        // SAFETY: a frame that is being polled is alive.
+        let current = unsafe { local.current.get().as_ref() };
+        current.map_or_else(|| local.root_here(), |current| current.root.get())
+    });
+    if root.is_null() {
+        not_a_task();
+    }
+    let of_child = child.root.get();
+    // SAFETY: the root of a task that is polled is open, also beneath.
+    if !of_child.is_null() && !unsafe { &*root }.is_below(of_child) {
+        of_another_root();
+    }
+    child.root.set(root);
 }
 
 /// The same for a child that nobody else has yet, and the task that is polled: if that refuses it,
 /// it is disposed of.
 #[inline(always)]
 pub(super) fn bind_new(child: Frame) {
+    Local::with(|local| {
+        // SAFETY: a frame that is being polled is alive.
+        let current = unsafe { local.current.get().as_ref() };
+        if !current.is_some_and(|current| bind(child, current)) {
+            bind_new_slowly(child);
+        }
+    });
+}
+
+#[cold]
+#[inline(never)]
+fn bind_new_slowly(child: Frame) {
     struct Unbound(Frame);
     impl Drop for Unbound {
         fn drop(&mut self) {
@@ -250,7 +286,7 @@ pub(super) fn bind_new(child: Frame) {
         }
     }
     let unbound = Unbound(child);
-    with_task(|_, current| bind(child, current));
+    bind_slowly(child);
     mem::forget(unbound);
 }
 
@@ -258,7 +294,7 @@ pub(super) fn bind_new(child: Frame) {
 ///
 /// # Safety
 /// The child is new, and bound to the root of the task that is polled.
-unsafe fn put_on_stack(child: Frame) {
+pub(super) unsafe fn put_on_stack(child: Frame) {
     Worker::with_current(|worker| {
         let worker = worker.expect("tasks are polled by workers");
         // SAFETY: the caller's promise; the root is open while one of its tasks is polled.
@@ -308,7 +344,9 @@ impl Start {
         context: &Context<'_>,
     ) -> bool {
         with_task(|local, current| {
-            bind(child, current);
+            if !bind(child, current) {
+                return self.begin_slowly(child, next, context);
+            }
             let lent = waker::frame_of(context.waker());
             let is_own = lent.is_some_and(|of| ptr::eq(of.as_ptr(), current));
             if is_own && !local.has_next() {
@@ -321,6 +359,19 @@ impl Start {
             self.by = SPAWNED;
             false
         })
+    }
+
+    /// The first poll of a child that was made by the token of a root further out.
+    #[cold]
+    #[inline(never)]
+    fn begin_slowly(
+        &mut self,
+        child: Frame,
+        next: fn(*const Header) -> Next,
+        context: &Context<'_>,
+    ) -> bool {
+        bind_slowly(child);
+        self.begin(child, next, context)
     }
 
     /// Polled twice in one poll of the task, before the child could be started. The task's worker will
@@ -408,7 +459,7 @@ impl<T> Fork<'_, T> {
     #[inline(always)]
     fn begin(&mut self, child: Frame, context: &Context<'_>) -> Poll<Forked<T>> {
         if self.start.by == NOBODY_BRANCHED && is_help_first(child) {
-            with_task(|_, current| bind(child, current));
+            bind_new(child);
             // SAFETY: just bound.
             unsafe { put_on_stack(child) };
         } else if self.start.begin(child, Next::Forked, context) {

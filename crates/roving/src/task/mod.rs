@@ -60,6 +60,8 @@ mod frame;
 #[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
+pub(crate) mod kept;
+#[cfg(not(loom))]
 mod local;
 #[cfg(not(loom))]
 mod order;
@@ -83,7 +85,7 @@ pub(crate) use {
 #[cfg(not(loom))]
 pub use {
     fork::{Call, Fork, branch, call, fork, spawn},
-    handle::Forked,
+    handle::{Forked, OrCancelled},
     order::{ParseSpawnOrderError, SpawnOrder},
     scope::{Scope, block_on, scope},
 };
