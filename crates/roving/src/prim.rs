@@ -17,8 +17,13 @@ pub(crate) use std::{
     thread,
 };
 
+#[cfg(not(loom))]
+pub(crate) use crate::faults::park;
+#[cfg(loom)]
+pub(crate) use loom::thread::park;
 /// What is set once, before anybody who reads it hears of it; loom has none of its own.
 pub(crate) use std::sync::OnceLock;
+
 pub(crate) use std::sync::atomic::Ordering;
 
 /// Names an ordering, so that the mutation check can weaken it.

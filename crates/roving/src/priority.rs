@@ -66,6 +66,32 @@ impl<T> Ranked<T> {
         self.urgent.extend(found.and_then(|at| queue.remove(at)));
     }
 
+    /// The one that comes after that many others, if the higher classes come first.
+    pub(crate) fn remove(&mut self, others: usize) -> Option<T> {
+        let mut others = others;
+        for queue in [&mut self.urgent]
+            .into_iter()
+            .chain(self.queues.iter_mut().rev())
+        {
+            match others.checked_sub(queue.len()) {
+                Some(left) => others = left,
+                None => return queue.remove(others),
+            }
+        }
+        None
+    }
+
+    /// Takes out what is meant, by class; the rest stays in its order.
+    pub(crate) fn take_where(&mut self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut taken = Vec::new();
+        for queue in self.queues.iter_mut().chain([&mut self.urgent]) {
+            let (meant, rest): (VecDeque<T>, _) = queue.drain(..).partition(&is_meant);
+            taken.extend(meant);
+            *queue = rest;
+        }
+        taken
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.urgent.len() + self.queues.iter().map(VecDeque::len).sum::<usize>()
     }

@@ -1,6 +1,8 @@
 //! A worker: own tasks, then other workers' tasks, then sleep.
 
 mod claimed;
+pub(crate) mod drawn;
+mod rest;
 
 use std::cell::Cell;
 use std::mem;
@@ -10,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use self::rest::Woken;
 use crate::os;
 use crate::pool::SendPtr;
 use crate::pool::builder::IndexHandler;
@@ -42,6 +45,10 @@ pub(crate) struct Worker {
     /// How many calls of `install` from other pools wait for what this worker does.
     nesting: Cell<usize>,
     class: Cell<Priority>,
+    /// It waits for what another worker does that this thread plays: see [`drawn`].
+    waits: Cell<bool>,
+    /// How many tasks it runs on top of their spawners, see [`drawn`].
+    at_once: Cell<usize>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
     outer: *const Worker,
 }
@@ -100,7 +107,8 @@ impl Worker {
         let owner = unsafe { Owner::new(&*stack) };
         let outer = CURRENT.get();
         // SAFETY: workers further out are further down this thread's native stack.
-        let nesting = unsafe { outer.as_ref() }.map_or(0, |outer| outer.nesting.get());
+        let (nesting, at_once) = unsafe { outer.as_ref() }
+            .map_or((0, 0), |outer| (outer.nesting.get(), outer.at_once.get()));
         let worker = Worker {
             registry,
             index,
@@ -112,6 +120,8 @@ impl Worker {
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),
             class: Cell::new(Priority::Low),
+            waits: Cell::new(false),
+            at_once: Cell::new(at_once),
             outer,
         };
         CURRENT.set(&worker);
@@ -134,9 +144,10 @@ impl Worker {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         let guard = outermost.then(lock);
+        let index = drawn::draw_entrance(registry);
         // SAFETY: the lock, taken here or further out, makes this thread the only one.
         let result = unsafe {
-            Worker::be(Arc::clone(registry), 0, |worker| {
+            Worker::be(Arc::clone(registry), index, |worker| {
                 let before = worker.clock().enter(Activity::Busy);
                 // The context that the thread is in goes with it.
                 let run = || panic::catch_unwind(AssertUnwindSafe(f));
@@ -151,6 +162,9 @@ impl Worker {
             })
         };
         drop(guard);
+        if outermost && result.is_err() {
+            drawn::say_seed(registry);
+        }
         result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
@@ -176,6 +190,8 @@ impl Worker {
             is_blocked: Cell::new(false),
             nesting: Cell::new(0),
             class: Cell::new(Priority::Low),
+            waits: Cell::new(false),
+            at_once: Cell::new(0),
             outer: ptr::null(),
         }));
         let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
@@ -475,24 +491,6 @@ impl Worker {
         self.index >= self.registry.workers()
     }
 
-    /// A spare thread that is not needed leaves, unless there is a job that may be waited for. So does a
-    /// worker that is benched.
-    fn stay_or_rest(&self) {
-        let registry = &self.registry;
-        let closing = registry.is_closing();
-        if !self.is_spare() {
-            if registry.is_benched(self.index) && !closing {
-                self.bench();
-            }
-            return;
-        }
-        if registry.spares.is_one_too_many() && !closing && registry.injector.is_hint_empty() {
-            self.clock().enter(Activity::Idle);
-            registry.spares.rest(registry, self.index);
-            self.clock().enter(Activity::Steal);
-        }
-    }
-
     /// Between two looks around: almost nothing at first, then longer and longer, and now and
     /// then the core goes to another thread that may be waiting for it.
     pub(crate) fn pause(&self, round: usize) {
@@ -505,51 +503,6 @@ impl Worker {
             }
         }
     }
-
-    /// Parks until somebody brings work, or the pool ends; see [`crate::sleep`] for S1 to S3.
-    fn sleep(&self) -> Woken {
-        let (registry, me) = (&self.registry, self.index);
-        let seats = &registry.seats;
-        registry.idle.announce(me);
-        registry.see_seats();
-        let amount = registry.settings.amount;
-        if self
-            .victims()
-            .any(|victim| amount.of(seats[victim].stack.want()) > 0)
-            || registry.has_jobs()
-        {
-            if !registry.idle.retract(me) {
-                // Somebody meant to wake this worker for other work than what it has just seen.
-                self.wake_another();
-            }
-            return Woken::ToWork;
-        }
-        self.clock().enter(Activity::Idle);
-        let closing = registry.is_closing();
-        if closing {
-            registry.go_quiet();
-        }
-        while registry.idle.contains(me) && !registry.has_ended() {
-            if registry.is_closing() != closing || !self.seat().mailbox.is_surely_empty() {
-                registry.idle.retract(me);
-                break;
-            }
-            bump(&self.tally().parks, 1);
-            thread::park();
-        }
-        self.clock().enter(Activity::Steal);
-        match closing && registry.has_ended_or_be_busy() {
-            true => Woken::ToEnd,
-            false => Woken::ToWork,
-        }
-    }
-}
-
-/// What a worker was woken for.
-#[derive(PartialEq, Eq)]
-enum Woken {
-    ToWork,
-    ToEnd,
 }
 
 /// One look in so many goes to the injector first, so that stealing without end starves no job.

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use crate::prim::thread::Thread;
-use crate::prim::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, thread};
+use crate::prim::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, park, thread};
 use crate::priority::{Priority, Ranked};
 
 /// Requests of the kind `R`, by class, and the threads of an arena.
@@ -209,7 +209,7 @@ impl<R> Board<R> {
             self.pressure.store(state.pressure(), Ordering::Relaxed);
             while state.resting.contains(&me) && state.holders > 0 {
                 drop(state);
-                thread::park();
+                park();
                 state = self.lock();
             }
             came = state.holders > 0;

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use super::board::{Board, Start};
 use super::share::Request;
 use super::stay;
+use crate::faults;
 use crate::os;
 
 /// The threads of an arena. Its handles, its shares and its threads hold it.
@@ -80,7 +81,7 @@ impl Core {
             thread = thread.stack_size(size);
         }
         let core = Arc::clone(self);
-        match thread.spawn(move || run(core, number)) {
+        match faults::start(thread, move || run(core, number)) {
             Ok(join) => {
                 self.joins
                     .lock()

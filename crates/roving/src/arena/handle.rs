@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::core::Core;
 use crate::os;
-use crate::pool::builder::{Reason, SPARES_MAX, WORKERS_LIMIT};
+use crate::pool::builder::{SPARES_MAX, WORKERS_LIMIT};
+use crate::pool::error::Reason;
 use crate::pool::{BuildError, PoolBuilder};
 use crate::worker::Worker;
 
@@ -167,7 +168,7 @@ impl ArenaBuilder {
     /// A value out of its range, or a thread that cannot be started; those already started are ended
     /// again.
     pub fn build(self) -> Result<Arena, BuildError> {
-        let threads = self.threads.unwrap_or_else(os::allowed_now);
+        let threads = self.threads.unwrap_or_else(os::processors);
         if threads == 0 || threads > WORKERS_LIMIT {
             return Err(Reason::ArenaThreads(threads).into());
         }

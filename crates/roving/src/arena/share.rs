@@ -119,6 +119,11 @@ impl Station {
 }
 
 impl Station {
+    /// Whether no thread is there, as far as can be told by looking.
+    pub(crate) fn is_left(&self) -> bool {
+        self.word.is_left()
+    }
+
     pub(super) fn pressure(&self) -> Pressure {
         self.share.core.board.pressure()
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::share::{Request, Station};
-use crate::inject::Job;
+use crate::inject::{Job, Kind};
 use crate::pool::registry::Registry;
 use crate::stats::Activity;
 use crate::worker::Worker;
@@ -88,6 +88,9 @@ fn take_seat(registry: &Arc<Registry>, number: usize) -> Option<usize> {
 
 impl Worker {
     fn arrive(&self) {
+        if let Some(watch) = &self.registry().watch {
+            watch.enlist(self.index());
+        }
         self.registry().idle.retract(self.index());
         self.owner().attach();
         self.clock().enter(Activity::Frame);
@@ -116,7 +119,7 @@ impl Worker {
     pub(crate) fn keep_for_the_end(registry: &Arc<Registry>, job: Job) -> Option<Job> {
         Worker::with_current(|worker| match worker {
             Some(worker) if worker.is_in_handler() && Arc::ptr_eq(worker.registry(), registry) => {
-                worker.seat().spawned.push(job);
+                worker.seat().spawned.push(Kind::Detached, job);
                 None
             }
             _ => Some(job),

@@ -50,6 +50,12 @@ impl SeatWord {
         (thread + 1) << 1
     }
 
+    /// Whether no thread is there, as far as can be told by looking.
+    pub(crate) fn is_left(&self) -> bool {
+        // Ordering: Relaxed; a hint.
+        self.0.load(Ordering::Relaxed) <= CALLED
+    }
+
     pub(crate) fn call(&self) -> Called {
         // Ordering: Edge [call]: Release hands what the caller has written to who looks around at
         // the seat next.

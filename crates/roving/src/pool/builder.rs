@@ -1,21 +1,26 @@
 //! How a pool is to be.
 
+mod counts;
+
 use std::any::Any;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::time::Duration;
 
+use super::error::{BuildError, Reason};
 use super::{Pool, WorkerThread};
 use crate::arena::{Arena, Share};
 use crate::os;
 use crate::priority::Priority;
+use crate::schedule::{self, Schedule};
 use crate::sleep::spares::StandIn;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
-use crate::steal::amount::{AMOUNT_MAX, Amount};
+use crate::steal::amount::Amount;
 use crate::task::SpawnOrder;
 use crate::trace::exit::{Debt, wishes};
+use crate::watch;
 
 /// Called with the index of a worker.
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
@@ -30,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) follow_quota: bool,
     pub(crate) arena: Option<Arena>,
     pub(crate) priority: Priority,
+    /// So many have to start.
+    pub(crate) workers_least: usize,
     pub(crate) spares: usize,
     pub(crate) stand_in: StandIn,
     pub(crate) cores: usize,
@@ -41,7 +48,11 @@ pub(crate) struct Settings {
     pub(crate) migrate: bool,
     pub(crate) profile: bool,
     pub(crate) debt: Debt,
+    /// How long nothing moves before it is reported.
+    pub(crate) watch: Option<Duration>,
     pub(crate) in_place: bool,
+    /// What decides instead of chance.
+    pub(crate) schedule: Option<Schedule>,
     /// The building thread is worker 0.
     pub(crate) adopts: bool,
     /// The threads of the workers are the user's, who also joins them.
@@ -118,12 +129,16 @@ pub struct PoolBuilder {
     follow_quota: bool,
     arena: Option<Arena>,
     priority: Priority,
+    workers_least: Option<usize>,
     amount: Amount,
     spawn_order: SpawnOrder,
     migrate: bool,
+    slots: usize,
     profile: bool,
     debt: Debt,
+    watch: Option<Duration>,
     in_place: bool,
+    schedule: schedule::Wish,
     adopts: bool,
     stand_in: StandIn,
     pin: bool,
@@ -142,12 +157,16 @@ impl PoolBuilder {
             follow_quota: false,
             arena: None,
             priority: Priority::Normal,
+            workers_least: None,
             amount: Amount::One,
             spawn_order: SpawnOrder::default(),
             migrate: false,
+            slots: SLOTS,
             profile: false,
             debt: Debt::default(),
+            watch: None,
             in_place: false,
+            schedule: schedule::Wish::default(),
             adopts: false,
             stand_in: StandIn::ForAll,
             pin: false,
@@ -167,61 +186,17 @@ impl PoolBuilder {
         self
     }
 
-    /// To how many workers the pool can be [resized](Pool::resize), 1 to 768. By default what it starts
-    /// with. Those that do not work have threads all the same, which sleep.
+    /// Makes do with fewer workers, but with this many, when no more threads can be started, or there
+    /// is no memory for more. Without this, all of them start or [`Self::build`] fails. No effect on pools that start no threads
+    /// ([`Self::use_current_thread`], [`Self::build_with`]) or adopt one.
     ///
     /// ```
-    /// let pool = roving::Pool::builder().workers(1).workers_max(2).build().unwrap();
-    /// assert_eq!((pool.workers(), pool.workers_max()), (1, 2));
-    /// ```
-    pub fn workers_max(mut self, workers: usize) -> PoolBuilder {
-        self.workers_max = Some(workers);
-        self
-    }
-
-    /// Resizes the pool by itself when the process may use more or fewer processors than before, as
-    /// [`Pool::refresh_quota`] does when it is called. Looked at when work comes from outside, at
-    /// most once a second; there is no thread for it. Off by default. Without [`Self::workers`] and
-    /// [`Self::workers_max`] the pool can grow to as many workers as the machine has processors.
-    ///
-    /// ```
-    /// let pool = roving::Pool::builder().follow_quota(true).build().unwrap();
-    /// assert!(pool.workers() <= pool.workers_max());
-    /// ```
-    pub fn follow_quota(mut self, follow: bool) -> PoolBuilder {
-        self.follow_quota = follow;
-        self
-    }
-
-    /// Makes the pool a share of an arena: it has no threads of its own, but the arena's come when it has
-    /// work. See [`Arena`].
-    ///
-    /// ```
-    /// use roving::{Arena, Pool};
-    ///
-    /// let arena = Arena::new(2)?;
-    /// let pool = Pool::builder().arena(&arena).workers(1).build()?;
-    /// assert_eq!(pool.install(|| 6 * 7), 42);
+    /// let pool = roving::Pool::builder().workers(4).workers_at_least(1).build()?;
+    /// assert!((1..=4).contains(&pool.workers()));
     /// # Ok::<(), roving::BuildError>(())
     /// ```
-    pub fn arena(mut self, arena: &Arena) -> PoolBuilder {
-        self.arena = Some(arena.clone());
-        self
-    }
-
-    /// The pool's class among the shares of its arena; [`Priority::Normal`] by default. Without an arena
-    /// it says nothing.
-    ///
-    /// ```
-    /// use roving::{Arena, Priority};
-    ///
-    /// let arena = Arena::new(2)?;
-    /// let background = arena.pool().priority(Priority::Low).build()?;
-    /// assert_eq!(background.install(|| 6 * 7), 42);
-    /// # Ok::<(), roving::BuildError>(())
-    /// ```
-    pub fn priority(mut self, priority: Priority) -> PoolBuilder {
-        self.priority = priority;
+    pub fn workers_at_least(mut self, workers: usize) -> PoolBuilder {
+        self.workers_least = Some(workers);
         self
     }
 
@@ -242,6 +217,14 @@ impl PoolBuilder {
     #[doc(hidden)]
     pub fn migrate_at_each_fork(mut self) -> PoolBuilder {
         self.migrate = true;
+        self
+    }
+
+    /// Slots of each task stack, at least 1 and at most as many as by default. For tests: what finds no
+    /// slot runs in place.
+    #[doc(hidden)]
+    pub fn task_slots(mut self, slots: usize) -> PoolBuilder {
+        self.slots = slots.clamp(1, SLOTS);
         self
     }
 
@@ -287,6 +270,21 @@ impl PoolBuilder {
         self
     }
 
+    /// Reports to standard error where the workers wait, when nothing has moved for `patience` although
+    /// tasks wait: as when a lock is held across a wait, and a task needs it. For debugging; see
+    /// [`crate::watch`], also for what it costs. For all pools of a program: `ROVING_WATCH=1`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let builder = roving::Pool::builder().workers(2).watch_waits(Duration::from_secs(5));
+    /// assert_eq!(builder.build().unwrap().install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// ```
+    pub fn watch_waits(mut self, patience: Duration) -> PoolBuilder {
+        self.watch = Some(patience);
+        self
+    }
+
     /// Called on the thread of each worker with its index, before it works. What it panics with goes to
     /// the panic handler.
     pub fn on_start(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
@@ -318,6 +316,57 @@ impl PoolBuilder {
         self
     }
 
+    /// No thread, and nothing left to chance: whoever calls [`Pool::install`] plays all workers of the
+    /// pool, 4 unless [`Self::workers`] says how many, and who does what, when, is a pure function of
+    /// `seed`. Tasks are stolen far more often than they are between threads, so a few hundred seeds find
+    /// what depends on the order; see [`crate::testing`] for how to go through them.
+    ///
+    /// What is drawn: which closure of a [`join`](crate::join) comes first, and on which worker
+    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell); when, where
+    /// and in which order tasks of a [`scope`](crate::scope) run; where loops are split; which async task is polled
+    /// next, and by whom; the order of detached tasks, among the oldest, and of broadcasts. All that is
+    /// what a pool with threads could have done as well.
+    ///
+    /// A task, once it runs, runs to its end or its next `.await`. What waits by other means for another
+    /// task of the same pool (a lock, a channel, a look at an atomic) waits for ever; what waits for another
+    /// thread depends on that thread's time. A detached task runs when no call into the pool is left on the thread, or when a
+    /// root of async tasks has nothing else to do. [`blocking`](crate::blocking) just calls its closure.
+    ///
+    /// When a closure that was brought into the pool panics, a line on standard error says the seed.
+    /// `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
+    /// [`Self::adopt_current_thread`]; no callback is called.
+    ///
+    /// ```
+    /// let order = |seed| {
+    ///     let pool = roving::Pool::builder().deterministic(seed).build().unwrap();
+    ///     let order = std::sync::Mutex::new(Vec::new());
+    ///     pool.install(|| {
+    ///         roving::scope(|s| {
+    ///             for n in 0..5 {
+    ///                 let order = &order;
+    ///                 s.spawn(move |_| order.lock().unwrap().push(n));
+    ///             }
+    ///         });
+    ///     });
+    ///     order.into_inner().unwrap()
+    /// };
+    /// assert_eq!(order(1), order(1));
+    /// # if std::env::var_os("ROVING_SEED").is_none() {
+    /// assert!((0..10).any(|seed| order(seed) != order(1)));
+    /// # }
+    /// ```
+    pub fn deterministic(mut self, seed: u64) -> PoolBuilder {
+        self.schedule.seed = Some(seed);
+        self
+    }
+
+    /// Keeps a line for each decision of a [`Self::deterministic`] pool, for [`Pool::schedule_log`]. Off
+    /// by default: the log grows for as long as the pool lives.
+    pub fn log_schedule(mut self, logs: bool) -> PoolBuilder {
+        self.schedule.logs = logs;
+        self
+    }
+
     /// The calling thread becomes worker 0 of the pool, for the rest of its life; the others get
     /// threads. It has no loop of its own: it runs tasks when it waits in a `join` or `scope`. The
     /// callbacks are not called for it, and the pool's memory is never freed.
@@ -344,9 +393,14 @@ impl PoolBuilder {
     /// Starts the pool.
     ///
     /// # Errors
-    /// A value out of its range, or a thread that cannot be started; those already started are
-    /// ended again.
+    /// A value out of its range, a thread that cannot be started, or no memory for the task stacks;
+    /// the threads already started are ended again.
     pub fn build(self) -> Result<Pool, BuildError> {
+        Ok(self.build_short()?.0)
+    }
+
+    /// The same, with the reason why there are fewer workers than asked for.
+    pub(super) fn build_short(self) -> Result<(Pool, Option<BuildError>), BuildError> {
         Pool::start(self.settings()?)
     }
 
@@ -391,12 +445,12 @@ impl PoolBuilder {
         super::global::set(self)
     }
 
-    fn settings(self) -> Result<Settings, BuildError> {
+    fn settings(self) -> Result<Box<Settings>, BuildError> {
         // Read before any thread is pinned, because pinning changes it.
         let allowed = os::allowed_processors();
         // To ask the system for the quota too takes a dozen calls: only if it is to decide.
         let cores = match (self.workers, allowed.len()) {
-            (None, _) | (_, 0) => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            (None, _) | (_, 0) => os::processors(),
             (Some(_), allowed) => allowed,
         };
         let processors = match self.pin {
@@ -404,26 +458,10 @@ impl PoolBuilder {
             false => Vec::new(),
         };
         self.check_share()?;
-        let threads = self.arena.as_ref().map(Arena::threads);
-        let size = match self.in_place {
-            true => 1,
-            false => self.workers.or(threads).unwrap_or(cores),
-        };
-        let workers = self.most(size, cores);
-        for count in [size, workers] {
-            if count == 0 || count > WORKERS_LIMIT {
-                return Err(BuildError(Reason::Workers(count)));
-            }
-        }
-        if size > workers {
-            let most = workers;
-            return Err(BuildError(Reason::Size {
-                workers: size,
-                most,
-            }));
-        }
+        let (size, workers, workers_least) = self.counts(cores)?;
+        let schedule = self.schedule.grant().map_err(Reason::Seed)?;
         if !self.amount.is_valid() {
-            return Err(BuildError(Reason::Amount(self.amount)));
+            return Err(Reason::Amount(self.amount).into());
         }
         let (patience, quick_rounds) = match workers > cores {
             true => (PATIENCE_CROWDED, QUICK_ROUNDS_CROWDED),
@@ -436,16 +474,17 @@ impl PoolBuilder {
             shared: wishes.trace.is_some(),
             live: wishes.top.is_some(),
         };
-        Ok(Settings {
+        Ok(Box::new(Settings {
             workers,
             size,
             follow_quota: self.follow_quota,
             arena: self.arena,
             priority: self.priority,
+            workers_least,
             spares: SPARES_MAX,
             stand_in: self.stand_in,
             cores,
-            slots: SLOTS,
+            slots: self.slots,
             patience,
             quick_rounds,
             amount: self.amount,
@@ -453,8 +492,10 @@ impl PoolBuilder {
             migrate: self.migrate,
             profile: self.profile,
             debt,
-            in_place: self.in_place,
-            adopts: self.adopts,
+            watch: self.watch.or_else(watch::wished),
+            in_place: self.in_place || schedule.is_some(),
+            adopts: self.adopts && schedule.is_none(),
+            schedule,
             own_threads: false,
             name: self.name,
             stack_size: self.stack_size,
@@ -462,43 +503,7 @@ impl PoolBuilder {
             on_start: self.on_start,
             on_exit: self.on_exit,
             panic_handler: self.panic_handler,
-        })
-    }
-}
-
-impl PoolBuilder {
-    /// How many workers the pool can have, if it starts with `size`.
-    fn most(&self, size: usize, cores: usize) -> usize {
-        if self.in_place {
-            return 1;
-        }
-        let grows = self.follow_quota && self.workers.is_none() && self.arena.is_none();
-        let machine = match grows {
-            true => os::online().unwrap_or(cores).min(WORKERS_LIMIT),
-            false => size,
-        };
-        self.workers_max.unwrap_or(machine.max(size))
-    }
-
-    /// What a share of an arena cannot have.
-    fn check_share(&self) -> Result<(), BuildError> {
-        let Some(arena) = &self.arena else {
-            return Ok(());
-        };
-        if arena.core().is_left_behind() {
-            return Err(Reason::LeftBehind(arena.core().name().to_owned()).into());
-        }
-        let refused = [
-            (self.pin, "pin"),
-            (self.stack_size.is_some(), "stack_size"),
-            (self.in_place, "use_current_thread"),
-            (self.adopts, "adopt_current_thread"),
-            (self.stand_in != StandIn::ForAll, "stand_in"),
-        ];
-        match refused.into_iter().find(|(is_set, _)| *is_set) {
-            Some((_, what)) => Err(Reason::Share(what).into()),
-            None => Ok(()),
-        }
+        }))
     }
 }
 
@@ -512,107 +517,5 @@ impl fmt::Debug for PoolBuilder {
             .field("steal", &self.amount)
             .field("name", &self.name)
             .finish_non_exhaustive()
-    }
-}
-
-/// A pool could not be built. Says which value is wrong, and what would do.
-///
-/// ```
-/// let error = roving::Pool::new(0).unwrap_err();
-/// assert!(error.to_string().starts_with("0 workers"));
-/// ```
-#[derive(Clone, Debug)]
-pub struct BuildError(Reason);
-
-#[derive(Clone, Debug)]
-pub(crate) enum Reason {
-    Workers(usize),
-    Size { workers: usize, most: usize },
-    ArenaThreads(usize),
-    ArenaThread(Arc<io::Error>),
-    Share(&'static str),
-    LeftBehind(String),
-    WorkersVariable(String),
-    Amount(Amount),
-    Thread { index: usize, error: Arc<io::Error> },
-    IsWorker,
-    GlobalExists,
-}
-
-impl From<Reason> for BuildError {
-    fn from(reason: Reason) -> BuildError {
-        BuildError(reason)
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Reason::Workers(workers) => {
-                write!(
-                    f,
-                    "{workers} workers cannot be started: say 1 to {WORKERS_LIMIT}"
-                )
-            }
-            Reason::Size { workers, most } => write!(
-                f,
-                "{workers} workers are out of range: say 1 to {most}, or build the pool with a higher \
-                 workers_max"
-            ),
-            Reason::ArenaThreads(threads) => {
-                write!(
-                    f,
-                    "an arena of {threads} threads cannot be started: say 1 to {WORKERS_LIMIT}"
-                )
-            }
-            Reason::ArenaThread(error) => write!(
-                f,
-                "a thread of the arena could not be started ({error}): ask for fewer threads, a smaller \
-                 stack_size, or a higher limit on threads"
-            ),
-            Reason::Share(what) => write!(
-                f,
-                "{what} cannot be had in a share of an arena, whose threads are the arena's: leave it \
-                 out, or build the pool without an arena"
-            ),
-            Reason::LeftBehind(name) => write!(
-                f,
-                "the arena `{name}` has no threads in this process, which was forked after the arena was \
-                 built: build one in the child"
-            ),
-            Reason::WorkersVariable(value) => write!(
-                f,
-                "ROVING_WORKERS={value:?} is no number of workers: say 1 to {WORKERS_LIMIT}, \
-                 or unset it"
-            ),
-            Reason::Amount(amount) => {
-                write!(
-                    f,
-                    "steal amount {amount} is out of range: D is 1 to {AMOUNT_MAX}"
-                )
-            }
-            Reason::Thread { index, error } => write!(
-                f,
-                "the thread of worker {index} could not be started ({error}): ask for fewer \
-                 workers, a smaller stack_size, or a higher limit on threads"
-            ),
-            Reason::IsWorker => f.write_str(
-                "the calling thread is a worker already and cannot be adopted: build the pool on \
-                 another thread, or without adopt_current_thread",
-            ),
-            Reason::GlobalExists => f.write_str(
-                "the global pool has been started already: call build_global before the first \
-                 join, scope or spawn outside of a pool",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0 {
-            Reason::Thread { error, .. } | Reason::ArenaThread(error) => Some(&**error),
-            _ => None,
-        }
     }
 }

@@ -1,12 +1,15 @@
 //! Pools: start, hand work in, stop.
 
 pub(crate) mod builder;
+pub(crate) mod error;
 pub(crate) mod global;
 pub(crate) mod home;
 pub(crate) mod lending;
+mod muster;
 pub(crate) mod registry;
 pub(crate) mod seats;
 mod size;
+pub(crate) mod stop;
 mod threads;
 
 use std::fmt;
@@ -14,27 +17,33 @@ use std::io;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::thread;
 
-pub use builder::{BuildError, PoolBuilder};
+pub use builder::PoolBuilder;
+pub use error::BuildError;
+pub use global::{StillUsed, shutdown_global, shutdown_global_now};
+pub use stop::Dropped;
 pub use threads::WorkerThread;
 
 use crate::arena::Arena;
 use crate::context::{self, node};
-use crate::inject::Job;
+use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::os;
 use crate::priority::Priority;
+use crate::schedule::Schedule;
 use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
 use crate::trace;
 use crate::unwind::with_frame_lent;
+use crate::watch::{self, Why};
 use crate::worker::Worker;
-use builder::{Reason, SPARES_MAX, Settings};
+use builder::{SPARES_MAX, Settings};
+use error::Reason;
 use home::Home;
 use registry::Registry;
 
-/// A set of workers. Dropping it runs what it still holds and joins its threads.
+/// A set of workers. Dropping it runs what it still holds and joins its threads;
+/// [`Pool::shutdown_now`] drops what nobody waits for instead.
 ///
 /// Threads do not survive `fork`: in a child process a pool that was built before panics with a message that
 /// says so, rather than to hang; build one in the child.
@@ -79,15 +88,19 @@ impl Pool {
         &self.registry
     }
 
-    fn start(settings: Settings) -> Result<Pool, BuildError> {
-        Pool::start_with(settings, |registry, index| {
-            registry.start_thread(index).map(drop)
-        })
+    /// The pool, and why it has fewer workers than were asked for.
+    fn start(settings: Box<Settings>) -> Result<(Pool, Option<BuildError>), BuildError> {
+        let is_exact = settings.workers_least == settings.workers || settings.arena.is_some();
+        if !is_exact && !settings.in_place && !settings.adopts {
+            return muster::start(settings);
+        }
+        let start = |registry: &Arc<Registry>, index| registry.start_thread(index).map(drop);
+        Ok((Pool::start_with(settings, start)?, None))
     }
 
     /// Has `start` see to a thread for each worker that needs one.
     fn start_with(
-        settings: Settings,
+        settings: Box<Settings>,
         mut start: impl FnMut(&Arc<Registry>, usize) -> io::Result<()>,
     ) -> Result<Pool, BuildError> {
         let threads = match (settings.in_place, settings.adopts) {
@@ -96,12 +109,14 @@ impl Pool {
         };
         os::count_forks();
         let arena = settings.arena.clone();
+        let registry = Registry::new(settings);
+        let registry = registry.map_err(|settings| Reason::Memory(settings.workers))?;
         let pool = Pool {
-            registry: Arc::new(Registry::new(settings)),
+            registry: Arc::new(registry),
             _arena: arena,
         };
         let registry = &pool.registry;
-        trace::exit::enter(registry);
+        enter_books(registry);
         if let Some(share) = &registry.share {
             share.belongs_to(registry);
             registry.put_to_sleep();
@@ -205,6 +220,26 @@ impl Pool {
         self.registry.profile()
     }
 
+    /// What the schedule of a deterministic pool has decided so far, a line for each decision, if
+    /// [`PoolBuilder::log_schedule`] asked for it; otherwise nothing. To compare two runs.
+    ///
+    /// ```
+    /// let log = |seed| {
+    ///     let builder = roving::Pool::builder().deterministic(seed).log_schedule(true);
+    ///     let pool = builder.build().unwrap();
+    ///     pool.install(|| roving::par_for(0..100, |_| ()));
+    ///     pool.schedule_log()
+    /// };
+    /// assert_eq!(log(1), log(1));
+    /// # if std::env::var_os("ROVING_SEED").is_none() {
+    /// assert_ne!(log(1), log(2));
+    /// # }
+    /// ```
+    pub fn schedule_log(&self) -> String {
+        let schedule = self.registry.settings.schedule.as_ref();
+        schedule.map(Schedule::log).unwrap_or_default()
+    }
+
     /// Starts all figures again from zero.
     ///
     /// ```
@@ -219,51 +254,14 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let registry = &self.registry;
-        if registry.is_left_behind() {
-            // Its threads cannot be joined, and its locks not be trusted.
-            return mem::forget(Arc::clone(registry));
-        }
-        if registry.settings.in_place {
-            // Runs what was spawned and not yet run.
-            return run_in_place(registry);
-        }
-        registry.close();
-        if registry.settings.own_threads {
-            return;
-        }
-        if let Some(share) = &registry.share {
-            // Unless a task drops its own pool.
-            if !Worker::is_or_was(registry) {
-                Worker::with_current(|worker| match worker {
-                    Some(worker) => worker.blocking(|| share.wait_until_over()),
-                    None => share.wait_until_over(),
-                });
-            }
-            return;
-        }
-        if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
-            // A task drops its own pool, which ends by itself when the task has. So do its threads.
-            drop(registry.take_threads());
-            return;
-        }
-        let join = || {
-            loop {
-                let threads = registry.take_threads();
-                if threads.is_empty() {
-                    return;
-                }
-                for thread in threads {
-                    // A worker's thread has no panic of its own to report.
-                    let _ = thread.join();
-                }
-            }
-        };
-        Worker::with_current(|worker| match worker {
-            Some(worker) => worker.blocking(join),
-            None => join(),
-        });
+        self.end();
     }
+}
+
+/// The pool has been made: whoever looks at pools hears of it.
+fn enter_books(registry: &Arc<Registry>) {
+    trace::exit::enter(registry);
+    watch::enter(registry);
 }
 
 /// Runs what was spawned into an in-place pool; a frame further out does so when it ends.
@@ -292,7 +290,7 @@ pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R
 pub(crate) fn with_registry_at<H: Home, R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     Worker::with_current(|worker| match worker {
         Some(worker) => f(worker.registry()),
-        None => f(H::global().registry()),
+        None => f(global::of::<H>().registry()),
     })
 }
 
@@ -362,7 +360,7 @@ where
         let job = unsafe { forget_lifetime(Box::new(job)) };
         let woken = match worker.is_some() && registry.share.is_some() {
             true => registry.inject_urgent(job),
-            false => registry.inject(job),
+            false => registry.inject(Kind::Awaited, job),
         };
         let spares_run_all = registry.spares.stand_in == StandIn::ForAll;
         if worker.is_some() && !woken && spares_run_all {
@@ -376,7 +374,7 @@ where
             share.urge(registry);
         }
         match worker {
-            Some(worker) => worker.park_until(|| latch.is_over()),
+            Some(worker) => worker.park_for(Why::Event, || latch.is_over()),
             None => latch.wait(),
         }
     });
@@ -418,7 +416,7 @@ where
         false => Some(detached(registry, f)),
     };
     if let Some(job) = job {
-        registry.inject_in(priority, job);
+        registry.inject_in(priority, Kind::Detached, job);
         run_if_in_place(registry);
     }
 }
@@ -433,7 +431,7 @@ where
     let run = move |is_dropped: bool| {
         let run = || match is_dropped {
             true => drop(f),
-            false => f(),
+            false => stop::run_or_drop(f),
         };
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run))
             && let Some(registry) = weak.upgrade()

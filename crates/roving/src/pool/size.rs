@@ -4,10 +4,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Pool;
-use super::builder::{BuildError, Reason};
+use super::error::{BuildError, Reason};
 use super::registry::Registry;
+use crate::faults;
 use crate::os;
-use crate::prim::{AtomicU64, AtomicUsize, Ordering, thread};
+use crate::prim::{AtomicU64, AtomicUsize, Ordering};
 use crate::stats::{Activity, bump};
 use crate::worker::Worker;
 
@@ -99,7 +100,7 @@ impl Worker {
             while registry.is_benched(self.index()) && !registry.is_closing() {
                 if !self.serve_mailbox() {
                     bump(&self.tally().parks, 1);
-                    thread::park();
+                    faults::park();
                 }
             }
         });
@@ -168,7 +169,7 @@ fn refresh(registry: &Registry) -> usize {
     if pinned {
         return registry.size();
     }
-    let allowed = os::allowed_now();
+    let allowed = os::processors();
     let workers = allowed.clamp(1, registry.workers());
     registry.resize(workers);
     workers

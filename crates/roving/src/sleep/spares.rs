@@ -1,8 +1,8 @@
 //! Spare threads: who has to park in a wait gives its core to one of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
+use crate::faults;
 use crate::pool::registry::Registry;
 use crate::prim::{AtomicUsize, Ordering};
 
@@ -143,12 +143,9 @@ impl Spares {
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         let index = bench.resting.pop().or_else(|| {
             let index = registry.workers() + bench.started;
-            let has_room = index < registry.seats.most();
-            if has_room {
-                bench.started += 1;
-                registry.make_seat(index);
-            }
-            has_room.then_some(index)
+            let is_made = index < registry.seats.most() && registry.make_seat(index);
+            bench.started += usize::from(is_made);
+            is_made.then_some(index)
         })?;
         // Ordering: Relaxed; a count that steers, nothing hangs on it.
         self.active.fetch_add(1, Ordering::Relaxed);
@@ -176,10 +173,16 @@ impl Spares {
         bench.resting.push(index);
         while bench.resting.contains(&index) && !registry.is_closing() {
             drop(bench);
-            thread::park();
+            faults::park();
             bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         }
         bench.resting.retain(|&resting| resting != index);
+    }
+
+    /// Whether that seat's thread rests.
+    pub(crate) fn is_resting(&self, seat: usize) -> bool {
+        let bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        bench.resting.contains(&seat)
     }
 
     /// Takes the calling thread out of the count, if it can be spared.
