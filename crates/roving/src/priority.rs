@@ -205,6 +205,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_meant_is_taken_out_and_the_rest_keeps_its_order() {
+        let mut ranked = Ranked::new();
+        for (class, n) in [
+            (Priority::Low, 4),
+            (Priority::High, 1),
+            (Priority::Normal, 2),
+        ] {
+            ranked.push(class, n);
+            ranked.push(class, n + 10);
+        }
+        ranked.push_urgent(0);
+        assert_eq!(ranked.remove(7), None);
+        assert_eq!(ranked.remove(3), Some(2));
+        assert_eq!(ranked.remove(0), Some(0));
+        let mut taken = ranked.take_where(|n| *n > 10);
+        taken.sort_unstable();
+        assert_eq!(taken, [11, 12, 14]);
+        assert_eq!(order(&mut ranked), [1, 4]);
+    }
+
+    #[test]
     fn who_waits_takes_nothing_below_its_class() {
         let mut ranked = Ranked::new();
         ranked.push(Priority::Low, 1);

@@ -522,6 +522,30 @@ fn blocking_in_a_share_gives_its_core_to_any_share() {
     });
 }
 
+/// What nobody waits for is dropped, and what somebody waits for runs, also in the classes.
+#[test]
+fn a_share_can_be_stopped_at_once() {
+    watched(|| {
+        let arena = named(1, "stopped");
+        for _ in 0..tries(50) {
+            let (pool, other) = (share(&arena, 1), share(&arena, 1));
+            let (begun, has_begun) = mpsc::channel();
+            let (go_on, may_go_on) = mpsc::channel::<()>();
+            pool.spawn(move || {
+                begun.send(()).unwrap();
+                // Until the sender is dropped, with the task that holds it.
+                let _ = may_go_on.recv();
+            });
+            has_begun.recv().unwrap();
+            pool.spawn_with(Priority::High, move || drop(go_on));
+            pool.spawn_with(Priority::Low, || unreachable!("dropped"));
+            let dropped = pool.shutdown_now();
+            assert_eq!((dropped.tasks(), dropped.is_final()), (2, true));
+            assert_eq!(other.install(|| fib(5)), 5);
+        }
+    });
+}
+
 #[test]
 fn what_a_share_cannot_have_is_said() {
     let arena = arena(1);
@@ -535,6 +559,7 @@ fn what_a_share_cannot_have_is_said() {
         arena.pool().stack_size(1 << 20),
         arena.pool().use_current_thread(),
         arena.pool().adopt_current_thread(),
+        arena.pool().deterministic(1),
     ] {
         assert!(refusal(builder).contains("leave it out"));
     }

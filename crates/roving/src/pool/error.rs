@@ -62,27 +62,6 @@ impl fmt::Display for BuildError {
                 "{workers} workers are out of range: say 1 to {most}, or build the pool with a higher \
                  workers_max"
             ),
-            Reason::ArenaThreads(threads) => {
-                write!(
-                    f,
-                    "an arena of {threads} threads cannot be started: say 1 to {WORKERS_LIMIT}"
-                )
-            }
-            Reason::ArenaThread(error) => write!(
-                f,
-                "a thread of the arena could not be started ({error}): ask for fewer threads, a smaller \
-                 stack_size, or a higher limit on threads"
-            ),
-            Reason::Share(what) => write!(
-                f,
-                "{what} cannot be had in a share of an arena, whose threads are the arena's: leave it \
-                 out, or build the pool without an arena"
-            ),
-            Reason::LeftBehind(name) => write!(
-                f,
-                "the arena `{name}` has no threads in this process, which was forked after the arena was \
-                 built: build one in the child"
-            ),
             Reason::WorkersLeast(least, workers) => write!(
                 f,
                 "at least {least} of {workers} workers are not to be had: say 1 to {workers} to \
@@ -123,6 +102,37 @@ impl fmt::Display for BuildError {
                 "the global pool has been started already: call build_global before the first \
                  join, scope or spawn outside of a pool",
             ),
+            of_arena => of_arena.fmt_of_arena(f),
+        }
+    }
+}
+
+impl Reason {
+    /// Why there is no arena, or no share of one.
+    fn fmt_of_arena(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::ArenaThreads(threads) => {
+                write!(
+                    f,
+                    "an arena of {threads} threads cannot be started: say 1 to {WORKERS_LIMIT}"
+                )
+            }
+            Reason::ArenaThread(error) => write!(
+                f,
+                "a thread of the arena could not be started ({error}): ask for fewer threads, a smaller \
+                 stack_size, or a higher limit on threads"
+            ),
+            Reason::Share(what) => write!(
+                f,
+                "{what} cannot be had in a share of an arena, whose threads are the arena's: leave it \
+                 out, or build the pool without an arena"
+            ),
+            Reason::LeftBehind(name) => write!(
+                f,
+                "the arena `{name}` has no threads in this process, which was forked after the arena was \
+                 built: build one in the child"
+            ),
+            other => unreachable!("{other:?} is not about arenas"),
         }
     }
 }

@@ -194,7 +194,7 @@ impl Registry {
             jobs.chain(seat.mailbox.take_detached()).collect::<Vec<_>>()
         };
         // Those that come later are dropped by workers.
-        let mut jobs = Vec::from(self.injector.take_detached());
+        let mut jobs = self.injector.take_detached();
         jobs.extend(self.seats.iter().flat_map(queues));
         jobs.into_iter().for_each(|job| self.drop_job(job));
     }
