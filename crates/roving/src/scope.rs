@@ -10,14 +10,16 @@ use std::thread::{self, Thread};
 
 use crate::broadcast::post_to_all;
 use crate::context::{self, node};
-use crate::inject::Job;
+use crate::faults;
+use crate::inject::{Job, Kind};
 use crate::pool::home::{Home, Roving};
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, forget_lifetime, install, with_registry_at};
+use crate::pool::{Pool, forget_lifetime, global, install, with_registry_at};
 use crate::prim::{AtomicUsize, Ordering};
 use crate::stack::slot::{Further, Slot, fits};
 use crate::unwind::drop_quietly;
 use crate::worker::Worker;
+use crate::worker::drawn::Spawned;
 
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
 /// ended. The tasks may borrow whatever outlives the call.
@@ -56,7 +58,7 @@ where
 {
     Worker::with_current(|worker| match worker {
         Some(worker) => scope_here(worker, f),
-        None => install(H::global().registry(), || scope_at::<H, _, _>(f)),
+        None => install(global::of::<H>().registry(), || scope_at::<H, _, _>(f)),
     })
 }
 
@@ -294,14 +296,35 @@ impl<'scope> Scope<'scope> {
                     Ok(wake) => worker.wake_if(wake),
                     Err((task, wake)) => {
                         worker.wake_if(wake);
-                        // SAFETY: this scope is alive: it was borrowed for this call.
-                        unsafe { task.run() };
-                        worker.run_stranded();
+                        self.spawn_unpushed(worker, task);
                     }
                 }
             }
             _ => self.spawn_from_outside(task),
         });
+    }
+
+    /// There is no room on the stack, or the pool's schedule decides what becomes of the task.
+    #[cold]
+    fn spawn_unpushed<F>(&self, worker: &Worker, mut task: Task<'scope, F>)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        if let Some(schedule) = worker.schedule() {
+            match worker.draw_spawned(schedule) {
+                Spawned::Kept => match worker.owner().keep(run_spawned::<F>, task) {
+                    Ok(()) => return,
+                    Err(back) => task = back,
+                },
+                // SAFETY: this scope is alive: it was borrowed for this call.
+                Spawned::On(thief) => return worker.play_task(thief, || unsafe { task.run() }),
+                // SAFETY: as above.
+                Spawned::Here => return worker.run_at_once(|| unsafe { task.run() }),
+            }
+        }
+        // SAFETY: this scope is alive: it was borrowed for this call.
+        unsafe { task.run() };
+        worker.run_stranded();
     }
 
     #[cold]
@@ -318,7 +341,8 @@ impl<'scope> Scope<'scope> {
         };
         // SAFETY: the scope does not end before the job has.
         remote.push(unsafe { forget_lifetime(Box::new(job)) });
-        self.registry().inject(Box::new(move || remote.run_one()));
+        self.registry()
+            .inject(Kind::Awaited, Box::new(move || remote.run_one()));
     }
 
     /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
@@ -344,7 +368,7 @@ impl<'scope> Scope<'scope> {
         let remote = Arc::clone(self.remote.get_or_init(Arc::default));
         let shared = SendTask(Task { scope: self, f });
         let (shared, context) = (Arc::new(shared), node::current());
-        post_to_all(self.registry(), |index| {
+        post_to_all(self.registry(), Kind::Awaited, |index| {
             let (remote, shared) = (Arc::clone(&remote), Arc::clone(&shared));
             let context = context.clone();
             remote.with(|open| open.running += 1);
@@ -540,7 +564,7 @@ impl Remote {
             Some(worker) => worker.park_until(is_over),
             None => {
                 while !is_over() {
-                    thread::park();
+                    faults::park();
                 }
             }
         }

@@ -121,13 +121,17 @@ impl Worker {
         }
     }
 
-    /// The same where there is no room on the stack.
+    /// The same where there is no room on the stack, or the pool's schedule decides what becomes of the child.
     ///
     /// # Safety
     /// As [`Self::spawn_frame`].
     #[cold]
     #[inline(never)]
     unsafe fn spawn_in_place(&self, child: Frame) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.is_left_by_schedule(child) } {
+            return;
+        }
         let local = &self.seat().tasks;
         // SAFETY: the caller's promise.
         unsafe {
@@ -136,9 +140,10 @@ impl Worker {
             if local.current.get().is_null() {
                 // Of a root of its own, beside that whose frames are run.
                 (*root).open();
-                self.run_frame(child, Level::Above);
+                self.run_at_once(|| self.run_frame(child, Level::Above));
             } else {
-                let counts = self.run_uncounted(&[], child, ptr::null());
+                let run = || self.run_uncounted(&[], child, ptr::null());
+                let counts = self.run_at_once(run);
                 // That the child's own was counted is not true: it was new.
                 local.keep_counts(counts - 1);
             }
@@ -243,9 +248,7 @@ impl Worker {
                 match next {
                     None if ended => self.after_end(local, frame, base),
                     Some(Next::Forked(child)) if !ended => {
-                        let child = child_of(child);
-                        fork(self, local, frame, child);
-                        Some(child)
+                        fork(self, local, frame, child_of(child))
                     }
                     Some(Next::Called(child)) if !ended => {
                         let child = child_of(child);
@@ -425,12 +428,12 @@ pub(super) unsafe fn resume(frame: Frame) {
     }
 }
 
-/// The frame becomes a continuation on the stack, below its child.
+/// The frame becomes a continuation on the stack, below its child. Returns what to run next.
 ///
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
+unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) -> Option<Frame> {
     let number = local.number_push();
     let pushed = Pushed { frame, number };
     // SAFETY: the child is the worker's.
@@ -445,9 +448,10 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
         // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
         unsafe { (*top).fill(run_pushed as Run, pushed) };
         line.top.set(top.wrapping_add(1));
+        Some(child)
     } else {
         // SAFETY: the caller's promise.
-        unsafe { fork_slowly(worker, local, pushed, child) };
+        unsafe { fork_slowly(worker, local, pushed, child) }
     }
 }
 
@@ -455,9 +459,13 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
 /// As [`fork`].
 #[cold]
 #[inline(never)]
-unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Frame) {
-    let frame = pushed.frame;
-    let new = child;
+unsafe fn fork_slowly(
+    worker: &Worker,
+    local: &Local,
+    pushed: Pushed,
+    child: Frame,
+) -> Option<Frame> {
+    let (frame, new) = (pushed.frame, child);
     // SAFETY: both frames are the worker's until they are passed on.
     let (header, child) = unsafe { (frame.as_ref(), child.as_ref()) };
     let shared = header.life.is_shared();
@@ -476,7 +484,7 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
             // SAFETY: as in `fork`.
             unsafe { (*top).fill(run_pushed as Run, pushed) };
             line.top.set(top.wrapping_add(1));
-            return;
+            return Some(new);
         }
         // A loop that forks small children publishes each time: one look at the clock for many.
         let looks = pushed.number.is_multiple_of(LOOK_EVERY);
@@ -486,11 +494,15 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         };
         worker.wake_if(wake);
         if !full {
-            return;
+            return Some(new);
+        }
+        if let Some(schedule) = worker.schedule() {
+            // SAFETY: the caller's promise.
+            return unsafe { worker.fork_drawn(schedule, frame, new) };
         }
         if !shared {
             child.link.set(Link::caller(frame, Resume::Directly));
-            return;
+            return Some(new);
         }
     }
     child.link.set(Link::NONE);
@@ -500,6 +512,7 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         (*root).open();
         Root::make_ready(root, frame);
     }
+    Some(new)
 }
 
 /// The frame waits for its child.

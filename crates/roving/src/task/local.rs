@@ -180,6 +180,11 @@ impl Local {
         self.placed.close();
     }
 
+    /// Whoever is the worker has no loop that looks for what has its place there.
+    pub(crate) fn stay_away(&self) {
+        self.placed.leave();
+    }
+
     /// The newest frame on the stack was stolen.
     pub(super) fn count_loss(&self) {
         self.losses.set(self.losses.get().wrapping_add(1));

@@ -52,6 +52,8 @@ mod tests;
 #[cfg(not(loom))]
 mod bind;
 #[cfg(not(loom))]
+mod drawn;
+#[cfg(not(loom))]
 mod drive;
 #[cfg(not(loom))]
 mod ending;

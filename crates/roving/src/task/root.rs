@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
+use super::drawn::Left;
 use super::drive::Level;
 use super::frame::{self, Failure, Frame};
 use super::local::Local;
@@ -14,8 +15,11 @@ use super::open::Open;
 use super::placed;
 use crate::context::Cancelled;
 use crate::context::node::{self, Node};
+use crate::faults;
+use crate::inject::Kind;
 use crate::pool::registry::Registry;
 use crate::unwind::{drop_quietly, with_frame_lent};
+use crate::watch::Why;
 use crate::worker::Worker;
 
 /// What the frames below one blocking call have in common.
@@ -54,10 +58,12 @@ enum Listener {
 }
 
 /// Frames that were woken, first in, first out.
-struct Ready {
-    frames: VecDeque<Frame>,
+pub(super) struct Ready {
+    pub(super) frames: VecDeque<Frame>,
     /// A job is in the injector that will look here.
     ticket: bool,
+    /// Frames that would stand in the stacks of workers, where the pool's schedule is drawn.
+    pub(super) left: Left,
 }
 
 // SAFETY: a frame in the queue belongs to who takes it out; its future is `Send`.
@@ -88,6 +94,7 @@ impl Root {
             ready: Mutex::new(Ready {
                 frames: VecDeque::new(),
                 ticket: false,
+                left: Left::default(),
             }),
             panic: Mutex::new(None),
             waiter: OnceLock::new(),
@@ -130,7 +137,7 @@ impl Root {
     }
 
     /// That for which a blocking call waits.
-    fn outermost(&self) -> &Root {
+    pub(super) fn outermost(&self) -> &Root {
         let mut root = self;
         while let Some(above) = &root.above {
             root = above;
@@ -187,11 +194,11 @@ impl Root {
         }
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.open.is_over()
     }
 
-    fn ready(&self) -> MutexGuard<'_, Ready> {
+    pub(super) fn ready(&self) -> MutexGuard<'_, Ready> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -247,7 +254,7 @@ impl Root {
             ready.frames.push_back(frame);
             !std::mem::replace(&mut ready.ticket, true)
         };
-        if ticket {
+        if ticket && root.registry.settings.schedule.is_none() {
             root.issue_ticket();
         }
         if let Some(waiter) = root.waiter.get()
@@ -259,7 +266,8 @@ impl Root {
 
     fn issue_ticket(self: &Arc<Root>) {
         let root = Arc::clone(self);
-        self.registry.inject(Box::new(move || root.serve_ticket()));
+        self.registry
+            .inject(Kind::Awaited, Box::new(move || root.serve_ticket()));
     }
 
     /// What a ticket is for: runs the oldest frame that is ready, if there still is one, and sees to
@@ -334,13 +342,17 @@ impl Root {
         let run = || {
             // SAFETY: a new frame, whose root counts this worker.
             unsafe { worker.run_frame(frame, Level::Ground) };
+            if let Some(schedule) = worker.schedule() {
+                worker.waiting(|| self.run_drawn(worker, schedule));
+            }
             while !self.is_over() {
                 let ready = self.ready().frames.pop_front();
                 match ready {
                     // SAFETY: it was in the queue, and counted.
                     Some(frame) => unsafe { worker.run_frame(frame, Level::Ground) },
                     None => {
-                        worker.park_until(|| self.is_over() || !self.ready().frames.is_empty());
+                        let is_woken = || self.is_over() || !self.ready().frames.is_empty();
+                        worker.park_for(Why::Event, is_woken);
                     }
                 }
             }
@@ -358,7 +370,7 @@ impl Root {
             // SAFETY: new, and counted since the root was made.
             unsafe { Root::make_ready(&**self, frame) };
             while !self.is_over() {
-                thread::park();
+                faults::park();
             }
         });
     }
