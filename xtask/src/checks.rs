@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
-use crate::{Result, docs, features, loom, mutants, rayon, setup, tidy, tool};
+use crate::{Result, docs, emulated, features, loom, mutants, rayon, setup, tidy, tool, torture};
 
 /// Everything that CI requires.
 pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) {
@@ -34,12 +34,19 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
     report.step("rayon-suite", |step| rayon::suite(workspace, step, false));
     report.step("loom", |step| loom::check(workspace, step));
     report.step("mutants", |step| mutants::check(workspace, step));
+    report.step("torture", |step| {
+        let out = workspace.target.join("torture-quick");
+        torture::programs(workspace, step, torture::Length::Quick, &out)
+    });
     report.step("deny", |step| deny(workspace, step));
     for triple in ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"] {
         report.step(triple_name(triple), |step| {
             cross(workspace, step, triple, no_install)
         });
     }
+    report.step("aarch64", |step| {
+        emulated::check(workspace, step, no_install, &["roving"])
+    });
     report.step("msrv", |step| msrv(workspace, step, no_install));
 }
 
@@ -156,7 +163,7 @@ fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool)
     Ok(())
 }
 
-fn has_target(triple: &str) -> Result<bool> {
+pub(crate) fn has_target(triple: &str) -> Result<bool> {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
     let words = ["--print", "target-libdir", "--target", triple];
     let dir = tool::output(Command::new(rustc).args(words))?;

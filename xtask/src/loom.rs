@@ -1,6 +1,7 @@
 //! The model-checked tests of `crates/roving` and `crates/roving-flow`, and the canaries that show that
 //! the model checker is on.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -15,6 +16,8 @@ use crate::{Result, tool};
 pub(crate) const PACKAGES: [&str; 2] = ["roving", "roving-flow"];
 /// Test names with this in them are loom tests.
 pub(crate) const PREFIX: &str = "loom_";
+/// Below each crate's folder: how many executions each test explores at least.
+const FLOORS: &str = "loom.txt";
 /// The tests that must fail have this in their names.
 const CANARY: &str = "canary";
 
@@ -24,11 +27,83 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         canary(workspace, package, step)?;
         let program = build(workspace, package, &[], step)?;
         let mut command = Command::new(&program);
-        command.arg(PREFIX).current_dir(&workspace.root);
+        command
+            .args([PREFIX, "--nocapture"])
+            .current_dir(&workspace.root);
         let seen = tool::watch(&mut command)?;
         Tally::read(&seen.lines).judge(&seen, step);
+        let explored = explored(&seen.lines);
+        let all: u64 = explored.values().sum();
+        println!("{package}: {all} executions explored");
+        let path = workspace.root.join("crates").join(package).join(FLOORS);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("{package}/{FLOORS}: {error}"))?;
+        for complaint in too_few(&explored, &floors(&text)?) {
+            step.fail(complaint);
+        }
     }
     Ok(())
+}
+
+/// What `prim::explore` says of each test: how many executions there were.
+pub(crate) fn explored(lines: &[String]) -> BTreeMap<String, u64> {
+    let said = lines
+        .iter()
+        .filter_map(|line| line.split_once("explored ").map(|(_, said)| said));
+    let mut found = BTreeMap::new();
+    for said in said {
+        if let Some((test, count)) = said.split_once(' ')
+            && let Ok(count) = count.trim().parse::<u64>()
+        {
+            let name = test.rsplit("::").next().unwrap_or(test);
+            *found.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    found
+}
+
+/// Lines `test  floor`; `#` starts a comment.
+fn floors(text: &str) -> Result<BTreeMap<String, u64>> {
+    let mut floors = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [] => {}
+            [test, floor] => {
+                let floor = floor.parse().map_err(|_| {
+                    format!(
+                        "{FLOORS}:{}: {floor:?} is no number of executions",
+                        index + 1
+                    )
+                })?;
+                floors.insert(test.to_owned(), floor);
+            }
+            _ => {
+                return Err(format!(
+                    "{FLOORS}:{}: expected `loom_test_name  floor`",
+                    index + 1
+                ));
+            }
+        }
+    }
+    Ok(floors)
+}
+
+/// A test that explores less than it did has been weakened, whatever else it says.
+fn too_few(explored: &BTreeMap<String, u64>, floors: &BTreeMap<String, u64>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (test, floor) in floors {
+        let count = explored.get(test).copied().unwrap_or_default();
+        if count < *floor {
+            found.push(format!(
+                "{test} explored {count} executions, not {floor} or more"
+            ));
+        }
+    }
+    let bare = explored.keys().filter(|test| !floors.contains_key(*test));
+    found.extend(bare.map(|test| format!("{FLOORS} has no floor for {test}")));
+    found
 }
 
 /// Builds the library's tests for loom, optimised, in a folder of their own, and returns the program.
@@ -113,6 +188,29 @@ mod tests {
         let line =
             format!("test result: x. {passed} passed; {failed} failed; 0 ignored; 0 measured");
         Tally::read(&[line])
+    }
+
+    #[test]
+    fn a_test_that_explores_too_little_or_has_no_floor_is_named() {
+        let lines = [
+            "explored stack::loom_a 7",
+            "explored task::loom_b 9",
+            "other",
+        ];
+        let explored = explored(&lines.map(String::from));
+        let floors = |text| floors(text).unwrap();
+        assert!(too_few(&explored, &floors("loom_a 7\nloom_b 5 # words\n")).is_empty());
+        let few = too_few(&explored, &floors("loom_a 8\nloom_c 1\n"));
+        assert_eq!(few.len(), 3, "{few:?}");
+        assert!(few[0].contains("explored 7 executions, not 8"));
+        assert!(few[1].contains("loom_c explored 0"));
+        assert!(few[2].contains("no floor for loom_b"));
+    }
+
+    #[test]
+    fn a_floor_is_a_number() {
+        assert!(floors("loom_a many\n").unwrap_err().contains("loom.txt:1"));
+        assert!(floors("loom_a\n").is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod cargo_test;
 mod checks;
 mod docs;
+mod emulated;
 mod features;
 mod loom;
 mod mutants;
@@ -15,6 +16,8 @@ mod report;
 mod setup;
 mod tidy;
 mod tool;
+mod torture;
+mod valgrind;
 mod workspace;
 
 use std::process::ExitCode;
@@ -60,8 +63,32 @@ enum Verb {
     Loom,
     /// Weaken one ordering at a time; the named loom test must fail
     Mutants,
-    /// ThreadSanitizer on crates/roving (nightly with rust-src)
-    Tsan,
+    /// ThreadSanitizer on the runtime and the crates built on it (nightly with rust-src)
+    Tsan {
+        /// Only these crates
+        #[arg(value_parser = PossibleValuesParser::new(nightly::SANITIZED))]
+        packages: Vec<String>,
+    },
+    /// AddressSanitizer on the same, with its search for leaks (nightly with rust-src)
+    Asan {
+        /// Only these crates
+        #[arg(value_parser = PossibleValuesParser::new(nightly::SANITIZED))]
+        packages: Vec<String>,
+    },
+    /// Programs that attack the runtime for half an hour, then every check that takes long; writes
+    /// docs/results/torture.csv and its table
+    Torture {
+        /// The programs alone, three minutes; writes below target
+        #[arg(long, conflicts_with = "minutes")]
+        quick: bool,
+        /// How long the programs run
+        #[arg(long, default_value_t = 30.0)]
+        minutes: f64,
+    },
+    /// Valgrind's check of memory on small tests of crates/roving
+    Valgrind,
+    /// The tests built for aarch64 and run by an emulator
+    Aarch64,
     /// Miri with tree borrows on crates/roving (nightly with miri)
     Miri {
         /// Only tests of the library whose name holds this text
@@ -115,7 +142,21 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Docs => report.step("docs", |step| docs::check(workspace, step)),
         Verb::Loom => report.step("loom", |step| loom::check(workspace, step)),
         Verb::Mutants => report.step("mutants", |step| mutants::check(workspace, step)),
-        Verb::Tsan => report.step("tsan", |step| nightly::tsan(workspace, step)),
+        Verb::Tsan { packages } => report.step("tsan", |step| {
+            nightly::sanitize(workspace, step, &nightly::THREAD, &packages)
+        }),
+        Verb::Asan { packages } => report.step("asan", |step| {
+            nightly::sanitize(workspace, step, &nightly::ADDRESS, &packages)
+        }),
+        Verb::Torture { quick: true, .. } => report.step("torture", |step| {
+            let out = workspace.target.join("torture-quick");
+            torture::programs(workspace, step, torture::Length::Quick, &out)
+        }),
+        Verb::Torture { minutes, .. } => torture::all(workspace, &mut report, minutes)?,
+        Verb::Valgrind => report.step("valgrind", |step| valgrind::check(workspace, step)),
+        Verb::Aarch64 => report.step("aarch64", |step| {
+            emulated::check(workspace, step, false, &emulated::PACKAGES)
+        }),
         Verb::Miri { filter } => {
             report.step("miri", |step| nightly::miri(workspace, step, &filter));
         }

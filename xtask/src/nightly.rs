@@ -1,4 +1,4 @@
-//! ThreadSanitizer and Miri, where a nightly toolchain has what they need.
+//! Sanitizers and Miri, where a nightly toolchain has what they need.
 
 use std::process::Command;
 
@@ -8,40 +8,86 @@ use crate::workspace::Workspace;
 use crate::{Result, features, tool};
 
 /// Integration tests with this in their name start compilers or other programs: not for sanitizers.
-const OUTSIDE: [&str; 2] = ["compile_fail", "process"];
+const OUTSIDE: [&str; 4] = ["compile_fail", "launch", "mpi", "process"];
 
-/// Runs the tests of `crates/roving` under ThreadSanitizer, the standard library included, without
-/// any suppression.
-pub(crate) fn tsan(workspace: &Workspace, step: &mut Step) -> Result<()> {
+/// What a sanitizer looks for, and how it is switched on.
+pub(crate) struct Sanitizer {
+    /// As the compiler calls it; its folder too.
+    name: &'static str,
+    title: &'static str,
+    /// What the sources ask for, and what else the compiler is told.
+    flags: &'static str,
+    options: (&'static str, &'static str),
+    /// The standard library has to be built with it.
+    builds_std: bool,
+}
+
+pub(crate) const THREAD: Sanitizer = Sanitizer {
+    name: "thread",
+    title: "ThreadSanitizer",
+    flags: "--cfg roving_tsan -Cunsafe-allow-abi-mismatch=sanitizer",
+    options: ("TSAN_OPTIONS", "halt_on_error=0 second_deadlock_stack=1"),
+    builds_std: true,
+};
+
+/// With its search for leaks.
+pub(crate) const ADDRESS: Sanitizer = Sanitizer {
+    name: "address",
+    title: "AddressSanitizer",
+    flags: "--cfg roving_asan",
+    options: ("ASAN_OPTIONS", "detect_leaks=1"),
+    builds_std: false,
+};
+
+/// The crates whose tests run under sanitizers.
+pub(crate) const SANITIZED: [&str; 4] = ["roving", "roving-flow", "roving-gpu", "roving-dist"];
+
+/// Runs the tests of those crates, or only some, under a sanitizer, without any suppression.
+pub(crate) fn sanitize(
+    workspace: &Workspace,
+    step: &mut Step,
+    sanitizer: &Sanitizer,
+    only: &[String],
+) -> Result<()> {
     if !has(step, "rust-src") {
         return Ok(());
     }
     let triple = host()?;
-    let mut command = nightly(
-        workspace,
-        &["test", "-p", "roving", "-Zbuild-std", "--target", &triple],
-    );
-    command.args(["--features", &features::INTEGRATIONS.join(",")]);
-    for target in tests(workspace) {
-        command.args(["--test", &target]);
-    }
-    command
-        .args(["--lib", "--no-fail-fast"])
-        .env(
-            "RUSTFLAGS",
-            "-Zsanitizer=thread --cfg roving_tsan -Cunsafe-allow-abi-mismatch=sanitizer",
-        )
-        .env("TSAN_OPTIONS", "halt_on_error=0 second_deadlock_stack=1")
-        .env("CARGO_TARGET_DIR", workspace.target.join("tsan"));
-    let seen = tool::watch(&mut command)?;
-    Tally::read(&seen.lines).judge(&seen, step);
-    let reports = seen
-        .lines
-        .iter()
-        .filter(|line| line.contains("WARNING: ThreadSanitizer"))
-        .count();
-    if reports > 0 {
-        step.fail(format!("{reports} reports of ThreadSanitizer"));
+    let chosen = |package: &&str| only.is_empty() || only.iter().any(|name| name == package);
+    for package in SANITIZED.into_iter().filter(chosen) {
+        let mut command = nightly(workspace, &["test", "-p", package, "--target", &triple]);
+        if sanitizer.builds_std {
+            command.arg("-Zbuild-std");
+        }
+        if package == "roving" {
+            command.args(["--features", &features::INTEGRATIONS.join(",")]);
+        }
+        for target in tests(workspace, package) {
+            command.args(["--test", &target]);
+        }
+        let (variable, options) = sanitizer.options;
+        let flags = format!("-Zsanitizer={} {}", sanitizer.name, sanitizer.flags);
+        command
+            .args(["--lib", "--no-fail-fast"])
+            .env("RUSTFLAGS", flags)
+            .env(variable, options)
+            .env("CARGO_INCREMENTAL", "0")
+            .env("CARGO_PROFILE_TEST_DEBUG", "line-tables-only")
+            // ThreadSanitizer follows 65,536 nested calls; without inlining, deep tests make more.
+            .env("CARGO_PROFILE_TEST_OPT_LEVEL", "1")
+            .env("CARGO_TARGET_DIR", workspace.target.join(sanitizer.name));
+        let seen = tool::watch(&mut command)?;
+        Tally::read(&seen.lines).judge(&seen, step);
+        let title = sanitizer.title;
+        let is_report = |line: &&String| {
+            line.contains(&format!("WARNING: {title}"))
+                || line.contains("ERROR: LeakSanitizer")
+                || line.contains(&format!("ERROR: {title}"))
+        };
+        let reports = seen.lines.iter().filter(is_report).count();
+        if reports > 0 {
+            step.fail(format!("{package}: {reports} reports of {title}"));
+        }
     }
     Ok(())
 }
@@ -106,9 +152,10 @@ fn host() -> Result<String> {
         .ok_or_else(|| "rustc -vV names no host".into())
 }
 
-fn tests(workspace: &Workspace) -> Vec<String> {
+/// The integration tests of a crate that start no other program.
+pub(crate) fn tests(workspace: &Workspace, package: &str) -> Vec<String> {
     let targets = workspace
-        .package("roving")
+        .package(package)
         .map(|package| package.targets.clone());
     let tests = targets
         .unwrap_or_default()

@@ -111,6 +111,25 @@ impl Report {
         sum.failed == 0
     }
 
+    /// The checks as a CSV, for those who keep it.
+    pub(crate) fn csv(&self) -> String {
+        let mut csv = "check,passed,failed,ignored,left_out,seconds\n".to_owned();
+        for Line { name, took, step } in &self.lines {
+            let Counts {
+                passed,
+                failed,
+                skipped,
+            } = step.counts;
+            let failed = failed.max(step.complaints.len().min(1) as u64);
+            let (left_out, seconds) = (step.skips.len(), took.as_secs_f64());
+            let _ = writeln!(
+                csv,
+                "{name},{passed},{failed},{skipped},{left_out},{seconds:.1}"
+            );
+        }
+        csv
+    }
+
     fn table(&self) -> String {
         let mut table = String::new();
         for Line { name, took, step } in &self.lines {
@@ -201,5 +220,10 @@ mod tests {
             }
         );
         assert!(report.table().contains("skipped deny"));
+        let csv = report.csv();
+        assert!(
+            csv.contains("\ntest,7,1,2,0,") && csv.contains("\ndeny,0,0,0,1,"),
+            "{csv}"
+        );
     }
 }

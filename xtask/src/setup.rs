@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, features, tool};
+use crate::{Result, emulated, features, tool};
 
 /// A Debian package, how to see that it is there, and what is left out without it.
 struct Wanted {
@@ -17,7 +17,9 @@ struct Wanted {
 const NO_VULKAN: &str = "the tests of Vulkan devices find no device";
 const NO_MPI: &str = "the tests with ranks of MPI are left out";
 
-const WANTED: [Wanted; 9] = [
+const NO_AARCH64: &str = "the tests on an emulated aarch64 are left out";
+
+const WANTED: [Wanted; 12] = [
     Wanted {
         package: "g++",
         present: || tool::works("g++", &["--version"]),
@@ -62,6 +64,21 @@ const WANTED: [Wanted; 9] = [
         package: "clang",
         present: || tool::works("clang", &["--version"]),
         without: NO_MPI,
+    },
+    Wanted {
+        package: "qemu-user",
+        present: || tool::works(emulated::EMULATOR, &["--version"]),
+        without: NO_AARCH64,
+    },
+    Wanted {
+        package: "gcc-aarch64-linux-gnu",
+        present: || tool::works(emulated::LINKER, &["--version"]),
+        without: NO_AARCH64,
+    },
+    Wanted {
+        package: "libc6-dev-arm64-cross",
+        present: || Path::new(emulated::LIBRARIES).join("lib").exists(),
+        without: NO_AARCH64,
     },
 ];
 

@@ -1,7 +1,7 @@
 //! Networks across ranks that are threads of this process: the same tokens on any number of ranks, and ends
 //! that all ranks hear of.
 
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -396,9 +396,10 @@ fn networks_that_cannot_run_say_why_on_every_rank() {
         assert_eq!(errors[0], errors[1]);
         errors[0].clone()
     }
+    let kept = Mutex::new(Vec::new());
     let text = refused(|network, _| {
         let (out, input) = network.channel::<u8>("open");
-        std::mem::forget(input);
+        kept.lock().unwrap().push(input);
         network.source("source", out, []);
     });
     assert!(

@@ -108,7 +108,8 @@ pub enum Error {
         /// The error.
         error: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Somebody has called [`Canceller::cancel`](crate::Canceller::cancel).
+    /// Somebody has called [`Canceller::cancel`](crate::Canceller::cancel), or what the run belongs to was cancelled
+    /// ([`roving::Cancel`]). No process has failed.
     Cancelled,
     /// The network cannot be run as it was built.
     Invalid {
@@ -160,6 +161,26 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// What [`roving::Cancel::run`] returns when it calls nothing any more.
+///
+/// ```
+/// use roving::Cancel;
+/// use roving_flow::{Error, Network, Report};
+///
+/// fn run(token: &Cancel) -> Result<Report, Error> {
+///     token.run(|| Network::new().run(&roving::Pool::new(1).unwrap()))?
+/// }
+/// let token = Cancel::new();
+/// assert!(run(&token).is_ok());
+/// token.cancel();
+/// assert!(matches!(run(&token), Err(Error::Cancelled)));
+/// ```
+impl From<roving::Cancelled> for Error {
+    fn from(_: roving::Cancelled) -> Error {
+        Error::Cancelled
     }
 }
 

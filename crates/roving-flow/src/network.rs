@@ -232,7 +232,7 @@ impl<'env> Network<'env> {
                 let mut body = pin!(body);
                 let polled = poll_fn(|context| Turn::closing_late(|| body.as_mut().poll(context)));
                 if let Err(error) = polled.await {
-                    shared.stop(Failure::Failed(index, error.into()));
+                    shared.stop(Failure::returned(index, error.into()));
                 }
             }
         });

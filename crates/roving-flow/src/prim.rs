@@ -14,6 +14,8 @@ pub(crate) use std::sync::{
 
 pub(crate) use std::sync::atomic::Ordering;
 
+#[cfg(loom)]
+pub(crate) use roving::prim::explore;
 pub(crate) use roving::prim::{DataCell, ord};
 
 /// One half of a point in the manner of Dekker: what this thread wrote before is visible to others

@@ -114,7 +114,7 @@ impl<F: Future<Output = ()>> Process<F> {
                 Turned::Ended
             }
             Err(payload) => {
-                self.shared.stop(Failure::Panicked(self.index, payload));
+                self.shared.stop(Failure::unwound(self.index, payload));
                 turn.close_all();
                 Turned::Ended
             }

@@ -6,7 +6,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use roving::Pool;
-use roving::adapt::{Place, spawn_placed};
+use roving::adapt::{OnCancel, Place, spawn_kept, spawn_placed};
 use roving::task::Scope;
 
 use crate::accounting::{Accounts, accounted};
@@ -33,6 +33,10 @@ impl Network<'_> {
     /// Runs the network on that pool, and returns when all processes have ended.
     ///
     /// A thread that is no worker sleeps meanwhile. On a worker, the worker takes part.
+    ///
+    /// The processes inherit the [context](roving::context) in which this is called. When a
+    /// [`Cancel`](roving::Cancel) of it is cancelled, or its time is up, or the pool is shut down at once, the network ends as by
+    /// [`Canceller::cancel`](crate::Canceller::cancel).
     ///
     /// See [`Network`] for an example.
     ///
@@ -72,6 +76,8 @@ impl Network<'_> {
             accounts: accounting.then(|| Arc::new(Accounts::new(&shared))),
         };
         let accounts = setting.accounts.clone();
+        let stopped = Arc::clone(&shared);
+        let cancels = OnCancel::new(pool, move || stopped.stop(Failure::Cancelled));
         let began = Instant::now();
         let run = || {
             pool.run(move |scope| async move {
@@ -91,6 +97,7 @@ impl Network<'_> {
             }
         };
         let elapsed = began.elapsed();
+        drop(cancels);
         // SAFETY: their root has returned, so all have ended.
         unsafe { shared.end() };
         let outcome = match shared.take_failure() {
@@ -123,7 +130,7 @@ pub(crate) fn start<'env, Fut>(
     let turn = Turn::new(shared, index, Waker::noop(), None);
     let made = turn
         .with(|_| panic::catch_unwind(AssertUnwindSafe(make)))
-        .map_err(|payload| shared.stop(Failure::Panicked(index, payload)));
+        .map_err(|payload| shared.stop(Failure::unwound(index, payload)));
     turn.close_all();
     // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
     fence(Ordering::SeqCst);
@@ -151,9 +158,9 @@ where
     Fut: Future<Output = ()> + Send + 'env,
 {
     match &setting.meter {
-        None => drop(scope.spawn(process)),
+        None => drop(spawn_kept(scope, process)),
         Some(meter) if !setting.is_placed => {
-            drop(scope.spawn(Metered::new(process, meter, index)));
+            drop(spawn_kept(scope, Metered::new(process, meter, index)));
         }
         Some(meter) => {
             let place: *const Place = &setting.shared.control(index).place;

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::task::Waker;
 
+use roving::Cancelled;
 use roving::adapt::Place;
 
 use crate::channel::Handle;
@@ -66,6 +67,29 @@ pub(crate) enum Failure {
     Deadlock(Vec<Wait>),
     Full(Vec<Wait>, u32),
     Cancelled,
+}
+
+/// Where the whole network is being cancelled, some of what a process awaits may end as cancelled before the network
+/// is told: that is no failure of the process.
+impl Failure {
+    /// A process has unwound with that.
+    pub(crate) fn unwound(process: u32, payload: Box<dyn Any + Send>) -> Failure {
+        match payload.is::<Cancelled>() && roving::is_cancelled() {
+            true => Failure::Cancelled,
+            false => Failure::Panicked(process, payload),
+        }
+    }
+
+    /// A process has returned that error.
+    pub(crate) fn returned(
+        process: u32,
+        error: Box<dyn std::error::Error + Send + Sync>,
+    ) -> Failure {
+        match error.is::<Cancelled>() && roving::is_cancelled() {
+            true => Failure::Cancelled,
+            false => Failure::Failed(process, error),
+        }
+    }
 }
 
 /// The names and the ends of a network's parts, as they were built.

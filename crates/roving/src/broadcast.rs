@@ -5,7 +5,8 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crate::inject::Job;
+use crate::context::node;
+use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, detached, forget_lifetime, with_current_registry};
@@ -57,9 +58,21 @@ where
     F: Fn(usize) -> R + Sync,
     R: Send,
 {
-    if registry.settings.in_place {
-        return vec![crate::pool::install(registry, || f(0))];
-    }
+    let results = match registry.settings.in_place {
+        true => crate::pool::install(registry, || broadcast_in_place(&f)),
+        false => broadcast_to_threads(registry, &f),
+    };
+    // While the results are a variable still: should `f` panic in its drop, they are dropped, and
+    // not leaked as what is being returned would be.
+    drop(f);
+    results
+}
+
+fn broadcast_to_threads<F, R>(registry: &Arc<Registry>, f: &F) -> Vec<R>
+where
+    F: Fn(usize) -> R + Sync,
+    R: Send,
+{
     registry.check_not_left_behind();
     let workers = registry.workers();
     let results: Vec<Mutex<Option<thread::Result<R>>>> =
@@ -78,6 +91,27 @@ where
     all_or_first_panic(results.collect())
 }
 
+/// The thread is the pool's only worker, or plays all of them.
+fn broadcast_in_place<F, R>(f: &F) -> Vec<R>
+where
+    F: Fn(usize) -> R,
+{
+    Worker::with_current(|worker| {
+        let worker = worker.expect("installed");
+        let Some(schedule) = worker.schedule() else {
+            return vec![f(0)];
+        };
+        let order = worker.draw_broadcast(schedule);
+        let mut results: Vec<_> = order.iter().map(|_| None).collect();
+        for index in order {
+            let run = || panic::catch_unwind(AssertUnwindSafe(|| f(index)));
+            worker.waiting(|| worker.play_task(index, || results[index] = Some(run())));
+        }
+        let results = results.into_iter().flatten();
+        all_or_first_panic(results.collect())
+    })
+}
+
 /// Has each worker call `run` with its index, and returns when all have.
 fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
     let workers = registry.workers();
@@ -87,22 +121,25 @@ fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
     });
     let others = (0..workers).filter(|&index| Some(index) != here);
     let latch = Latch::new(others.clone().count());
+    let context = node::place();
     for index in others {
-        let there = SendPtr((&raw const latch, ptr::from_ref(run)));
+        let there = SendPtr((&raw const latch, ptr::from_ref(run), context));
         let job = move || {
             // By pointer, because what the job itself holds is protected until it returns.
-            let SendPtr((latch, run)) = { there };
+            let SendPtr((latch, run, context)) = { there };
             Worker::with_current(|worker| {
                 let worker = worker.expect("mailboxes are emptied by workers");
-                // SAFETY: the frame waits for this job to count down.
-                worker.framed(|| unsafe { (*run)(index) });
+                // SAFETY: the frame, which is in that context, waits for this job to count down.
+                unsafe { worker.framed_in(context, || (*run)(index)) };
             });
             // SAFETY: as above; this is the last thing that the job does with the frame.
             unsafe { Latch::count_down(latch) };
         };
         // SAFETY: this frame does not return before the latch is down, which needs this job,
         // and a posted job always runs.
-        registry.post(index, unsafe { forget_lifetime(Box::new(job)) });
+        registry.post(index, Kind::Awaited, unsafe {
+            forget_lifetime(Box::new(job))
+        });
     }
     if let Some(index) = here.filter(|&index| index < workers) {
         run(index);
@@ -114,15 +151,33 @@ fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
 }
 
 /// Gives each worker the job that `job` makes for its index.
-pub(crate) fn post_to_all(registry: &Arc<Registry>, job: impl Fn(usize) -> Job) {
+pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usize) -> Job) {
     if registry.settings.in_place {
-        return Worker::be_in_place(registry, job(0));
+        return Worker::with_current(|worker| match worker {
+            Some(worker) if Arc::ptr_eq(worker.registry(), registry) => post_in_place(job),
+            _ => Worker::be_in_place(registry, || post_in_place(job)),
+        });
     }
     // All are made before one can run: it may be the last of those made so far.
     let jobs: Vec<Job> = (0..registry.workers()).map(job).collect();
     for (index, job) in jobs.into_iter().enumerate() {
-        registry.post(index, job);
+        registry.post(index, kind, job);
     }
+}
+
+/// The same where the thread is the pool's only worker, or plays all of them: they run at once.
+fn post_in_place(job: impl Fn(usize) -> Job) {
+    Worker::with_current(|worker| {
+        let worker = worker.expect("it is in place");
+        let order = match worker.schedule() {
+            Some(schedule) => worker.draw_broadcast(schedule),
+            None => vec![worker.index()],
+        };
+        let jobs: Vec<_> = order.into_iter().map(|index| (index, job(index))).collect();
+        for (index, job) in jobs {
+            worker.waiting(|| worker.play(index, |worker| worker.framed_outside(job)));
+        }
+    });
 }
 
 /// See [`crate::adapt::Target::spawn_broadcast`].
@@ -131,7 +186,7 @@ where
     F: Fn(usize) + Send + Sync + 'static,
 {
     let shared = Arc::new(f);
-    post_to_all(registry, |index| {
+    post_to_all(registry, Kind::Detached, |index| {
         let shared = Arc::clone(&shared);
         detached(registry, move || {
             shared(index);

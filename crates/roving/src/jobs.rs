@@ -8,6 +8,9 @@ use crate::worker::Worker;
 impl Worker {
     /// Runs all jobs of the injector and the mailbox.
     pub(crate) fn run_jobs(&self) {
+        if let Some(schedule) = self.schedule() {
+            return self.waiting(|| self.run_jobs_drawn(schedule));
+        }
         while let Some(job) = self.next_job(true) {
             self.run_job(job);
         }
@@ -15,7 +18,7 @@ impl Worker {
 
     pub(crate) fn run_job(&self, job: Job) {
         self.clock().enter(Activity::Busy);
-        self.framed(job);
+        self.framed_outside(job);
         self.clock().enter(Activity::Steal);
     }
 
@@ -66,8 +69,11 @@ impl Worker {
 
     fn run_own(&self) -> bool {
         if let Some(job) = self.seat().spawned.pop_newest() {
-            self.framed(job);
+            self.framed_outside(job);
             return true;
+        }
+        if let Some(schedule) = self.schedule() {
+            return self.run_kept(schedule);
         }
         let wake = self.owner().show_all();
         self.wake_if(wake);
@@ -77,7 +83,7 @@ impl Worker {
 
     fn run_others(&self) -> bool {
         if let Some(job) = self.any_job() {
-            self.framed(job);
+            self.framed_outside(job);
             return true;
         }
         self.steal(0).is_got()

@@ -5,7 +5,11 @@
 //! * [`task`] runs async tasks, whose continuations can be stolen.
 //! * [`blocking`] marks a region in which a worker blocks: a spare thread takes its core.
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
+//! * [`reduce`] and its kin combine in the same tree on any number of workers.
+//! * [`context`] is what everything inside inherits: values, and requests to stop ([`Cancel`]).
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool.
+//! * [`testing`] goes through schedules that are a function of a seed.
+//! * [`watch`] names the lock that is held where a program stands still.
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
 //!
 //! ```
@@ -29,7 +33,9 @@
 //! | `join`, `scope` | put closures into slots, and take results out |
 //! | `worker` | runs slots; knows which thread is which worker |
 //! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
+//! | `context` | leads threads to contexts that others keep |
 //! | `task` | moves futures into frames, and frames between workers |
+//! | `lease` | one thread takes out what others have used, when all have gone |
 //! | `latch` | is dropped by its waiter while its setter may still be inside |
 //! | `local` | hands each worker its own cell |
 //! | `os`, `prim` | system calls, and one processor instruction |
@@ -45,6 +51,13 @@ mod blocking;
 mod broadcast;
 #[cfg(doctest)]
 mod compile_fail;
+#[allow(unsafe_code, reason = "listed above")]
+pub mod context;
+#[cfg(all(not(loom), roving_faults))]
+#[doc(hidden)]
+pub mod faults;
+#[cfg(all(not(loom), not(roving_faults)))]
+mod faults;
 #[cfg(not(loom))]
 mod inject;
 #[cfg(not(loom))]
@@ -54,6 +67,8 @@ mod jobs;
 mod join;
 #[allow(unsafe_code)]
 mod latch;
+#[allow(unsafe_code)]
+mod lease;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod local;
@@ -71,6 +86,10 @@ mod pool;
 #[allow(unsafe_code, reason = "listed above")]
 pub mod prim;
 #[cfg(not(loom))]
+mod reduce;
+#[cfg(not(loom))]
+mod schedule;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod scope;
 mod sleep;
@@ -80,11 +99,15 @@ mod stats;
 #[cfg(not(loom))]
 mod steal;
 #[cfg(not(loom))]
+pub mod testing;
+#[cfg(not(loom))]
 pub mod trace;
 #[cfg(not(loom))]
 mod unwind;
 #[cfg(not(loom))]
 mod wait;
+#[cfg(not(loom))]
+pub mod watch;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod worker;
@@ -96,10 +119,15 @@ pub mod task;
 pub use {
     blocking::blocking,
     broadcast::broadcast,
+    context::{Cancel, Cancelled, is_cancelled},
     join::{join, join_context},
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},
-    pool::{BuildError, Pool, PoolBuilder, WorkerThread, current_worker, current_workers, spawn},
+    pool::{
+        BuildError, Dropped, Pool, PoolBuilder, StillUsed, WorkerThread, current_worker,
+        current_workers, shutdown_global, shutdown_global_now, spawn,
+    },
+    reduce::{reduce, reduce_chunks, reduce_slice},
     scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},
 };

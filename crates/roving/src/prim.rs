@@ -15,6 +15,11 @@ pub(crate) use std::{
     thread,
 };
 
+#[cfg(not(loom))]
+pub(crate) use crate::faults::park;
+#[cfg(loom)]
+pub(crate) use loom::thread::park;
+
 pub(crate) use std::sync::atomic::Ordering;
 
 /// Names an ordering, so that the mutation check can weaken it.
@@ -38,6 +43,36 @@ pub fn ord(name: &'static str, ordering: Ordering) -> Ordering {
     } else {
         ordering
     }
+}
+
+/// Explores all executions of a small program, and says how many they were: `cargo xtask loom` wants
+/// no fewer than `loom.txt` promises. For tests whose executions are too many, `preemptions` is how
+/// often one thread may take another's place.
+#[cfg(loom)]
+#[doc(hidden)]
+pub fn explore_within(preemptions: Option<usize>, program: impl Fn() + Send + Sync + 'static) {
+    let count = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let counted = std::sync::Arc::clone(&count);
+    let mut model = loom::model::Builder::new();
+    if preemptions.is_some() {
+        model.preemption_bound = preemptions;
+    }
+    model.check(move || {
+        // Ordering: Relaxed; read when all is over.
+        counted.fetch_add(1, Ordering::Relaxed);
+        program();
+    });
+    // Ordering: Relaxed, as above.
+    let count = count.load(Ordering::Relaxed);
+    let test = std::thread::current();
+    println!("explored {} {count}", test.name().unwrap_or("?"));
+}
+
+/// [`explore_within`] no bound.
+#[cfg(loom)]
+#[doc(hidden)]
+pub fn explore(program: impl Fn() + Send + Sync + 'static) {
+    explore_within(None, program);
 }
 
 /// Data that one thread at a time may touch; loom checks that it is so.

@@ -9,14 +9,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use crate::broadcast::post_to_all;
-use crate::inject::Job;
+use crate::context::{self, node};
+use crate::faults;
+use crate::inject::{Job, Kind};
 use crate::pool::home::{Home, Roving};
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, forget_lifetime, install, with_registry_at};
-use crate::prim::{AtomicBool, Ordering};
+use crate::pool::{Pool, forget_lifetime, global, install, with_registry_at};
+use crate::prim::{AtomicUsize, Ordering};
 use crate::stack::slot::{Further, Slot, fits};
 use crate::unwind::drop_quietly;
 use crate::worker::Worker;
+use crate::worker::drawn::Spawned;
 
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
 /// ended. The tasks may borrow whatever outlives the call.
@@ -55,7 +58,7 @@ where
 {
     Worker::with_current(|worker| match worker {
         Some(worker) => scope_here(worker, f),
-        None => install(H::global().registry(), || scope_at::<H, _, _>(f)),
+        None => install(global::of::<H>().registry(), || scope_at::<H, _, _>(f)),
     })
 }
 
@@ -156,7 +159,10 @@ where
 pub struct Scope<'scope> {
     /// Of the pool whose workers run the tasks.
     registry: *const Arc<Registry>,
-    cancelled: AtomicBool,
+    /// 0, or of the two bits below: one word, so that a task looks once.
+    state: AtomicUsize,
+    /// In which it was made.
+    context: node::Place,
     /// What the first task that panicked did so with.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// Tasks that were spawned by threads which are no workers of this pool.
@@ -171,6 +177,11 @@ unsafe impl Sync for Scope<'_> {}
 
 // SAFETY: as for `Sync`: none of it belongs to the thread that made it.
 unsafe impl Send for Scope<'_> {}
+
+/// [`Scope::cancel`] was called.
+const CANCELLED: usize = 1;
+/// It was made in a context, which may have a token.
+const IN_CONTEXT: usize = 2;
 
 /// A spawned closure, with the scope that it belongs to.
 struct Task<'scope, F> {
@@ -189,7 +200,7 @@ where
         let scope = unsafe { &*self.scope };
         let f = self.f;
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-            if scope.is_cancelled() {
+            if scope.may_drop() && scope.drops_task() {
                 drop(f);
             } else {
                 f(scope);
@@ -216,9 +227,11 @@ where
 
 impl<'scope> Scope<'scope> {
     fn new(registry: &Arc<Registry>) -> Scope<'scope> {
+        let context = node::place();
         Scope {
             registry,
-            cancelled: AtomicBool::new(false),
+            state: AtomicUsize::new(if context.is_null() { 0 } else { IN_CONTEXT }),
+            context,
             panic: Mutex::new(None),
             remote: OnceLock::new(),
             marker: PhantomData,
@@ -283,14 +296,35 @@ impl<'scope> Scope<'scope> {
                     Ok(wake) => worker.wake_if(wake),
                     Err((task, wake)) => {
                         worker.wake_if(wake);
-                        // SAFETY: this scope is alive: it was borrowed for this call.
-                        unsafe { task.run() };
-                        worker.run_stranded();
+                        self.spawn_unpushed(worker, task);
                     }
                 }
             }
             _ => self.spawn_from_outside(task),
         });
+    }
+
+    /// There is no room on the stack, or the pool's schedule decides what becomes of the task.
+    #[cold]
+    fn spawn_unpushed<F>(&self, worker: &Worker, mut task: Task<'scope, F>)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        if let Some(schedule) = worker.schedule() {
+            match worker.draw_spawned(schedule) {
+                Spawned::Kept => match worker.owner().keep(run_spawned::<F>, task) {
+                    Ok(()) => return,
+                    Err(back) => task = back,
+                },
+                // SAFETY: this scope is alive: it was borrowed for this call.
+                Spawned::On(thief) => return worker.play_task(thief, || unsafe { task.run() }),
+                // SAFETY: as above.
+                Spawned::Here => return worker.run_at_once(|| unsafe { task.run() }),
+            }
+        }
+        // SAFETY: this scope is alive: it was borrowed for this call.
+        unsafe { task.run() };
+        worker.run_stranded();
     }
 
     #[cold]
@@ -299,15 +333,16 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let remote = Arc::clone(self.remote.get_or_init(Arc::default));
-        let task = SendTask(task);
+        let (task, context) = (SendTask(task), node::current());
         let job = move || {
             let SendTask(task) = { task };
             // SAFETY: the scope waits until this job has ended.
-            unsafe { task.run() };
+            node::run_in(context.as_ref(), || unsafe { task.run() });
         };
         // SAFETY: the scope does not end before the job has.
         remote.push(unsafe { forget_lifetime(Box::new(job)) });
-        self.registry().inject(Box::new(move || remote.run_one()));
+        self.registry()
+            .inject(Kind::Awaited, Box::new(move || remote.run_one()));
     }
 
     /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
@@ -332,13 +367,14 @@ impl<'scope> Scope<'scope> {
     {
         let remote = Arc::clone(self.remote.get_or_init(Arc::default));
         let shared = SendTask(Task { scope: self, f });
-        let shared = Arc::new(shared);
-        post_to_all(self.registry(), |index| {
+        let (shared, context) = (Arc::new(shared), node::current());
+        post_to_all(self.registry(), Kind::Awaited, |index| {
             let (remote, shared) = (Arc::clone(&remote), Arc::clone(&shared));
+            let context = context.clone();
             remote.with(|open| open.running += 1);
             let job = move || {
                 // SAFETY: the scope waits until this job has ended.
-                unsafe { run_broadcast(shared, index) };
+                node::run_in(context.as_ref(), || unsafe { run_broadcast(shared, index) });
                 remote.end_one();
             };
             // SAFETY: the scope does not end before the job has.
@@ -362,6 +398,9 @@ impl<'scope> Scope<'scope> {
     /// Asks for the scope to end early: tasks that have not started are dropped instead of run.
     /// Those that run go on; they can ask [`Self::is_cancelled`].
     ///
+    /// A scope is a leaf of the cancellation tree: its tasks belong to it, but what these call does not.
+    /// For that, and to cancel from outside, call [`scope`] within [`Cancel::run`](crate::Cancel::run).
+    ///
     /// ```
     /// roving::scope(|s| {
     ///     s.cancel();
@@ -370,10 +409,11 @@ impl<'scope> Scope<'scope> {
     /// ```
     pub fn cancel(&self) {
         // Ordering: Relaxed; a request, not a signal that something has happened.
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.state.fetch_or(CANCELLED, Ordering::Relaxed);
     }
 
-    /// Whether [`Self::cancel`] was called. One load.
+    /// Whether [`Self::cancel`] was called, or what the scope belongs to was cancelled: a
+    /// [`Cancel`](crate::Cancel) in whose [`run`](crate::Cancel::run) it was made, or its pool. A few loads.
     ///
     /// ```
     /// roving::scope(|s| {
@@ -383,8 +423,37 @@ impl<'scope> Scope<'scope> {
     /// });
     /// ```
     pub fn is_cancelled(&self) -> bool {
+        self.state() != 0 && self.is_cancelled_or_context() || self.registry().is_cancelled()
+    }
+
+    #[inline]
+    fn state(&self) -> usize {
         // Ordering: Relaxed, as in `cancel`.
-        self.cancelled.load(Ordering::Relaxed)
+        self.state.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn is_cancelled_or_context(&self) -> bool {
+        // SAFETY: null, or kept by who made the scope in it, and waits for its end.
+        let context = unsafe { self.context.as_ref() };
+        self.state() & CANCELLED != 0 || context.is_some_and(node::Node::is_cancelled)
+    }
+
+    /// Whether [`Self::drops_task`] has to be asked.
+    #[inline]
+    fn may_drop(&self) -> bool {
+        self.state() != 0 || !node::place().is_null()
+    }
+
+    /// Whether a task that is about to begin here, in the context in which it was spawned, is dropped instead.
+    /// Counts it, then.
+    #[cold]
+    fn drops_task(&self) -> bool {
+        if !self.is_cancelled_or_context() {
+            return context::is_dropped();
+        }
+        context::count_dropped();
+        true
     }
 
     /// Keeps the first payload. The others are dropped.
@@ -418,7 +487,7 @@ where
     // SAFETY: the caller says so.
     let scope = unsafe { &*shared.0.scope };
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-        if !scope.is_cancelled() {
+        if !(scope.may_drop() && scope.drops_task()) {
             (shared.0.f)(scope, index);
         }
         drop(shared);
@@ -472,7 +541,7 @@ impl Remote {
         });
         if let Some(job) = job {
             Worker::with_current(|worker| match worker {
-                Some(worker) => worker.framed(job),
+                Some(worker) => worker.framed_outside(job),
                 None => unreachable!("tickets are drawn by workers"),
             });
             self.end_one();
@@ -495,7 +564,7 @@ impl Remote {
             Some(worker) => worker.park_until(is_over),
             None => {
                 while !is_over() {
-                    thread::park();
+                    faults::park();
                 }
             }
         }

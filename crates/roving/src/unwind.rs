@@ -4,11 +4,22 @@ use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::process;
 
+/// How many payloads in a row may panic when they are dropped.
+const PAYLOADS_MAX: usize = 16;
+
 /// Drops a value whose drop may panic, while another panic is already on its way.
 pub(crate) fn drop_quietly<T>(value: T) {
-    let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
-    // A payload whose drop panics again is beyond help, and leaking it is safe.
-    mem::forget(dropped);
+    let mut outcome = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
+    for _ in 0..PAYLOADS_MAX {
+        match outcome {
+            Ok(()) => return,
+            Err(payload) => {
+                outcome = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
+            }
+        }
+    }
+    // One whose payloads go on panicking is beyond help, and leaking it is safe.
+    mem::forget(outcome);
 }
 
 /// Calls `f`, in which other threads use the caller's frame. Rather than let the frame go under

@@ -1,15 +1,18 @@
 //! A worker: own tasks, then other workers' tasks, then sleep.
 
 mod claimed;
+pub(crate) mod drawn;
 
 use std::cell::Cell;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use crate::faults;
 use crate::os;
+use crate::pool::SendPtr;
 use crate::pool::builder::IndexHandler;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
@@ -38,6 +41,10 @@ pub(crate) struct Worker {
     is_blocked: Cell<bool>,
     /// How many calls of `install` from other pools wait for what this worker does.
     nesting: Cell<usize>,
+    /// It waits for what another worker does that this thread plays: see [`drawn`].
+    waits: Cell<bool>,
+    /// How many tasks it runs on top of their spawners, see [`drawn`].
+    at_once: Cell<usize>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
     outer: *const Worker,
 }
@@ -50,6 +57,10 @@ thread_local! {
     /// Set on a thread that was adopted.
     static LEAVING: Cell<Option<Leaving>> = const { Cell::new(None) };
 }
+
+/// What an adopted thread leaves behind, where a tool that looks for leaks finds it.
+static FOR_LIFE: Mutex<Vec<SendPtr<AdoptedFor>>> = Mutex::new(Vec::new());
+type AdoptedFor = (*const Arc<Registry>, *const Worker);
 
 /// The end of an adopted thread: thieves must not reach into its thread-local memory any more.
 struct Leaving(&'static TaskStack);
@@ -88,7 +99,8 @@ impl Worker {
         let owner = unsafe { Owner::new(&*stack) };
         let outer = CURRENT.get();
         // SAFETY: workers further out are further down this thread's native stack.
-        let nesting = unsafe { outer.as_ref() }.map_or(0, |outer| outer.nesting.get());
+        let (nesting, at_once) = unsafe { outer.as_ref() }
+            .map_or((0, 0), |outer| (outer.nesting.get(), outer.at_once.get()));
         let worker = Worker {
             registry,
             index,
@@ -99,6 +111,8 @@ impl Worker {
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),
+            waits: Cell::new(false),
+            at_once: Cell::new(at_once),
             outer,
         };
         CURRENT.set(&worker);
@@ -121,11 +135,14 @@ impl Worker {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         let guard = outermost.then(lock);
+        let index = drawn::draw_entrance(registry);
         // SAFETY: the lock, taken here or further out, makes this thread the only one.
         let result = unsafe {
-            Worker::be(Arc::clone(registry), 0, |worker| {
+            Worker::be(Arc::clone(registry), index, |worker| {
                 let before = worker.clock().enter(Activity::Busy);
-                let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
+                // The context that the thread is in goes with it.
+                let run = || panic::catch_unwind(AssertUnwindSafe(f));
+                let result = worker.segment(|| worker.framed(run));
                 if outermost {
                     worker.run_jobs();
                 }
@@ -136,6 +153,9 @@ impl Worker {
             })
         };
         drop(guard);
+        if outermost && result.is_err() {
+            drawn::say_seed(registry);
+        }
         result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
@@ -160,8 +180,14 @@ impl Worker {
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(0),
+            waits: Cell::new(false),
+            at_once: Cell::new(0),
             outer: ptr::null(),
         }));
+        let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
+        let mut for_life = FOR_LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+        for_life.push(SendPtr(kept));
+        drop(for_life);
         worker.clock().enter(Activity::Busy);
         worker.stay_away();
         CURRENT.set(worker);
@@ -268,9 +294,12 @@ impl Worker {
     /// unjoined by code that has returned.
     pub(crate) fn drain(&self, base: usize) {
         while self.owner.top() > base {
-            self.owner.answer_alarm();
-            let index = self.owner.top() - 1;
-            if self.take(index) == Taken::Here {
+            let private = self.owner.pop_private();
+            let index = private.unwrap_or_else(|| {
+                self.owner.answer_alarm();
+                self.owner.top() - 1
+            });
+            if private.is_some() || self.take(index) == Taken::Here {
                 // SAFETY: taken off the stack, and run once.
                 let further = unsafe { self.owner.stack().slot(index).run() };
                 self.run_further(further, Level::Above);
@@ -486,7 +515,7 @@ impl Worker {
                 break;
             }
             bump(&self.tally().parks, 1);
-            thread::park();
+            faults::park();
         }
         self.clock().enter(Activity::Steal);
         match closing && registry.has_ended_or_be_busy() {

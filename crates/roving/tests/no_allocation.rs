@@ -218,7 +218,9 @@ fn a_million_tasks_take_no_memory_of_their_own() {
             let resident = system::memory_kib("VmHWM");
             let mib = bytes_of_a_million(&pool) >> 20;
             assert!(mib <= MIB_MAX, "{workers} workers: {mib} MiB of heap");
-            if let (true, false, Some(before)) = (resets, cfg!(roving_tsan), resident) {
+            if let (true, false, Some(before)) =
+                (resets, cfg!(any(roving_asan, roving_tsan)), resident)
+            {
                 let after = system::memory_kib("VmHWM").expect("it was there before");
                 let mib = after.saturating_sub(before) as isize >> 10;
                 assert!(mib <= MIB_MAX, "{workers} workers: {mib} MiB in memory");

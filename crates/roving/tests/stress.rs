@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use common::{AMOUNTS, Census, Random, pool_that_steals, tries, wait_until, watched};
+use common::{AMOUNTS, Census, Random, forever, pool_that_steals, tries, wait_until, watched};
 use roving::{Pool, Scope, current_worker, join, map_reduce, scope};
 
 const WORKERS: [usize; 4] = [1, 2, 4, 16];
@@ -334,7 +334,7 @@ fn stress_of_starting_and_ending() {
     watched(|| {
         for round in 0..tries(100) {
             let pool = pool_that_steals(WORKERS[round % 4], AMOUNTS[round % 3]);
-            let ran = &*Box::leak(Box::new(AtomicUsize::new(0)));
+            let ran = forever(AtomicUsize::new(0));
             for _ in 0..20 {
                 pool.spawn(|| {
                     ran.fetch_add(fib(6) as usize, Relaxed);
@@ -439,7 +439,7 @@ fn destructors_of_detached_tasks() {
         static CENSUS: Census = Census::new();
         for workers in WORKERS {
             let pool = pool_that_steals(workers, AMOUNTS[workers % 3]);
-            let go = &*Box::leak(Box::new(AtomicBool::new(false)));
+            let go = forever(AtomicBool::new(false));
             for _ in 0..100 {
                 let owned = CENSUS.one();
                 pool.spawn(move || {

@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use common::{AMOUNTS, Census, pool, pool_that_steals, tries, wait_until, watched};
+use common::{AMOUNTS, Census, forget, pool, pool_that_steals, tries, wait_until, watched};
 use panics::{Because, caught, fail, on_pools};
 use roving::task::{Scope, SpawnOrder, Task, block_on, branch, call, fork, scope, spawn};
 use roving::{Amount, Pool, join};
@@ -343,9 +343,9 @@ fn borrowed_data_is_there_until_the_root_has_ended() {
                         };
                         match at % 4 {
                             0 => drop(s.fork(task).await),
-                            1 => std::mem::forget(s.fork(task).await),
+                            1 => forget(s.fork(task).await),
                             2 => drop(s.spawn(task)),
-                            _ => std::mem::forget(s.branch(task).await),
+                            _ => forget(s.branch(task).await),
                         }
                     }
                 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 
-use common::{AMOUNTS, Census, watched};
+use common::{AMOUNTS, Census, forget, watched};
 use panics::{caught, fail};
 use proptest::prelude::*;
 use roving::task::{Forked, SpawnOrder, Task, branch, call, fork, spawn};
@@ -104,7 +104,7 @@ fn evaluate(tree: Arc<Tree>, total: Arc<AtomicU64>, census: &'static Census) -> 
                 Fate::AwaitedAtTheEnd => Result::Open(handle),
                 Fate::Dropped => Result::Ignored,
                 Fate::Forgotten => {
-                    std::mem::forget(handle);
+                    forget(handle);
                     Result::Ignored
                 }
             });

@@ -8,6 +8,18 @@ use std::process::Command;
 use roving::{Pool, task, trace};
 use serde_json::Value;
 
+/// This program again: by the emulator that runs it, if one does.
+fn this_program() -> Command {
+    let program = std::env::current_exe().unwrap();
+    let Ok(runner) = std::env::var("ROVING_TEST_RUNNER") else {
+        return Command::new(program);
+    };
+    let mut words = runner.split_whitespace();
+    let mut command = Command::new(words.next().expect("ROVING_TEST_RUNNER names a program"));
+    command.args(words).arg(program);
+    command
+}
+
 fn fib(n: u32) -> u64 {
     if n < 2 {
         return n.into();
@@ -210,7 +222,7 @@ fn program_with_a_global_pool() {
 }
 
 fn program(variables: &[(&str, &str)]) -> String {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = this_program();
     command.args(["--exact", "program_with_a_global_pool", "--nocapture"]);
     command
         .env("ROVING_TEST_PROGRAM", "1")
@@ -287,7 +299,7 @@ fn a_socket_tells_what_the_workers_do() {
         return;
     }
     let socket = std::env::temp_dir().join(format!("roving-test-{}.sock", std::process::id()));
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = this_program();
     command.args([
         "--exact",
         "a_socket_tells_what_the_workers_do",

@@ -6,7 +6,7 @@ use loom::thread;
 use super::words::{Claim, End, UNBOUNDED};
 use super::{Channel, Empty, Full, Holders, Meta};
 use crate::line::{Line, are_quiet};
-use crate::prim::DataCell;
+use crate::prim::{DataCell, explore};
 
 fn channel(capacity: u32) -> Arc<Channel<Box<u32>>> {
     Arc::new(Channel::new(capacity, Meta, Holders))
@@ -37,12 +37,13 @@ fn tell(channel: &Channel<Box<u32>>, end: End) -> bool {
 
 fn clear(channel: &Channel<Box<u32>>) {
     // SAFETY: the other thread has been joined.
-    unsafe { channel.clear() };
+    let panicked = unsafe { channel.clear() };
+    assert!(panicked.is_none());
 }
 
 #[test]
 fn loom_messages_arrive_in_order_through_growing_rings() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(UNBOUNDED);
         let receiver = Arc::clone(&channel);
         // The receiver is the one that loom runs later: it lets loads see older values, but does not
@@ -69,7 +70,7 @@ fn loom_messages_arrive_in_order_through_growing_rings() {
 
 #[test]
 fn loom_slot_is_used_again_when_it_is_empty() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(1);
         assert!(push(&channel, 1));
         let sender = Arc::clone(&channel);
@@ -83,7 +84,7 @@ fn loom_slot_is_used_again_when_it_is_empty() {
 
 #[test]
 fn loom_no_reader_sleeps_on_a_message() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(2);
         let sender = Arc::clone(&channel);
         let thread = thread::spawn(move || {
@@ -99,7 +100,7 @@ fn loom_no_reader_sleeps_on_a_message() {
 
 #[test]
 fn loom_no_writer_sleeps_on_room() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(1);
         assert!(push(&channel, 1));
         let receiver = Arc::clone(&channel);
@@ -118,7 +119,7 @@ fn loom_no_writer_sleeps_on_room() {
 
 #[test]
 fn loom_no_writer_sleeps_on_a_channel_that_grew() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(1);
         assert!(push(&channel, 1));
         let other = Arc::clone(&channel);
@@ -137,7 +138,7 @@ fn loom_no_writer_sleeps_on_a_channel_that_grew() {
 
 #[test]
 fn loom_no_reader_sleeps_on_a_closed_channel() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(1);
         let sender = Arc::clone(&channel);
         let thread = thread::spawn(move || {
@@ -158,7 +159,7 @@ fn loom_no_reader_sleeps_on_a_closed_channel() {
 
 #[test]
 fn loom_end_of_a_channel_comes_after_its_messages() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(1);
         let receiver = Arc::clone(&channel);
         let thread = thread::spawn(move || {
@@ -187,7 +188,7 @@ fn loom_end_of_a_channel_comes_after_its_messages() {
 
 #[test]
 fn loom_who_claims_a_waker_sees_it() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(1);
         let slot = Arc::new(DataCell::new(0));
         let (receiver, written) = (Arc::clone(&channel), Arc::clone(&slot));
@@ -207,7 +208,7 @@ fn loom_who_claims_a_waker_sees_it() {
 
 #[test]
 fn loom_who_claims_sees_what_the_waiter_wrote() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(1);
         let note = Arc::new(DataCell::new(0));
         let (sender, read) = (Arc::clone(&channel), Arc::clone(&note));
@@ -229,7 +230,7 @@ fn loom_who_claims_sees_what_the_waiter_wrote() {
 
 #[test]
 fn loom_of_two_claims_one_holds() {
-    loom::model(|| {
+    explore(|| {
         let channel = channel(1);
         assert!(push(&channel, 1));
         assert!(channel.words.wait(End::Writer));
@@ -244,7 +245,7 @@ fn loom_of_two_claims_one_holds() {
 
 #[test]
 fn loom_last_thread_that_becomes_quiet_knows() {
-    loom::model(|| {
+    explore(|| {
         let lines = Arc::new([Line::new(0, false), Line::new(1, false)]);
         lines.iter().for_each(Line::enter);
         let ends = |lines: &[Line; 2], own: usize| {
@@ -261,7 +262,7 @@ fn loom_last_thread_that_becomes_quiet_knows() {
 /// One thread wakes a process and is suspended; another polls that process.
 #[test]
 fn loom_quiet_is_seen_after_a_process_was_polled_elsewhere() {
-    loom::model(|| {
+    explore(|| {
         let lines = Arc::new([Line::new(0, false), Line::new(1, false)]);
         lines[0].enter();
         lines[0].woke();
@@ -283,7 +284,7 @@ fn loom_quiet_is_seen_after_a_process_was_polled_elsewhere() {
 #[cfg(roving_canary)]
 #[test]
 fn canary_slot_read_without_publication() {
-    loom::model(|| {
+    explore(|| {
         let note = Arc::new(DataCell::new(0));
         let written = Arc::clone(&note);
         // SAFETY: there is a race, which is what loom is to find.

@@ -5,15 +5,18 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Pool, WorkerThread};
 use crate::os;
+use crate::schedule::{self, Schedule};
 use crate::sleep::spares::StandIn;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
 use crate::steal::amount::{AMOUNT_MAX, Amount};
 use crate::task::SpawnOrder;
 use crate::trace::exit::{Debt, wishes};
+use crate::watch;
 
 /// Called with the index of a worker.
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
@@ -23,6 +26,8 @@ pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 /// What a pool needs to know; made by [`PoolBuilder::build`], then never changed.
 pub(crate) struct Settings {
     pub(crate) workers: usize,
+    /// So many have to start.
+    pub(crate) workers_least: usize,
     pub(crate) spares: usize,
     pub(crate) stand_in: StandIn,
     pub(crate) cores: usize,
@@ -34,7 +39,11 @@ pub(crate) struct Settings {
     pub(crate) migrate: bool,
     pub(crate) profile: bool,
     pub(crate) debt: Debt,
+    /// How long nothing moves before it is reported.
+    pub(crate) watch: Option<Duration>,
     pub(crate) in_place: bool,
+    /// What decides instead of chance.
+    pub(crate) schedule: Option<Schedule>,
     /// The building thread is worker 0.
     pub(crate) adopts: bool,
     /// The threads of the workers are the user's, who also joins them.
@@ -97,12 +106,16 @@ const QUICK_ROUNDS_CROWDED: usize = 8;
 #[must_use = "a builder does nothing until it is built"]
 pub struct PoolBuilder {
     workers: Option<usize>,
+    workers_least: Option<usize>,
     amount: Amount,
     spawn_order: SpawnOrder,
     migrate: bool,
+    slots: usize,
     profile: bool,
     debt: Debt,
+    watch: Option<Duration>,
     in_place: bool,
+    schedule: schedule::Wish,
     adopts: bool,
     stand_in: StandIn,
     pin: bool,
@@ -117,12 +130,16 @@ impl PoolBuilder {
     pub(super) fn new() -> PoolBuilder {
         PoolBuilder {
             workers: None,
+            workers_least: None,
             amount: Amount::One,
             spawn_order: SpawnOrder::default(),
             migrate: false,
+            slots: SLOTS,
             profile: false,
             debt: Debt::default(),
+            watch: None,
             in_place: false,
+            schedule: schedule::Wish::default(),
             adopts: false,
             stand_in: StandIn::ForAll,
             pin: false,
@@ -138,6 +155,20 @@ impl PoolBuilder {
     /// affinity mask and the cgroup quota count.
     pub fn workers(mut self, workers: usize) -> PoolBuilder {
         self.workers = Some(workers);
+        self
+    }
+
+    /// Makes do with fewer workers, but with this many, when no more threads can be started, or there
+    /// is no memory for more. Without this, all of them start or [`Self::build`] fails. No effect on pools that start no threads
+    /// ([`Self::use_current_thread`], [`Self::build_with`]) or adopt one.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(4).workers_at_least(1).build()?;
+    /// assert!((1..=4).contains(&pool.workers()));
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn workers_at_least(mut self, workers: usize) -> PoolBuilder {
+        self.workers_least = Some(workers);
         self
     }
 
@@ -158,6 +189,14 @@ impl PoolBuilder {
     #[doc(hidden)]
     pub fn migrate_at_each_fork(mut self) -> PoolBuilder {
         self.migrate = true;
+        self
+    }
+
+    /// Slots of each task stack, at least 1 and at most as many as by default. For tests: what finds no
+    /// slot runs in place.
+    #[doc(hidden)]
+    pub fn task_slots(mut self, slots: usize) -> PoolBuilder {
+        self.slots = slots.clamp(1, SLOTS);
         self
     }
 
@@ -203,6 +242,21 @@ impl PoolBuilder {
         self
     }
 
+    /// Reports to standard error where the workers wait, when nothing has moved for `patience` although
+    /// tasks wait: as when a lock is held across a wait, and a task needs it. For debugging; see
+    /// [`crate::watch`], also for what it costs. For all pools of a program: `ROVING_WATCH=1`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let builder = roving::Pool::builder().workers(2).watch_waits(Duration::from_secs(5));
+    /// assert_eq!(builder.build().unwrap().install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// ```
+    pub fn watch_waits(mut self, patience: Duration) -> PoolBuilder {
+        self.watch = Some(patience);
+        self
+    }
+
     /// Called on the thread of each worker with its index, before it works. What it panics with goes to
     /// the panic handler.
     pub fn on_start(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
@@ -234,6 +288,57 @@ impl PoolBuilder {
         self
     }
 
+    /// No thread, and nothing left to chance: whoever calls [`Pool::install`] plays all workers of the
+    /// pool, 4 unless [`Self::workers`] says how many, and who does what, when, is a pure function of
+    /// `seed`. Tasks are stolen far more often than they are between threads, so a few hundred seeds find
+    /// what depends on the order; see [`crate::testing`] for how to go through them.
+    ///
+    /// What is drawn: which closure of a [`join`](crate::join) comes first, and on which worker
+    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell); when, where
+    /// and in which order tasks of a [`scope`](crate::scope) run; where loops are split; which async task is polled
+    /// next, and by whom; the order of detached tasks, among the oldest, and of broadcasts. All that is
+    /// what a pool with threads could have done as well.
+    ///
+    /// A task, once it runs, runs to its end or its next `.await`. What waits by other means for another
+    /// task of the same pool (a lock, a channel, a look at an atomic) waits for ever; what waits for another
+    /// thread depends on that thread's time. A detached task runs when no call into the pool is left on the thread, or when a
+    /// root of async tasks has nothing else to do. [`blocking`](crate::blocking) just calls its closure.
+    ///
+    /// When a closure that was brought into the pool panics, a line on standard error says the seed.
+    /// `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
+    /// [`Self::adopt_current_thread`]; no callback is called.
+    ///
+    /// ```
+    /// let order = |seed| {
+    ///     let pool = roving::Pool::builder().deterministic(seed).build().unwrap();
+    ///     let order = std::sync::Mutex::new(Vec::new());
+    ///     pool.install(|| {
+    ///         roving::scope(|s| {
+    ///             for n in 0..5 {
+    ///                 let order = &order;
+    ///                 s.spawn(move |_| order.lock().unwrap().push(n));
+    ///             }
+    ///         });
+    ///     });
+    ///     order.into_inner().unwrap()
+    /// };
+    /// assert_eq!(order(1), order(1));
+    /// # if std::env::var_os("ROVING_SEED").is_none() {
+    /// assert!((0..10).any(|seed| order(seed) != order(1)));
+    /// # }
+    /// ```
+    pub fn deterministic(mut self, seed: u64) -> PoolBuilder {
+        self.schedule.seed = Some(seed);
+        self
+    }
+
+    /// Keeps a line for each decision of a [`Self::deterministic`] pool, for [`Pool::schedule_log`]. Off
+    /// by default: the log grows for as long as the pool lives.
+    pub fn log_schedule(mut self, logs: bool) -> PoolBuilder {
+        self.schedule.logs = logs;
+        self
+    }
+
     /// The calling thread becomes worker 0 of the pool, for the rest of its life; the others get
     /// threads. It has no loop of its own: it runs tasks when it waits in a `join` or `scope`. The
     /// callbacks are not called for it, and the pool's memory is never freed.
@@ -260,9 +365,14 @@ impl PoolBuilder {
     /// Starts the pool.
     ///
     /// # Errors
-    /// A value out of its range, or a thread that cannot be started; those already started are
-    /// ended again.
+    /// A value out of its range, a thread that cannot be started, or no memory for the task stacks;
+    /// the threads already started are ended again.
     pub fn build(self) -> Result<Pool, BuildError> {
+        Ok(self.build_short()?.0)
+    }
+
+    /// The same, with the reason why there are fewer workers than asked for.
+    pub(super) fn build_short(self) -> Result<(Pool, Option<BuildError>), BuildError> {
         Pool::start(self.settings()?)
     }
 
@@ -304,24 +414,33 @@ impl PoolBuilder {
         super::global::set(self)
     }
 
-    fn settings(self) -> Result<Settings, BuildError> {
+    fn settings(self) -> Result<Box<Settings>, BuildError> {
         // Read before any thread is pinned, because pinning changes it.
         let allowed = os::allowed_processors();
         // To ask the system for the quota too takes a dozen calls: only if it is to decide.
         let cores = match (self.workers, allowed.len()) {
-            (None, _) | (_, 0) => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            (None, _) | (_, 0) => os::processors(),
             (Some(_), allowed) => allowed,
         };
         let processors = match self.pin {
             true => allowed,
             false => Vec::new(),
         };
-        let workers = match self.in_place {
-            true => 1,
-            false => self.workers.unwrap_or(cores),
+        let schedule = self.schedule.grant().map_err(Reason::Seed)?;
+        let workers = match (&schedule, self.in_place) {
+            (Some(_), _) => self.workers.unwrap_or(schedule::PLAYED),
+            (None, true) => 1,
+            (None, false) => self.workers.unwrap_or(cores),
         };
         if workers == 0 || workers > WORKERS_LIMIT {
             return Err(BuildError(Reason::Workers(workers)));
+        }
+        let workers_least = match self.in_place {
+            true => workers,
+            false => self.workers_least.unwrap_or(workers),
+        };
+        if workers_least == 0 || workers_least > workers {
+            return Err(BuildError(Reason::WorkersLeast(workers_least, workers)));
         }
         if !self.amount.is_valid() {
             return Err(BuildError(Reason::Amount(self.amount)));
@@ -337,12 +456,13 @@ impl PoolBuilder {
             shared: wishes.trace.is_some(),
             live: wishes.top.is_some(),
         };
-        Ok(Settings {
+        Ok(Box::new(Settings {
             workers,
+            workers_least,
             spares: SPARES_MAX,
             stand_in: self.stand_in,
             cores,
-            slots: SLOTS,
+            slots: self.slots,
             patience,
             quick_rounds,
             amount: self.amount,
@@ -350,8 +470,10 @@ impl PoolBuilder {
             migrate: self.migrate,
             profile: self.profile,
             debt,
-            in_place: self.in_place,
-            adopts: self.adopts,
+            watch: self.watch.or_else(watch::wished),
+            in_place: self.in_place || schedule.is_some(),
+            adopts: self.adopts && schedule.is_none(),
+            schedule,
             own_threads: false,
             name: self.name,
             stack_size: self.stack_size,
@@ -359,7 +481,7 @@ impl PoolBuilder {
             on_start: self.on_start,
             on_exit: self.on_exit,
             panic_handler: self.panic_handler,
-        })
+        }))
     }
 }
 
@@ -388,11 +510,21 @@ pub struct BuildError(Reason);
 #[derive(Clone, Debug)]
 pub(super) enum Reason {
     Workers(usize),
+    WorkersLeast(usize, usize),
     WorkersVariable(String),
+    Seed(String),
+    Memory(usize),
     Amount(Amount),
     Thread { index: usize, error: Arc<io::Error> },
     IsWorker,
     GlobalExists,
+}
+
+impl BuildError {
+    /// The environment says a seed that is none.
+    pub(crate) fn no_seed(text: String) -> BuildError {
+        BuildError(Reason::Seed(text))
+    }
 }
 
 impl From<Reason> for BuildError {
@@ -410,10 +542,26 @@ impl fmt::Display for BuildError {
                     "{workers} workers cannot be started: say 1 to {WORKERS_LIMIT}"
                 )
             }
+            Reason::WorkersLeast(least, workers) => write!(
+                f,
+                "at least {least} of {workers} workers are not to be had: say 1 to {workers} to \
+                 workers_at_least"
+            ),
+            Reason::Memory(workers) => write!(
+                f,
+                "there is no memory for task stacks ({workers}): ask for fewer workers, or raise the \
+                 limit on memory"
+            ),
             Reason::WorkersVariable(value) => write!(
                 f,
                 "ROVING_WORKERS={value:?} is no number of workers: say 1 to {WORKERS_LIMIT}, \
                  or unset it"
+            ),
+            Reason::Seed(value) => write!(
+                f,
+                "{}={value:?} is no seed: say 0 to {}, or unset it",
+                schedule::VARIABLE,
+                u64::MAX
             ),
             Reason::Amount(amount) => {
                 write!(

@@ -4,8 +4,10 @@ pub(crate) mod builder;
 pub(crate) mod global;
 pub(crate) mod home;
 pub(crate) mod lending;
+mod muster;
 pub(crate) mod registry;
 pub(crate) mod seats;
+pub(crate) mod stop;
 mod threads;
 
 use std::fmt;
@@ -13,24 +15,29 @@ use std::io;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::thread;
 
 pub use builder::{BuildError, PoolBuilder};
+pub use global::{StillUsed, shutdown_global, shutdown_global_now};
+pub use stop::Dropped;
 pub use threads::WorkerThread;
 
-use crate::inject::Job;
+use crate::context::{self, node};
+use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::os;
+use crate::schedule::Schedule;
 use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
 use crate::trace;
 use crate::unwind::with_frame_lent;
+use crate::watch::{self, Why};
 use crate::worker::Worker;
 use builder::{Reason, SPARES_MAX, Settings};
 use home::Home;
 use registry::Registry;
 
-/// A set of workers. Dropping it runs what it still holds and joins its threads.
+/// A set of workers. Dropping it runs what it still holds and joins its threads;
+/// [`Pool::shutdown_now`] drops what nobody waits for instead.
 ///
 /// Threads do not survive `fork`: in a child process a pool that was built before panics with a message that
 /// says so, rather than to hang; build one in the child.
@@ -73,15 +80,19 @@ impl Pool {
         &self.registry
     }
 
-    fn start(settings: Settings) -> Result<Pool, BuildError> {
-        Pool::start_with(settings, |registry, index| {
-            registry.start_thread(index).map(drop)
-        })
+    /// The pool, and why it has fewer workers than were asked for.
+    fn start(settings: Box<Settings>) -> Result<(Pool, Option<BuildError>), BuildError> {
+        let is_exact = settings.workers_least == settings.workers;
+        if !is_exact && !settings.in_place && !settings.adopts {
+            return muster::start(settings);
+        }
+        let start = |registry: &Arc<Registry>, index| registry.start_thread(index).map(drop);
+        Ok((Pool::start_with(settings, start)?, None))
     }
 
     /// Has `start` see to a thread for each worker that needs one.
     fn start_with(
-        settings: Settings,
+        settings: Box<Settings>,
         mut start: impl FnMut(&Arc<Registry>, usize) -> io::Result<()>,
     ) -> Result<Pool, BuildError> {
         let threads = match (settings.in_place, settings.adopts) {
@@ -89,11 +100,13 @@ impl Pool {
             (false, adopts) => usize::from(adopts)..settings.workers,
         };
         os::count_forks();
+        let registry = Registry::new(settings);
+        let registry = registry.map_err(|settings| Reason::Memory(settings.workers))?;
         let pool = Pool {
-            registry: Arc::new(Registry::new(settings)),
+            registry: Arc::new(registry),
         };
         let registry = &pool.registry;
-        trace::exit::enter(registry);
+        enter_books(registry);
         if registry.settings.adopts && !Worker::adopt(registry) {
             return Err(Reason::IsWorker.into());
         }
@@ -165,6 +178,26 @@ impl Pool {
         self.registry.profile()
     }
 
+    /// What the schedule of a deterministic pool has decided so far, a line for each decision, if
+    /// [`PoolBuilder::log_schedule`] asked for it; otherwise nothing. To compare two runs.
+    ///
+    /// ```
+    /// let log = |seed| {
+    ///     let builder = roving::Pool::builder().deterministic(seed).log_schedule(true);
+    ///     let pool = builder.build().unwrap();
+    ///     pool.install(|| roving::par_for(0..100, |_| ()));
+    ///     pool.schedule_log()
+    /// };
+    /// assert_eq!(log(1), log(1));
+    /// # if std::env::var_os("ROVING_SEED").is_none() {
+    /// assert_ne!(log(1), log(2));
+    /// # }
+    /// ```
+    pub fn schedule_log(&self) -> String {
+        let schedule = self.registry.settings.schedule.as_ref();
+        schedule.map(Schedule::log).unwrap_or_default()
+    }
+
     /// Starts all figures again from zero.
     ///
     /// ```
@@ -179,41 +212,14 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let registry = &self.registry;
-        if registry.is_left_behind() {
-            // Its threads cannot be joined, and its locks not be trusted.
-            return mem::forget(Arc::clone(registry));
-        }
-        if registry.settings.in_place {
-            // Runs what was spawned and not yet run.
-            return run_in_place(registry);
-        }
-        registry.close();
-        if registry.settings.own_threads {
-            return;
-        }
-        if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
-            // A task drops its own pool, which ends by itself when the task has. So do its threads.
-            drop(registry.take_threads());
-            return;
-        }
-        let join = || {
-            loop {
-                let threads = registry.take_threads();
-                if threads.is_empty() {
-                    return;
-                }
-                for thread in threads {
-                    // A worker's thread has no panic of its own to report.
-                    let _ = thread.join();
-                }
-            }
-        };
-        Worker::with_current(|worker| match worker {
-            Some(worker) => worker.blocking(join),
-            None => join(),
-        });
+        self.end();
     }
+}
+
+/// The pool has been made: whoever looks at pools hears of it.
+fn enter_books(registry: &Arc<Registry>) {
+    trace::exit::enter(registry);
+    watch::enter(registry);
 }
 
 /// Runs what was spawned into an in-place pool; a frame further out does so when it ends.
@@ -242,7 +248,7 @@ pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R
 pub(crate) fn with_registry_at<H: Home, R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     Worker::with_current(|worker| match worker {
         Some(worker) => f(worker.registry()),
-        None => f(H::global().registry()),
+        None => f(global::of::<H>().registry()),
     })
 }
 
@@ -276,9 +282,10 @@ where
     let latch = Latch::new(1);
     let mut f = Some(f);
     let mut outcome = None;
-    let there = SendPtr((&raw mut f, &raw mut outcome, &raw const latch));
+    let context = node::place();
+    let there = SendPtr((&raw mut f, &raw mut outcome, &raw const latch, context));
     let job = move || {
-        let SendPtr((f, outcome, latch)) = { there };
+        let SendPtr((f, outcome, latch, context)) = { there };
         // SAFETY: the waiting frame keeps all three alive until the latch is down, and does not
         // touch the first two before.
         let f = unsafe { (*f).take() }.expect("a job runs once");
@@ -286,7 +293,9 @@ where
             let worker = worker.expect("jobs are run by workers");
             let before = worker.nesting().replace(nesting);
             // What `f` leaves unjoined belongs to a scope that waits for this call.
-            let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(f)));
+            let run = || panic::catch_unwind(AssertUnwindSafe(f));
+            // SAFETY: the waiting frame is in that context.
+            let result = unsafe { worker.framed_in(context, run) };
             worker.nesting().set(before);
             result
         });
@@ -299,7 +308,7 @@ where
     with_frame_lent(|| {
         // SAFETY: this frame does not return before the job has run, and a job that was injected
         // always runs: a pool that is being dropped runs what it holds.
-        let woken = registry.inject(unsafe { forget_lifetime(Box::new(job)) });
+        let woken = registry.inject(Kind::Awaited, unsafe { forget_lifetime(Box::new(job)) });
         let spares_run_all = registry.spares.stand_in == StandIn::ForAll;
         if worker.is_some() && !woken && spares_run_all {
             // All may be busy, some with waiting for what this call is part of (a lock that a
@@ -308,7 +317,7 @@ where
             registry.spares.bring_in_one(registry);
         }
         match worker {
-            Some(worker) => worker.park_until(|| latch.is_over()),
+            Some(worker) => worker.park_for(Why::Event, || latch.is_over()),
             None => latch.wait(),
         }
     });
@@ -338,23 +347,34 @@ where
     F: FnOnce() + Send + 'static,
 {
     registry.check_not_left_behind();
-    registry.inject(detached(registry, f));
+    registry.inject(Kind::Detached, detached(registry, f));
     run_if_in_place(registry);
 }
 
-/// A job whose panic goes to the pool's handler. It does not keep the pool.
+/// A job whose panic goes to the pool's handler. It does not keep the pool. It inherits the context that
+/// the calling thread is in; if that has been cancelled before it begins, it is dropped.
 pub(crate) fn detached<F>(registry: &Arc<Registry>, f: F) -> Job
 where
     F: FnOnce() + Send + 'static,
 {
     let weak = Arc::downgrade(registry);
-    Box::new(move || {
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f))
+    let run = move |is_dropped: bool| {
+        let run = || match is_dropped {
+            true => drop(f),
+            false => stop::run_or_drop(f),
+        };
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run))
             && let Some(registry) = weak.upgrade()
         {
             registry.handle_panic(payload);
         }
-    })
+    };
+    match node::current() {
+        None => Box::new(move || run(false)),
+        Some(context) => {
+            Box::new(move || node::run_in(Some(&context), || run(context::is_dropped())))
+        }
+    }
 }
 
 /// A job was added to a pool whose only worker may be the caller.

@@ -12,6 +12,7 @@ use super::state::Phase;
 use super::thief::Claim;
 use super::{Showing, TaskStack};
 use crate::latch::Latch;
+use crate::prim::{explore, explore_within};
 use crate::sleep::idle::IdleSet;
 
 /// The holder index that tests give to the thief that starts a task.
@@ -26,6 +27,7 @@ fn stack(slots: usize, unasked: usize) -> Arc<TaskStack> {
         least: 1,
         everything: false,
         counting: false,
+        drawn: false,
     }))
 }
 
@@ -101,7 +103,7 @@ fn pop(owner: &Owner<'_>) -> u64 {
 
 #[test]
 fn loom_claim_sees_payload() {
-    loom::model(|| {
+    explore(|| {
         let shared = stack(2, 1);
         let thief = {
             let stack = Arc::clone(&shared);
@@ -116,7 +118,7 @@ fn loom_claim_sees_payload() {
 
 #[test]
 fn loom_result_reaches_owner() {
-    loom::model(|| {
+    explore(|| {
         let shared = stack(2, 1);
         let owner = owner(&shared);
         push(&owner, 7);
@@ -137,7 +139,7 @@ fn loom_result_reaches_owner() {
 /// same slot; and who comes too late with the offer must not touch it.
 #[test]
 fn loom_late_thief_does_no_harm() {
-    loom::model(|| {
+    explore(|| {
         let shared = stack(2, 2);
         let owner = owner(&shared);
         push(&owner, 1);
@@ -178,9 +180,7 @@ fn loom_late_thief_does_no_harm() {
 /// Two thieves and the owner: each task runs once.
 #[test]
 fn loom_each_task_runs_once() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    explore_within(Some(3), || {
         let shared = stack(2, 2);
         let owner = owner(&shared);
         push(&owner, 1);
@@ -209,7 +209,7 @@ fn loom_each_task_runs_once() {
 /// seen at the next pop, and what it asks for is answered there.
 #[test]
 fn loom_want_is_answered() {
-    loom::model(|| {
+    explore(|| {
         let shared = stack(3, 0);
         let owner = owner(&shared);
         for payload in 1..=3 {
@@ -235,7 +235,7 @@ fn loom_want_is_answered() {
 /// S1 to S3 against O1 and O2 of `sleep`.
 #[test]
 fn loom_no_wake_up_is_lost() {
-    loom::model(|| {
+    explore(|| {
         let shared = stack(2, 1);
         let idle = Arc::new(IdleSet::new(1));
         let sleeper = {
@@ -266,7 +266,7 @@ fn loom_no_wake_up_is_lost() {
 /// The owner of a stolen task parks, its thief wakes it.
 #[test]
 fn loom_waiter_is_woken() {
-    loom::model(|| {
+    explore(|| {
         let shared = stack(2, 1);
         let owner = owner(&shared);
         push(&owner, 7);
@@ -300,7 +300,7 @@ fn leapfrogger_sees_no_older_run<C>(claimed: fn(&Slot) -> C, begin: fn(&Slot, C,
 where
     C: 'static,
 {
-    loom::model(move || {
+    explore(move || {
         let (mine, its) = (stack(2, 1), stack(2, 1));
         let me = owner(&mine);
         push(&me, 7);
@@ -347,7 +347,7 @@ fn loom_leapfrogger_sees_no_older_run_of_an_offer() {
 /// What stands unjoined above a join's slot keeps its pop off the fast path, whoever looks.
 #[test]
 fn loom_stolen_and_unjoined_together() {
-    loom::model(|| {
+    explore(|| {
         let shared = stack(3, 2);
         let owner = owner(&shared);
         push(&owner, 1);
@@ -365,7 +365,7 @@ fn loom_stolen_and_unjoined_together() {
 
 #[test]
 fn loom_latch_hands_over() {
-    loom::model(|| {
+    explore(|| {
         struct Frame {
             latch: Latch,
             data: loom::cell::UnsafeCell<u64>,
@@ -404,7 +404,7 @@ fn loom_latch_hands_over() {
 /// it back, and puts the next task into the same slot.
 #[test]
 fn loom_thief_has_looked_before_it_offers() {
-    loom::model(|| {
+    explore(|| {
         let shared = stack(2, 2);
         let owner = owner(&shared);
         push(&owner, 1);
@@ -433,7 +433,7 @@ fn loom_thief_has_looked_before_it_offers() {
 
 #[test]
 fn loom_latch_wakes_its_waiter() {
-    loom::model(|| {
+    explore(|| {
         let latch = Arc::new(Latch::new(2));
         let others: Vec<_> = (0..2)
             .map(|_| {
@@ -452,7 +452,7 @@ fn loom_latch_wakes_its_waiter() {
 #[cfg(roving_canary)]
 #[test]
 fn loom_canary_must_fail() {
-    loom::model(|| {
+    explore(|| {
         let shared = stack(2, 1);
         let owner = owner(&shared);
         push(&owner, 7);

@@ -26,6 +26,8 @@
 //! are of the kind that comes by the million, and of spawned ones at least half of what is there. The
 //! rest waits for the owner's next push or pop, at which it answers whoever asked meanwhile.
 
+#[cfg(not(loom))]
+mod drawn;
 pub(crate) mod line;
 pub(crate) mod owner;
 pub(crate) mod slot;
@@ -69,6 +71,9 @@ pub(crate) struct Showing {
     pub(crate) everything: bool,
     /// Every push takes the slow path, where it is counted.
     pub(crate) counting: bool,
+    /// Every push is refused, nothing is published, and every task that was kept nevertheless comes
+    /// off as one that is away: the pool's schedule is drawn, see [`drawn`].
+    pub(crate) drawn: bool,
 }
 
 /// The stack of one worker. See the module for the picture. What the owner writes, what thieves
@@ -119,10 +124,17 @@ unsafe impl Sync for TaskStack {}
 unsafe impl Send for TaskStack {}
 
 impl TaskStack {
+    /// For tests.
+    #[cfg(any(loom, test))]
     pub(crate) fn new(showing: Showing) -> TaskStack {
+        TaskStack::try_new(showing).expect("a test has memory")
+    }
+
+    /// `None` when there is no memory for its slots.
+    pub(crate) fn try_new(showing: Showing) -> Option<TaskStack> {
         assert!(showing.slots <= span::SLOTS_MAX);
         #[cfg(not(loom))]
-        let slots = slots::Slots::new(showing.slots);
+        let slots = slots::Slots::new(showing.slots)?;
         #[cfg(loom)]
         let slots = new_slots(showing.slots);
         let own = Own {
@@ -154,7 +166,7 @@ impl TaskStack {
             (&raw const line::ALARM).cast_mut(),
             std::sync::atomic::Ordering::Relaxed,
         );
-        stack
+        Some(stack)
     }
 
     pub(crate) fn slot(&self, index: usize) -> &Slot {

@@ -121,6 +121,8 @@ pub struct Counters {
     /// Frames that lie ready for reuse now. Those allocated less those freed less these are in use,
     /// summed over all workers.
     pub frames_kept: u64,
+    /// Tasks and jobs that were dropped instead of begun, because what they belong to was cancelled.
+    pub tasks_dropped: u64,
 }
 
 impl Counters {
@@ -142,5 +144,6 @@ impl Counters {
         self.frames_allocated += other.frames_allocated;
         self.frames_freed += other.frames_freed;
         self.frames_kept += other.frames_kept;
+        self.tasks_dropped += other.tasks_dropped;
     }
 }

@@ -29,7 +29,7 @@ macro_rules! tally {
 tally! {
     tasks, steals_tried, steals_empty, steals_busy, steals_won, tasks_stolen, publications,
     take_backs, leapfrogs, parks, wakes, max_depth, continuations_stolen, suspensions,
-    frames_allocated, frames_freed, frames_kept,
+    frames_allocated, frames_freed, frames_kept, tasks_dropped,
 }
 
 /// Adds to a counter of the calling worker's own tally: no read-modify-write.

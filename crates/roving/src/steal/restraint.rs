@@ -79,7 +79,11 @@ impl Restraint {
 
     /// The theft is over: the thief has ended all that it could keep. Whether it was worth it.
     pub(crate) fn judge(&self, theft: Theft) -> bool {
-        let now = Instant::now();
+        self.judge_at(theft, Instant::now())
+    }
+
+    /// The same, with the moment at which the theft is over.
+    fn judge_at(&self, theft: Theft, now: Instant) -> bool {
         let Theft { looked, began, .. } = theft;
         let (way, run) = (began.duration_since(looked), now.duration_since(began));
         let anyhow = WORTH_ANYHOW * u32::try_from(theft.count).unwrap_or(u32::MAX);
@@ -135,7 +139,7 @@ mod tests {
         let now = Instant::now();
         let one = Theft::of_one(now - 2 * WORTH_ANYHOW, now - WORTH_ANYHOW);
         assert!(
-            !restraint.judge(Theft { count: 64, ..one }),
+            !restraint.judge_at(Theft { count: 64, ..one }, now),
             "64 short ones"
         );
         let robbed = Theft {
@@ -143,8 +147,11 @@ mod tests {
             forks: 1 << 20,
             ..one
         };
-        assert!(!restraint.judge(robbed), "robbed of a loop of short ones");
-        assert!(restraint.judge(one));
+        assert!(
+            !restraint.judge_at(robbed, now),
+            "robbed of a loop of short ones"
+        );
+        assert!(restraint.judge_at(one, now));
         assert!(!restraint.holds() && !restraint.is_on(), "forgotten");
     }
 

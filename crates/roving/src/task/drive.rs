@@ -13,10 +13,11 @@ use std::ptr::{self, NonNull};
 use super::frame::{self, Frame, Header, Link, Resume};
 use super::life::Suspension;
 use super::local::{Local, Next};
+use super::pushed::{COUNTED, NEW_WITH_TOKEN, NO_CHILD, Pushed, holds_frame, run_pushed};
 use super::root::Root;
 use crate::stack::line::current_line;
 use crate::stack::owner::Popped;
-use crate::stack::slot::{Further, Run, Slot};
+use crate::stack::slot::{Run, Slot};
 use crate::stats::{Activity, bump};
 use crate::worker::{Taken, Worker};
 
@@ -30,57 +31,6 @@ pub(crate) enum Level {
     Ground,
     /// A waiting frame: nothing runs there but what was there before, or descends from it.
     Above,
-}
-
-/// What stands in a slot for a frame. The number is that of the push, or odd where the end of no
-/// child looks for it.
-#[derive(Clone, Copy)]
-pub(super) struct Pushed {
-    pub(super) frame: Frame,
-    pub(super) number: u64,
-}
-
-impl Pushed {
-    /// It has been taken off the stack by its owner, to be polled next.
-    ///
-    /// # Safety
-    /// So it has.
-    pub(super) unsafe fn resume(self, local: &Local) -> Frame {
-        if self.number == COUNTED {
-            local.keep_counts(1);
-        }
-        // SAFETY: the caller's.
-        unsafe { resume(self.frame) };
-        self.frame
-    }
-}
-
-const NO_CHILD: u64 = 1;
-/// It has never been polled, either, and who awaits it may take it back.
-const NEW: u64 = 3;
-/// It is counted at its root by itself: it was suspended, and woken by this worker.
-pub(super) const COUNTED: u64 = 5;
-
-/// How a slot's frame is taken out, by a thief or when a stack is drained. The slot is free again
-/// before the frame is polled. The root is opened once more for who takes it, unless it is already.
-///
-/// # Safety
-/// As [`Run`]; the payload is a [`Pushed`].
-unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
-    // SAFETY: what `push` and the like put in. Whoever pushed it keeps its root open until it
-    // has heard that the slot is free.
-    let pushed = unsafe { slot.take::<Pushed>() };
-    if pushed.number != COUNTED {
-        // SAFETY: as above.
-        unsafe { (*pushed.frame.as_ref().root.get()).open() };
-    }
-    Some(Further::Frame(pushed.frame.cast()))
-}
-
-/// Whether the slot, which the caller has claimed, holds a frame. False is no harm: then it is run
-/// as any other task.
-pub(crate) fn holds_frame(slot: &Slot) -> bool {
-    slot.will_run(run_pushed as Run)
 }
 
 impl Worker {
@@ -120,11 +70,26 @@ impl Worker {
     /// # Safety
     /// The frames are the caller's to run, and the root of `newest` stays open meanwhile.
     unsafe fn run_uncounted(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
-        // SAFETY: the frame is the caller's.
-        let root = unsafe { newest.as_ref() }.root.get();
+        // SAFETY: the caller's promise is handed on; and the root, which stays open, keeps its context.
+        unsafe {
+            let context = (*newest.as_ref().root.get()).context();
+            self.within(context, || self.run_in_context(older, newest, resumes))
+        }
+    }
+
+    /// The same in the context of the frames' root.
+    ///
+    /// # Safety
+    /// As [`Self::run_uncounted`].
+    unsafe fn run_in_context(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
+        // SAFETY: the frame is the caller's, and its root open.
+        let (root, has_token) = unsafe {
+            let root = newest.as_ref().root.get();
+            (root, (*root).has_token())
+        };
         let local = &self.seat().tasks;
         let (base, outer_floor) = self.owner().open_frame();
-        let outer = local.begin(resumes);
+        let outer = local.begin(resumes, has_token);
         for &frame in older {
             // SAFETY: the frames are the caller's, and their roots were opened.
             unsafe {
@@ -148,15 +113,42 @@ impl Worker {
     /// # Safety
     /// It is new, and its root is that of the task that is being polled here.
     pub(super) unsafe fn spawn_frame(&self, child: Frame) {
-        // SAFETY: the root is open while one of its tasks is polled.
+        // SAFETY: the root is open while one of its tasks is polled, or runs something in its context.
         unsafe {
-            if !self.leave_frame(child, NEW) {
-                let counts = self.run_uncounted(&[], child, ptr::null());
-                // That the child's own was counted is not true: it was new.
-                self.seat().tasks.keep_counts(counts - 1);
-                self.run_stranded();
+            if !Local::with(|local| self.leave_frame(local, child, local.new_number())) {
+                self.spawn_in_place(child);
             }
         }
+    }
+
+    /// The same where there is no room on the stack, or the pool's schedule decides what becomes of the child.
+    ///
+    /// # Safety
+    /// As [`Self::spawn_frame`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn spawn_in_place(&self, child: Frame) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.is_left_by_schedule(child) } {
+            return;
+        }
+        let local = &self.seat().tasks;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let root = child.as_ref().root.get();
+            frame::drop_if_cancelled(child);
+            if local.current.get().is_null() {
+                // Of a root of its own, beside that whose frames are run.
+                (*root).open();
+                self.run_at_once(|| self.run_frame(child, Level::Above));
+            } else {
+                let run = || self.run_uncounted(&[], child, ptr::null());
+                let counts = self.run_at_once(run);
+                // That the child's own was counted is not true: it was new.
+                local.keep_counts(counts - 1);
+            }
+        }
+        self.run_stranded();
     }
 
     /// Leaves a frame on the stack, in a poll, for the end of that or for thieves. False when there
@@ -164,15 +156,15 @@ impl Worker {
     ///
     /// # Safety
     /// As [`Self::push_frame`].
-    unsafe fn leave_frame(&self, frame: Frame, number: u64) -> bool {
-        let is_at_level = self.is_at_level();
+    unsafe fn leave_frame(&self, local: &Local, frame: Frame, number: u64) -> bool {
+        let is_at_level = self.is_at_level(local);
         let pushed = Pushed { frame, number };
         let (done, wake) = match self.owner().push_unjoined(run_pushed, pushed) {
             Ok(wake) => (true, wake),
             Err((_, wake)) => (false, wake),
         };
         if done && is_at_level {
-            self.seat().tasks.level.set(self.owner().line().top.get());
+            local.level.set(self.owner().line().top.get());
         }
         self.wake_if(wake);
         done
@@ -180,8 +172,8 @@ impl Worker {
 
     /// Whether nothing lies on the stack, above what was there when the current poll began, but
     /// frames that the poll has left there: no closure that a join is going to pop.
-    fn is_at_level(&self) -> bool {
-        ptr::eq(self.seat().tasks.level.get(), self.owner().line().top.get())
+    fn is_at_level(&self, local: &Local) -> bool {
+        ptr::eq(local.level.get(), self.owner().line().top.get())
     }
 
     /// Puts a frame that this worker has woken in a poll onto its stack. False when it is not to be
@@ -199,9 +191,9 @@ impl Worker {
         let root = unsafe { frame.as_ref() }.root.get();
         let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
         let is_taken = self.registry().takes_any();
-        let may_stay = is_here && is_taken && self.is_at_level() && local.may_push_woken();
+        let may_stay = is_here && is_taken && self.is_at_level(local) && local.may_push_woken();
         // SAFETY: the caller's promise.
-        may_stay && unsafe { self.leave_frame(frame, COUNTED) }
+        may_stay && unsafe { self.leave_frame(local, frame, COUNTED) }
     }
 
     /// Puts a frame on the stack between two polls. False when there is no room.
@@ -256,9 +248,7 @@ impl Worker {
                 match next {
                     None if ended => self.after_end(local, frame, base),
                     Some(Next::Forked(child)) if !ended => {
-                        let child = child_of(child);
-                        fork(self, local, frame, child);
-                        Some(child)
+                        fork(self, local, frame, child_of(child))
                     }
                     Some(Next::Called(child)) if !ended => {
                         let child = child_of(child);
@@ -339,15 +329,20 @@ impl Worker {
         }
         // SAFETY: private, and it holds a frame; it is read again when it is not taken now.
         let pushed = unsafe { slot.take::<Pushed>() };
-        if pushed.frame != child || pushed.number != NEW {
+        if pushed.frame != child || pushed.number != Local::with(Local::new_number) {
             return false;
         }
-        let is_at_level = self.is_at_level();
+        if pushed.number == NEW_WITH_TOKEN {
+            // SAFETY: it is new, nobody else's, and the task that is polled keeps its root open.
+            unsafe { frame::drop_if_cancelled(child) };
+        }
+        let local = &self.seat().tasks;
+        let is_at_level = self.is_at_level(local);
         let (popped, wake) = owner.pop(index);
         debug_assert_eq!(popped, Popped::Here);
         if is_at_level {
             // Else the level would be that of a closure which a join pushes here next.
-            self.seat().tasks.level.set(owner.line().top.get());
+            local.level.set(owner.line().top.get());
         }
         self.wake_if(wake);
         true
@@ -433,12 +428,12 @@ pub(super) unsafe fn resume(frame: Frame) {
     }
 }
 
-/// The frame becomes a continuation on the stack, below its child.
+/// The frame becomes a continuation on the stack, below its child. Returns what to run next.
 ///
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
+unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) -> Option<Frame> {
     let number = local.number_push();
     let pushed = Pushed { frame, number };
     // SAFETY: the child is the worker's.
@@ -449,13 +444,14 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
     // SAFETY: the frame is the worker's. No reference to it is an argument of what may pass it on:
     // arguments count as used until the call returns, and it may be gone by then.
     let shared = unsafe { frame.as_ref() }.life.is_shared();
-    if top < line.push_limit.get() && !shared && !local.migrate {
+    if top < line.push_limit.get() && !shared && !local.slow_forks.get() {
         // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
         unsafe { (*top).fill(run_pushed as Run, pushed) };
         line.top.set(top.wrapping_add(1));
+        Some(child)
     } else {
         // SAFETY: the caller's promise.
-        unsafe { fork_slowly(worker, local, pushed, child) };
+        unsafe { fork_slowly(worker, local, pushed, child) }
     }
 }
 
@@ -463,15 +459,33 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
 /// As [`fork`].
 #[cold]
 #[inline(never)]
-unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Frame) {
-    let frame = pushed.frame;
+unsafe fn fork_slowly(
+    worker: &Worker,
+    local: &Local,
+    pushed: Pushed,
+    child: Frame,
+) -> Option<Frame> {
+    let (frame, new) = (pushed.frame, child);
     // SAFETY: both frames are the worker's until they are passed on.
     let (header, child) = unsafe { (frame.as_ref(), child.as_ref()) };
     let shared = header.life.is_shared();
     if shared {
         header.life.schedule();
     }
+    if local.slow_forks.get() {
+        // SAFETY: the child is new, and this worker keeps its root open.
+        unsafe { frame::drop_if_cancelled(new) };
+    }
     if !local.migrate {
+        // SAFETY: the line of this worker, or the alarm, which lets nobody through.
+        let line = unsafe { &*current_line() };
+        let top = line.top.get();
+        if top < line.push_limit.get() && !shared {
+            // SAFETY: as in `fork`.
+            unsafe { (*top).fill(run_pushed as Run, pushed) };
+            line.top.set(top.wrapping_add(1));
+            return Some(new);
+        }
         // A loop that forks small children publishes each time: one look at the clock for many.
         let looks = pushed.number.is_multiple_of(LOOK_EVERY);
         let (full, wake) = match worker.owner().push_timed(run_pushed, pushed, looks) {
@@ -480,11 +494,15 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         };
         worker.wake_if(wake);
         if !full {
-            return;
+            return Some(new);
+        }
+        if let Some(schedule) = worker.schedule() {
+            // SAFETY: the caller's promise.
+            return unsafe { worker.fork_drawn(schedule, frame, new) };
         }
         if !shared {
             child.link.set(Link::caller(frame, Resume::Directly));
-            return;
+            return Some(new);
         }
     }
     child.link.set(Link::NONE);
@@ -494,6 +512,7 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         (*root).open();
         Root::make_ready(root, frame);
     }
+    Some(new)
 }
 
 /// The frame waits for its child.

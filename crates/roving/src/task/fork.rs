@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem;
 use std::panic::{self, Location};
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll};
 
+use super::bind::{bind, bind_new, bind_slowly};
 use super::frame::{self, Frame, Header};
 use super::handle::Forked;
 use super::local::{Local, Next};
@@ -197,9 +197,6 @@ const OUTSIDE: &str = "not inside a task: fork, spawn and call want a future tha
                        task::scope or Pool::run runs";
 const MOVED: &str = "a fork or call was moved to another task halfway: await it where it was first \
                      polled";
-const OTHER_ROOT: &str =
-    "a child was made for another root: use the Scope that this task was given";
-
 /// Calls `f` with what belongs to this worker, and the task that is polled.
 #[inline(always)]
 fn with_task<R>(f: impl FnOnce(&Local, &Header) -> R) -> R {
@@ -214,51 +211,15 @@ fn with_task<R>(f: impl FnOnce(&Local, &Header) -> R) -> R {
 
 #[cold]
 #[inline(never)]
-fn not_a_task() -> ! {
+pub(super) fn not_a_task() -> ! {
     panic!("{OUTSIDE}")
-}
-
-#[cold]
-#[inline(never)]
-fn of_another_root() -> ! {
-    panic!("{OTHER_ROOT}")
-}
-
-/// The child belongs to this task's root from now on.
-#[inline(always)]
-fn bind(child: Frame, parent: &Header) {
-    // SAFETY: a child that was not started is its maker's.
-    let child = unsafe { child.as_ref() };
-    let (root, of_child) = (parent.root.get(), child.root.get());
-    if of_child != root {
-        if !of_child.is_null() {
-            of_another_root();
-        }
-        child.root.set(root);
-    }
-}
-
-/// The same for a child that nobody else has yet, and the task that is polled: if that refuses it,
-/// it is disposed of.
-#[inline(always)]
-pub(super) fn bind_new(child: Frame) {
-    struct Unbound(Frame);
-    impl Drop for Unbound {
-        fn drop(&mut self) {
-            // SAFETY: a child that was not started is its maker's.
-            unsafe { frame::dispose(self.0) };
-        }
-    }
-    let unbound = Unbound(child);
-    with_task(|_, current| bind(child, current));
-    mem::forget(unbound);
 }
 
 /// Puts a new child on this worker's stack, for thieves to take.
 ///
 /// # Safety
 /// The child is new, and bound to the root of the task that is polled.
-unsafe fn put_on_stack(child: Frame) {
+pub(super) unsafe fn put_on_stack(child: Frame) {
     Worker::with_current(|worker| {
         let worker = worker.expect("tasks are polled by workers");
         // SAFETY: the caller's promise; the root is open while one of its tasks is polled.
@@ -308,7 +269,9 @@ impl Start {
         context: &Context<'_>,
     ) -> bool {
         with_task(|local, current| {
-            bind(child, current);
+            if !bind(child, current) {
+                return self.begin_slowly(child, next, context);
+            }
             let lent = waker::frame_of(context.waker());
             let is_own = lent.is_some_and(|of| ptr::eq(of.as_ptr(), current));
             if is_own && !local.has_next() {
@@ -321,6 +284,19 @@ impl Start {
             self.by = SPAWNED;
             false
         })
+    }
+
+    /// The first poll of a child that was made by the token of a root further out.
+    #[cold]
+    #[inline(never)]
+    fn begin_slowly(
+        &mut self,
+        child: Frame,
+        next: fn(*const Header) -> Next,
+        context: &Context<'_>,
+    ) -> bool {
+        bind_slowly(child);
+        self.begin(child, next, context)
     }
 
     /// Polled twice in one poll of the task, before the child could be started. The task's worker will
@@ -408,7 +384,7 @@ impl<T> Fork<'_, T> {
     #[inline(always)]
     fn begin(&mut self, child: Frame, context: &Context<'_>) -> Poll<Forked<T>> {
         if self.start.by == NOBODY_BRANCHED && is_help_first(child) {
-            with_task(|_, current| bind(child, current));
+            bind_new(child);
             // SAFETY: just bound.
             unsafe { put_on_stack(child) };
         } else if self.start.begin(child, Next::Forked, context) {

@@ -16,6 +16,7 @@ use super::placed::Placed;
 use super::root::Root;
 use super::store::{self, Size};
 use super::waker;
+use crate::context::{self, Cancelled};
 use crate::unwind::drop_quietly;
 
 /// A frame, whatever its future is.
@@ -28,12 +29,12 @@ pub(crate) type Frame = NonNull<Header>;
 /// | `life`, `end` | anybody who holds the frame, a waker or the handle |
 /// | `awaiter` | as `end` says |
 /// | `root` | written before the frame is first polled, then only read |
-/// | `link`, `stage`, `site`, the body | the worker that polls the frame; from `ENDED` on who holds the handle |
+/// | `vtable`, `link`, `stage`, `site`, the body | the worker that polls the frame; from `ENDED` on who holds the handle |
 #[repr(C, align(8))]
 pub(crate) struct Header {
     pub(super) life: Life,
     pub(super) end: End,
-    vtable: &'static VTable,
+    vtable: Cell<&'static VTable>,
     /// Null while a child that may run anywhere has not been started.
     pub(super) root: Cell<*const Root>,
     pub(super) link: Cell<Link>,
@@ -125,6 +126,8 @@ struct VTable {
     body: usize,
     /// The future is a [`Placed`].
     is_placed: bool,
+    /// The same for a future that is dropped instead of polled for the first time.
+    dropped: Option<&'static VTable>,
 }
 
 #[repr(C)]
@@ -146,11 +149,21 @@ impl<F: Future> Memory<F> {
     const SIZE: &'static Size = &Size::of(Layout::new::<Memory<F>>());
     const VTABLE: &'static VTable = &VTable {
         poll: poll::<F>,
+        dropped: Some(Memory::<F>::DROPPED),
+        ..*Self::DROPPED
+    };
+    const KEPT: &'static VTable = &VTable {
+        poll: poll::<F>,
+        ..*Self::DROPPED
+    };
+    const DROPPED: &'static VTable = &VTable {
+        poll: end_unbegun,
         drop_future: drop_future::<F>,
         drop_value: drop_value::<F>,
         size: Memory::<F>::SIZE,
         body: offset_of!(Memory<F>, body),
         is_placed: false,
+        dropped: None,
     };
 }
 
@@ -167,6 +180,11 @@ pub(super) fn new<F: Future>(future: F, root: *const Root) -> Frame {
     with_vtable(future, root, Memory::<F>::VTABLE)
 }
 
+/// The same for a future that is never dropped instead of begun.
+pub(super) fn new_kept<F: Future>(future: F, root: *const Root) -> Frame {
+    with_vtable(future, root, Memory::<F>::KEPT)
+}
+
 /// The same for a future with a place.
 pub(super) fn new_placed<F: Future>(future: Placed<'_, F>, root: *const Root) -> Frame {
     with_vtable(future, root, Memory::<Placed<'_, F>>::PLACED)
@@ -178,7 +196,7 @@ fn with_vtable<F: Future>(future: F, root: *const Root, vtable: &'static VTable)
     let header = Header {
         life: Life::new(),
         end: End::new(),
-        vtable,
+        vtable: Cell::new(vtable),
         root: Cell::new(root),
         link: Cell::new(Link::NONE),
         awaiter: UnsafeCell::new(MaybeUninit::uninit()),
@@ -238,7 +256,7 @@ impl Header {
     #[inline(always)]
     pub(super) unsafe fn poll(&self, frame: Frame) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { (self.vtable.poll)(frame) }
+        unsafe { (self.vtable.get().poll)(frame) }
     }
 
     /// Whether neither a waker nor the handle has ever said anything.
@@ -262,16 +280,41 @@ impl Header {
     }
 }
 
-/// The future has panicked with that: it is dropped, and the failure is its outcome.
+/// What is polled in the place of a future that never begins: its outcome is that it was cancelled.
 ///
 /// # Safety
-/// The frame is the caller's to poll, and its poll has just unwound.
+/// As [`poll`].
+unsafe fn end_unbegun(frame: Frame) -> bool {
+    context::count_dropped();
+    // SAFETY: the caller's promise.
+    unsafe { fail(frame, Box::new(Cancelled)) };
+    true
+}
+
+/// A frame that has never been polled, and is about to be: if what its root belongs to was cancelled, its
+/// future is dropped instead, and who awaits it hears of that.
+///
+/// # Safety
+/// The frame is the caller's, and its root is open.
+pub(super) unsafe fn drop_if_cancelled(frame: Frame) {
+    // SAFETY: the caller's promise.
+    let (header, root) = unsafe { (frame.as_ref(), &*frame.as_ref().root.get()) };
+    if let (Some(dropped), true) = (header.vtable.get().dropped, root.is_cancelled()) {
+        header.vtable.set(dropped);
+    }
+}
+
+/// The future has panicked with that, or is not to begin: it is dropped, and the failure is its outcome.
+///
+/// # Safety
+/// The frame is the caller's to poll, and its poll has just unwound, or is not called.
 pub(super) unsafe fn fail(frame: Frame, payload: Box<dyn Any + Send>) {
     // SAFETY: the frame is the caller's.
     let header = unsafe { frame.as_ref() };
     if header.stage.replace(Stage::Empty) == Stage::Future {
+        let drop_future = header.vtable.get().drop_future;
         // SAFETY: it holds its future, which is not used again.
-        let dropped = AssertUnwindSafe(|| unsafe { (header.vtable.drop_future)(frame) });
+        let dropped = AssertUnwindSafe(|| unsafe { drop_future(frame) });
         drop_quietly(panic::catch_unwind(dropped));
     }
     // SAFETY: a frame runs only while its root waits for it.
@@ -289,7 +332,7 @@ unsafe fn body<T>(frame: Frame) -> *mut T {
     unsafe {
         frame
             .as_ptr()
-            .byte_add((*frame.as_ptr()).vtable.body)
+            .byte_add((*frame.as_ptr()).vtable.get().body)
             .cast()
     }
 }
@@ -302,7 +345,7 @@ unsafe fn body<T>(frame: Frame) -> *mut T {
 pub(super) unsafe fn placed_body<T: Copy>(frame: Frame) -> Option<T> {
     // SAFETY: the frame is alive, and the caller promises the rest.
     unsafe {
-        match frame.as_ref().vtable.is_placed {
+        match frame.as_ref().vtable.get().is_placed {
             true => Some(body::<T>(frame).read()),
             false => None,
         }
@@ -381,9 +424,9 @@ pub(super) unsafe fn dispose(frame: Frame) {
     let _given_up = GiveUp(frame);
     match header.stage.replace(Stage::Empty) {
         // SAFETY: the body holds the future, which is not used again.
-        Stage::Future => unsafe { (header.vtable.drop_future)(frame) },
+        Stage::Future => unsafe { (header.vtable.get().drop_future)(frame) },
         // SAFETY: the body holds the value, which is not used again.
-        Stage::Value => unsafe { (header.vtable.drop_value)(frame) },
+        Stage::Value => unsafe { (header.vtable.get().drop_value)(frame) },
         Stage::Failure => {
             // SAFETY: the body holds the failure, which is not read again.
             let failure = unsafe { body::<Failure>(frame).read() };
@@ -412,5 +455,5 @@ pub(super) unsafe fn release(frame: Frame) {
 pub(super) unsafe fn free(frame: Frame) {
     // Ordering: Pairs with [drop_reference]: whatever others did with the frame came before.
     // SAFETY: it was made by `new` with that layout; a header has nothing to drop.
-    unsafe { store::give(frame.cast(), frame.as_ref().vtable.size) };
+    unsafe { store::give(frame.cast(), frame.as_ref().vtable.get().size) };
 }

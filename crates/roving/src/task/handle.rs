@@ -7,12 +7,13 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
 
+use super::bind::bind_new;
 use super::end::{Awaiting, Retracted};
-use super::fork::bind_new;
 use super::frame::{self, Failure, Frame};
 use super::local::{Local, Next};
 use super::root::Root;
 use super::waker;
+use crate::context::Cancelled;
 use crate::worker::Worker;
 
 /// A child that has been forked or spawned. Await it for its result; a panic of the child goes on
@@ -122,6 +123,27 @@ impl<T> Forked<T> {
         }
     }
 
+    /// Awaits the child where it may be dropped instead of begun, or end early, because of a
+    /// [`Cancel`](crate::Cancel).
+    ///
+    /// ```
+    /// use roving::{Cancel, Cancelled, task};
+    ///
+    /// let request = Cancel::new();
+    /// let outcome = task::block_on(async {
+    ///     let child = request.run(|| {
+    ///         request.cancel();
+    ///         // Not begun: the first thing that may be done with it is to drop it.
+    ///         task::spawn(async { unreachable!() })
+    ///     });
+    ///     child.unwrap().or_cancelled().await
+    /// });
+    /// assert_eq!(outcome, Err::<(), _>(Cancelled));
+    /// ```
+    pub fn or_cancelled(self) -> OrCancelled<T> {
+        OrCancelled(self)
+    }
+
     /// Whether the child has ended. A look, not a wait.
     ///
     /// ```
@@ -210,6 +232,55 @@ impl<T> Future for Forked<T> {
             State::Open(child) => self.ask(child, context),
             State::Taken => panic!("polled after it was ready"),
         }
+    }
+}
+
+/// The future that [`Forked::or_cancelled`] returns.
+///
+/// ```
+/// use roving::task::{OrCancelled, block_on, spawn};
+///
+/// let three = block_on(async {
+///     let child: OrCancelled<u8> = spawn(async { 3 }).or_cancelled();
+///     child.await
+/// });
+/// assert_eq!(three, Ok(3));
+/// ```
+#[must_use = "it waits when it is awaited"]
+pub struct OrCancelled<T>(Forked<T>);
+
+impl<T> Future for OrCancelled<T> {
+    type Output = Result<T, Cancelled>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let handle = &mut self.0;
+        let child = match mem::replace(&mut handle.state, State::Taken) {
+            State::Ended(value) => return Poll::Ready(Ok(value)),
+            State::Open(child) => child,
+            State::Taken => panic!("polled after it was ready"),
+        };
+        if take_back(child, context) {
+            handle.state = State::Open(child);
+            return Poll::Pending;
+        }
+        // SAFETY: this was its handle, and is again if it is not ready.
+        match unsafe { ask(child, context) } {
+            Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
+            Poll::Ready(Err(failure)) if failure.payload.is::<Cancelled>() => {
+                Poll::Ready(Err(Cancelled))
+            }
+            Poll::Ready(Err(failure)) => panic::resume_unwind(failure.payload),
+            Poll::Pending => {
+                handle.state = State::Open(child);
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for OrCancelled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -1,13 +1,15 @@
 //! What a worker knows of the tasks that it runs.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr;
 
 use super::frame::{Frame, Header};
 use super::order::{Sites, SpawnOrder};
 use super::placed::Queue;
+use super::pushed::{NEW, NEW_WITH_TOKEN};
 use super::root::Root;
 use super::store::Store;
+use crate::context::node;
 use crate::stack::slot::Slot;
 use crate::stack::state::WORKERS_MAX;
 
@@ -30,6 +32,12 @@ pub(crate) struct Local {
     wakes_left: Cell<u32>,
     /// How often the newest frame on the stack turned out to have been stolen.
     losses: Cell<u32>,
+    /// What a task that is polled here has entered another context for, and is not finished with.
+    beneath: Cell<*const Beneath>,
+    /// Each fork takes the slow path: what is below may be cancelled, or parents are handed on.
+    pub(super) slow_forks: Cell<bool>,
+    /// What a new child has for a number when it is spawned.
+    new_number: Cell<u64>,
     /// The number of the last push.
     pushes: Cell<u64>,
     pub(super) placed: Queue,
@@ -96,6 +104,23 @@ pub(super) struct Outer {
     level: *const Slot,
     counts: usize,
     left: Option<(u32, u32)>,
+    beneath: *const Beneath,
+    slow_forks: bool,
+    new_number: u64,
+}
+
+/// A task that is being polled, on top of which something in another context runs.
+struct Beneath {
+    task: *const Header,
+    /// Those of what is made there, each with one count of this.
+    roots: RefCell<Vec<*const Root>>,
+}
+
+fn number_of_new(has_token: bool) -> u64 {
+    match has_token {
+        true => NEW_WITH_TOKEN,
+        false => NEW,
+    }
 }
 
 /// How many woken frames a worker puts on its stack before it must have emptied that once.
@@ -111,6 +136,7 @@ impl Local {
             store: Store::new(),
             order,
             migrate,
+            slow_forks: Cell::new(migrate),
             ..Local::none()
         }
     }
@@ -124,6 +150,9 @@ impl Local {
             counts: Cell::new(0),
             wakes_left: Cell::new(0),
             losses: Cell::new(0),
+            beneath: Cell::new(ptr::null()),
+            slow_forks: Cell::new(false),
+            new_number: Cell::new(NEW),
             pushes: Cell::new(0),
             placed: Queue::new(),
             placed_left: Cell::new(0),
@@ -149,6 +178,11 @@ impl Local {
     /// There will be no thread that is the worker: what has its place there goes elsewhere.
     pub(crate) fn close_place(&self) {
         self.placed.close();
+    }
+
+    /// Whoever is the worker has no loop that looks for what has its place there.
+    pub(crate) fn stay_away(&self) {
+        self.placed.leave();
     }
 
     /// The newest frame on the stack was stolen.
@@ -207,8 +241,8 @@ impl Local {
         })
     }
 
-    /// The worker begins to run frames of a root.
-    pub(super) fn begin(&self, resumes: *const Root) -> Outer {
+    /// The worker begins to run frames of a root. `has_token`: they may be cancelled.
+    pub(super) fn begin(&self, resumes: *const Root, has_token: bool) -> Outer {
         Outer {
             current: self.current.replace(ptr::null()),
             next: self.next.replace(ptr::null()),
@@ -220,6 +254,9 @@ impl Local {
                 let wakes = self.wakes_left.replace(WAKES_MAX);
                 (wakes, self.placed_left.replace(PLACED_MAX))
             }),
+            beneath: self.beneath.replace(ptr::null()),
+            slow_forks: self.slow_forks.replace(self.migrate || has_token),
+            new_number: self.new_number.replace(number_of_new(has_token)),
         }
     }
 
@@ -229,11 +266,68 @@ impl Local {
         self.next.set(outer.next);
         self.resumes.set(outer.resumes);
         self.level.set(outer.level);
+        self.beneath.set(outer.beneath);
+        self.slow_forks.set(outer.slow_forks);
+        self.new_number.set(outer.new_number);
         if let Some((wakes, placed)) = outer.left {
             self.wakes_left.set(wakes);
             self.placed_left.set(placed);
         }
         self.counts.replace(outer.counts)
+    }
+
+    /// See [`NEW`].
+    #[inline(always)]
+    pub(super) fn new_number(&self) -> u64 {
+        self.new_number.get()
+    }
+
+    /// Calls `f`, which does not unwind, in another context than that of the task that is polled here, if one is:
+    /// meanwhile nothing is its child.
+    pub(crate) fn beneath<R>(&self, f: impl FnOnce() -> R) -> R {
+        let (current, outer) = (self.current.get(), self.beneath.get());
+        // SAFETY: it stands in a frame of this function, further out.
+        let further = unsafe { outer.as_ref() }.map_or(ptr::null(), |outer| outer.task);
+        let task = if current.is_null() { further } else { current };
+        if task.is_null() {
+            return f();
+        }
+        let beneath = Beneath {
+            task,
+            roots: RefCell::default(),
+        };
+        let has_token = node::with_current(|node| node.is_some_and(|node| node.has_token()));
+        let new_number = self.new_number.replace(number_of_new(has_token));
+        self.current.set(ptr::null());
+        self.beneath.set(&beneath);
+        let result = f();
+        self.beneath.set(outer);
+        self.current.set(current);
+        self.new_number.set(new_number);
+        for root in beneath.roots.take() {
+            // SAFETY: one count of each is this one's.
+            unsafe { Root::close(root, 1) };
+        }
+        result
+    }
+
+    /// The root for what the task that is polled here makes in the context that the thread is in; null if
+    /// no task is. Open until the thread leaves the context.
+    pub(super) fn root_here(&self) -> *const Root {
+        // SAFETY: it stands in a frame of `beneath`, further out.
+        let Some(beneath) = (unsafe { self.beneath.get().as_ref() }) else {
+            return ptr::null();
+        };
+        let mut roots = beneath.roots.borrow_mut();
+        // SAFETY: this keeps them open.
+        let is_it = |root: &&*const Root| ptr::eq(unsafe { &***root }.context(), node::place());
+        if let Some(&root) = roots.iter().find(is_it) {
+            return root;
+        }
+        // SAFETY: the frame of a task that is polled is alive, and its root open for this worker.
+        let root = unsafe { Root::below((*(*beneath.task).root.get()).to_arc()) };
+        roots.push(root);
+        root
     }
 
     /// Nothing is to be left on the stack for the end of the current poll. Returns what

@@ -10,7 +10,7 @@ use loom::thread;
 use super::end::{Awaiting, End, Ending, Retracted};
 use super::life::{Life, Suspension};
 use super::open::Open;
-use crate::prim::{AtomicUsize, DataCell, Ordering};
+use crate::prim::{AtomicUsize, DataCell, Ordering, explore};
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::{Further, Slot};
 use crate::stack::state::Phase;
@@ -102,7 +102,7 @@ fn beside_its_end<R>(here: impl FnOnce(&Child) -> R) -> (Arc<Child>, R) {
 
 #[test]
 fn loom_outcome_reaches_the_handle() {
-    loom::model(|| {
+    explore(|| {
         let (child, outcome) = beside_its_end(|child| {
             if child.end.is_ended() {
                 return Some(child.take());
@@ -125,7 +125,7 @@ fn loom_outcome_reaches_the_handle() {
 /// The woken parent asks again, while the worker may still be about to tell the end.
 #[test]
 fn loom_handle_that_looks_sees_the_outcome() {
-    loom::model(|| {
+    explore(|| {
         let (_, outcome) = beside_its_end(|child| {
             while !child.end.is_ended() {
                 thread::yield_now();
@@ -139,7 +139,7 @@ fn loom_handle_that_looks_sees_the_outcome() {
 /// Another waker takes the place of the first.
 #[test]
 fn loom_awaiter_is_replaced() {
-    loom::model(|| {
+    explore(|| {
         let (child, outcome) = beside_its_end(|child| {
             if child.leave(1) == Awaiting::Ended {
                 return Some(child.take());
@@ -163,7 +163,7 @@ fn loom_awaiter_is_replaced() {
 
 #[test]
 fn loom_detached_child_is_disposed_of_once() {
-    loom::model(|| {
+    explore(|| {
         let (child, ()) = beside_its_end(|child| {
             // SAFETY: none is there, and the word says that nobody looks; loom checks that.
             child.awaiter.with_mut(|at| unsafe { *at = 0 });
@@ -179,7 +179,7 @@ fn loom_detached_child_is_disposed_of_once() {
 /// The same with a waker left behind: it may be called, or not.
 #[test]
 fn loom_detached_child_that_was_awaited() {
-    loom::model(|| {
+    explore(|| {
         let (child, ()) = beside_its_end(|child| {
             let _ = child.leave(1);
             if child.end.detach() {
@@ -239,7 +239,7 @@ impl Polled {
 
 #[test]
 fn loom_woken_frame_is_polled_once_and_sees_why() {
-    loom::model(|| {
+    explore(|| {
         let frame = Polled::new();
         let waker = {
             let frame = Arc::clone(&frame);
@@ -273,7 +273,7 @@ fn woken_for_a_word(frame: &Arc<Polled>) -> (Arc<AtomicUsize>, thread::JoinHandl
 /// A continuation on a stack is woken: the poll that comes anyway sees why, or there is another.
 #[test]
 fn loom_woken_continuation_sees_why() {
-    loom::model(|| {
+    explore(|| {
         let frame = Polled::new();
         let (said, waker) = woken_for_a_word(&frame);
         frame.life.schedule();
@@ -290,7 +290,7 @@ fn loom_woken_continuation_sees_why() {
 /// Woken once more before it is polled: that poll sees why, or there is another.
 #[test]
 fn loom_frame_woken_twice_sees_why() {
-    loom::model(|| {
+    explore(|| {
         let frame = Polled::new();
         assert_eq!(frame.life.suspend(), Suspension::Suspended);
         let (said, waker) = woken_for_a_word(&frame);
@@ -315,7 +315,7 @@ fn loom_frame_woken_twice_sees_why() {
 /// Ended while it is woken: whoever is last finds nothing to do.
 #[test]
 fn loom_ended_frame_is_not_polled() {
-    loom::model(|| {
+    explore(|| {
         let frame = Polled::new();
         let waker = {
             let frame = Arc::clone(&frame);
@@ -329,7 +329,7 @@ fn loom_ended_frame_is_not_polled() {
 
 #[test]
 fn loom_last_reference_frees() {
-    loom::model(|| {
+    explore(|| {
         let frame = Polled::new();
         // A second waker, and the frame itself: three references.
         frame.life.share();
@@ -359,7 +359,7 @@ fn loom_last_reference_frees() {
 /// The lent waker is cloned by two threads at once, and used by one: the frame counts itself once.
 #[test]
 fn loom_first_wakers_count_the_frame_once() {
-    loom::model(|| {
+    explore(|| {
         let life = Arc::new(Life::new());
         let others: Vec<_> = (0..2)
             .map(|wakes| {
@@ -383,7 +383,7 @@ fn loom_first_wakers_count_the_frame_once() {
 
 #[test]
 fn loom_root_is_over_after_all() {
-    loom::model(|| {
+    explore(|| {
         let root = Arc::new((Open::new(), DataCell::new(0_u64)));
         root.0.add();
         let others: Vec<_> = (0..2)
@@ -416,7 +416,7 @@ unsafe fn not_run(_: &Slot) -> Option<Further> {
 /// goes on with the parent, and finds the outcome or is woken for it.
 #[test]
 fn loom_steal_of_the_parent_beside_the_end_of_its_child() {
-    loom::model(|| {
+    explore(|| {
         let stack = Arc::new(TaskStack::new(Showing {
             slots: 2,
             unasked: 1,
@@ -425,6 +425,7 @@ fn loom_steal_of_the_parent_beside_the_end_of_its_child() {
             least: 1,
             everything: false,
             counting: false,
+            drawn: false,
         }));
         // SAFETY: the only owner.
         let owner = unsafe { Owner::new(&*stack) };

@@ -50,6 +50,10 @@ mod open;
 mod tests;
 
 #[cfg(not(loom))]
+mod bind;
+#[cfg(not(loom))]
+mod drawn;
+#[cfg(not(loom))]
 mod drive;
 #[cfg(not(loom))]
 mod ending;
@@ -60,11 +64,15 @@ mod frame;
 #[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
+pub(crate) mod kept;
+#[cfg(not(loom))]
 mod local;
 #[cfg(not(loom))]
 mod order;
 #[cfg(not(loom))]
 pub(crate) mod placed;
+#[cfg(not(loom))]
+mod pushed;
 #[cfg(not(loom))]
 mod root;
 #[cfg(not(loom))]
@@ -76,14 +84,15 @@ mod waker;
 
 #[cfg(not(loom))]
 pub(crate) use {
-    drive::{Level, holds_frame},
+    drive::Level,
     frame::Frame,
     local::{Local, set_current_local},
+    pushed::holds_frame,
 };
 #[cfg(not(loom))]
 pub use {
     fork::{Call, Fork, branch, call, fork, spawn},
-    handle::Forked,
+    handle::{Forked, OrCancelled},
     order::{ParseSpawnOrderError, SpawnOrder},
     scope::{Scope, block_on, scope},
 };

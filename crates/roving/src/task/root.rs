@@ -7,13 +7,19 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
+use super::drawn::Left;
 use super::drive::Level;
 use super::frame::{self, Failure, Frame};
 use super::local::Local;
 use super::open::Open;
 use super::placed;
+use crate::context::Cancelled;
+use crate::context::node::{self, Node};
+use crate::faults;
+use crate::inject::Kind;
 use crate::pool::registry::Registry;
 use crate::unwind::{drop_quietly, with_frame_lent};
+use crate::watch::Why;
 use crate::worker::Worker;
 
 /// What the frames below one blocking call have in common.
@@ -25,6 +31,11 @@ use crate::worker::Worker;
 /// comes to 0, every frame has ended.
 pub(crate) struct Root {
     pub(super) registry: Arc<Registry>,
+    /// In which the tasks of this root run.
+    context: Option<Arc<Node>>,
+    /// The root of the task that has entered another context to make what is below this one. Counts there
+    /// for as long as this root is open, and keeps itself.
+    above: Option<Arc<Root>>,
     open: Open,
     ready: Mutex<Ready>,
     /// What the first task panicked with that nobody awaited.
@@ -40,11 +51,19 @@ struct Waiter {
     helps: bool,
 }
 
+/// Whom the end of a root concerns.
+enum Listener {
+    Thread(Thread),
+    Root(Arc<Root>),
+}
+
 /// Frames that were woken, first in, first out.
-struct Ready {
-    frames: VecDeque<Frame>,
+pub(super) struct Ready {
+    pub(super) frames: VecDeque<Frame>,
     /// A job is in the injector that will look here.
     ticket: bool,
+    /// Frames that would stand in the stacks of workers, where the pool's schedule is drawn.
+    pub(super) left: Left,
 }
 
 // SAFETY: a frame in the queue belongs to who takes it out; its future is `Send`.
@@ -52,12 +71,30 @@ unsafe impl Send for Ready {}
 
 impl Root {
     pub(super) fn new(registry: &Arc<Registry>) -> Arc<Root> {
+        Root::with(registry, None)
+    }
+
+    /// A root for what a task below `above` makes in the context that the calling thread is in. It is over
+    /// before that one, and frees itself then; the caller has its first count.
+    ///
+    /// # Safety
+    /// `above` is open for the calling worker.
+    pub(super) unsafe fn below(above: Arc<Root>) -> *const Root {
+        above.open();
+        let registry = Arc::clone(&above.registry);
+        Arc::into_raw(Root::with(&registry, Some(above)))
+    }
+
+    fn with(registry: &Arc<Registry>, above: Option<Arc<Root>>) -> Arc<Root> {
         Arc::new(Root {
             registry: Arc::clone(registry),
+            context: node::current(),
+            above,
             open: Open::new(),
             ready: Mutex::new(Ready {
                 frames: VecDeque::new(),
                 ticket: false,
+                left: Left::default(),
             }),
             panic: Mutex::new(None),
             waiter: OnceLock::new(),
@@ -71,9 +108,47 @@ impl Root {
         });
     }
 
-    /// Whom to wake when the root is over; a handle of its own, because then the root may go.
-    fn waiting_thread(&self) -> Option<Thread> {
-        self.waiter.get().map(|waiter| waiter.thread.clone())
+    /// Who is to hear that the root is over; a handle of its own, because then the root may go.
+    fn listener(&self) -> Option<Listener> {
+        match &self.above {
+            Some(above) => Some(Listener::Root(Arc::clone(above))),
+            None => {
+                let waiter = self.waiter.get()?;
+                Some(Listener::Thread(waiter.thread.clone()))
+            }
+        }
+    }
+
+    /// The context of what runs below: alive as long as the root.
+    pub(super) fn context(&self) -> node::Place {
+        node::place_of(self.context.as_ref())
+    }
+
+    /// Whether what runs below may be cancelled, by other means than its pool.
+    pub(super) fn has_token(&self) -> bool {
+        self.context.as_ref().is_some_and(|node| node.has_token())
+    }
+
+    /// Whether it was.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.context
+            .as_ref()
+            .is_some_and(|node| node.is_cancelled())
+    }
+
+    /// That for which a blocking call waits.
+    pub(super) fn outermost(&self) -> &Root {
+        let mut root = self;
+        while let Some(above) = &root.above {
+            root = above;
+        }
+        root
+    }
+
+    /// Whether `root` is this one or above it. By address: it may be gone.
+    pub(super) fn is_below(&self, root: *const Root) -> bool {
+        let mut upwards = std::iter::successors(Some(self), |root| root.above.as_deref());
+        upwards.any(|above| ptr::eq(above, root))
     }
 
     /// A root is always in an `Arc`; this is another one of it.
@@ -94,17 +169,36 @@ impl Root {
     /// They were counted.
     pub(super) unsafe fn close(this: *const Root, count: usize) {
         // SAFETY: it is not over before they are taken out of the count.
-        let over = unsafe { (*this).open.sub(count, || (*this).waiting_thread()) };
-        if let Some(Some(waiter)) = over {
-            waiter.unpark();
+        let over = unsafe { (*this).open.sub(count, || (*this).listener()) };
+        match over {
+            None | Some(None) => {}
+            Some(Some(Listener::Thread(waiter))) => waiter.unpark(),
+            // SAFETY: the caller's promise; it has a root above, so it is over.
+            Some(Some(Listener::Root(above))) => unsafe { Root::free(this, above) },
         }
     }
 
-    fn is_over(&self) -> bool {
+    /// A root below `above` is over.
+    ///
+    /// # Safety
+    /// So it is, and [`Root::below`] made it.
+    #[cold]
+    unsafe fn free(this: *const Root, above: Arc<Root>) {
+        // SAFETY: `below` has left it to whoever ends it, and has counted it above. That all that its frames
+        // did comes before is what the count's own read-modify-writes see to, [close] being one sequence.
+        unsafe {
+            let is_over = (*this).is_over();
+            debug_assert!(is_over);
+            drop(Arc::from_raw(this));
+            Root::close(Arc::as_ptr(&above), 1);
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
         self.open.is_over()
     }
 
-    fn ready(&self) -> MutexGuard<'_, Ready> {
+    pub(super) fn ready(&self) -> MutexGuard<'_, Ready> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -149,17 +243,18 @@ impl Root {
     ///
     /// # Safety
     /// It is the caller's, and counted at this root.
+    #[inline(never)]
     pub(super) unsafe fn enqueue(this: *const Root, frame: Frame) {
         // The frame may run as soon as it is in the queue, and the root be over and gone: hence
         // another handle of it, and no reference for an argument.
         // SAFETY: it is not over before the frame has run.
-        let root = unsafe { &*this }.to_arc();
+        let root = unsafe { &*this }.outermost().to_arc();
         let ticket = {
             let mut ready = root.ready();
             ready.frames.push_back(frame);
             !std::mem::replace(&mut ready.ticket, true)
         };
-        if ticket {
+        if ticket && root.registry.settings.schedule.is_none() {
             root.issue_ticket();
         }
         if let Some(waiter) = root.waiter.get()
@@ -171,7 +266,8 @@ impl Root {
 
     fn issue_ticket(self: &Arc<Root>) {
         let root = Arc::clone(self);
-        self.registry.inject(Box::new(move || root.serve_ticket()));
+        self.registry
+            .inject(Kind::Awaited, Box::new(move || root.serve_ticket()));
     }
 
     /// What a ticket is for: runs the oldest frame that is ready, if there still is one, and sees to
@@ -196,9 +292,16 @@ impl Root {
     }
 
     /// Keeps the first payload. The others are dropped, as is one that comes too late.
+    #[cold]
+    #[inline(never)]
     pub(super) fn panicked(&self, payload: Box<dyn Any + Send>) {
-        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.is_none() && !self.is_over() {
+        let root = self.outermost();
+        if payload.is::<Cancelled>() {
+            // Nobody wants to know what became of the task.
+            return;
+        }
+        let mut first = root.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_none() && !root.is_over() {
             *first = Some(payload);
         } else {
             drop(first);
@@ -239,13 +342,17 @@ impl Root {
         let run = || {
             // SAFETY: a new frame, whose root counts this worker.
             unsafe { worker.run_frame(frame, Level::Ground) };
+            if let Some(schedule) = worker.schedule() {
+                worker.waiting(|| self.run_drawn(worker, schedule));
+            }
             while !self.is_over() {
                 let ready = self.ready().frames.pop_front();
                 match ready {
                     // SAFETY: it was in the queue, and counted.
                     Some(frame) => unsafe { worker.run_frame(frame, Level::Ground) },
                     None => {
-                        worker.park_until(|| self.is_over() || !self.ready().frames.is_empty());
+                        let is_woken = || self.is_over() || !self.ready().frames.is_empty();
+                        worker.park_for(Why::Event, is_woken);
                     }
                 }
             }
@@ -263,7 +370,7 @@ impl Root {
             // SAFETY: new, and counted since the root was made.
             unsafe { Root::make_ready(&**self, frame) };
             while !self.is_over() {
-                thread::park();
+                faults::park();
             }
         });
     }

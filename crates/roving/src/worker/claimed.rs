@@ -87,14 +87,17 @@ impl Worker {
         }
     }
 
-    fn run_begun(&self, victim: usize, slot: &Slot, level: Level) {
+    pub(super) fn run_begun(&self, victim: usize, slot: &Slot, level: Level) {
         let before = self.seat().set_works_for(Some(victim));
         if self.registry.is_followed(victim) {
             // Who waits for that waits for this, and can have part of it.
             let _ = self.owner.stack().want();
         }
-        // SAFETY: this thread has begun the task.
-        let further = self.framed(|| unsafe { slot.run() });
+        let index = self.registry.seats[victim].stack.index(slot);
+        let context = self.registry.seats[victim].segments.covering(index);
+        // SAFETY: this thread has begun the task. Its owner waits for its end before it leaves the context
+        // in which it was made, and so does whoever let the owner in.
+        let further = unsafe { self.framed_in(context.cast(), || slot.run()) };
         self.seat().set_works_for(before);
         self.finish(victim, slot);
         self.run_further(further, level);

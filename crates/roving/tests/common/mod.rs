@@ -1,10 +1,12 @@
 //! What several test programs share: a watchdog, and a few small tools.
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
+use std::any::Any;
 use std::io::Write as _;
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +16,7 @@ use roving::{Amount, Pool};
 /// the test: a hung test that is merely ended by its caller says nothing.
 #[track_caller]
 pub(crate) fn watched<R>(body: impl FnOnce() -> R) -> R {
-    let limit = Duration::from_secs(if cfg!(any(roving_tsan, miri)) {
+    let limit = Duration::from_secs(if cfg!(any(roving_asan, roving_tsan, miri)) {
         600
     } else {
         60
@@ -50,6 +52,25 @@ pub(crate) fn pool(workers: usize) -> Pool {
 pub(crate) fn pool_that_steals(workers: usize, amount: Amount) -> Pool {
     let builder = Pool::builder().workers(workers).steal(amount);
     builder.build().expect("a small pool can be built")
+}
+
+/// A value that lives as long as the process, where a tool that looks for leaks finds it.
+pub(crate) fn forever<T: Any + Sync + Send>(value: T) -> &'static T {
+    static KEPT: Mutex<Vec<&'static (dyn Any + Sync + Send)>> = Mutex::new(Vec::new());
+    let value: &'static T = Box::leak(Box::new(value));
+    KEPT.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(value);
+    value
+}
+
+/// Forgets a handle, but not where that is looked for: its frame is never freed.
+pub(crate) fn forget<T>(handle: T) {
+    if cfg!(roving_asan) {
+        drop(handle);
+    } else {
+        std::mem::forget(handle);
+    }
 }
 
 /// Waits, asleep, until the condition holds.

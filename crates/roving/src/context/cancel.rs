@@ -1,0 +1,199 @@
+//! `Cancel`: what a user holds of the cancellation tree.
+
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::node::{self, Kind, Node};
+use super::token::Token;
+use crate::worker::Worker;
+
+/// A request to stop, for everything that belongs to it, and for the requests below it.
+///
+/// [`Self::run`] makes everything inside belong to it: both halves of a `join`, the tasks of scopes,
+/// detached tasks, calls into other pools, async tasks, the processes of a network. What has begun is
+/// never interrupted: it asks [`is_cancelled`], or waits for [`crate::context::cancelled`]. What has not begun, and
+/// nobody needs a result of, is dropped instead of run. See [`crate::context`] for which that is.
+///
+/// Clones are the same token. To make one costs an allocation, to cancel a lock and a wake-up for
+/// each that waits, to ask a load for each token on the way up.
+///
+/// ```
+/// use roving::Cancel;
+///
+/// let request = Cancel::new();
+/// let part = request.child();
+/// part.cancel();
+/// assert!(part.is_cancelled() && !request.is_cancelled());
+/// request.cancel();
+/// assert!(request.child().is_cancelled());
+/// ```
+#[derive(Clone)]
+pub struct Cancel {
+    token: Arc<Token>,
+}
+
+impl Cancel {
+    /// A token that belongs to no other.
+    ///
+    /// ```
+    /// assert!(!roving::Cancel::new().is_cancelled());
+    /// ```
+    #[expect(clippy::new_without_default, reason = "no two of them are equal")]
+    pub fn new() -> Cancel {
+        Cancel::with(None, None)
+    }
+
+    fn with(parent: Option<Arc<Token>>, deadline: Option<Instant>) -> Cancel {
+        Cancel {
+            token: Token::new(parent, deadline),
+        }
+    }
+
+    /// A token that is cancelled at that time by itself.
+    ///
+    /// Nothing ticks: who asks looks at the clock. Only while something is suspended until it
+    /// ([`crate::context::cancelled`]) there is one thread for all deadlines of the process, which sleeps.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    ///
+    /// assert!(roving::Cancel::at(Instant::now()).is_cancelled());
+    /// ```
+    pub fn at(deadline: Instant) -> Cancel {
+        Cancel::with(None, Some(deadline))
+    }
+
+    /// [`Self::at`], that long from now; too long for the clock is never.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// assert!(roving::Cancel::after(Duration::ZERO).is_cancelled());
+    /// assert!(!roving::Cancel::after(Duration::MAX).is_cancelled());
+    /// ```
+    pub fn after(time: Duration) -> Cancel {
+        Cancel::with(None, Instant::now().checked_add(time))
+    }
+
+    /// A token below this one: cancelled when this one is, and alone.
+    ///
+    /// See [`Cancel`] for an example.
+    #[must_use]
+    pub fn child(&self) -> Cancel {
+        Cancel::with(Some(Arc::clone(&self.token)), None)
+    }
+
+    /// The same with a deadline. The earlier one counts: a child does not outlast its parent.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let soon = Instant::now() + Duration::from_secs(1);
+    /// let request = roving::Cancel::at(soon);
+    /// let part = request.child_at(soon + Duration::from_secs(1));
+    /// assert_eq!(part.deadline(), Some(soon));
+    /// ```
+    #[must_use]
+    pub fn child_at(&self, deadline: Instant) -> Cancel {
+        Cancel::with(Some(Arc::clone(&self.token)), Some(deadline))
+    }
+
+    /// When it is cancelled by itself, if that was said of it or of a token above.
+    ///
+    /// See [`Self::child_at`] for an example.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.token.deadline()
+    }
+
+    /// Cancels it, and what is below it. Returns at once; whoever waits for it is woken.
+    ///
+    /// See [`Cancel`] for an example.
+    pub fn cancel(&self) {
+        self.token.cancel();
+    }
+
+    /// Whether it, or one above it, was cancelled, or its time is up.
+    ///
+    /// See [`Cancel`] for an example.
+    pub fn is_cancelled(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    /// Calls `f`, and makes everything inside belong to this token: see [`Cancel`].
+    ///
+    /// # Errors
+    /// [`Cancelled`] if it is cancelled before `f` begins (then `f` is dropped), or if `f` has awaited
+    /// something that was dropped because of this token. What `f` returns counts, also when it was cancelled
+    /// meanwhile.
+    ///
+    /// # Panics
+    /// With what `f` panics with.
+    ///
+    /// ```
+    /// use roving::{Cancel, Cancelled};
+    ///
+    /// let search = Cancel::new();
+    /// let found = search.run(|| {
+    ///     roving::map_reduce(0..1000, None, |n| (n * n == 529).then(|| { search.cancel(); n }), |a, b| a.or(b))
+    /// });
+    /// assert_eq!(found, Ok(Some(23)));
+    /// assert_eq!(search.run(|| "not begun"), Err(Cancelled));
+    /// ```
+    pub fn run<R>(&self, f: impl FnOnce() -> R) -> Result<R, Cancelled> {
+        if self.is_cancelled() {
+            super::count_dropped();
+            return Err(Cancelled);
+        }
+        let node = Node::new(node::current(), Kind::Token(Arc::clone(&self.token)));
+        let run = || node::run_in(Some(&node), f);
+        match panic::catch_unwind(AssertUnwindSafe(run)) {
+            Ok(result) => Ok(result),
+            Err(payload) if payload.is::<Cancelled>() && self.is_cancelled() => Err(Cancelled),
+            Err(payload) => panic::resume_unwind(payload),
+        }
+    }
+
+    pub(super) fn token(&self) -> &Arc<Token> {
+        &self.token
+    }
+}
+
+impl fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cancel")
+            .field("cancelled", &self.is_cancelled())
+            .field("deadline", &self.deadline())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Something was dropped or given up because the [`Cancel`] that it belongs to was cancelled.
+///
+/// ```
+/// assert_eq!(roving::Cancelled.to_string(), "cancelled before it was done");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cancelled before it was done")
+    }
+}
+
+impl std::error::Error for Cancelled {}
+
+/// Whether what runs here is to end: its pool shuts down at once, or a [`Cancel`] that it belongs to
+/// was cancelled. For loops that take long. A few loads; false outside of all that.
+///
+/// ```
+/// assert!(!roving::is_cancelled());
+/// ```
+pub fn is_cancelled() -> bool {
+    node::is_cancelled()
+        || Worker::with_current(|worker| {
+            worker.is_some_and(|worker| worker.registry().is_cancelled())
+        })
+}

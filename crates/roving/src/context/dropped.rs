@@ -1,0 +1,24 @@
+//! What is dropped instead of begun.
+
+use super::node;
+use crate::stats::bump;
+use crate::worker::Worker;
+
+/// Whether what is about to begin on this thread, in the context that this is in, is to be dropped
+/// instead. Counts it, then.
+pub(crate) fn is_dropped() -> bool {
+    let is_dropped = node::is_cancelled();
+    if is_dropped {
+        count_dropped();
+    }
+    is_dropped
+}
+
+/// Something was dropped instead of begun.
+pub(crate) fn count_dropped() {
+    Worker::with_current(|worker| {
+        if let Some(worker) = worker {
+            bump(&worker.tally().tasks_dropped, 1);
+        }
+    });
+}

@@ -1,0 +1,139 @@
+//! Values that everything inside finds, and contexts that are carried by hand.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use super::node::{self, Kind, Node};
+#[cfg(feature = "tracing")]
+use super::span;
+
+/// Calls `f`, with `value` for everything made inside to find by its type: see [`get`].
+///
+/// ```
+/// use roving::context;
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// struct RequestId(u64);
+///
+/// let both = context::with(RequestId(7), || {
+///     roving::join(|| context::get::<RequestId>(), || context::get::<RequestId>())
+/// });
+/// assert_eq!(both, (Some(RequestId(7)), Some(RequestId(7))));
+/// assert_eq!(context::get::<RequestId>(), None);
+/// ```
+///
+/// # Panics
+/// With what `f` panics with.
+pub fn with<T, R>(value: T, f: impl FnOnce() -> R) -> R
+where
+    T: Any + Send + Sync,
+{
+    let node = Node::new(node::current(), Kind::Value(Box::new(value)));
+    node::run_in(Some(&node), f)
+}
+
+/// The innermost value of that type. To share a large one, put an `Arc` in.
+///
+/// ```
+/// use roving::context;
+///
+/// let seen = context::with("outer", || context::with(1_u8, || context::get::<&str>()));
+/// assert_eq!(seen, Some("outer"));
+/// ```
+pub fn get<T>() -> Option<T>
+where
+    T: Any + Clone,
+{
+    node::with_current(|node| node?.value().cloned())
+}
+
+/// The context that the calling thread is in; see [`Context`].
+///
+/// ```
+/// let outside = roving::context::current();
+/// assert_eq!(outside.get::<u8>(), None);
+/// ```
+pub fn current() -> Context {
+    Context(node::current())
+}
+
+/// As [`with`], for the span of the `tracing` crate that the calling thread is in: threads enter it whenever
+/// they run something made inside. Without one it just calls `f`. Needs the feature `tracing`.
+///
+/// ```
+/// tracing::subscriber::with_default(tracing_subscriber::registry(), || {
+///     let _entered = tracing::info_span!("request").entered();
+///     let both = roving::context::in_current_span(|| {
+///         let name = || tracing::Span::current().metadata().map(|data| data.name());
+///         roving::join(name, name)
+///     });
+///     assert_eq!(both, (Some("request"), Some("request")));
+/// });
+/// ```
+#[cfg(feature = "tracing")]
+pub fn in_current_span<R>(f: impl FnOnce() -> R) -> R {
+    match span::InSpan::current() {
+        None => f(),
+        Some(span) => {
+            let node = Node::new(node::current(), Kind::Span(span));
+            node::run_in(Some(&node), f)
+        }
+    }
+}
+
+/// A context to carry by hand to where nothing inherits it: a thread of one's own, say, or a callback.
+///
+/// ```
+/// use roving::context;
+///
+/// let context = context::with(7_u8, context::current);
+/// let thread = std::thread::spawn(move || context.run(|| context::get::<u8>()));
+/// assert_eq!(thread.join().unwrap(), Some(7));
+/// ```
+#[derive(Clone, Default)]
+pub struct Context(Option<Arc<Node>>);
+
+impl Context {
+    /// Calls `f` in this context instead of the one that the calling thread is in. What `f` leaves unjoined (tasks
+    /// of a scope further out) ends before this returns.
+    ///
+    /// # Panics
+    /// With what `f` panics with.
+    ///
+    /// See [`Context`] for an example.
+    pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+        node::run_in(self.0.as_ref(), f)
+    }
+
+    /// See [`get`].
+    ///
+    /// ```
+    /// let context = roving::context::with(7_u8, roving::context::current);
+    /// assert_eq!(context.get::<u8>(), Some(7));
+    /// ```
+    pub fn get<T>(&self) -> Option<T>
+    where
+        T: Any + Clone,
+    {
+        self.0.as_ref()?.value().cloned()
+    }
+
+    /// Whether a [`Cancel`](super::Cancel) that is part of it was cancelled.
+    ///
+    /// ```
+    /// assert!(!roving::context::current().is_cancelled());
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        self.0.as_ref().is_some_and(|node| node.is_cancelled())
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("empty", &self.0.is_none())
+            .field("cancelled", &self.is_cancelled())
+            .finish()
+    }
+}

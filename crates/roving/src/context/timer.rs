@@ -1,0 +1,130 @@
+//! Wakes who is suspended until a deadline. There is no ticker: a thread exists while somebody waits
+//! for one, and for a second after that.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::token::Token;
+use crate::{faults, os};
+
+/// What a token has in the timer.
+pub(super) type Entry = (Instant, u64);
+
+/// How long the thread stays when nobody waits any more: to start one costs more than to keep it.
+const LINGER: Duration = Duration::from_secs(1);
+
+struct Timer {
+    entries: BTreeMap<Entry, Weak<Token>>,
+    next: u64,
+    thread: Option<JoinHandle<()>>,
+    /// One that had nothing to do, and ends.
+    retired: Option<JoinHandle<()>>,
+    /// [`os::forks`] when the thread was started: threads do not survive a fork.
+    forks: usize,
+    ends: bool,
+}
+
+static TIMER: Mutex<Timer> = Mutex::new(Timer {
+    entries: BTreeMap::new(),
+    next: 0,
+    thread: None,
+    retired: None,
+    forks: 0,
+    ends: false,
+});
+static CHANGED: Condvar = Condvar::new();
+
+fn timer() -> MutexGuard<'static, Timer> {
+    TIMER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has who waits at `token` woken at that time. Holds the token's lock: nothing here takes another.
+pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Entry {
+    let mut timer = timer();
+    let entry = (deadline, timer.next);
+    timer.next += 1;
+    timer.entries.insert(entry, Arc::downgrade(token));
+    let is_here = timer.thread.as_ref().is_some_and(|at| !at.is_finished());
+    if is_here && timer.forks == os::forks() {
+        CHANGED.notify_all();
+        return entry;
+    }
+    let builder = thread::Builder::new().name("roving-timer".to_owned());
+    match faults::start(builder, run) {
+        Ok(thread) => timer.thread = Some(thread),
+        // The next one who waits for a deadline tries again; until then each is seen by who looks.
+        Err(error) => os::say(&format!(
+            "the timer's thread could not be started ({error}): deadlines wake nobody until it can; \
+             raise the limit on threads"
+        )),
+    }
+    timer.forks = os::forks();
+    entry
+}
+
+/// Nobody waits for that any more.
+pub(super) fn leave(entry: Entry) {
+    timer().entries.remove(&entry);
+}
+
+/// How many wait for a deadline of that time.
+#[cfg(test)]
+pub(super) fn entered(deadline: Instant) -> usize {
+    let entries = &timer().entries;
+    entries.range((deadline, 0)..=(deadline, u64::MAX)).count()
+}
+
+/// Ends the thread, if there is one: before the code is unloaded. It comes back when it is needed.
+pub(crate) fn stop() {
+    let threads = {
+        let mut timer = timer();
+        timer.ends = true;
+        CHANGED.notify_all();
+        match timer.forks == os::forks() {
+            true => [timer.retired.take(), timer.thread.take()],
+            false => [None, None],
+        }
+    };
+    for thread in threads.into_iter().flatten() {
+        // It has no panic of its own to report.
+        let _ = thread.join();
+    }
+    timer().ends = false;
+}
+
+fn run() {
+    let mut timer = timer();
+    while !timer.ends {
+        let now = Instant::now();
+        let next = timer.entries.first_key_value().map(|(&(at, _), _)| at);
+        match next {
+            Some(at) if at <= now => {
+                let token = timer
+                    .entries
+                    .pop_first()
+                    .and_then(|(_, token)| token.upgrade());
+                drop(timer);
+                if let Some(token) = token {
+                    token.wake();
+                }
+                timer = self::timer();
+            }
+            Some(at) => {
+                let waited = CHANGED.wait_timeout(timer, at - now);
+                timer = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            None => {
+                let waited = CHANGED.wait_timeout(timer, LINGER);
+                let (held, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                timer = held;
+                if timeout.timed_out() && timer.entries.is_empty() {
+                    // Under the lock: who comes next finds none, and starts another.
+                    timer.retired = timer.thread.take();
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Suspending until it is cancelled.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Once};
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::cancel::{Cancel, Cancelled};
+use super::node;
+use super::token::Token;
+use crate::pool::Pool;
+use crate::worker::Worker;
+
+/// Waits until what this is called in is cancelled: a [`Cancel`], by hand or by its deadline, or the pool. For ever, if
+/// there is nothing of the kind. To be used beside what is waited for, in a `select`.
+///
+/// ```
+/// use roving::{Cancel, context, task};
+///
+/// let request = Cancel::new();
+/// let ended = request.run(|| {
+///     task::block_on(async {
+///         let request = request.clone();
+///         let stops = task::spawn(async move { request.cancel() });
+///         context::cancelled().await;
+///         stops.or_cancelled().await.is_ok()
+///     })
+/// });
+/// assert_eq!(ended, Ok(true));
+/// ```
+pub fn cancelled() -> UntilCancelled {
+    let mut tokens = Tokens::entered();
+    Worker::with_current(|worker| {
+        if let Some(worker) = worker {
+            tokens.add(worker.registry().token());
+        }
+    });
+    UntilCancelled(tokens)
+}
+
+/// Runs a future until it ends, or what this is called in is cancelled ([`cancelled`]): then it is
+/// dropped where it is suspended. It is looked at before each of its polls.
+///
+/// ```
+/// use std::time::Duration;
+/// use roving::{Cancel, Cancelled, context, task};
+///
+/// let ended = Cancel::after(Duration::ZERO).run(|| {
+///     task::block_on(context::until_cancelled(std::future::pending::<()>()))
+/// });
+/// assert_eq!(ended, Err(Cancelled), "nothing begins any more");
+/// ```
+pub fn until_cancelled<F: Future>(future: F) -> Until<F> {
+    Until {
+        future: Some(Box::pin(future)),
+        cancelled: cancelled(),
+    }
+}
+
+impl Cancel {
+    /// Waits until this token is cancelled.
+    ///
+    /// ```
+    /// let request = roving::Cancel::new();
+    /// request.cancel();
+    /// roving::task::block_on(async move { request.cancelled().await });
+    /// ```
+    pub fn cancelled(&self) -> UntilCancelled {
+        UntilCancelled(Tokens::of(std::iter::once(self.token())))
+    }
+}
+
+/// The tokens to look at, each with its waker's number there.
+struct Tokens(Vec<(Arc<Token>, Option<u64>)>);
+
+impl Tokens {
+    fn of<'t>(entered: impl Iterator<Item = &'t Arc<Token>>) -> Tokens {
+        let all = entered.flat_map(|token| token.upwards());
+        Tokens(all.map(|token| (Arc::clone(token), None)).collect())
+    }
+
+    /// Those of the context that the calling thread is in.
+    fn entered() -> Tokens {
+        node::with_current(|node| Tokens::of(node.into_iter().flat_map(|node| node.tokens())))
+    }
+
+    fn add(&mut self, token: &Arc<Token>) {
+        self.0.push((Arc::clone(token), None));
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.0.iter().any(|(token, _)| token.is_cancelled())
+    }
+
+    fn wait(&mut self, waker: &Waker) {
+        self.forget();
+        for (token, id) in &mut self.0 {
+            *id = Some(token.wait(waker));
+        }
+    }
+
+    fn forget(&mut self) {
+        for (token, id) in &mut self.0 {
+            if let Some(id) = id.take() {
+                token.forget(id);
+            }
+        }
+    }
+}
+
+impl Drop for Tokens {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+/// Calls a closure once when it is cancelled: what is run in a pool from where this is made.
+pub struct OnCancel {
+    tokens: Tokens,
+}
+
+/// A waker that calls a closure, once: it is left with several tokens.
+struct Calls<F> {
+    once: Once,
+    f: F,
+}
+
+impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
+    fn wake(self: Arc<Calls<F>>) {
+        self.once.call_once(|| (self.f)());
+    }
+}
+
+impl OnCancel {
+    /// Has `f` called when what this is called in is cancelled, or that pool; by who cancels, or at once. Not
+    /// any more when this has been dropped; it may be running then.
+    pub fn new(pool: &Pool, f: impl Fn() + Send + Sync + 'static) -> OnCancel {
+        let mut tokens = Tokens::entered();
+        tokens.add(pool.registry().token());
+        let waker = Waker::from(Arc::new(Calls {
+            once: Once::new(),
+            f,
+        }));
+        tokens.wait(&waker);
+        // Again, because it may have come before: see `Token::wait`.
+        if tokens.is_cancelled() {
+            waker.wake();
+        }
+        OnCancel { tokens }
+    }
+}
+
+impl fmt::Debug for OnCancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnCancel")
+            .field("cancelled", &self.tokens.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The future that [`cancelled`] and [`Cancel::cancelled`] return.
+///
+/// ```
+/// let never: roving::context::UntilCancelled = roving::context::cancelled();
+/// drop(never);
+/// ```
+#[must_use = "it waits when it is awaited"]
+pub struct UntilCancelled(Tokens);
+
+impl Future for UntilCancelled {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.0.is_cancelled() {
+            return Poll::Ready(());
+        }
+        self.0.wait(context.waker());
+        // Again, because it may have come between: see `Token::wait`.
+        match self.0.is_cancelled() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+}
+
+impl fmt::Debug for UntilCancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UntilCancelled")
+            .field("cancelled", &self.0.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The future that [`until_cancelled`] returns.
+///
+/// ```
+/// use roving::context::{Until, until_cancelled};
+///
+/// let seven: Until<std::future::Ready<u8>> = until_cancelled(std::future::ready(7));
+/// assert_eq!(roving::task::block_on(seven), Ok(7));
+/// ```
+#[must_use = "it runs when it is awaited"]
+pub struct Until<F> {
+    /// Gone when it has ended.
+    future: Option<Pin<Box<F>>>,
+    cancelled: UntilCancelled,
+}
+
+impl<F: Future> Future for Until<F> {
+    type Output = Result<F::Output, Cancelled>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let future = this.future.as_mut().expect("polled after it was ready");
+        let polled = match Pin::new(&mut this.cancelled).poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(Cancelled)),
+            Poll::Pending => future.as_mut().poll(context).map(Ok),
+        };
+        if polled.is_ready() {
+            this.future = None;
+        }
+        polled
+    }
+}
+
+impl<F> fmt::Debug for Until<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Until")
+            .field("cancelled", &self.cancelled)
+            .finish_non_exhaustive()
+    }
+}

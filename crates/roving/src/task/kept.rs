@@ -1,0 +1,25 @@
+//! Tasks that begin even where they were cancelled before.
+
+use super::bind::bind_new;
+use super::fork::put_on_stack;
+use super::frame;
+use super::handle::Forked;
+use super::scope::Scope;
+
+/// As [`Scope::spawn`], but what it is spawned in may be cancelled before it begins: it sees to that itself.
+///
+/// # Panics
+/// Outside of that token's root.
+pub fn spawn_kept<'scope, F>(scope: Scope<'scope>, future: F) -> Forked<F::Output>
+where
+    F: Future + Send + 'scope,
+    F::Output: Send + 'scope,
+{
+    let frame = frame::new_kept(future, scope.root);
+    bind_new(frame);
+    // SAFETY: a new frame, bound just now, whose handle this is, and whose output is that of the future.
+    unsafe {
+        put_on_stack(frame);
+        Forked::open(frame)
+    }
+}
