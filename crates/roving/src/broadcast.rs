@@ -58,9 +58,21 @@ where
     F: Fn(usize) -> R + Sync,
     R: Send,
 {
-    if registry.settings.in_place {
-        return crate::pool::install(registry, || broadcast_in_place(&f));
-    }
+    let results = match registry.settings.in_place {
+        true => crate::pool::install(registry, || broadcast_in_place(&f)),
+        false => broadcast_to_threads(registry, &f),
+    };
+    // While the results are a variable still: should `f` panic in its drop, they are dropped, and
+    // not leaked as what is being returned would be.
+    drop(f);
+    results
+}
+
+fn broadcast_to_threads<F, R>(registry: &Arc<Registry>, f: &F) -> Vec<R>
+where
+    F: Fn(usize) -> R + Sync,
+    R: Send,
+{
     registry.check_not_left_behind();
     let workers = registry.workers();
     let results: Vec<Mutex<Option<thread::Result<R>>>> =

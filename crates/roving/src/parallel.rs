@@ -101,7 +101,11 @@ where
         identity: || identity.clone(),
         given_up: GivenUp::new(),
     };
-    on_worker(|| fold.run(range, (fold.identity)()))
+    let result = on_worker(|| fold.run(range, (fold.identity)()));
+    // While the result is a variable still: should one of these panic in its drop, it is dropped, and
+    // not leaked as what is being returned would be.
+    drop((map, reduce, identity));
+    result
 }
 
 fn on_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {

@@ -14,6 +14,8 @@ use std::ptr::NonNull;
 use ring::Ring;
 use words::Words;
 
+use crate::unwind::{Payload, to_the_end};
+
 #[cfg(not(loom))]
 mod holders;
 #[cfg(not(loom))]
@@ -189,15 +191,14 @@ impl<T> Channel<T> {
         Ok(())
     }
 
-    /// Drops what lies in the channel, and frees the rings.
+    /// Drops what lies in the channel, and frees the rings. Returns what the first message panicked with
+    /// that did so in its drop: the others are dropped all the same.
     ///
     /// # Safety
     /// Both ends are gone, with a happens-before edge to this, and this is called once.
-    pub(crate) unsafe fn clear(&self) {
+    pub(crate) unsafe fn clear(&self) -> Option<Payload> {
         // SAFETY: the caller is alone.
-        while let Ok(message) = unsafe { self.pop() } {
-            drop(message);
-        }
+        let panicked = to_the_end(|| unsafe { self.pop() }.is_ok());
         let last = match self.words.consumer.ring.get() {
             ring if ring.is_null() => self.words.first.get(),
             ring => ring,
@@ -211,5 +212,6 @@ impl<T> Channel<T> {
                 Ring::free(ring);
             }
         }
+        panicked
     }
 }

@@ -103,6 +103,7 @@ pub struct PoolBuilder {
     amount: Amount,
     spawn_order: SpawnOrder,
     migrate: bool,
+    slots: usize,
     profile: bool,
     debt: Debt,
     in_place: bool,
@@ -124,6 +125,7 @@ impl PoolBuilder {
             amount: Amount::One,
             spawn_order: SpawnOrder::default(),
             migrate: false,
+            slots: SLOTS,
             profile: false,
             debt: Debt::default(),
             in_place: false,
@@ -163,6 +165,14 @@ impl PoolBuilder {
     #[doc(hidden)]
     pub fn migrate_at_each_fork(mut self) -> PoolBuilder {
         self.migrate = true;
+        self
+    }
+
+    /// Slots of each task stack, at least 1 and at most as many as by default. For tests: what finds no
+    /// slot runs in place.
+    #[doc(hidden)]
+    pub fn task_slots(mut self, slots: usize) -> PoolBuilder {
+        self.slots = slots.clamp(1, SLOTS);
         self
     }
 
@@ -400,7 +410,7 @@ impl PoolBuilder {
             spares: SPARES_MAX,
             stand_in: self.stand_in,
             cores,
-            slots: SLOTS,
+            slots: self.slots,
             patience,
             quick_rounds,
             amount: self.amount,

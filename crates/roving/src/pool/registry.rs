@@ -12,6 +12,7 @@ use std::time::Instant;
 use super::builder::Settings;
 use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
+use crate::context::Cancelled;
 use crate::context::token::Token;
 use crate::inject::{Job, Queue};
 use crate::os;
@@ -349,8 +350,11 @@ impl Registry {
     }
 
     /// What nobody waits for has panicked. A handler, or a payload's drop, that panics too has
-    /// nobody left to tell; the hook has printed its message.
+    /// nobody left to tell; the hook has printed its message. What ends because it is cancelled tells nobody.
     pub(crate) fn handle_panic(&self, payload: Box<dyn Any + Send>) {
+        if payload.is::<Cancelled>() {
+            return;
+        }
         match &self.settings.panic_handler {
             Some(handler) => {
                 drop_quietly(panic::catch_unwind(AssertUnwindSafe(|| handler(payload))));

@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::ptr;
 
-use super::drive::{NEW, NEW_WITH_TOKEN};
 use super::frame::{Frame, Header};
 use super::order::{Sites, SpawnOrder};
 use super::placed::Queue;
+use super::pushed::{NEW, NEW_WITH_TOKEN};
 use super::root::Root;
 use super::store::Store;
 use crate::context::node;

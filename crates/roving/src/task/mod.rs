@@ -50,6 +50,8 @@ mod open;
 mod tests;
 
 #[cfg(not(loom))]
+mod bind;
+#[cfg(not(loom))]
 mod drawn;
 #[cfg(not(loom))]
 mod drive;
@@ -70,6 +72,8 @@ mod order;
 #[cfg(not(loom))]
 pub(crate) mod placed;
 #[cfg(not(loom))]
+mod pushed;
+#[cfg(not(loom))]
 mod root;
 #[cfg(not(loom))]
 mod scope;
@@ -80,9 +84,10 @@ mod waker;
 
 #[cfg(not(loom))]
 pub(crate) use {
-    drive::{Level, holds_frame},
+    drive::Level,
     frame::Frame,
     local::{Local, set_current_local},
+    pushed::holds_frame,
 };
 #[cfg(not(loom))]
 pub use {

@@ -18,8 +18,8 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
+use super::bind::bind_new;
 use super::drive::Level;
-use super::fork::bind_new;
 use super::frame::{self, Frame};
 use super::handle::Forked;
 use super::local::Local;

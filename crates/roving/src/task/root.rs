@@ -184,7 +184,8 @@ impl Root {
         // SAFETY: `below` has left it to whoever ends it, and has counted it above. That all that its frames
         // did comes before is what the count's own read-modify-writes see to, [close] being one sequence.
         unsafe {
-            (*this).is_over();
+            let is_over = (*this).is_over();
+            debug_assert!(is_over);
             drop(Arc::from_raw(this));
             Root::close(Arc::as_ptr(&above), 1);
         }
