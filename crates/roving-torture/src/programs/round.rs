@@ -11,7 +11,7 @@ use super::generate::{self, Limits};
 use super::node::Node;
 use super::parallel::{Cx, node, thrown};
 use super::serial::{self, Expected};
-use super::setup::{Pools, Setup, Threads};
+use super::setup::{Pools, Setup};
 use crate::census::Census;
 use crate::dog::Dog;
 use crate::random::{Random, mix2};
@@ -47,7 +47,7 @@ impl Plan {
                     // What makes parents migrate makes everything slow.
                     tasks: if setup.migrate { tasks.min(500) } else { tasks },
                     pools: setup.others.len(),
-                    may_come_back: setup.threads != Threads::InPlace,
+                    may_come_back: !setup.threads.are_callers(),
                     throws: random.one_in(2),
                 };
                 (mix2(seed, number), limits)

@@ -21,6 +21,15 @@ pub(crate) enum Threads {
     Ours,
     /// Nobody's: who calls is the worker.
     InPlace,
+    /// The same, who plays all workers under the schedule of that seed.
+    Drawn(u64),
+}
+
+impl Threads {
+    /// Whether who calls is the worker.
+    pub(crate) fn are_callers(self) -> bool {
+        matches!(self, Threads::InPlace | Threads::Drawn(_))
+    }
 }
 
 /// The pools of a round: the first, in which programs begin, and others.
@@ -42,6 +51,7 @@ impl Setup {
         let threads = match random.below(16) {
             0 => Threads::InPlace,
             1 => Threads::Ours,
+            2..=3 => Threads::Drawn(random.next()),
             _ => Threads::Pools,
         };
         let workers = match threads {
@@ -94,6 +104,7 @@ impl Setup {
         let first = match self.threads {
             Threads::Pools => first.build()?,
             Threads::InPlace => first.use_current_thread().build()?,
+            Threads::Drawn(seed) => first.deterministic(seed).keep_seed_quiet().build()?,
             Threads::Ours => first.build_with(|worker| {
                 let thread = Builder::new().name("torture-ours".to_owned());
                 threads.push(thread.stack_size(STACK).spawn(move || worker.run())?);
@@ -107,7 +118,7 @@ impl Setup {
         Ok(Pools {
             all,
             threads,
-            in_place: self.threads == Threads::InPlace,
+            in_place: self.threads.are_callers(),
         })
     }
 }
@@ -127,6 +138,7 @@ impl fmt::Display for Setup {
             (self.profile, ", profiled"),
             (self.threads == Threads::Ours, ", on threads of ours"),
             (self.threads == Threads::InPlace, ", in place"),
+            (matches!(self.threads, Threads::Drawn(_)), ", drawn"),
         ] {
             if is_so {
                 f.write_str(what)?;

@@ -267,7 +267,7 @@ impl PoolBuilder {
     ///
     /// When a closure that was brought into the pool panics, a line on standard error says the seed.
     /// `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
-    /// [`Self::adopt_current_thread`]; no callback is called.
+    /// [`Self::adopt_current_thread`]; [`Self::on_start`] and [`Self::on_exit`] are not called.
     ///
     /// ```
     /// let order = |seed| {
@@ -290,6 +290,13 @@ impl PoolBuilder {
     /// ```
     pub fn deterministic(mut self, seed: u64) -> PoolBuilder {
         self.schedule.seed = Some(seed);
+        self
+    }
+
+    /// Says nothing about the seed when something panics. For programs that mean to panic, by the thousand.
+    #[doc(hidden)]
+    pub fn keep_seed_quiet(mut self) -> PoolBuilder {
+        self.schedule.is_quiet = true;
         self
     }
 

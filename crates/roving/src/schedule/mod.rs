@@ -54,6 +54,7 @@ pub(crate) const VARIABLE: &str = "ROVING_SEED";
 pub(crate) struct Wish {
     pub(crate) seed: Option<u64>,
     pub(crate) logs: bool,
+    pub(crate) is_quiet: bool,
 }
 
 impl Wish {
@@ -63,7 +64,9 @@ impl Wish {
             return Ok(None);
         };
         let seed = seed_of_environment()?.unwrap_or(seed);
-        Ok(Some(Schedule::new(seed, self.logs)))
+        let schedule = Schedule::new(seed, self.logs);
+        schedule.state().said = self.is_quiet;
+        Ok(Some(schedule))
     }
 }
 
