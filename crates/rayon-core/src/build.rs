@@ -140,7 +140,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
         let exists = || ThreadPoolBuildError::from(Reason::GlobalPoolExists);
         let pool = adapt::set_global(|| self.build_pool(), exists)?;
-        Target::of(pool).wait_for_threads();
+        Target::of(&pool).wait_for_threads();
         Ok(())
     }
 

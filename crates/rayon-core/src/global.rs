@@ -11,17 +11,15 @@ use crate::ThreadPoolBuilder;
 pub(crate) struct Global;
 
 impl Home for Global {
-    fn global() -> &'static Pool {
-        adapt::global_or(|| {
-            let pool = match ThreadPoolBuilder::new().build_pool() {
-                Err(error) if error.is_unsupported() && current_thread_index().is_none() => {
-                    let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread();
-                    alone.build_pool()
-                }
-                other => other,
-            };
-            pool.unwrap_or_else(|error| panic!("the global thread pool cannot be started: {error}"))
-        })
+    fn build() -> Pool {
+        let pool = match ThreadPoolBuilder::new().build_pool() {
+            Err(error) if error.is_unsupported() && current_thread_index().is_none() => {
+                let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+                alone.build_pool()
+            }
+            other => other,
+        };
+        pool.unwrap_or_else(|error| panic!("the global thread pool cannot be started: {error}"))
     }
 }
 

@@ -239,6 +239,13 @@ impl<T> Out<T> {
         Ok(())
     }
 
+    /// Looks anew for room before the next message.
+    #[cfg(not(loom))]
+    pub(crate) fn forget_room(&mut self) {
+        // SAFETY: the port is borrowed exclusively, and is the only one at this end.
+        unsafe { self.channel().forget_room() };
+    }
+
     /// Sends a message. Suspends the process while the channel is full.
     ///
     /// When the future is dropped before it is ready, the message is dropped with it. See [`Out`] for an

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 pub use crate::context::waiting::OnCancel;
 pub use crate::join::join_at;
+pub use crate::pool::global::Lease;
 pub use crate::pool::home::Home;
 pub use crate::scope::scope_at;
 pub use crate::sleep::spares::StandIn;
@@ -12,15 +13,11 @@ pub use crate::task::kept::spawn_kept;
 pub use crate::task::placed::{Place, spawn_placed};
 
 use crate::broadcast::{broadcast_to, spawn_broadcast_to};
+use crate::inject::Kind;
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, detached, global, install, run_if_in_place, with_registry_at};
 use crate::scope::{Scope, in_place_scope_in};
 use crate::worker::Worker;
-
-/// The global pool of this crate, built by `build` if there is none yet.
-pub fn global_or(build: impl FnOnce() -> Pool) -> &'static Pool {
-    global::get_or(build)
-}
 
 /// Makes the pool that `build` returns the global one.
 ///
@@ -29,7 +26,7 @@ pub fn global_or(build: impl FnOnce() -> Pool) -> &'static Pool {
 pub fn set_global<E>(
     build: impl FnOnce() -> Result<Pool, E>,
     exists: impl FnOnce() -> E,
-) -> Result<&'static Pool, E> {
+) -> Result<Lease, E> {
     global::set_built(build, exists)
 }
 
@@ -111,20 +108,23 @@ impl<'p> Target<'p> {
         Worker::with_current(|worker| match worker {
             Some(worker) if Arc::ptr_eq(worker.registry(), registry) => {
                 match order {
-                    Order::NewestFirst => worker.seat().spawned.push(job),
+                    Order::NewestFirst => worker.seat().spawned.push(Kind::Detached, job),
                     Order::OldestFirst => {
-                        worker.seat().in_order.push(job);
+                        worker.seat().in_order.push(Kind::Detached, job);
                         let (registry, index) = (Arc::clone(registry), worker.index());
-                        worker.seat().spawned.push(Box::new(move || {
-                            let job = registry.seats[index].in_order.pop();
-                            job.expect("one for each job in `spawned`")();
-                        }));
+                        // One for each job in `in_order`, unless those have been dropped.
+                        let ticket = move || {
+                            if let Some(job) = registry.seats[index].in_order.pop() {
+                                job();
+                            }
+                        };
+                        worker.seat().spawned.push(Kind::Awaited, Box::new(ticket));
                     }
                 }
                 registry.job_was_added();
             }
             _ => {
-                registry.inject(job);
+                registry.inject(Kind::Detached, job);
                 run_if_in_place(registry);
             }
         });

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::context::node;
-use crate::inject::Job;
+use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, detached, forget_lifetime, with_current_registry};
@@ -137,7 +137,9 @@ fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
         };
         // SAFETY: this frame does not return before the latch is down, which needs this job,
         // and a posted job always runs.
-        registry.post(index, unsafe { forget_lifetime(Box::new(job)) });
+        registry.post(index, Kind::Awaited, unsafe {
+            forget_lifetime(Box::new(job))
+        });
     }
     if let Some(index) = here.filter(|&index| index < workers) {
         run(index);
@@ -149,7 +151,7 @@ fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
 }
 
 /// Gives each worker the job that `job` makes for its index.
-pub(crate) fn post_to_all(registry: &Arc<Registry>, job: impl Fn(usize) -> Job) {
+pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usize) -> Job) {
     if registry.settings.in_place {
         return Worker::with_current(|worker| match worker {
             Some(worker) if Arc::ptr_eq(worker.registry(), registry) => post_in_place(job),
@@ -159,7 +161,7 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, job: impl Fn(usize) -> Job) 
     // All are made before one can run: it may be the last of those made so far.
     let jobs: Vec<Job> = (0..registry.workers()).map(job).collect();
     for (index, job) in jobs.into_iter().enumerate() {
-        registry.post(index, job);
+        registry.post(index, kind, job);
     }
 }
 
@@ -184,7 +186,7 @@ where
     F: Fn(usize) + Send + Sync + 'static,
 {
     let shared = Arc::new(f);
-    post_to_all(registry, |index| {
+    post_to_all(registry, Kind::Detached, |index| {
         let shared = Arc::clone(&shared);
         detached(registry, move || {
             shared(index);

@@ -9,6 +9,15 @@ use crate::prim::{AtomicUsize, Ordering};
 /// A closure that catches its own panics.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
+/// Whether somebody waits for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A call, or a ticket for what others wait for: it runs in any case.
+    Awaited,
+    /// A detached task: a pool that is stopped at once drops it.
+    Detached,
+}
+
 /// A queue of jobs, first in, first out.
 ///
 /// The lock is what orders it with sleep: a worker looks in under the lock after it has announced
@@ -16,7 +25,7 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 /// two critical sections comes first, so either the worker finds the job or the sender finds the
 /// worker.
 pub(crate) struct Queue {
-    jobs: Mutex<VecDeque<Job>>,
+    jobs: Mutex<VecDeque<(Kind, Job)>>,
     /// Length, for a look without the lock.
     length: AtomicUsize,
 }
@@ -29,9 +38,9 @@ impl Queue {
         }
     }
 
-    pub(crate) fn push(&self, job: Job) {
+    pub(crate) fn push(&self, kind: Kind, job: Job) {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs.push_back(job);
+        jobs.push_back((kind, job));
         // Ordering: Relaxed; a hint, the lock decides.
         self.length.store(jobs.len(), Ordering::Relaxed);
     }
@@ -62,7 +71,26 @@ impl Queue {
         self.pop_with(|jobs| jobs.remove(older))
     }
 
-    fn pop_with(&self, pop: impl FnOnce(&mut VecDeque<Job>) -> Option<Job>) -> Option<Job> {
+    /// Takes out all detached tasks, for the caller to drop; the others stay in their order.
+    pub(crate) fn take_detached(&self) -> VecDeque<Job> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut taken, mut left) = (VecDeque::new(), VecDeque::new());
+        for (kind, job) in jobs.drain(..) {
+            match kind {
+                Kind::Awaited => left.push_back((kind, job)),
+                Kind::Detached => taken.push_back(job),
+            }
+        }
+        *jobs = left;
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.store(jobs.len(), Ordering::Relaxed);
+        taken
+    }
+
+    fn pop_with(
+        &self,
+        pop: impl FnOnce(&mut VecDeque<(Kind, Job)>) -> Option<(Kind, Job)>,
+    ) -> Option<Job> {
         if self.is_hint_empty() {
             return None;
         }
@@ -70,7 +98,7 @@ impl Queue {
         let job = pop(&mut jobs);
         // Ordering: Relaxed; a hint, the lock decides.
         self.length.store(jobs.len(), Ordering::Relaxed);
-        job
+        job.map(|(_, job)| job)
     }
 
     /// For the last look before sleep: asks under the lock.

@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 
-use crate::pool;
 use crate::pool::home::{Home, Roving};
+use crate::pool::{self, global};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Run, Slot, fits};
 use crate::unwind::drop_quietly;
@@ -202,7 +202,7 @@ where
 /// All of a join on a worker. One code for all closures, because it is there beside each join.
 #[inline(never)]
 fn join_brought_in<H: Home>(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
-    pool::install(H::global().registry(), || {
+    pool::install(global::of::<H>().registry(), || {
         join_in_slot::<H, _, _, _, _>(|_| a(), |_| b());
     });
 }

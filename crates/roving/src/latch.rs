@@ -1,7 +1,7 @@
 //! A count that one thread waits for, parked.
 
 use crate::prim::thread::{self, Thread};
-use crate::prim::{AtomicUsize, Ordering, ord};
+use crate::prim::{AtomicUsize, Ordering, ord, park};
 
 /// Looks before a waiter parks: a few microseconds, about what it costs to park and to be woken.
 #[cfg(not(loom))]
@@ -66,7 +66,7 @@ impl Latch {
             }
         }
         while !self.is_over() {
-            thread::park();
+            park();
         }
     }
 }

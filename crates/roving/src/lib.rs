@@ -9,6 +9,7 @@
 //! * [`context`] is what everything inside inherits: values, and requests to stop ([`Cancel`]).
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool.
 //! * [`testing`] goes through schedules that are a function of a seed.
+//! * [`watch`] names the lock that is held where a program stands still.
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
 //!
 //! ```
@@ -34,6 +35,7 @@
 //! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
 //! | `context` | leads threads to contexts that others keep |
 //! | `task` | moves futures into frames, and frames between workers |
+//! | `lease` | one thread takes out what others have used, when all have gone |
 //! | `latch` | is dropped by its waiter while its setter may still be inside |
 //! | `local` | hands each worker its own cell |
 //! | `os`, `prim` | system calls, and one processor instruction |
@@ -51,6 +53,11 @@ mod broadcast;
 mod compile_fail;
 #[allow(unsafe_code, reason = "listed above")]
 pub mod context;
+#[cfg(all(not(loom), roving_faults))]
+#[doc(hidden)]
+pub mod faults;
+#[cfg(all(not(loom), not(roving_faults)))]
+mod faults;
 #[cfg(not(loom))]
 mod inject;
 #[cfg(not(loom))]
@@ -60,6 +67,8 @@ mod jobs;
 mod join;
 #[allow(unsafe_code)]
 mod latch;
+#[allow(unsafe_code)]
+mod lease;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod local;
@@ -98,6 +107,8 @@ mod unwind;
 #[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]
+pub mod watch;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod worker;
 
@@ -112,7 +123,10 @@ pub use {
     join::{join, join_context},
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},
-    pool::{BuildError, Pool, PoolBuilder, WorkerThread, current_worker, current_workers, spawn},
+    pool::{
+        BuildError, Dropped, Pool, PoolBuilder, StillUsed, WorkerThread, current_worker,
+        current_workers, shutdown_global, shutdown_global_now, spawn,
+    },
     reduce::{reduce, reduce_chunks, reduce_slice},
     scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},

@@ -1,11 +1,18 @@
 //! What differs between operating systems, each with a plain fallback.
 
+use std::io::{self, Write as _};
+use std::thread;
+
+use crate::faults::{self, Point};
 use crate::prim::{AtomicUsize, Ordering};
 
 /// The processors this process may use, as numbers of the system, in ascending order; empty where
 /// the system does not say. Read it before any thread is pinned.
 #[cfg(target_os = "linux")]
 pub(crate) fn allowed_processors() -> Vec<usize> {
+    if faults::ask(Point::Affinity).is_err() {
+        return Vec::new();
+    }
     // SAFETY: an all-zero set is a valid value, and the call writes no more than its size.
     let set = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
@@ -20,9 +27,24 @@ pub(crate) fn allowed_processors() -> Vec<usize> {
         .collect()
 }
 
+/// How many processors this process may use: the affinity mask and the quota of its control group
+/// count. 1 where the system does not say.
+pub(crate) fn processors() -> usize {
+    let known = faults::ask(Point::Processors).and_then(|()| thread::available_parallelism());
+    known.map_or(1, |n| n.get())
+}
+
+/// A line for whoever reads standard error, of which it is no matter if nobody does.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "roving: {line}");
+}
+
 /// Keeps the calling thread on one processor. False when the system refuses.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin_to(processor: usize) -> bool {
+    if faults::ask(Point::Affinity).is_err() {
+        return false;
+    }
     // SAFETY: an all-zero set is a valid value, the index is below CPU_SETSIZE, and the call reads
     // no more than its size.
     unsafe {
@@ -40,7 +62,7 @@ pub(crate) fn at_exit(f: extern "C" fn()) -> bool {
     }
     // SAFETY: the function is as the C standard declares it, and `f` is there for as long as this
     // library is loaded.
-    unsafe { atexit(f) == 0 }
+    faults::ask(Point::Handler).is_ok() && unsafe { atexit(f) == 0 }
 }
 
 /// How many forks lie between the start of the program and this process. Threads do not survive a fork.
@@ -70,7 +92,8 @@ pub(crate) fn count_forks() {
     COUNTED.call_once(|| {
         // SAFETY: the function is as POSIX declares it, and the handler does what a child of a process
         // with several threads may do. Without memory for it, forks are not noticed.
-        let _ = unsafe { pthread_atfork(None, None, Some(in_child)) };
+        let _ = faults::ask(Point::Handler)
+            .map(|()| unsafe { pthread_atfork(None, None, Some(in_child)) });
     });
 }
 

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::join::join;
+use crate::pool::home::Roving;
 use crate::pool::{global, install};
 use crate::prim::{AtomicBool, Ordering};
 use crate::worker::Worker;
@@ -111,7 +112,7 @@ where
 fn on_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     match Worker::with_current(|worker| worker.is_some()) {
         true => f(),
-        false => install(global::get().registry(), f),
+        false => install(global::of::<Roving>().registry(), f),
     }
 }
 

@@ -15,6 +15,11 @@ pub(crate) use std::{
     thread,
 };
 
+#[cfg(not(loom))]
+pub(crate) use crate::faults::park;
+#[cfg(loom)]
+pub(crate) use loom::thread::park;
+
 pub(crate) use std::sync::atomic::Ordering;
 
 /// Names an ordering, so that the mutation check can weaken it.

@@ -10,10 +10,11 @@ use std::thread::{self, Thread};
 
 use crate::broadcast::post_to_all;
 use crate::context::{self, node};
-use crate::inject::Job;
+use crate::faults;
+use crate::inject::{Job, Kind};
 use crate::pool::home::{Home, Roving};
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, forget_lifetime, install, with_registry_at};
+use crate::pool::{Pool, forget_lifetime, global, install, with_registry_at};
 use crate::prim::{AtomicUsize, Ordering};
 use crate::stack::slot::{Further, Slot, fits};
 use crate::unwind::drop_quietly;
@@ -57,7 +58,7 @@ where
 {
     Worker::with_current(|worker| match worker {
         Some(worker) => scope_here(worker, f),
-        None => install(H::global().registry(), || scope_at::<H, _, _>(f)),
+        None => install(global::of::<H>().registry(), || scope_at::<H, _, _>(f)),
     })
 }
 
@@ -340,7 +341,8 @@ impl<'scope> Scope<'scope> {
         };
         // SAFETY: the scope does not end before the job has.
         remote.push(unsafe { forget_lifetime(Box::new(job)) });
-        self.registry().inject(Box::new(move || remote.run_one()));
+        self.registry()
+            .inject(Kind::Awaited, Box::new(move || remote.run_one()));
     }
 
     /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
@@ -366,7 +368,7 @@ impl<'scope> Scope<'scope> {
         let remote = Arc::clone(self.remote.get_or_init(Arc::default));
         let shared = SendTask(Task { scope: self, f });
         let (shared, context) = (Arc::new(shared), node::current());
-        post_to_all(self.registry(), |index| {
+        post_to_all(self.registry(), Kind::Awaited, |index| {
             let (remote, shared) = (Arc::clone(&remote), Arc::clone(&shared));
             let context = context.clone();
             remote.with(|open| open.running += 1);
@@ -562,7 +564,7 @@ impl Remote {
             Some(worker) => worker.park_until(is_over),
             None => {
                 while !is_over() {
-                    thread::park();
+                    faults::park();
                 }
             }
         }

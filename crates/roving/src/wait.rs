@@ -8,9 +8,11 @@
 
 use std::mem;
 use std::process;
-use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::faults;
+use crate::inject::Kind;
+use crate::os;
 use crate::prim::Ordering;
 use crate::sleep::spares::StandIn;
 use crate::stack::slot::{Offer, Slot};
@@ -19,6 +21,7 @@ use crate::stack::thief::Claim;
 use crate::stats::{Activity, bump};
 use crate::steal::restraint::Theft;
 use crate::task::Level;
+use crate::watch::Why;
 use crate::worker::{Taken, Worker};
 
 /// About what a theft costs thief and victim. Who waits does so for this long before it robs its
@@ -201,14 +204,19 @@ impl Worker {
     /// Parks until `done`, with the core given away, and everything shown that others could do
     /// meanwhile. Whoever makes `done` true unparks the thread.
     pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
+        self.park_for(Why::Task, done);
+    }
+
+    /// The same, for something else than tasks.
+    pub(crate) fn park_for(&self, why: Why, done: impl Fn() -> bool) {
         let registry = self.registry();
         if registry.is_left_behind() {
             // Frames further out are lent to threads that are not here: there is no way to unwind.
-            eprintln!("roving: {}", registry.left_behind());
+            os::say(&registry.left_behind());
             process::abort();
         }
         let runs_jobs = registry.spares.stand_in == StandIn::Nobody;
-        self.blocking(|| {
+        self.blocking_for(why, || {
             while !done() {
                 if runs_jobs {
                     registry.waiting.announce(self.index());
@@ -218,7 +226,7 @@ impl Worker {
                 let stays = served || runs_jobs && registry.has_jobs();
                 if !stays {
                     bump(&self.tally().parks, 1);
-                    thread::park();
+                    faults::park();
                 }
             }
         });
@@ -242,6 +250,12 @@ impl Worker {
 
     /// Calls `f`, which blocks the thread, while a spare thread has the core.
     pub(crate) fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.blocking_for(Why::Blocks, f)
+    }
+
+    fn blocking_for<R>(&self, why: Why, f: impl FnOnce() -> R) -> R {
+        let watch = self.registry().watch.as_ref();
+        let _parked = watch.map(|watch| watch.begin(self.index(), why));
         let wake = self.owner().show_all();
         self.wake_if(wake);
         self.leave_index();
@@ -369,7 +383,7 @@ impl Worker {
                     worker.expect("jobs are run by workers").run_offered(offer);
                 });
             };
-            self.registry().inject(Box::new(job));
+            self.registry().inject(Kind::Awaited, Box::new(job));
         }
     }
 }

@@ -10,6 +10,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use crate::faults;
 use crate::os;
 use crate::pool::SendPtr;
 use crate::pool::builder::IndexHandler;
@@ -514,7 +515,7 @@ impl Worker {
                 break;
             }
             bump(&self.tally().parks, 1);
-            thread::park();
+            faults::park();
         }
         self.clock().enter(Activity::Steal);
         match closing && registry.has_ended_or_be_busy() {

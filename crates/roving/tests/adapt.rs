@@ -279,7 +279,7 @@ fn what_the_last_task_broadcasts_is_not_lost() {
 struct NoHome;
 
 impl roving::adapt::Home for NoHome {
-    fn global() -> &'static Pool {
+    fn build() -> Pool {
         unreachable!("called on a worker")
     }
 }

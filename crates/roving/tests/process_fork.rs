@@ -90,6 +90,21 @@ fn a_child_is_told_and_can_go_on() {
         true
     }));
 
+    // To stop what was left behind does not hang either, and drops nothing.
+    let mut one = Some(Pool::new(2).unwrap());
+    assert!(in_child(|| {
+        let dropped = one.take().map(Pool::shutdown_now);
+        dropped.is_some_and(|dropped| dropped.tasks() == 0 && !dropped.is_final())
+    }));
+    // The parent's global pool is given up, and the child has one of its own, which it can end.
+    assert!(in_child(|| {
+        let left = roving::shutdown_global().is_err();
+        left && join(|| 3, || 4) == (3, 4) && roving::shutdown_global().is_ok()
+    }));
+    assert!(in_child(
+        || !roving::shutdown_global_now().is_final() && join(|| 3, || 4) == (3, 4)
+    ));
+
     // A child of a worker: what it does alone is done.
     assert!(pool.install(|| in_child(|| join(|| 9, || 10) == (9, 10))));
     // The parent's pools are as they were.

@@ -97,6 +97,16 @@ impl<T> Channel<T> {
         self.words.publish_sent(number + 1);
     }
 
+    /// Producer: looks anew for room before the next message, because there may be less than was found before.
+    ///
+    /// # Safety
+    /// The caller is the only one at the producing end.
+    #[cfg(not(loom))]
+    pub(crate) unsafe fn forget_room(&self) {
+        let number = self.words.sent_by_me().number();
+        self.words.producer.limit.set(number);
+    }
+
     /// # Safety
     /// As [`Self::has_room`].
     #[cold]

@@ -47,7 +47,7 @@ pub(crate) mod segments;
 #[cfg(all(feature = "tracing", not(loom)))]
 mod span;
 #[cfg(not(loom))]
-mod timer;
+pub(crate) mod timer;
 #[cfg(not(loom))]
 pub(crate) mod token;
 #[cfg(not(loom))]

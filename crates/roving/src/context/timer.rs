@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::token::Token;
-use crate::os;
+use crate::{faults, os};
 
 /// What a token has in the timer.
 pub(super) type Entry = (Instant, u64);
@@ -19,6 +19,8 @@ struct Timer {
     entries: BTreeMap<Entry, Weak<Token>>,
     next: u64,
     thread: Option<JoinHandle<()>>,
+    /// One that had nothing to do, and ends.
+    retired: Option<JoinHandle<()>>,
     /// [`os::forks`] when the thread was started: threads do not survive a fork.
     forks: usize,
     ends: bool,
@@ -28,6 +30,7 @@ static TIMER: Mutex<Timer> = Mutex::new(Timer {
     entries: BTreeMap::new(),
     next: 0,
     thread: None,
+    retired: None,
     forks: 0,
     ends: false,
 });
@@ -48,14 +51,14 @@ pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Entry {
         CHANGED.notify_all();
         return entry;
     }
-    let name = "roving-timer".to_owned();
-    match thread::Builder::new().name(name).spawn(run) {
+    let builder = thread::Builder::new().name("roving-timer".to_owned());
+    match faults::start(builder, run) {
         Ok(thread) => timer.thread = Some(thread),
         // The next one who waits for a deadline tries again; until then each is seen by who looks.
-        Err(error) => eprintln!(
-            "roving: the timer's thread could not be started ({error}): deadlines wake nobody until \
-             it can; raise the limit on threads"
-        ),
+        Err(error) => os::say(&format!(
+            "the timer's thread could not be started ({error}): deadlines wake nobody until it can; \
+             raise the limit on threads"
+        )),
     }
     timer.forks = os::forks();
     entry
@@ -74,18 +77,17 @@ pub(super) fn entered(deadline: Instant) -> usize {
 }
 
 /// Ends the thread, if there is one: before the code is unloaded. It comes back when it is needed.
-#[allow(dead_code, reason = "for who unloads the library")]
 pub(crate) fn stop() {
-    let thread = {
+    let threads = {
         let mut timer = timer();
         timer.ends = true;
         CHANGED.notify_all();
         match timer.forks == os::forks() {
-            true => timer.thread.take(),
-            false => None,
+            true => [timer.retired.take(), timer.thread.take()],
+            false => [None, None],
         }
     };
-    if let Some(thread) = thread {
+    for thread in threads.into_iter().flatten() {
         // It has no panic of its own to report.
         let _ = thread.join();
     }
@@ -119,7 +121,7 @@ fn run() {
                 timer = held;
                 if timeout.timed_out() && timer.entries.is_empty() {
                     // Under the lock: who comes next finds none, and starts another.
-                    timer.thread = None;
+                    timer.retired = timer.thread.take();
                     return;
                 }
             }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Pool, WorkerThread};
 use crate::os;
@@ -15,6 +16,7 @@ use crate::stats::Keep;
 use crate::steal::amount::{AMOUNT_MAX, Amount};
 use crate::task::SpawnOrder;
 use crate::trace::exit::{Debt, wishes};
+use crate::watch;
 
 /// Called with the index of a worker.
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
@@ -24,6 +26,8 @@ pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 /// What a pool needs to know; made by [`PoolBuilder::build`], then never changed.
 pub(crate) struct Settings {
     pub(crate) workers: usize,
+    /// So many have to start.
+    pub(crate) workers_least: usize,
     pub(crate) spares: usize,
     pub(crate) stand_in: StandIn,
     pub(crate) cores: usize,
@@ -35,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) migrate: bool,
     pub(crate) profile: bool,
     pub(crate) debt: Debt,
+    /// How long nothing moves before it is reported.
+    pub(crate) watch: Option<Duration>,
     pub(crate) in_place: bool,
     /// What decides instead of chance.
     pub(crate) schedule: Option<Schedule>,
@@ -100,12 +106,14 @@ const QUICK_ROUNDS_CROWDED: usize = 8;
 #[must_use = "a builder does nothing until it is built"]
 pub struct PoolBuilder {
     workers: Option<usize>,
+    workers_least: Option<usize>,
     amount: Amount,
     spawn_order: SpawnOrder,
     migrate: bool,
     slots: usize,
     profile: bool,
     debt: Debt,
+    watch: Option<Duration>,
     in_place: bool,
     schedule: schedule::Wish,
     adopts: bool,
@@ -122,12 +130,14 @@ impl PoolBuilder {
     pub(super) fn new() -> PoolBuilder {
         PoolBuilder {
             workers: None,
+            workers_least: None,
             amount: Amount::One,
             spawn_order: SpawnOrder::default(),
             migrate: false,
             slots: SLOTS,
             profile: false,
             debt: Debt::default(),
+            watch: None,
             in_place: false,
             schedule: schedule::Wish::default(),
             adopts: false,
@@ -145,6 +155,20 @@ impl PoolBuilder {
     /// affinity mask and the cgroup quota count.
     pub fn workers(mut self, workers: usize) -> PoolBuilder {
         self.workers = Some(workers);
+        self
+    }
+
+    /// Makes do with fewer workers, but with this many, when no more threads can be started, or there
+    /// is no memory for more. Without this, all of them start or [`Self::build`] fails. No effect on pools that start no threads
+    /// ([`Self::use_current_thread`], [`Self::build_with`]) or adopt one.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(4).workers_at_least(1).build()?;
+    /// assert!((1..=4).contains(&pool.workers()));
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn workers_at_least(mut self, workers: usize) -> PoolBuilder {
+        self.workers_least = Some(workers);
         self
     }
 
@@ -215,6 +239,21 @@ impl PoolBuilder {
     /// pools of a program together: `ROVING_TRACE=FILE`; see [`crate::trace`].
     pub fn trace(mut self, file: impl Into<PathBuf>) -> PoolBuilder {
         self.debt.trace = Some(file.into());
+        self
+    }
+
+    /// Reports to standard error where the workers wait, when nothing has moved for `patience` although
+    /// tasks wait: as when a lock is held across a wait, and a task needs it. For debugging; see
+    /// [`crate::watch`], also for what it costs. For all pools of a program: `ROVING_WATCH=1`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let builder = roving::Pool::builder().workers(2).watch_waits(Duration::from_secs(5));
+    /// assert_eq!(builder.build().unwrap().install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// ```
+    pub fn watch_waits(mut self, patience: Duration) -> PoolBuilder {
+        self.watch = Some(patience);
         self
     }
 
@@ -333,9 +372,14 @@ impl PoolBuilder {
     /// Starts the pool.
     ///
     /// # Errors
-    /// A value out of its range, or a thread that cannot be started; those already started are
-    /// ended again.
+    /// A value out of its range, a thread that cannot be started, or no memory for the task stacks;
+    /// the threads already started are ended again.
     pub fn build(self) -> Result<Pool, BuildError> {
+        Ok(self.build_short()?.0)
+    }
+
+    /// The same, with the reason why there are fewer workers than asked for.
+    pub(super) fn build_short(self) -> Result<(Pool, Option<BuildError>), BuildError> {
         Pool::start(self.settings()?)
     }
 
@@ -377,12 +421,12 @@ impl PoolBuilder {
         super::global::set(self)
     }
 
-    fn settings(self) -> Result<Settings, BuildError> {
+    fn settings(self) -> Result<Box<Settings>, BuildError> {
         // Read before any thread is pinned, because pinning changes it.
         let allowed = os::allowed_processors();
         // To ask the system for the quota too takes a dozen calls: only if it is to decide.
         let cores = match (self.workers, allowed.len()) {
-            (None, _) | (_, 0) => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            (None, _) | (_, 0) => os::processors(),
             (Some(_), allowed) => allowed,
         };
         let processors = match self.pin {
@@ -398,6 +442,13 @@ impl PoolBuilder {
         if workers == 0 || workers > WORKERS_LIMIT {
             return Err(BuildError(Reason::Workers(workers)));
         }
+        let workers_least = match self.in_place {
+            true => workers,
+            false => self.workers_least.unwrap_or(workers),
+        };
+        if workers_least == 0 || workers_least > workers {
+            return Err(BuildError(Reason::WorkersLeast(workers_least, workers)));
+        }
         if !self.amount.is_valid() {
             return Err(BuildError(Reason::Amount(self.amount)));
         }
@@ -412,8 +463,9 @@ impl PoolBuilder {
             shared: wishes.trace.is_some(),
             live: wishes.top.is_some(),
         };
-        Ok(Settings {
+        Ok(Box::new(Settings {
             workers,
+            workers_least,
             spares: SPARES_MAX,
             stand_in: self.stand_in,
             cores,
@@ -425,6 +477,7 @@ impl PoolBuilder {
             migrate: self.migrate,
             profile: self.profile,
             debt,
+            watch: self.watch.or_else(watch::wished),
             in_place: self.in_place || schedule.is_some(),
             adopts: self.adopts && schedule.is_none(),
             schedule,
@@ -435,7 +488,7 @@ impl PoolBuilder {
             on_start: self.on_start,
             on_exit: self.on_exit,
             panic_handler: self.panic_handler,
-        })
+        }))
     }
 }
 
@@ -464,8 +517,10 @@ pub struct BuildError(Reason);
 #[derive(Clone, Debug)]
 pub(super) enum Reason {
     Workers(usize),
+    WorkersLeast(usize, usize),
     WorkersVariable(String),
     Seed(String),
+    Memory(usize),
     Amount(Amount),
     Thread { index: usize, error: Arc<io::Error> },
     IsWorker,
@@ -494,6 +549,16 @@ impl fmt::Display for BuildError {
                     "{workers} workers cannot be started: say 1 to {WORKERS_LIMIT}"
                 )
             }
+            Reason::WorkersLeast(least, workers) => write!(
+                f,
+                "at least {least} of {workers} workers are not to be had: say 1 to {workers} to \
+                 workers_at_least"
+            ),
+            Reason::Memory(workers) => write!(
+                f,
+                "there is no memory for task stacks ({workers}): ask for fewer workers, or raise the \
+                 limit on memory"
+            ),
             Reason::WorkersVariable(value) => write!(
                 f,
                 "ROVING_WORKERS={value:?} is no number of workers: say 1 to {WORKERS_LIMIT}, \

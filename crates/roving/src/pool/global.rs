@@ -1,37 +1,226 @@
-//! The pool that is there without being built.
+//! The pool that is there without being built, and how it is shut down.
+//!
+//! It lies in a [`Shell`]: a thread that is no worker takes a [`Lease`] for as long as it uses the
+//! pool, which costs two read-modify-writes and no lock. Who shuts the pool down closes the shell, so
+//! that nobody new finds it, and waits; the last user to go ends the pool. A use that comes later
+//! starts another one, in a shell that is free.
 
+use std::cell::Cell;
 use std::env;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop};
+use std::ops::Deref;
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use super::builder::{BuildError, Reason};
+use super::home::Home;
+use super::stop::Dropped;
 use super::{Pool, PoolBuilder};
+use crate::context::timer;
+use crate::lease::{Entry, Shell};
+use crate::os;
+use crate::prim::{AtomicPtr, Ordering};
+use crate::watch;
+use crate::worker::Worker;
 
-static GLOBAL: OnceLock<Pool> = OnceLock::new();
-static STARTING: Mutex<()> = Mutex::new(());
+/// The shell that the first pool lies in, and each one that is started when no other is used any
+/// more. So a library that is unloaded leaves nothing behind.
+static FIRST: Shell<Global> = Shell::new();
+/// The shell that is open; or null.
+static CURRENT: AtomicPtr<Shell<Global>> = AtomicPtr::new(ptr::null_mut());
+/// Further shells, for pools that were started while others were still used. The lock is held while
+/// a pool is started and while one is closed, so under it a current shell is an open one.
+static FURTHER: Mutex<Vec<&'static Shell<Global>>> = Mutex::new(Vec::new());
 
-/// The global pool, started if need be: as many workers as `ROVING_WORKERS` says, or as the
-/// process may use cores.
-pub(crate) fn get() -> &'static Pool {
-    get_or(|| match configured().and_then(PoolBuilder::build) {
-        Ok(pool) => pool,
-        Err(error) => {
-            // Nobody to return it to; a machine that starts no threads still gets its work done.
-            eprintln!("roving: {error}; going on without threads");
-            Pool::builder()
-                .use_current_thread()
-                .build()
-                .expect("it starts no thread")
+thread_local! {
+    /// How many leases the calling thread has.
+    static LEASES: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Global {
+    pool: ManuallyDrop<Pool>,
+    ended: Arc<Ended>,
+}
+
+impl Drop for Global {
+    fn drop(&mut self) {
+        let is_final = self.pool.end();
+        // SAFETY: it is not used again. Dropped before anybody hears that the pool has ended.
+        unsafe { ManuallyDrop::drop(&mut self.pool) };
+        self.ended.say(is_final);
+    }
+}
+
+/// The news that a pool has ended, and whether with all its threads.
+#[derive(Default)]
+struct Ended {
+    is_final: Mutex<Option<bool>>,
+    changed: Condvar,
+}
+
+impl Ended {
+    fn lock(&self) -> MutexGuard<'_, Option<bool>> {
+        self.is_final.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn say(&self, is_final: bool) {
+        *self.lock() = Some(is_final);
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) -> bool {
+        let waited = self
+            .changed
+            .wait_while(self.lock(), |ended| ended.is_none());
+        waited
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some_and(|is_final| is_final)
+    }
+}
+
+/// The global pool, for as long as this lives. Not for long: a pool that is shut down waits for it.
+pub struct Lease {
+    shell: &'static Shell<Global>,
+    global: *const Global,
+    /// Counted on the thread that has it.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Deref for Lease {
+    type Target = Pool;
+
+    fn deref(&self) -> &Pool {
+        &self.global().pool
+    }
+}
+
+impl Lease {
+    fn global(&self) -> &Global {
+        // SAFETY: the shell counts this lease as a user, and keeps the pool until it leaves.
+        unsafe { &*self.global }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        LEASES.set(LEASES.get() - 1);
+        // The last user of a pool that has been shut down ends it.
+        drop(self.shell.leave());
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Lease").field(&**self).finish()
+    }
+}
+
+/// The global pool, if there is one.
+fn find() -> Option<Lease> {
+    // Ordering: Acquire. Pairs with [global]: the shell has been made.
+    let shell = CURRENT.load(Ordering::Acquire);
+    // SAFETY: shells are never freed.
+    enter(unsafe { shell.as_ref() }?)
+}
+
+fn enter(shell: &'static Shell<Global>) -> Option<Lease> {
+    match shell.enter() {
+        Entry::Here(global) => {
+            LEASES.set(LEASES.get() + 1);
+            Some(Lease {
+                shell,
+                global,
+                _not_send: PhantomData,
+            })
         }
-    })
+        Entry::Closed(last) => {
+            drop(last);
+            None
+        }
+    }
+}
+
+fn starting() -> MutexGuard<'static, Vec<&'static Shell<Global>>> {
+    FURTHER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The pool that serves a thread whose home is `H`; started if there is none.
+#[inline]
+pub(crate) fn of<H: Home>() -> Lease {
+    get_or(H::build)
 }
 
 /// The global pool; `build` makes it if there is none.
-pub(crate) fn get_or(build: impl FnOnce() -> Pool) -> &'static Pool {
-    if let Some(pool) = GLOBAL.get() {
-        return pool;
+pub(crate) fn get_or(build: impl FnOnce() -> Pool) -> Lease {
+    if let Some(lease) = find() {
+        return lease;
     }
-    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    GLOBAL.get_or_init(build)
+    let mut further = starting();
+    match find() {
+        Some(lease) => lease,
+        None => place(build(), &mut further),
+    }
+}
+
+/// Makes what `build` returns the global pool, unless there is one, which is the error `exists`.
+pub(crate) fn set_built<E>(
+    build: impl FnOnce() -> Result<Pool, E>,
+    exists: impl FnOnce() -> E,
+) -> Result<Lease, E> {
+    let mut further = starting();
+    if find().is_some() {
+        return Err(exists());
+    }
+    Ok(place(build()?, &mut further))
+}
+
+/// Puts the pool into a free shell, which becomes the current one.
+fn place(pool: Pool, further: &mut Vec<&'static Shell<Global>>) -> Lease {
+    let mut global = Some(Global {
+        pool: ManuallyDrop::new(pool),
+        ended: Arc::default(),
+    });
+    let mut try_in = |shell: &'static Shell<Global>| {
+        let value = global.take()?;
+        // SAFETY: the caller has the lock, so this is the only thread that opens a shell.
+        global = unsafe { shell.open(value) };
+        global.is_none().then_some(shell)
+    };
+    let free = try_in(&FIRST).or_else(|| further.iter().find_map(|shell| try_in(shell)));
+    let shell = free.unwrap_or_else(|| {
+        let shell: &'static Shell<Global> = Box::leak(Box::new(Shell::new()));
+        further.push(shell);
+        try_in(shell).expect("a new shell is free")
+    });
+    let lease = enter(shell).expect("nobody closes it without the lock");
+    // Ordering: Edge [global]: Release, so that who finds the shell finds it made.
+    CURRENT.store(ptr::from_ref(shell).cast_mut(), Ordering::Release);
+    lease
+}
+
+/// The global pool as the environment wants it: as many workers as `ROVING_WORKERS` says, or as the
+/// process may use cores.
+pub(super) fn build() -> Pool {
+    let built = configured().and_then(|builder| builder.workers_at_least(1).build_short());
+    match built {
+        Ok((pool, None)) => pool,
+        Ok((pool, Some(error))) => {
+            let workers = pool.workers();
+            os::say(&format!("{error}; going on with {workers} workers"));
+            pool
+        }
+        Err(error) => {
+            // Nobody to return it to; a machine that starts no threads still gets its work done.
+            os::say(&format!("{error}; going on without threads"));
+            Pool::builder()
+                .use_current_thread()
+                .build()
+                .unwrap_or_else(|error| panic!("{error}"))
+        }
+    }
 }
 
 fn configured() -> Result<PoolBuilder, BuildError> {
@@ -49,15 +238,103 @@ pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
     set_built(|| builder.build(), || Reason::GlobalExists.into()).map(drop)
 }
 
-/// Makes what `build` returns the global pool, unless there is one, which is the error `exists`.
-pub(crate) fn set_built<E>(
-    build: impl FnOnce() -> Result<Pool, E>,
-    exists: impl FnOnce() -> E,
-) -> Result<&'static Pool, E> {
-    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    if GLOBAL.get().is_some() {
-        return Err(exists());
+/// Shuts the global pool down as a drop does: what has been spawned still runs. Returns when that is
+/// done, when the calls of all threads that use the pool have returned, and its threads have been
+/// joined (that of deadlines as well); its memory is freed then. Without a global pool it does nothing.
+///
+/// A use that comes later, or at the same time, starts a fresh pool, by first use or by
+/// [`PoolBuilder::build_global`]. So a library that is to be unloaded calls this when none of
+/// its threads will use the pool again; see the page "Stopping" of the book. In a forked child it leaves
+/// the parent's pool alone and lets the child start its own.
+///
+/// # Errors
+/// The calling thread uses the pool itself: as one of its workers, or in a call such as
+/// [`crate::in_place_scope`] that it is inside of. Then this does not wait, and the pool ends by
+/// itself when its last user has gone. Also in a forked child, and when the pool has a thread of the
+/// user's own.
+///
+/// ```
+/// assert_eq!(roving::join(|| 1, || 2), (1, 2));
+/// roving::shutdown_global()?;
+/// assert_eq!(roving::join(|| 3, || 4), (3, 4), "by a fresh pool");
+/// roving::shutdown_global()?;
+/// # Ok::<(), roving::StillUsed>(())
+/// ```
+pub fn shutdown_global() -> Result<(), StillUsed> {
+    match shut_down(false).is_final() {
+        true => Ok(()),
+        false => Err(StillUsed(())),
     }
-    let pool = build()?;
-    Ok(GLOBAL.get_or_init(|| pool))
 }
+
+/// As [`shutdown_global`], but detached tasks that have not begun are dropped instead of run:
+/// [`Pool::shutdown_now`] for the global pool. Says how many these were, and whether the pool has ended.
+///
+/// ```
+/// for _ in 0..100 {
+///     roving::spawn(|| ());
+/// }
+/// let dropped = roving::shutdown_global_now();
+/// assert!(dropped.tasks() <= 100 && dropped.is_final());
+/// ```
+pub fn shutdown_global_now() -> Dropped {
+    shut_down(true)
+}
+
+fn shut_down(now: bool) -> Dropped {
+    let further = starting();
+    let Some(lease) = find() else {
+        return Dropped::NOTHING;
+    };
+    lease.shell.close();
+    // Ordering: Relaxed; who still finds the shell finds it closed.
+    CURRENT.store(ptr::null_mut(), Ordering::Relaxed);
+    drop(further);
+    let registry = Arc::clone(lease.registry());
+    if registry.is_left_behind() {
+        // Its users are counted for threads that are not here, so it can never be ended.
+        LEASES.set(LEASES.get() - 1);
+        mem::forget((lease, Arc::clone(&registry)));
+        return Dropped::of(&registry, false);
+    }
+    if now {
+        registry.stop();
+    }
+    let ended = Arc::clone(&lease.global().ended);
+    let is_own = Worker::is_or_was(&registry) || registry.is_thread_of(thread::current().id());
+    drop(lease);
+    let is_final = match is_own || LEASES.get() > 0 {
+        true => *ended.lock() == Some(true),
+        false => Worker::with_current(|worker| match worker {
+            Some(worker) => worker.blocking(|| ended.wait()),
+            None => ended.wait(),
+        }),
+    };
+    if is_final {
+        timer::stop();
+        watch::join_retired();
+    }
+    Dropped::of(&registry, is_final)
+}
+
+/// The global pool has not ended yet, because the calling thread uses it itself, or threads of the
+/// user's own do.
+///
+/// ```
+/// let error = roving::in_place_scope(|_| roving::shutdown_global()).unwrap_err();
+/// assert!(error.to_string().starts_with("the global pool is still used"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StillUsed(());
+
+impl fmt::Display for StillUsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the global pool is still used by the calling thread, by threads of the user's own, or by \
+             the parent of this process: it ends by itself when its last user has gone; to wait for \
+             that, call shutdown_global on a thread that is outside of the pool",
+        )
+    }
+}
+
+impl std::error::Error for StillUsed {}

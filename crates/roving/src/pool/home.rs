@@ -5,8 +5,8 @@ use super::{Pool, global};
 /// Where the calls of threads that are no workers go. A runtime that is built on this one, such as
 /// the drop-in for Rayon, has a global pool that it configures itself.
 pub trait Home {
-    /// The pool, started if need be.
-    fn global() -> &'static Pool;
+    /// Starts the pool. Called when there is no global pool yet, or no longer.
+    fn build() -> Pool;
 }
 
 /// The global pool of this crate.
@@ -14,7 +14,7 @@ pub trait Home {
 pub(crate) struct Roving;
 
 impl Home for Roving {
-    fn global() -> &'static Pool {
-        global::get()
+    fn build() -> Pool {
+        global::build()
     }
 }

@@ -4,8 +4,10 @@ pub(crate) mod builder;
 pub(crate) mod global;
 pub(crate) mod home;
 pub(crate) mod lending;
+mod muster;
 pub(crate) mod registry;
 pub(crate) mod seats;
+pub(crate) mod stop;
 mod threads;
 
 use std::fmt;
@@ -13,13 +15,14 @@ use std::io;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::thread;
 
 pub use builder::{BuildError, PoolBuilder};
+pub use global::{StillUsed, shutdown_global, shutdown_global_now};
+pub use stop::Dropped;
 pub use threads::WorkerThread;
 
 use crate::context::{self, node};
-use crate::inject::Job;
+use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::os;
 use crate::schedule::Schedule;
@@ -27,12 +30,14 @@ use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
 use crate::trace;
 use crate::unwind::with_frame_lent;
+use crate::watch::{self, Why};
 use crate::worker::Worker;
 use builder::{Reason, SPARES_MAX, Settings};
 use home::Home;
 use registry::Registry;
 
-/// A set of workers. Dropping it runs what it still holds and joins its threads.
+/// A set of workers. Dropping it runs what it still holds and joins its threads;
+/// [`Pool::shutdown_now`] drops what nobody waits for instead.
 ///
 /// Threads do not survive `fork`: in a child process a pool that was built before panics with a message that
 /// says so, rather than to hang; build one in the child.
@@ -75,15 +80,19 @@ impl Pool {
         &self.registry
     }
 
-    fn start(settings: Settings) -> Result<Pool, BuildError> {
-        Pool::start_with(settings, |registry, index| {
-            registry.start_thread(index).map(drop)
-        })
+    /// The pool, and why it has fewer workers than were asked for.
+    fn start(settings: Box<Settings>) -> Result<(Pool, Option<BuildError>), BuildError> {
+        let is_exact = settings.workers_least == settings.workers;
+        if !is_exact && !settings.in_place && !settings.adopts {
+            return muster::start(settings);
+        }
+        let start = |registry: &Arc<Registry>, index| registry.start_thread(index).map(drop);
+        Ok((Pool::start_with(settings, start)?, None))
     }
 
     /// Has `start` see to a thread for each worker that needs one.
     fn start_with(
-        settings: Settings,
+        settings: Box<Settings>,
         mut start: impl FnMut(&Arc<Registry>, usize) -> io::Result<()>,
     ) -> Result<Pool, BuildError> {
         let threads = match (settings.in_place, settings.adopts) {
@@ -91,11 +100,13 @@ impl Pool {
             (false, adopts) => usize::from(adopts)..settings.workers,
         };
         os::count_forks();
+        let registry = Registry::new(settings);
+        let registry = registry.map_err(|settings| Reason::Memory(settings.workers))?;
         let pool = Pool {
-            registry: Arc::new(Registry::new(settings)),
+            registry: Arc::new(registry),
         };
         let registry = &pool.registry;
-        trace::exit::enter(registry);
+        enter_books(registry);
         if registry.settings.adopts && !Worker::adopt(registry) {
             return Err(Reason::IsWorker.into());
         }
@@ -201,41 +212,14 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let registry = &self.registry;
-        if registry.is_left_behind() {
-            // Its threads cannot be joined, and its locks not be trusted.
-            return mem::forget(Arc::clone(registry));
-        }
-        if registry.settings.in_place {
-            // Runs what was spawned and not yet run.
-            return run_in_place(registry);
-        }
-        registry.close();
-        if registry.settings.own_threads {
-            return;
-        }
-        if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
-            // A task drops its own pool, which ends by itself when the task has. So do its threads.
-            drop(registry.take_threads());
-            return;
-        }
-        let join = || {
-            loop {
-                let threads = registry.take_threads();
-                if threads.is_empty() {
-                    return;
-                }
-                for thread in threads {
-                    // A worker's thread has no panic of its own to report.
-                    let _ = thread.join();
-                }
-            }
-        };
-        Worker::with_current(|worker| match worker {
-            Some(worker) => worker.blocking(join),
-            None => join(),
-        });
+        self.end();
     }
+}
+
+/// The pool has been made: whoever looks at pools hears of it.
+fn enter_books(registry: &Arc<Registry>) {
+    trace::exit::enter(registry);
+    watch::enter(registry);
 }
 
 /// Runs what was spawned into an in-place pool; a frame further out does so when it ends.
@@ -264,7 +248,7 @@ pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R
 pub(crate) fn with_registry_at<H: Home, R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     Worker::with_current(|worker| match worker {
         Some(worker) => f(worker.registry()),
-        None => f(H::global().registry()),
+        None => f(global::of::<H>().registry()),
     })
 }
 
@@ -324,7 +308,7 @@ where
     with_frame_lent(|| {
         // SAFETY: this frame does not return before the job has run, and a job that was injected
         // always runs: a pool that is being dropped runs what it holds.
-        let woken = registry.inject(unsafe { forget_lifetime(Box::new(job)) });
+        let woken = registry.inject(Kind::Awaited, unsafe { forget_lifetime(Box::new(job)) });
         let spares_run_all = registry.spares.stand_in == StandIn::ForAll;
         if worker.is_some() && !woken && spares_run_all {
             // All may be busy, some with waiting for what this call is part of (a lock that a
@@ -333,7 +317,7 @@ where
             registry.spares.bring_in_one(registry);
         }
         match worker {
-            Some(worker) => worker.park_until(|| latch.is_over()),
+            Some(worker) => worker.park_for(Why::Event, || latch.is_over()),
             None => latch.wait(),
         }
     });
@@ -363,7 +347,7 @@ where
     F: FnOnce() + Send + 'static,
 {
     registry.check_not_left_behind();
-    registry.inject(detached(registry, f));
+    registry.inject(Kind::Detached, detached(registry, f));
     run_if_in_place(registry);
 }
 
@@ -377,7 +361,7 @@ where
     let run = move |is_dropped: bool| {
         let run = || match is_dropped {
             true => drop(f),
-            false => f(),
+            false => stop::run_or_drop(f),
         };
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run))
             && let Some(registry) = weak.upgrade()

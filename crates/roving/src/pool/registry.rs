@@ -12,9 +12,11 @@ use std::time::Instant;
 use super::builder::Settings;
 use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
+use super::stop::Stopping;
 use crate::context::Cancelled;
 use crate::context::token::Token;
-use crate::inject::{Job, Queue};
+use crate::faults;
+use crate::inject::{Job, Kind, Queue};
 use crate::os;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
@@ -24,12 +26,13 @@ use crate::stats::lane::Lane;
 use crate::stats::{Activity, Keep, Profile, WorkerProfile};
 use crate::trace;
 use crate::unwind::drop_quietly;
+use crate::watch::Watch;
 use crate::worker::run_thread;
 
 /// A pool's shared state. The pool and each of its threads hold it.
 pub(crate) struct Registry {
     pub(crate) seats: Seats,
-    pub(crate) settings: Settings,
+    pub(crate) settings: Box<Settings>,
     pub(crate) idle: IdleSet,
     /// Workers that are parked in a wait and would run a job, in pools without spare threads.
     pub(crate) waiting: IdleSet,
@@ -43,6 +46,9 @@ pub(crate) struct Registry {
     crew: Mutex<Crew>,
     /// No work will come from outside any more.
     closing: AtomicBool,
+    pub(crate) stopping: Stopping,
+    /// Where its workers wait, if that is asked for.
+    pub(crate) watch: Option<Watch>,
     /// Everything that runs here belongs to it.
     cancel: Arc<Token>,
     started: Mutex<Instant>,
@@ -66,7 +72,8 @@ struct Crew {
 }
 
 impl Registry {
-    pub(crate) fn new(settings: Settings) -> Registry {
+    /// The settings come back when there is no memory.
+    pub(crate) fn new(settings: Box<Settings>) -> Result<Registry, Box<Settings>> {
         let workers = settings.workers;
         let spares = match settings.in_place || settings.stand_in == StandIn::Nobody {
             true => 0,
@@ -92,11 +99,13 @@ impl Registry {
             order: settings.spawn_order,
             migrate: settings.migrate,
         };
-        let seats = Seats::new(showing, settings.keep(), tasks, workers, spares);
+        let Some(seats) = Seats::new(showing, settings.keep(), tasks, workers, spares) else {
+            return Err(settings);
+        };
         if settings.schedule.is_some() {
             seats.iter().for_each(|seat| seat.tasks.stay_away());
         }
-        Registry {
+        Ok(Registry {
             seats,
             idle: IdleSet::new(workers + spares),
             waiting: IdleSet::new(workers + spares),
@@ -107,12 +116,14 @@ impl Registry {
             in_use: AtomicUsize::new(workers),
             crew: Mutex::new(Crew::default()),
             closing: AtomicBool::new(false),
+            stopping: Stopping::default(),
+            watch: settings.watch.map(Watch::new),
             cancel: Token::new(None, None),
             started: Mutex::new(Instant::now()),
             forks: os::forks(),
             in_place: Mutex::new(()),
             settings,
-        }
+        })
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -166,15 +177,15 @@ impl Registry {
     }
 
     /// Gives the pool a job from outside the task stacks. False if there was nobody to call for it.
-    pub(crate) fn inject(self: &Arc<Registry>, job: Job) -> bool {
-        self.injector.push(job);
+    pub(crate) fn inject(self: &Arc<Registry>, kind: Kind, job: Job) -> bool {
+        self.injector.push(kind, job);
         self.job_was_added()
     }
 
     /// Gives a job to one worker.
-    pub(crate) fn post(&self, index: usize, job: Job) {
+    pub(crate) fn post(&self, index: usize, kind: Kind, job: Job) {
         let seat = &self.seats[index];
-        seat.mailbox.push(job);
+        seat.mailbox.push(kind, job);
         seat.unpark();
     }
 
@@ -261,7 +272,6 @@ impl Registry {
 
     /// All that runs here is asked to end: [`crate::is_cancelled`] says so from now on, and who is
     /// suspended until then is woken.
-    #[allow(dead_code, reason = "for who ends a pool at once")]
     pub(crate) fn cancel_all(&self) {
         self.cancel.cancel();
     }
@@ -280,6 +290,9 @@ impl Registry {
     /// The calling thread is that of the seat from now on. Under the lock, so that `close` either
     /// finds it to unpark, or is seen by it.
     pub(crate) fn enlist(&self, index: usize) {
+        if let Some(watch) = &self.watch {
+            watch.enlist(index);
+        }
         let _crew = self.crew();
         self.seats[index].thread.get_or_init(thread::current);
     }
@@ -336,6 +349,11 @@ impl Registry {
             crew.quiet -= 1;
         }
         crew.ended
+    }
+
+    /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.
+    pub(crate) fn rests(&self, seat: usize) -> bool {
+        self.idle.contains(seat) || self.spares.is_resting(seat)
     }
 
     /// Whether that is a thread of this pool, even one that is not a worker yet, or no longer.
@@ -419,25 +437,38 @@ impl Registry {
         }
     }
 
+    /// That thread is about to be the one of a worker.
+    pub(super) fn take_thread(&self, thread: JoinHandle<()>) {
+        self.crew().enter(thread);
+    }
+
     /// Starts the thread of a seat. False when the pool has ended: then none is needed.
     pub(crate) fn start_thread(self: &Arc<Registry>, index: usize) -> io::Result<bool> {
         let mut crew = self.crew();
         if crew.ended {
             return Ok(false);
         }
-        self.seats.make(index);
+        if !self.seats.make(index) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         let mut thread = thread::Builder::new().name(self.settings.thread_name(index));
         if let Some(size) = self.settings.stack_size {
             thread = thread.stack_size(size);
         }
         let registry = Arc::clone(self);
-        let thread = thread.spawn(move || run_thread(registry, index))?;
-        crew.threads.push(thread);
-        crew.started += 1;
+        let thread = faults::start(thread, move || run_thread(registry, index))?;
+        crew.enter(thread);
         // Ordering: Edge [seat_in_use]: Release, so that who looks at the seat finds it made; Acquire,
         // for the new thread, which starts under the lock, to see who sleeps without having looked.
         self.in_use.fetch_max(index + 1, Ordering::AcqRel);
         Ok(true)
+    }
+}
+
+impl Crew {
+    fn enter(&mut self, thread: JoinHandle<()>) {
+        self.threads.push(thread);
+        self.started += 1;
     }
 }
 
@@ -461,6 +492,7 @@ const SHOWN_MAX: usize = 16;
 #[cfg(test)]
 mod tests {
     use crate::Pool;
+    use crate::inject::Kind;
 
     /// The crew's threads are played by this one: worker 0 is asleep while worker 1 posts something to
     /// it and then finds nothing more to do.
@@ -476,7 +508,7 @@ mod tests {
         registry.enlist(0);
         registry.close();
         registry.go_quiet();
-        registry.post(0, Box::new(|| ()));
+        registry.post(0, Kind::Awaited, Box::new(|| ()));
         registry.go_quiet();
         assert!(!registry.has_ended(), "worker 0 has mail");
         assert!(!registry.has_ended_or_be_busy(), "worker 0 wakes");

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::thread::Thread;
 
 use crate::context::segments::Segments;
+use crate::faults::with_answered_memory;
 use crate::inject::Queue;
 use crate::prim::{AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
@@ -36,9 +37,10 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    fn new(showing: Showing, keep: Keep, tasks: Local, most: usize) -> Seat {
-        Seat {
-            stack: TaskStack::new(showing),
+    /// `None` when there is no memory for its task stack.
+    fn new(showing: Showing, keep: Keep, tasks: Local, most: usize) -> Option<Seat> {
+        Some(Seat {
+            stack: TaskStack::try_new(showing)?,
             segments: Segments::new(),
             mailbox: Queue::new(),
             spawned: Queue::new(),
@@ -48,7 +50,7 @@ impl Seat {
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
             thread: OnceLock::new(),
-        }
+        })
     }
 
     /// The seat whose task this one's worker runs, as far as can be told by looking.
@@ -101,22 +103,28 @@ pub(crate) struct Seats {
 }
 
 impl Seats {
+    /// `None` when there is no memory.
     pub(super) fn new(
         showing: Showing,
         keep: Keep,
         tasks: TaskSettings,
         workers: usize,
         spares: usize,
-    ) -> Seats {
+    ) -> Option<Seats> {
         let most = workers + spares;
         let seat = |index| Seat::new(showing, keep, tasks.local(index), most);
-        Seats {
+        let mut seats = Vec::new();
+        with_answered_memory(|| seats.try_reserve_exact(workers)).ok()?;
+        for index in 0..workers {
+            seats.push(seat(index)?);
+        }
+        Some(Seats {
             showing,
             keep,
             tasks,
-            workers: (0..workers).map(seat).collect(),
+            workers: seats.into(),
             spares: (0..spares).map(|_| OnceLock::new()).collect(),
-        }
+        })
     }
 
     /// How many there can be.
@@ -133,19 +141,17 @@ impl Seats {
         )
     }
 
-    /// Makes the seat of a spare thread, if it has not been made.
-    pub(super) fn make(&self, index: usize) {
-        if let Some(spare) = index.checked_sub(self.workers.len()) {
-            let seat = || {
-                Box::new(Seat::new(
-                    self.showing,
-                    self.keep,
-                    self.tasks.local(index),
-                    self.most(),
-                ))
-            };
-            self.spares[spare].get_or_init(seat);
-        }
+    /// Makes the seat of a spare thread, if it has not been made. False when there is no memory. The
+    /// caller has the lock under which threads are started.
+    pub(super) fn make(&self, index: usize) -> bool {
+        let Some(spare) = index.checked_sub(self.workers.len()) else {
+            return true;
+        };
+        let place = &self.spares[spare];
+        let local = self.tasks.local(index);
+        let seat = || Seat::new(self.showing, self.keep, local, self.most());
+        // A second one, by another thread, would be dropped.
+        place.get().is_some() || seat().is_some_and(|seat| place.set(Box::new(seat)).is_ok())
     }
 }
 

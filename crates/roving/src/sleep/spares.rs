@@ -1,8 +1,8 @@
 //! Spare threads: who has to park in a wait gives its core to one of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
+use crate::faults;
 use crate::pool::registry::Registry;
 use crate::prim::{AtomicUsize, Ordering};
 
@@ -121,10 +121,16 @@ impl Spares {
         bench.resting.push(index);
         while bench.resting.contains(&index) && !registry.is_closing() {
             drop(bench);
-            thread::park();
+            faults::park();
             bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         }
         bench.resting.retain(|&resting| resting != index);
+    }
+
+    /// Whether that seat's thread rests.
+    pub(crate) fn is_resting(&self, seat: usize) -> bool {
+        let bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        bench.resting.contains(&seat)
     }
 
     /// Takes the calling thread out of the count, if it can be spared.

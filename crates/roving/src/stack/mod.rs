@@ -124,10 +124,17 @@ unsafe impl Sync for TaskStack {}
 unsafe impl Send for TaskStack {}
 
 impl TaskStack {
+    /// For tests.
+    #[cfg(any(loom, test))]
     pub(crate) fn new(showing: Showing) -> TaskStack {
+        TaskStack::try_new(showing).expect("a test has memory")
+    }
+
+    /// `None` when there is no memory for its slots.
+    pub(crate) fn try_new(showing: Showing) -> Option<TaskStack> {
         assert!(showing.slots <= span::SLOTS_MAX);
         #[cfg(not(loom))]
-        let slots = slots::Slots::new(showing.slots);
+        let slots = slots::Slots::new(showing.slots)?;
         #[cfg(loom)]
         let slots = new_slots(showing.slots);
         let own = Own {
@@ -159,7 +166,7 @@ impl TaskStack {
             (&raw const line::ALARM).cast_mut(),
             std::sync::atomic::Ordering::Relaxed,
         );
-        stack
+        Some(stack)
     }
 
     pub(crate) fn slot(&self, index: usize) -> &Slot {

@@ -1,11 +1,12 @@
 //! The memory of a task stack.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::slice;
 
 use super::slot::Slot;
+use crate::faults::with_answered_memory;
 
 /// An array of slots of which no page is touched before it is used: a stack that stays shallow
 /// costs a page or two, and one that is never used costs none.
@@ -17,23 +18,22 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn new(count: usize) -> Slots {
+    /// `None` when there is no memory.
+    pub(super) fn new(count: usize) -> Option<Slots> {
         // The allocator has zeroed memory to hand out untouched, but only for ordinary
         // alignments; so a slot more is asked for, and the first put where it belongs.
         let layout = Layout::array::<u64>((count + 1) * size_of::<Slot>() / size_of::<u64>());
         let layout = layout.expect("SLOTS_MAX bounds it");
         // SAFETY: the layout is not empty.
-        let Some(memory) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
-            handle_alloc_error(layout)
-        };
+        let memory = with_answered_memory(|| NonNull::new(unsafe { alloc_zeroed(layout) }))?;
         // SAFETY: less than a slot's size further, and there is one slot more than `count`.
         let first = unsafe { memory.add(memory.align_offset(align_of::<Slot>())) }.cast();
-        Slots {
+        Some(Slots {
             first,
             count,
             memory,
             layout,
-        }
+        })
     }
 }
 

@@ -25,6 +25,7 @@ use super::handle::Forked;
 use super::local::Local;
 use super::root::Root;
 use super::scope::Scope;
+use crate::inject::Kind;
 use crate::prim::{AtomicUsize, Ordering};
 use crate::stats::Activity;
 use crate::worker::Worker;
@@ -250,6 +251,7 @@ pub(super) unsafe fn deliver(root: *const Root, index: usize, frame: Frame) -> b
     if announces {
         registry.post(
             index,
+            Kind::Awaited,
             Box::new(|| Local::with(|local| local.placed.take_over())),
         );
     }

@@ -15,8 +15,11 @@ use super::open::Open;
 use super::placed;
 use crate::context::Cancelled;
 use crate::context::node::{self, Node};
+use crate::faults;
+use crate::inject::Kind;
 use crate::pool::registry::Registry;
 use crate::unwind::{drop_quietly, with_frame_lent};
+use crate::watch::Why;
 use crate::worker::Worker;
 
 /// What the frames below one blocking call have in common.
@@ -263,7 +266,8 @@ impl Root {
 
     fn issue_ticket(self: &Arc<Root>) {
         let root = Arc::clone(self);
-        self.registry.inject(Box::new(move || root.serve_ticket()));
+        self.registry
+            .inject(Kind::Awaited, Box::new(move || root.serve_ticket()));
     }
 
     /// What a ticket is for: runs the oldest frame that is ready, if there still is one, and sees to
@@ -347,7 +351,8 @@ impl Root {
                     // SAFETY: it was in the queue, and counted.
                     Some(frame) => unsafe { worker.run_frame(frame, Level::Ground) },
                     None => {
-                        worker.park_until(|| self.is_over() || !self.ready().frames.is_empty());
+                        let is_woken = || self.is_over() || !self.ready().frames.is_empty();
+                        worker.park_for(Why::Event, is_woken);
                     }
                 }
             }
@@ -365,7 +370,7 @@ impl Root {
             // SAFETY: new, and counted since the root was made.
             unsafe { Root::make_ready(&**self, frame) };
             while !self.is_over() {
-                thread::park();
+                faults::park();
             }
         });
     }

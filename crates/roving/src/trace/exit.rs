@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::{Record, begin, file, live, table};
+use crate::faults::{self, Point};
 use crate::os;
 use crate::pool::registry::Registry;
 
@@ -163,7 +164,9 @@ extern "C" fn at_exit() {
 
 /// A trace that cannot be written is no reason to fail: the program's own work is done.
 fn write(path: &Path, records: &[&Record]) {
-    let written = File::create(path).and_then(|file| {
+    let file = faults::ask(Point::TraceFile).and_then(|()| File::create(path));
+    let written = file.and_then(|file| {
+        faults::ask(Point::TraceFile)?;
         let mut out = BufWriter::new(file);
         file::write(records, &mut out)?;
         out.flush()

@@ -84,23 +84,23 @@ fn of_worker(doing: &str, worker: &WorkerProfile) -> String {
 pub(super) fn serve(path: &Path) {
     use std::os::unix::net::{UnixListener, UnixStream};
 
+    use crate::faults::{self, Point};
+
+    let thread = || std::thread::Builder::new().name("roving-top".into());
     // What a process with this number has left behind; not a socket at which somebody answers.
     if UnixStream::connect(path).is_err() {
         end(path);
     }
-    let started = UnixListener::bind(path).and_then(|listener| {
+    let listener = faults::ask(Point::Socket).and_then(|()| UnixListener::bind(path));
+    let started = listener.and_then(|listener| {
         let serve = move || {
             for stream in listener.incoming().flatten() {
                 let answer = move || answer(&stream);
                 // A client that is slow keeps nobody else waiting.
-                let _ = std::thread::Builder::new()
-                    .name("roving-top".into())
-                    .spawn(answer);
+                let _ = faults::start(thread(), answer);
             }
         };
-        std::thread::Builder::new()
-            .name("roving-top".into())
-            .spawn(serve)
+        faults::start(thread(), serve)
     });
     if let Err(error) = started {
         refuse(path, &error.to_string());

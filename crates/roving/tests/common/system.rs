@@ -32,6 +32,16 @@ pub(crate) fn used_by_threads(prefix: &str) -> Option<Used> {
     Some(used)
 }
 
+/// How many threads of this process have a name that begins so; `None` where the system does not say.
+pub(crate) fn threads(prefix: &str) -> Option<usize> {
+    let threads = fs::read_dir("/proc/self/task").ok()?;
+    let names = threads.flatten().map(|thread| {
+        let name = fs::read_to_string(thread.path().join("comm"));
+        name.unwrap_or_default()
+    });
+    Some(names.filter(|name| name.starts_with(prefix)).count())
+}
+
 /// A line of /proc/self/status, in KiB.
 pub(crate) fn memory_kib(line: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

@@ -1,0 +1,90 @@
+//! Pools that make do with fewer workers than were asked for.
+//!
+//! The threads are started first. How many there are then is how many workers the pool has, so nobody
+//! ever sees a worker without a thread.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+use super::builder::{BuildError, Reason, Settings};
+use super::registry::Registry;
+use super::{Pool, enter_books};
+use crate::faults;
+use crate::os;
+use crate::worker::run_thread;
+
+/// A thread that waits to hear which worker it is. Dropped before that, it ends.
+struct Recruit {
+    thread: JoinHandle<()>,
+    orders: Sender<(Arc<Registry>, usize)>,
+}
+
+impl Recruit {
+    fn new(settings: &Settings, index: usize) -> io::Result<Recruit> {
+        let mut thread = thread::Builder::new().name(settings.thread_name(index));
+        if let Some(size) = settings.stack_size {
+            thread = thread.stack_size(size);
+        }
+        let (orders, ordered) = mpsc::channel::<(Arc<Registry>, usize)>();
+        let run = move || {
+            if let Ok((registry, index)) = ordered.recv() {
+                run_thread(registry, index);
+            }
+        };
+        let thread = faults::start(thread, run)?;
+        Ok(Recruit { thread, orders })
+    }
+
+    fn dismiss(self) {
+        drop(self.orders);
+        // It has nothing of its own to report.
+        let _ = self.thread.join();
+    }
+}
+
+/// Starts a pool of as many workers as there are threads to be had, `settings.workers` at most and
+/// `settings.workers_least` at least. Returns it with the reason why there are no more.
+pub(super) fn start(mut settings: Box<Settings>) -> Result<(Pool, Option<BuildError>), BuildError> {
+    let mut short = None;
+    let mut recruits = Vec::new();
+    for index in 0..settings.workers {
+        match Recruit::new(&settings, index) {
+            Ok(recruit) => recruits.push(recruit),
+            Err(error) => {
+                let error = Arc::new(error);
+                short = Some(Reason::Thread { index, error });
+                break;
+            }
+        }
+    }
+    os::count_forks();
+    loop {
+        if recruits.len() < settings.workers_least {
+            recruits.into_iter().for_each(Recruit::dismiss);
+            let reason = short.expect("nothing has failed, so there is a thread for each worker");
+            return Err(reason.into());
+        }
+        settings.workers = recruits.len();
+        match Registry::new(settings) {
+            Ok(registry) => return Ok((deploy(registry, recruits), short.map(BuildError::from))),
+            Err(returned) => {
+                short = Some(Reason::Memory(returned.workers));
+                settings = returned;
+                recruits.pop().into_iter().for_each(Recruit::dismiss);
+            }
+        }
+    }
+}
+
+fn deploy(registry: Registry, recruits: Vec<Recruit>) -> Pool {
+    let registry = Arc::new(registry);
+    enter_books(&registry);
+    for (index, recruit) in recruits.into_iter().enumerate() {
+        registry.take_thread(recruit.thread);
+        // It waits for this.
+        let _ = recruit.orders.send((Arc::clone(&registry), index));
+    }
+    Pool { registry }
+}

@@ -1,0 +1,224 @@
+//! Stopping a pool at once: what nobody waits for is dropped instead of run.
+
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::thread;
+
+use super::Pool;
+use super::registry::Registry;
+use crate::context;
+use crate::inject::Job;
+use crate::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::watch;
+use crate::worker::Worker;
+
+/// Whether a pool is being stopped at once, and what that has cost so far.
+#[derive(Default)]
+pub(crate) struct Stopping {
+    is_on: AtomicBool,
+    dropped: AtomicUsize,
+}
+
+impl Stopping {
+    pub(crate) fn is_on(&self) -> bool {
+        // Ordering: Relaxed; a request. A task that is begun at the same moment runs.
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    fn begin(&self) {
+        // Ordering: Relaxed, as in `is_on`.
+        self.is_on.store(true, Ordering::Relaxed);
+    }
+
+    fn count(&self) {
+        // Ordering: Relaxed; a figure. Who reports it has joined the threads that count.
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn dropped(&self) -> usize {
+        // Ordering: Relaxed, as in `count`.
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// What [`Pool::shutdown_now`] has dropped.
+///
+/// ```
+/// let pool = roving::Pool::new(1).unwrap();
+/// let dropped: roving::Dropped = pool.shutdown_now();
+/// assert_eq!(dropped.tasks(), 0);
+/// assert!(dropped.is_final());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "it says how much was not done"]
+pub struct Dropped {
+    tasks: usize,
+    is_final: bool,
+}
+
+impl Dropped {
+    /// There was no pool.
+    pub(super) const NOTHING: Dropped = Dropped {
+        tasks: 0,
+        is_final: true,
+    };
+
+    pub(super) fn of(registry: &Registry, is_final: bool) -> Dropped {
+        let tasks = registry.stopping.dropped();
+        Dropped { tasks, is_final }
+    }
+
+    /// How many detached tasks were dropped instead of run: one for each [`crate::spawn`] and
+    /// [`Pool::spawn`] that had not begun, those that drops of others spawned included, and in
+    /// adapters one for each worker's share of a detached broadcast. Tasks that somebody waits for
+    /// are never among them.
+    ///
+    /// ```
+    /// assert_eq!(roving::Pool::new(2).unwrap().shutdown_now().tasks(), 0);
+    /// ```
+    pub fn tasks(&self) -> usize {
+        self.tasks
+    }
+
+    /// Whether the pool has ended and its threads have been joined, so that the count is the last
+    /// one. False when one of the pool's own tasks has stopped it, when the threads are the user's
+    /// ([`PoolBuilder::build_with`](crate::PoolBuilder::build_with),
+    /// [`adopt_current_thread`](crate::PoolBuilder::adopt_current_thread)), and in a forked child.
+    ///
+    /// ```
+    /// assert!(roving::Pool::new(2).unwrap().shutdown_now().is_final());
+    /// ```
+    pub fn is_final(&self) -> bool {
+        self.is_final
+    }
+}
+
+impl Pool {
+    /// Ends the pool without running what nobody waits for: detached tasks ([`Pool::spawn`],
+    /// [`crate::spawn`]) that have not begun are dropped, each once, on the calling thread or on a
+    /// worker. What runs, and what somebody waits for (calls of [`Pool::install`], roots of async
+    /// tasks with all their frames, tasks of a scope), runs to its end: it is asked to end soon, as
+    /// [`crate::is_cancelled`] says from now on, and what is suspended in [`crate::context::cancelled`] is woken. Returns when that is so and
+    /// the threads have been joined: it blocks for as long as the longest of these tasks, and costs
+    /// a lock and a drop for each task that is dropped.
+    ///
+    /// A closure that panics when it is dropped is counted as well, and its panic goes to the pool's
+    /// panic handler. What a drop spawns into this pool is dropped too ([`crate::spawn`] in a drop on the
+    /// calling thread goes to the pool of that thread).
+    ///
+    /// Called by one of the pool's own tasks it does not wait: the pool ends by itself after that
+    /// task, and [`Dropped::is_final`] is false. A task that one of the pool's own tasks waits for,
+    /// on a worker of another pool, must not call it: it would wait for its own end. In a forked
+    /// child, a pool of the parent is left alone, and nothing is dropped.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = roving::Pool::new(1)?;
+    /// let (begun, has_begun) = mpsc::channel();
+    /// let (go_on, may_go_on) = mpsc::channel::<()>();
+    /// pool.spawn(move || {
+    ///     begun.send(()).unwrap();
+    ///     // Until the sender is dropped, with the task that holds it.
+    ///     let _ = may_go_on.recv();
+    /// });
+    /// has_begun.recv().unwrap();
+    /// pool.spawn(move || drop(go_on));
+    /// pool.spawn(|| unreachable!("dropped"));
+    /// assert_eq!(pool.shutdown_now().tasks(), 2);
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn shutdown_now(self) -> Dropped {
+        let registry = Arc::clone(&self.registry);
+        if !registry.is_left_behind() {
+            registry.stop();
+        }
+        let is_final = self.end();
+        Dropped::of(&registry, is_final)
+    }
+
+    /// What a drop does. True if the pool has ended, with all its threads.
+    pub(super) fn end(&self) -> bool {
+        let registry = &self.registry;
+        if registry.is_left_behind() {
+            // Its threads cannot be joined, and its locks not be trusted.
+            mem::forget(Arc::clone(registry));
+            return false;
+        }
+        if registry.settings.in_place {
+            // Runs what was spawned and not yet run.
+            super::run_in_place(registry);
+            watch::leave(registry);
+            return !Worker::is_or_was(registry);
+        }
+        registry.close();
+        if registry.settings.own_threads {
+            return false;
+        }
+        if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
+            // A task drops its own pool, which ends by itself when the task has. So do its threads.
+            drop(registry.take_threads());
+            return false;
+        }
+        Worker::with_current(|worker| match worker {
+            Some(worker) => worker.blocking(|| registry.join_threads()),
+            None => registry.join_threads(),
+        });
+        watch::leave(registry);
+        !registry.settings.adopts
+    }
+}
+
+impl Registry {
+    /// From now on detached tasks are dropped, and those that are waiting are so at once: on this
+    /// thread, because what runs may wait for what one of them holds.
+    pub(super) fn stop(&self) {
+        self.stopping.begin();
+        self.cancel_all();
+        let queues = |seat: &super::seats::Seat| {
+            let jobs = seat.in_order.take_detached().into_iter();
+            let jobs = jobs.chain(seat.spawned.take_detached());
+            jobs.chain(seat.mailbox.take_detached()).collect::<Vec<_>>()
+        };
+        // Those that come later are dropped by workers.
+        let mut jobs = Vec::from(self.injector.take_detached());
+        jobs.extend(self.seats.iter().flat_map(queues));
+        jobs.into_iter().for_each(|job| self.drop_job(job));
+    }
+
+    fn drop_job(&self, job: Job) {
+        self.stopping.count();
+        let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(job)));
+        dropped.unwrap_or_else(|payload| self.handle_panic(payload));
+    }
+
+    fn join_threads(&self) {
+        loop {
+            let threads = self.take_threads();
+            if threads.is_empty() {
+                return;
+            }
+            for thread in threads {
+                // A worker's thread has no panic of its own to report.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// A detached task's turn has come: runs it, or drops it if its pool is being stopped.
+pub(super) fn run_or_drop<F: FnOnce()>(f: F) {
+    let is_dropped = Worker::with_current(|worker| {
+        let stopping = worker.map(|worker| &worker.registry().stopping);
+        let stopping = stopping.filter(|stopping| stopping.is_on());
+        stopping.inspect(|stopping| stopping.count()).is_some()
+    });
+    match is_dropped {
+        true => {
+            context::count_dropped();
+            drop(f);
+        }
+        false => f(),
+    }
+}

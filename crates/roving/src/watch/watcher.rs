@@ -1,0 +1,192 @@
+//! The thread that looks at the pools that are watched. There is one while there is such a pool, and
+//! none otherwise.
+
+use std::io::Write as _;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::{guard, report, reporter, system};
+use crate::pool::registry::Registry;
+use crate::{faults, os};
+
+struct Watcher {
+    pools: Vec<Weak<Registry>>,
+    thread: Option<JoinHandle<()>>,
+    /// One whose pools ended by themselves, and that ends.
+    retired: Option<JoinHandle<()>>,
+    /// Which thread it is: an earlier one that has not noticed yet ends.
+    number: u64,
+    /// [`os::forks`] when it was started.
+    forks: usize,
+}
+
+static WATCHER: Mutex<Watcher> = Mutex::new(Watcher {
+    pools: Vec::new(),
+    thread: None,
+    retired: None,
+    number: 0,
+    forks: 0,
+});
+/// Pools have come or gone.
+static CHANGED: Condvar = Condvar::new();
+
+/// Looks for each time that nothing may move for.
+const LOOKS: u32 = 4;
+
+fn watcher() -> MutexGuard<'static, Watcher> {
+    WATCHER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A pool has been made.
+pub(crate) fn enter(registry: &Arc<Registry>) {
+    if registry.watch.is_none() {
+        return;
+    }
+    guard::begin();
+    let mut watcher = watcher();
+    if watcher.forks != os::forks() {
+        // Its thread is the parent's.
+        std::mem::forget(watcher.thread.take());
+        watcher.pools.clear();
+        watcher.forks = os::forks();
+    }
+    watcher.pools.push(Arc::downgrade(registry));
+    if watcher.thread.is_none() {
+        watcher.number += 1;
+        let number = watcher.number;
+        let builder = thread::Builder::new().name("roving-watch".into());
+        match faults::start(builder, move || run(number)) {
+            Ok(thread) => watcher.thread = Some(thread),
+            Err(error) => {
+                os::say(&format!(
+                    "no thread can be started to watch pools ({error}); nothing is watched"
+                ));
+            }
+        }
+    }
+    CHANGED.notify_all();
+}
+
+/// A pool ends. With the last one the thread does, before this returns.
+pub(crate) fn leave(registry: &Arc<Registry>) {
+    if registry.watch.is_none() {
+        return;
+    }
+    let thread = {
+        let mut watcher = watcher();
+        if watcher.forks != os::forks() {
+            return;
+        }
+        let other = |pool: &Weak<Registry>| !std::ptr::eq(pool.as_ptr(), &raw const **registry);
+        watcher.pools.retain(other);
+        let is_last = watcher.pools.is_empty();
+        watcher.number += u64::from(is_last);
+        watcher.thread.take_if(|_| is_last)
+    };
+    CHANGED.notify_all();
+    if let Some(thread) = thread {
+        let _ = thread.join();
+    }
+}
+
+/// Joins the thread that has ended by itself, if there is one: before the code is unloaded.
+pub(crate) fn join_retired() {
+    let thread = {
+        let mut watcher = watcher();
+        let is_here = watcher.forks == os::forks();
+        watcher.retired.take_if(|_| is_here)
+    };
+    if let Some(thread) = thread {
+        let _ = thread.join();
+    }
+}
+
+/// What was seen of a pool, and when it was not so yet.
+struct Seen {
+    pool: Weak<Registry>,
+    print: Vec<u64>,
+    since: Instant,
+    is_reported: bool,
+}
+
+fn run(number: u64) {
+    let mut seen: Vec<Seen> = Vec::new();
+    loop {
+        let pools = {
+            let mut watcher = watcher();
+            watcher.pools.retain(|pool| pool.strong_count() > 0);
+            if watcher.number != number {
+                return;
+            }
+            if watcher.pools.is_empty() {
+                // The last pool has ended by itself. Who unloads the library joins this thread.
+                watcher.retired = watcher.thread.take();
+                watcher.number += 1;
+                return;
+            }
+            watcher.pools.clone()
+        };
+        seen.retain(|seen| pools.iter().any(|pool| pool.ptr_eq(&seen.pool)));
+        let mut pause = super::PATIENCE;
+        for pool in pools {
+            if let Some(registry) = pool.upgrade() {
+                look(&registry, &pool, &mut seen);
+                let patience = registry.watch.as_ref().map(|watch| watch.patience);
+                pause = pause.min(patience.unwrap_or(pause));
+            }
+        }
+        let watcher = watcher();
+        if watcher.number == number {
+            let pause = (pause / LOOKS).max(Duration::from_millis(1));
+            drop(CHANGED.wait_timeout(watcher, pause));
+        }
+    }
+}
+
+fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
+    let Some(watch) = &registry.watch else { return };
+    let (print, now) = (print(registry), Instant::now());
+    let known = seen.iter().position(|seen| seen.pool.ptr_eq(pool));
+    let known = known.unwrap_or_else(|| {
+        seen.push(Seen {
+            pool: pool.clone(),
+            print: Vec::new(),
+            since: now,
+            is_reported: false,
+        });
+        seen.len() - 1
+    });
+    let seen = &mut seen[known];
+    if seen.print != print {
+        *seen = Seen {
+            pool: pool.clone(),
+            print,
+            since: now,
+            is_reported: false,
+        };
+    } else if !seen.is_reported
+        && now - seen.since >= watch.patience
+        && let Some(text) = report::of(registry, watch, now - seen.since)
+    {
+        seen.is_reported = true;
+        match reporter() {
+            Some(report) => report(&text),
+            // Nobody is left to hear that standard error is closed.
+            None => drop(std::io::stderr().write_all(text.as_bytes())),
+        }
+    }
+}
+
+/// Figures that change as soon as something moves: each thread's time on a processor, and what it has
+/// counted.
+fn print(registry: &Registry) -> Vec<u64> {
+    let entries = registry.watch.as_ref().map(|watch| watch.entries());
+    let figures = entries.into_iter().flatten().flat_map(|(seat, entry)| {
+        let counters = registry.seats[seat].stack.tally().read();
+        let counted = counters.tasks + counters.parks + counters.wakes + counters.suspensions;
+        let time = entry.number.and_then(system::time).unwrap_or(0);
+        [seat as u64, time, counted + counters.steals_tried]
+    });
+    figures.collect()
+}

@@ -1,0 +1,229 @@
+//! The global pool is shut down while it is used, and started again.
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use common::{tries, wait_until, watched};
+use roving::{Pool, WorkerLocal, current_worker, current_workers, join, scope};
+
+/// There is one global pool: these tests take turns.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn it_starts_again_after_it_was_shut_down() {
+    let _turn = alone();
+    watched(|| {
+        for round in 0..tries(30) {
+            assert_eq!(
+                roving::shutdown_global(),
+                Ok(()),
+                "nothing, or the last one"
+            );
+            assert_eq!(roving::shutdown_global(), Ok(()), "nothing");
+            if round % 2 == 0 {
+                let builder = Pool::builder().workers(1 + round % 3).name("mine");
+                builder.build_global().unwrap();
+                assert_eq!(current_workers(), 1 + round % 3);
+                let late = Pool::builder().build_global().unwrap_err();
+                assert!(late.to_string().contains("started already"));
+            }
+            assert_eq!(join(|| 1, || 2), (1, 2));
+            let mut sum = 0;
+            scope(|s| s.spawn(|_| sum = 3));
+            assert_eq!(sum, 3);
+            assert_eq!(roving::task::block_on(async { 4 }), 4);
+        }
+    });
+}
+
+#[test]
+fn what_was_spawned_runs_before_it_is_over() {
+    let _turn = alone();
+    watched(|| {
+        let ran = Arc::new(AtomicUsize::new(0));
+        for _ in 0..1000 {
+            let ran = Arc::clone(&ran);
+            roving::spawn(move || {
+                ran.fetch_add(1, SeqCst);
+            });
+        }
+        roving::shutdown_global().unwrap();
+        assert_eq!(ran.load(SeqCst), 1000);
+    });
+}
+
+#[test]
+fn at_once_it_drops_what_has_not_begun() {
+    let _turn = alone();
+    watched(|| {
+        roving::shutdown_global().unwrap();
+        Pool::builder().workers(1).build_global().unwrap();
+        let (begun, has_begun) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel::<()>();
+        roving::spawn(move || {
+            begun.send(()).unwrap();
+            let _ = may_go_on.recv();
+        });
+        has_begun.recv().unwrap();
+        // What lets the running task go is held by one that is dropped.
+        roving::spawn(move || drop(go_on));
+        roving::spawn(|| unreachable!("dropped"));
+        let dropped = roving::shutdown_global_now();
+        assert_eq!((dropped.tasks(), dropped.is_final()), (2, true));
+        let nothing = roving::shutdown_global_now();
+        assert_eq!((nothing.tasks(), nothing.is_final()), (0, true));
+    });
+}
+
+/// Threads that use it all the time, and others that shut it down all the time.
+#[test]
+fn calls_and_shutdowns_at_the_same_time() {
+    let _turn = alone();
+    watched(|| {
+        let is_over = AtomicBool::new(false);
+        let spawned = Arc::new(AtomicUsize::new(0));
+        let mut sent = 0;
+        thread::scope(|s| {
+            let users: Vec<_> = (0..3_u64)
+                .map(|which| {
+                    let (is_over, spawned) = (&is_over, Arc::clone(&spawned));
+                    s.spawn(move || {
+                        let mut count = 0;
+                        while !is_over.load(SeqCst) {
+                            assert_eq!(join(|| which, || 2), (which, 2));
+                            let spawned = Arc::clone(&spawned);
+                            roving::spawn(move || {
+                                spawned.fetch_add(1, SeqCst);
+                            });
+                            count += 1;
+                            let mut numbers = [0; 4];
+                            roving::in_place_scope(|s| {
+                                for number in &mut numbers {
+                                    s.spawn(move |_| *number += 1);
+                                }
+                            });
+                            assert_eq!(numbers, [1; 4]);
+                        }
+                        count
+                    })
+                })
+                .collect();
+            for _ in 0..2 {
+                s.spawn(|| {
+                    for _ in 0..tries(100) {
+                        assert_eq!(roving::shutdown_global(), Ok(()));
+                        thread::yield_now();
+                    }
+                });
+            }
+            for _ in 0..tries(100) {
+                roving::shutdown_global().unwrap();
+            }
+            is_over.store(true, SeqCst);
+            for user in users {
+                sent += user.join().unwrap();
+            }
+        });
+        roving::shutdown_global().unwrap();
+        assert_eq!(spawned.load(SeqCst), sent, "a shutdown loses nothing");
+    });
+}
+
+#[test]
+fn who_uses_it_is_told_and_does_not_wait_for_itself() {
+    let _turn = alone();
+    watched(|| {
+        // In a call that began outside.
+        roving::in_place_scope(|s| {
+            let error = roving::shutdown_global().unwrap_err().to_string();
+            assert!(
+                error.starts_with("the global pool is still used"),
+                "{error}"
+            );
+            let ran = Arc::new(AtomicBool::new(false));
+            let in_task = Arc::clone(&ran);
+            s.spawn(move |_| in_task.store(true, SeqCst));
+            // The old pool runs what belongs to it; what is new goes to a fresh one.
+            assert_eq!(join(|| 1, || 2), (1, 2));
+            wait_until(|| ran.load(SeqCst));
+        });
+        // On one of its workers, for which a thread waits.
+        assert!(join(roving::shutdown_global, || ()).0.is_err());
+        // In a detached task, with nobody else.
+        let (result, results) = mpsc::channel();
+        roving::spawn(move || {
+            let stopped = roving::shutdown_global_now();
+            result
+                .send((stopped.is_final(), current_worker().is_some()))
+                .unwrap();
+        });
+        assert_eq!(results.recv().unwrap(), (false, true));
+        assert_eq!(join(|| 3, || 4), (3, 4));
+        roving::shutdown_global().unwrap();
+    });
+}
+
+/// It waits for a call of another thread, on a worker of another pool as well.
+#[test]
+fn it_waits_for_who_uses_it() {
+    let _turn = alone();
+    watched(|| {
+        let other = Pool::new(1).unwrap();
+        for on_worker in [false, true] {
+            let old = roving::broadcast(|_| thread::current().id());
+            let (begun, has_begun) = mpsc::channel();
+            let (go_on, may_go_on) = mpsc::channel::<()>();
+            let user = thread::spawn(move || {
+                roving::in_place_scope(|_| {
+                    begun.send(()).unwrap();
+                    let _ = may_go_on.recv();
+                });
+            });
+            has_begun.recv().unwrap();
+            let is_shut = Arc::new(AtomicBool::new(false));
+            let shuts = Arc::clone(&is_shut);
+            let shut = move || {
+                roving::shutdown_global().unwrap();
+                shuts.store(true, SeqCst);
+            };
+            let (done, is_done) = mpsc::channel();
+            match on_worker {
+                true => other.spawn(move || {
+                    shut();
+                    done.send(()).unwrap();
+                }),
+                false => drop(thread::spawn(move || {
+                    shut();
+                    done.send(()).unwrap();
+                })),
+            }
+            // The pool is closed as soon as there is another one; the old one is still waited for.
+            wait_until(|| !old.contains(&join(|| thread::current().id(), || ()).0));
+            assert!(!is_shut.load(SeqCst), "a thread is inside");
+            drop(go_on);
+            user.join().unwrap();
+            is_done.recv().unwrap();
+            roving::shutdown_global().unwrap();
+        }
+    });
+}
+
+/// What was made for a pool that is gone can still be looked at and dropped.
+#[test]
+fn values_of_its_workers_outlive_it() {
+    let _turn = alone();
+    watched(|| {
+        let local = WorkerLocal::new(|| 5);
+        roving::scope(|_| local.with(|value| assert_eq!(*value, 5)));
+        roving::shutdown_global().unwrap();
+        assert_eq!(local.with(|value| *value), None);
+        assert_eq!(local.into_iter().sum::<i32>(), 5);
+    });
+}
