@@ -23,7 +23,10 @@ mod world;
 
 pub use bag::{Bag, Checkpoints, Local};
 pub use error::Error;
-pub use network::{Blocked, ChannelReport, Growth, Network, NetworkError, ProcessReport, Report};
+pub use network::{
+    Blocked, ChannelReport, Growth, MovablePorts, Moved, Mover, Network, NetworkError,
+    ProcessReport, Rebalance, Report,
+};
 pub use world::World;
 pub use world::plan::Plan;
 

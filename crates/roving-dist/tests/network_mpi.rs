@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::mpirun;
 use roving::Pool;
-use roving_dist::{Network, World};
+use roving_dist::{Network, Rebalance, World};
 use roving_flow::{In, Out};
 
 /// The role that a rank plays.
@@ -30,6 +30,7 @@ fn rank() {
         "ring" => ring(&world),
         "errors" => errors(&world),
         "deadlocks" => deadlocks(&world),
+        "moves" => moves(&world),
         _ => panic!("no role `{role}`"),
     }
     world.finish().unwrap();
@@ -218,4 +219,71 @@ fn deadlocks_across_processes_are_resolved_or_named() {
         text.contains("`a` on rank 0 waits for a message from `b` by `b to a`"),
         "{text}"
     );
+}
+
+/// Stages that move from rank to rank, because somebody says so and because the network is out of balance.
+fn moves(world: &World) {
+    let pool = Pool::new(1).unwrap();
+    let (stages, tokens) = (5_u64, 2000_u64);
+    let mut sum = 0;
+    let mut network = Network::new(world);
+    let (out, mut last) = network.bounded("c0", 16);
+    network.source("source", out, 0..tokens);
+    for stage in 1..=stages {
+        let (out, next) = network.bounded(format_args!("c{stage}"), 16);
+        // The sum of all that came so far, with a state of some size.
+        let first = (0_u64, vec![stage; 1000]);
+        network.movable(stage, (last, out), first, async |(sum, state), ports| {
+            let (mut input, mut out): (In<u64>, Out<u64>) = ports;
+            let number: u64 = input.recv().await?;
+            let sum = sum + number % (state[999] + 1);
+            out.send(sum).await.ok()?;
+            Some(((sum, state), (input, out)))
+        });
+        last = next;
+    }
+    let (mover, ranks) = (network.mover(), world.ranks());
+    let total = &mut sum;
+    network.process("sink", last, async move |mut input: In<u64>| {
+        let mut count = 0;
+        while let Some(number) = input.recv().await {
+            *total += number;
+            if count % 50 == 0 {
+                let stage = count / 50 % stages + 1;
+                mover.move_to(&stage.to_string(), (count / 50) as usize % ranks);
+            }
+            count += 1;
+        }
+    });
+    network.pin("source", 0);
+    network.pin("sink", 0);
+    network.rebalance(Rebalance {
+        every: Duration::from_millis(2),
+        idle_threshold: Duration::from_millis(2),
+        ..Rebalance::default()
+    });
+    let report = network.run(&pool).unwrap();
+    let moves = &report.moves;
+    assert!(
+        moves
+            .iter()
+            .all(|moved| moved.bytes >= 1000 && moved.from != moved.to)
+    );
+    if world.rank() == 0 {
+        println!("the sum on {ranks}: {sum}; moved: {}", !moves.is_empty());
+    }
+}
+
+#[test]
+fn processes_move_between_2_and_4_processes_and_find_the_same() {
+    let Some(text) = run(1, "moves") else {
+        return;
+    };
+    let at = text.find("the sum on 1: ").expect("rank 0 says it");
+    let right = text[at..].split([':', ';']).nth(1).unwrap();
+    for ranks in [2, 4] {
+        let text = run(ranks, "moves").unwrap();
+        let line = format!("the sum on {ranks}:{right}; moved: true");
+        assert!(text.contains(&line), "{text}, not {line}");
+    }
 }

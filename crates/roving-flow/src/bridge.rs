@@ -8,6 +8,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use crate::channel::words::{End, UNBOUNDED, Words};
 use crate::channel::{Channel, Empty, Full, Handle, reopen_port};
@@ -18,6 +19,8 @@ use crate::port::{self, In, Out, TryRecvError};
 use crate::ports::{Ports, Visitor};
 use crate::prim::Ordering;
 use crate::shared::Shared;
+
+pub use crate::placement::{Across, Figures};
 
 /// Which end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -86,6 +89,11 @@ impl<'env> Network<'env> {
         let _a_second_one = self.shared.rest.set(Box::new(tell));
     }
 
+    /// Has the time of its processes estimated while it runs, from some of their polls: see [`Inside::spent`].
+    pub fn metered(&mut self) {
+        self.metered = true;
+    }
+
     /// What others may know of the network while it runs.
     pub fn inside(&self) -> Inside {
         Inside {
@@ -131,6 +139,27 @@ impl Inside {
             to: to as u32,
         };
         deadlock::grow(&self.shared, growth);
+    }
+
+    /// The time that each process has taken so far, and whether it has ended; nothing before the network runs, or if it is not
+    /// [metered](Network::metered).
+    pub fn spent(&self) -> Vec<(Duration, bool)> {
+        let Some(meter) = self.shared.meter.get() else {
+            return Vec::new();
+        };
+        let spent = (0..self.shared.controls().len()).map(|process| meter.spent(process));
+        spent
+            .map(|one| (Duration::from_nanos(one.time_ns), one.has_ended))
+            .collect()
+    }
+
+    /// The messages that have been sent on each channel so far; nothing before the network runs.
+    pub fn messages(&self) -> Vec<u64> {
+        let channels = self.shared.channels();
+        channels
+            .iter()
+            .map(|channel| channel.sent().number())
+            .collect()
     }
 
     /// Whether all processes have ended.
@@ -252,6 +281,17 @@ pub fn verdicts(stuck: &[Waiting], limit: Option<usize>) -> Vec<Verdict> {
         .collect()
 }
 
+/// Takes the oldest message that lies before a port, for whoever takes its process elsewhere. Nobody is told.
+pub fn take_unread<T>(input: &mut In<T>) -> Option<T> {
+    input.take_silently().ok()
+}
+
+/// A process leaves its port, for others of its kind elsewhere. When it comes back, there may be less room than it has seen
+/// last, and no port but this knows what that was.
+pub fn forget_room<T>(out: &mut Out<T>) {
+    out.forget_room();
+}
+
 /// Keeps a channel, and makes new ports for an end whose port has been dropped.
 pub struct Bridge<T> {
     channel: Handle,
@@ -282,6 +322,7 @@ impl<T> Bridge<T> {
             input,
             capacity,
             taken_there: 0,
+            offset: 0,
         };
         egress.set_room();
         Some(egress)
@@ -293,7 +334,7 @@ impl<T> Bridge<T> {
         let (out, input) = self.reopen(End::Writer)?;
         std::mem::forget(input);
         self.channel.set_capacity(UNBOUNDED);
-        Some(Ingress { out })
+        Some(Ingress { out, offset: 0 })
     }
 
     /// Whether the port of that end has been dropped.
@@ -314,6 +355,8 @@ pub struct Egress<T> {
     /// From the producer to the real consumer.
     capacity: u32,
     taken_there: u64,
+    /// What is to be added, modulo 2⁶⁴, to the count of messages here: those that were sent elsewhere.
+    offset: u64,
 }
 
 impl<T> Egress<T> {
@@ -323,6 +366,7 @@ impl<T> Egress<T> {
 
     /// What may lie here when the next message has been taken, or now.
     fn left(&self, taken_here: u64) -> u32 {
+        let taken_here = taken_here.wrapping_add(self.offset);
         let under_way = taken_here.saturating_sub(self.taken_there);
         let under_way = u32::try_from(under_way).unwrap_or(u32::MAX);
         self.capacity.saturating_sub(under_way)
@@ -387,7 +431,23 @@ impl<T> Egress<T> {
     /// How many have been sent, and whether the producer is gone.
     pub fn sent(&self) -> (u64, bool) {
         let sent = self.words().sent();
-        (sent.number(), sent.is_gone())
+        (sent.number().wrapping_add(self.offset), sent.is_gone())
+    }
+
+    /// How many the real consumer is known to have taken.
+    pub fn known_taken(&self) -> u64 {
+        self.taken_there
+    }
+
+    /// The producer has come here from elsewhere, where it had sent so many, all of which had been taken out; of these
+    /// the real consumer has taken so many. No message lies here.
+    pub fn resume(&mut self, sent: u64, taken_there: u64, capacity: Option<usize>) {
+        self.offset = sent.wrapping_sub(self.words().sent().number());
+        self.taken_there = taken_there;
+        if let Some(capacity) = capacity {
+            self.grow(capacity);
+        }
+        self.set_room();
     }
 
     /// Whether the network is about to drop its processes, so that a closed port means nothing.
@@ -399,6 +459,8 @@ impl<T> Egress<T> {
 /// The producer's end where the consumer is.
 pub struct Ingress<T> {
     out: Out<T>,
+    /// What is to be added, modulo 2⁶⁴, to the count of messages here: those that were taken elsewhere.
+    offset: u64,
 }
 
 impl<T> Ingress<T> {
@@ -430,7 +492,12 @@ impl<T> Ingress<T> {
     /// How many have been taken, and whether the consumer is gone.
     pub fn taken(&self) -> (u64, bool) {
         let taken = self.words().taken();
-        (taken.number(), taken.is_gone())
+        (taken.number().wrapping_add(self.offset), taken.is_gone())
+    }
+
+    /// The consumer has come here from elsewhere, where it had taken so many. No message lies here.
+    pub fn resume(&mut self, taken: u64) {
+        self.offset = taken.wrapping_sub(self.words().taken().number());
     }
 
     /// Whether the network is about to drop its processes, so that a closed port means nothing.

@@ -114,7 +114,6 @@ mod stage;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod turn;
-#[cfg(not(loom))]
 mod unwind;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]

@@ -60,6 +60,8 @@ pub struct Network<'env> {
     prefix: String,
     pub(crate) placement: Placement,
     pub(crate) accounting: bool,
+    /// The time of its processes is estimated, whatever the placement.
+    pub(crate) metered: bool,
     pub(crate) invalid: Option<String>,
 }
 
@@ -89,6 +91,7 @@ impl<'env> Network<'env> {
             prefix: String::new(),
             placement: Placement::default(),
             accounting: false,
+            metered: false,
             invalid: None,
         }
     }

@@ -11,6 +11,7 @@ use futures_core::Stream;
 use crate::channel::words::{End, Words};
 use crate::channel::{self, Channel, Empty, Full};
 use crate::turn::Turn;
+use crate::unwind::{go_on, to_the_end};
 
 /// The end of a channel from which messages come.
 ///
@@ -238,6 +239,13 @@ impl<T> Out<T> {
         Ok(())
     }
 
+    /// Looks anew for room before the next message.
+    #[cfg(not(loom))]
+    pub(crate) fn forget_room(&mut self) {
+        // SAFETY: the port is borrowed exclusively, and is the only one at this end.
+        unsafe { self.channel().forget_room() };
+    }
+
     /// Sends a message. Suspends the process while the channel is full.
     ///
     /// When the future is dropped before it is ready, the message is dropped with it. See [`Out`] for an
@@ -348,8 +356,10 @@ impl<T> Drop for In<T> {
         // SAFETY: this is the port of that end, and it is going.
         unsafe {
             if !Turn::close_late(channel, End::Reader) {
-                while self.take().is_ok() {}
+                // Whatever messages do when they are dropped, the channel is closed.
+                let panicked = to_the_end(|| self.take().is_ok());
                 channel::drop_port(channel, End::Reader);
+                go_on(panicked);
             }
         }
     }

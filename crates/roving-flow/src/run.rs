@@ -22,8 +22,10 @@ use crate::turn::Turn;
 /// What all processes of a network start with.
 pub(crate) struct Setting {
     shared: Arc<Shared>,
-    /// With a placement that moves processes.
+    /// With a placement that moves processes, or where somebody wants to know what they take.
     meter: Option<Arc<Meter>>,
+    /// Processes have places.
+    is_placed: bool,
     accounts: Option<Arc<Accounts>>,
 }
 
@@ -54,14 +56,23 @@ impl Network<'_> {
             channels,
             placement,
             accounting,
+            metered,
             beside,
             ..
         } = self;
         shared.begin(plan, channels, starts.len());
         let placer = Placer::new(&placement, &*shared, pool.workers());
+        let meter = match &placer {
+            Some(placer) => Some(Arc::clone(placer.meter())),
+            None => metered.then(|| Arc::new(Meter::new(starts.len(), pool.workers()))),
+        };
+        if let (true, Some(meter)) = (metered, &meter) {
+            let _first = shared.meter.set(Arc::clone(meter));
+        }
         let setting = Setting {
             shared: Arc::clone(&shared),
-            meter: placer.as_ref().map(|placer| Arc::clone(placer.meter())),
+            meter,
+            is_placed: placer.is_some(),
             accounts: accounting.then(|| Arc::new(Accounts::new(&shared))),
         };
         let accounts = setting.accounts.clone();
@@ -148,6 +159,9 @@ where
 {
     match &setting.meter {
         None => drop(spawn_kept(scope, process)),
+        Some(meter) if !setting.is_placed => {
+            drop(spawn_kept(scope, Metered::new(process, meter, index)));
+        }
         Some(meter) => {
             let place: *const Place = &setting.shared.control(index).place;
             // SAFETY: the place is in what the process shares with its network, and the process

@@ -12,6 +12,7 @@ use crate::deadlock::{Growth, Wait};
 use crate::lines::Lines;
 use crate::names::Names;
 use crate::once::OnceWaker;
+use crate::placement::Meter;
 use crate::prim::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use crate::word::{AtomicWord, Word};
 
@@ -123,6 +124,8 @@ pub(crate) struct Shared {
     pub(crate) looks: AtomicU64,
     /// Called when nothing can go on but by what comes from outside, and when all have ended.
     pub(crate) rest: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Estimates the time of processes, if somebody wants to know.
+    pub(crate) meter: OnceLock<Arc<Meter>>,
 }
 
 /// Locks, whatever has happened under the lock before.
@@ -148,6 +151,7 @@ impl Shared {
             sees_speed: AtomicBool::new(false),
             looks: AtomicU64::new(0),
             rest: OnceLock::new(),
+            meter: OnceLock::new(),
         }
     }
 

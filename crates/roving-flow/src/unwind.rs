@@ -1,6 +1,8 @@
 //! Panics that must not go further.
 
+use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
+use std::thread;
 
 /// Drops a value whose drop may panic; a panic of that is dropped in its turn, or forgotten.
 pub(crate) fn drop_quietly<T>(value: T) {
@@ -8,5 +10,31 @@ pub(crate) fn drop_quietly<T>(value: T) {
         && let Err(again) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)))
     {
         std::mem::forget(again);
+    }
+}
+
+/// What a panic carries.
+pub(crate) type Payload = Box<dyn Any + Send>;
+
+/// Calls `step` until it says that there is nothing more to do, and goes on when it panics: what is left
+/// over must not be lost for that. The first panic is returned.
+pub(crate) fn to_the_end(mut step: impl FnMut() -> bool) -> Option<Payload> {
+    let mut first = None;
+    loop {
+        match panic::catch_unwind(AssertUnwindSafe(&mut step)) {
+            Ok(true) => {}
+            Ok(false) => return first,
+            Err(payload) if first.is_none() => first = Some(payload),
+            Err(payload) => drop_quietly(payload),
+        }
+    }
+}
+
+/// Lets a panic that was held up go on; but not on top of another one, which would end the process.
+pub(crate) fn go_on(payload: Option<Payload>) {
+    match payload {
+        None => {}
+        Some(payload) if thread::panicking() => drop_quietly(payload),
+        Some(payload) => panic::resume_unwind(payload),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
 use roving::Pool;
-use roving_flow::bridge::{Side, Verdict, each_port, stuck, verdicts};
+use roving_flow::bridge::{self, Side, Verdict, each_port, stuck, verdicts};
 use roving_flow::{Error, In, Merge, Network, Out, TryRecvError, TrySendError};
 
 /// Counts how often it is woken.
@@ -52,6 +52,56 @@ fn what_was_taken_out_still_counts_until_the_consumer_has_it() {
     drop(out);
     assert_eq!([(); 3].map(|()| egress.take()), [Ok(3), Ok(4), Ok(5)]);
     assert_eq!(egress.take(), Err(TryRecvError::Closed));
+}
+
+#[test]
+fn a_producer_that_comes_back_goes_on_counting_and_forgets_the_room_that_it_saw() {
+    let mut network = Network::new();
+    let (mut out, input, mut bridge) = network.bridged::<u32>("numbers", Some(4));
+    drop(input);
+    let mut egress = bridge.egress().unwrap();
+    // It sees room for four.
+    out.try_send(1).unwrap();
+    assert_eq!(egress.take(), Ok(1));
+    assert_eq!((egress.sent(), egress.known_taken()), ((1, false), 0));
+    bridge::forget_room(&mut out);
+    // Elsewhere it has sent nine more, and the consumer has taken seven in all.
+    egress.resume(10, 7, Some(4));
+    assert_eq!((egress.sent(), egress.known_taken()), ((10, false), 7));
+    out.try_send(11).unwrap();
+    assert!(matches!(out.try_send(12), Err(TrySendError::Full(12))));
+    assert_eq!(egress.take(), Ok(11));
+    assert!(matches!(out.try_send(12), Err(TrySendError::Full(12))));
+    egress.taken_there(8);
+    out.try_send(12).unwrap();
+    // The channel has grown elsewhere.
+    bridge::forget_room(&mut out);
+    assert_eq!(egress.take(), Ok(12));
+    egress.resume(20, 20, Some(6));
+    assert_eq!(egress.capacity(), Some(6));
+    (21..27).for_each(|number| out.try_send(number).unwrap());
+    assert!(matches!(out.try_send(27), Err(TrySendError::Full(27))));
+}
+
+#[test]
+fn what_a_consumer_has_not_read_goes_with_it_and_it_goes_on_counting() {
+    let mut network = Network::new();
+    let (out, mut input, mut bridge) = network.bridged::<u32>("numbers", Some(4));
+    drop(out);
+    let mut ingress = bridge.ingress().unwrap();
+    let (count, waker) = counted();
+    (1..=3).for_each(|number| ingress.give(number).unwrap());
+    assert_eq!(input.try_recv(), Ok(1));
+    ingress.watch(&waker);
+    let woken = count.0.load(Ordering::SeqCst);
+    let left = [(); 3].map(|()| bridge::take_unread(&mut input));
+    assert_eq!(left, [Some(2), Some(3), None]);
+    assert_eq!(count.0.load(Ordering::SeqCst), woken, "nobody is told");
+    ingress.resume(9);
+    assert_eq!(ingress.taken(), (9, false));
+    ingress.give(10).unwrap();
+    assert_eq!(input.try_recv(), Ok(10));
+    assert_eq!(ingress.taken(), (10, false));
 }
 
 #[test]

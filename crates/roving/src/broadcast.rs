@@ -58,9 +58,21 @@ where
     F: Fn(usize) -> R + Sync,
     R: Send,
 {
-    if registry.settings.in_place {
-        return vec![crate::pool::install(registry, || f(0))];
-    }
+    let results = match registry.settings.in_place {
+        true => crate::pool::install(registry, || broadcast_in_place(&f)),
+        false => broadcast_to_threads(registry, &f),
+    };
+    // While the results are a variable still: should `f` panic in its drop, they are dropped, and
+    // not leaked as what is being returned would be.
+    drop(f);
+    results
+}
+
+fn broadcast_to_threads<F, R>(registry: &Arc<Registry>, f: &F) -> Vec<R>
+where
+    F: Fn(usize) -> R + Sync,
+    R: Send,
+{
     registry.check_not_left_behind();
     let workers = registry.workers();
     let results: Vec<Mutex<Option<thread::Result<R>>>> =
@@ -77,6 +89,27 @@ where
         result.expect("each worker has left a result")
     });
     all_or_first_panic(results.collect())
+}
+
+/// The thread is the pool's only worker, or plays all of them.
+fn broadcast_in_place<F, R>(f: &F) -> Vec<R>
+where
+    F: Fn(usize) -> R,
+{
+    Worker::with_current(|worker| {
+        let worker = worker.expect("installed");
+        let Some(schedule) = worker.schedule() else {
+            return vec![f(0)];
+        };
+        let order = worker.draw_broadcast(schedule);
+        let mut results: Vec<_> = order.iter().map(|_| None).collect();
+        for index in order {
+            let run = || panic::catch_unwind(AssertUnwindSafe(|| f(index)));
+            worker.waiting(|| worker.play_task(index, || results[index] = Some(run())));
+        }
+        let results = results.into_iter().flatten();
+        all_or_first_panic(results.collect())
+    })
 }
 
 /// Has each worker call `run` with its index, and returns when all have.
@@ -120,13 +153,31 @@ fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
 /// Gives each worker the job that `job` makes for its index.
 pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usize) -> Job) {
     if registry.settings.in_place {
-        return Worker::be_in_place(registry, job(0));
+        return Worker::with_current(|worker| match worker {
+            Some(worker) if Arc::ptr_eq(worker.registry(), registry) => post_in_place(job),
+            _ => Worker::be_in_place(registry, || post_in_place(job)),
+        });
     }
     // All are made before one can run: it may be the last of those made so far.
     let jobs: Vec<Job> = (0..registry.workers()).map(job).collect();
     for (index, job) in jobs.into_iter().enumerate() {
         registry.post(index, kind, job);
     }
+}
+
+/// The same where the thread is the pool's only worker, or plays all of them: they run at once.
+fn post_in_place(job: impl Fn(usize) -> Job) {
+    Worker::with_current(|worker| {
+        let worker = worker.expect("it is in place");
+        let order = match worker.schedule() {
+            Some(schedule) => worker.draw_broadcast(schedule),
+            None => vec![worker.index()],
+        };
+        let jobs: Vec<_> = order.into_iter().map(|index| (index, job(index))).collect();
+        for (index, job) in jobs {
+            worker.waiting(|| worker.play(index, |worker| worker.framed_outside(job)));
+        }
+    });
 }
 
 /// See [`crate::adapt::Target::spawn_broadcast`].

@@ -47,8 +47,13 @@ impl Queue {
 
     /// Whether there seems to be nothing.
     pub(crate) fn is_hint_empty(&self) -> bool {
+        self.length() == 0
+    }
+
+    /// About how many there are.
+    pub(crate) fn length(&self) -> usize {
         // Ordering: Relaxed; a hint, the lock decides.
-        self.length.load(Ordering::Relaxed) == 0
+        self.length.load(Ordering::Relaxed)
     }
 
     /// The oldest job.
@@ -59,6 +64,11 @@ impl Queue {
     /// The newest job.
     pub(crate) fn pop_newest(&self) -> Option<Job> {
         self.pop_with(VecDeque::pop_back)
+    }
+
+    /// The one after that many older ones.
+    pub(crate) fn pop_at(&self, older: usize) -> Option<Job> {
+        self.pop_with(|jobs| jobs.remove(older))
     }
 
     /// Takes out all detached tasks, for the caller to drop; the others stay in their order.

@@ -8,6 +8,9 @@ use crate::worker::Worker;
 impl Worker {
     /// Runs all jobs of the injector and the mailbox.
     pub(crate) fn run_jobs(&self) {
+        if let Some(schedule) = self.schedule() {
+            return self.waiting(|| self.run_jobs_drawn(schedule));
+        }
         while let Some(job) = self.next_job(true) {
             self.run_job(job);
         }
@@ -68,6 +71,9 @@ impl Worker {
         if let Some(job) = self.seat().spawned.pop_newest() {
             self.framed_outside(job);
             return true;
+        }
+        if let Some(schedule) = self.schedule() {
+            return self.run_kept(schedule);
         }
         let wake = self.owner().show_all();
         self.wake_if(wake);

@@ -8,6 +8,7 @@ use crate::pool::{self, global};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Run, Slot, fits};
 use crate::unwind::drop_quietly;
+use crate::worker::drawn::run_both;
 use crate::worker::{Taken, Worker};
 
 /// Runs `a` and `b`, perhaps at the same time, and returns both results.
@@ -228,9 +229,13 @@ where
             both.expect("join runs both closures")
         }
         Why::Full => {
-            let ra = panic::catch_unwind(AssertUnwindSafe(|| a(false)));
-            let rb = panic::catch_unwind(AssertUnwindSafe(|| b(false)));
-            match (ra, rb) {
+            let (mut a, mut b) = (Some(a), Some(b));
+            let (mut ra, mut rb) = (None, None);
+            run_both(
+                &mut |migrated| ra = a.take().map(|a| caught(|| a(migrated))),
+                &mut |migrated| rb = b.take().map(|b| caught(|| b(migrated))),
+            );
+            match ra.zip(rb).expect("join runs both closures") {
                 (Ok(ra), Ok(rb)) => (ra, rb),
                 (Err(payload), rb) => {
                     drop_quietly(rb);
@@ -243,6 +248,10 @@ where
             }
         }
     }
+}
+
+fn caught<R>(f: impl FnOnce() -> R) -> Outcome<R> {
+    panic::catch_unwind(AssertUnwindSafe(f))
 }
 
 /// The end of a join whose pop is not the fast one.

@@ -5,8 +5,10 @@
 //! * [`task`] runs async tasks, whose continuations can be stolen.
 //! * [`blocking`] marks a region in which a worker blocks: a spare thread takes its core.
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
+//! * [`reduce`] and its kin combine in the same tree on any number of workers.
 //! * [`context`] is what everything inside inherits: values, and requests to stop ([`Cancel`]).
 //! * [`Pool`] is a set of workers; without one, everything uses a global pool.
+//! * [`testing`] goes through schedules that are a function of a seed.
 //! * [`watch`] names the lock that is held where a program stands still.
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
 //!
@@ -84,6 +86,10 @@ mod pool;
 #[allow(unsafe_code, reason = "listed above")]
 pub mod prim;
 #[cfg(not(loom))]
+mod reduce;
+#[cfg(not(loom))]
+mod schedule;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod scope;
 mod sleep;
@@ -92,6 +98,8 @@ mod stack;
 mod stats;
 #[cfg(not(loom))]
 mod steal;
+#[cfg(not(loom))]
+pub mod testing;
 #[cfg(not(loom))]
 pub mod trace;
 #[cfg(not(loom))]
@@ -119,6 +127,7 @@ pub use {
         BuildError, Dropped, Pool, PoolBuilder, StillUsed, WorkerThread, current_worker,
         current_workers, shutdown_global, shutdown_global_now, spawn,
     },
+    reduce::{reduce, reduce_chunks, reduce_slice},
     scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},
 };

@@ -54,6 +54,7 @@ fn publish_one(labels: &[(&'static str, String); 2], worker: &WorkerProfile) {
         suspensions,
         frames_allocated,
         frames_freed,
+        tasks_dropped,
     );
     if worker.time() > Duration::ZERO {
         for (name, time) in worker.times() {

@@ -102,7 +102,11 @@ where
         identity: || identity.clone(),
         given_up: GivenUp::new(),
     };
-    on_worker(|| fold.run(range, (fold.identity)()))
+    let result = on_worker(|| fold.run(range, (fold.identity)()));
+    // While the result is a variable still: should one of these panic in its drop, it is dropped, and
+    // not leaked as what is being returned would be.
+    drop((map, reduce, identity));
+    result
 }
 
 fn on_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {
@@ -114,13 +118,15 @@ fn on_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 
 /// Whether other workers would take more than this one shows them.
 fn is_asked() -> bool {
-    Worker::with_current(|worker| worker.is_some_and(|worker| worker.owner().is_asked()))
+    Worker::with_current(|worker| worker.is_some_and(Worker::is_asked))
 }
 
 /// How many items until the next look around.
 struct Pace {
     block: usize,
     before: Instant,
+    /// Not by the clock, but as the pool's schedule draws it.
+    drawn: bool,
 }
 
 impl Pace {
@@ -128,11 +134,18 @@ impl Pace {
         Pace {
             block: 1,
             before: Instant::now(),
+            drawn: Worker::with_current(|worker| {
+                worker.is_some_and(|worker| worker.schedule().is_some())
+            }),
         }
     }
 
     /// After a block.
     fn adjust(&mut self) {
+        if self.drawn {
+            self.block = Worker::with_current(|worker| worker.map_or(1, Worker::draw_block));
+            return;
+        }
         let now = Instant::now();
         let took = now.duration_since(self.before);
         self.before = now;

@@ -19,6 +19,7 @@ use crate::prim::{AtomicUsize, Ordering};
 use crate::stack::slot::{Further, Slot, fits};
 use crate::unwind::drop_quietly;
 use crate::worker::Worker;
+use crate::worker::drawn::Spawned;
 
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
 /// ended. The tasks may borrow whatever outlives the call.
@@ -295,14 +296,35 @@ impl<'scope> Scope<'scope> {
                     Ok(wake) => worker.wake_if(wake),
                     Err((task, wake)) => {
                         worker.wake_if(wake);
-                        // SAFETY: this scope is alive: it was borrowed for this call.
-                        unsafe { task.run() };
-                        worker.run_stranded();
+                        self.spawn_unpushed(worker, task);
                     }
                 }
             }
             _ => self.spawn_from_outside(task),
         });
+    }
+
+    /// There is no room on the stack, or the pool's schedule decides what becomes of the task.
+    #[cold]
+    fn spawn_unpushed<F>(&self, worker: &Worker, mut task: Task<'scope, F>)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        if let Some(schedule) = worker.schedule() {
+            match worker.draw_spawned(schedule) {
+                Spawned::Kept => match worker.owner().keep(run_spawned::<F>, task) {
+                    Ok(()) => return,
+                    Err(back) => task = back,
+                },
+                // SAFETY: this scope is alive: it was borrowed for this call.
+                Spawned::On(thief) => return worker.play_task(thief, || unsafe { task.run() }),
+                // SAFETY: as above.
+                Spawned::Here => return worker.run_at_once(|| unsafe { task.run() }),
+            }
+        }
+        // SAFETY: this scope is alive: it was borrowed for this call.
+        unsafe { task.run() };
+        worker.run_stranded();
     }
 
     #[cold]

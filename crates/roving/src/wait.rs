@@ -91,6 +91,9 @@ impl Worker {
     /// Returns when the task at the top of this worker's stack, which a thief has claimed, has
     /// ended or can be had back; either way its slot is free then.
     pub(crate) fn wait_for_thief(&self, index: usize) -> Taken {
+        if let Some(schedule) = self.schedule() {
+            return self.take_kept(schedule);
+        }
         let slot = self.owner().stack().slot(index);
         let doing = self.clock().enter(Activity::Steal);
         let mut round = 0;

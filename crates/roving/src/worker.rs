@@ -1,6 +1,7 @@
 //! A worker: own tasks, then other workers' tasks, then sleep.
 
 mod claimed;
+pub(crate) mod drawn;
 
 use std::cell::Cell;
 use std::mem;
@@ -40,6 +41,10 @@ pub(crate) struct Worker {
     is_blocked: Cell<bool>,
     /// How many calls of `install` from other pools wait for what this worker does.
     nesting: Cell<usize>,
+    /// It waits for what another worker does that this thread plays: see [`drawn`].
+    waits: Cell<bool>,
+    /// How many tasks it runs on top of their spawners, see [`drawn`].
+    at_once: Cell<usize>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
     outer: *const Worker,
 }
@@ -94,7 +99,8 @@ impl Worker {
         let owner = unsafe { Owner::new(&*stack) };
         let outer = CURRENT.get();
         // SAFETY: workers further out are further down this thread's native stack.
-        let nesting = unsafe { outer.as_ref() }.map_or(0, |outer| outer.nesting.get());
+        let (nesting, at_once) = unsafe { outer.as_ref() }
+            .map_or((0, 0), |outer| (outer.nesting.get(), outer.at_once.get()));
         let worker = Worker {
             registry,
             index,
@@ -105,6 +111,8 @@ impl Worker {
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),
+            waits: Cell::new(false),
+            at_once: Cell::new(at_once),
             outer,
         };
         CURRENT.set(&worker);
@@ -127,9 +135,10 @@ impl Worker {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         let guard = outermost.then(lock);
+        let index = drawn::draw_entrance(registry);
         // SAFETY: the lock, taken here or further out, makes this thread the only one.
         let result = unsafe {
-            Worker::be(Arc::clone(registry), 0, |worker| {
+            Worker::be(Arc::clone(registry), index, |worker| {
                 let before = worker.clock().enter(Activity::Busy);
                 // The context that the thread is in goes with it.
                 let run = || panic::catch_unwind(AssertUnwindSafe(f));
@@ -144,6 +153,9 @@ impl Worker {
             })
         };
         drop(guard);
+        if outermost && result.is_err() {
+            drawn::say_seed(registry);
+        }
         result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
@@ -168,6 +180,8 @@ impl Worker {
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(0),
+            waits: Cell::new(false),
+            at_once: Cell::new(0),
             outer: ptr::null(),
         }));
         let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));

@@ -124,7 +124,7 @@ fn enter(world: &World, depth: u32, path: u64, number: u64) {
 fn node(world: &World, depth: u32, path: u64) {
     expect(path);
     if depth == 0 {
-        if path % 8 == 0 {
+        if path.is_multiple_of(8) {
             // Shows all that the worker has, and leaves the core to somebody else.
             roving::blocking(|| thread::sleep(Duration::from_micros(100)));
         }
@@ -287,7 +287,7 @@ fn an_in_place_pool_is_in_the_context_of_its_caller() {
                 || expect(1),
             );
         });
-        assert_eq!(pool.install(|| context::get::<Path>()), Some(Path(1)));
+        assert_eq!(pool.install(context::get::<Path>), Some(Path(1)));
     });
     pool.install(expect_nothing);
 }
@@ -300,7 +300,7 @@ fn a_thread_of_ones_own_gets_it_by_hand() {
         thread::scope(|threads| {
             let thread = threads.spawn(|| {
                 expect_nothing();
-                outer.run(|| (pool.install(|| context::get::<Path>()), context::get()))
+                outer.run(|| (pool.install(context::get::<Path>), context::get()))
             });
             thread.join().unwrap()
         })

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use caught::{caught, fail, on_pools, works};
 use common::{pool, wait_until, watched};
-use roving::{join, scope};
+use roving::{join, map_reduce, scope};
 
 /// Panics when dropped, unless told not to.
 struct Bomb<'a> {
@@ -146,5 +146,57 @@ fn in_the_drop_of_a_cancelled_task() {
         };
         assert_eq!(caught(|| pool.install(run)), "cancelled");
         assert_eq!(dropped.into_inner(), 1);
+    });
+}
+
+/// The results of a call whose closure panics when it is dropped, after all has gone well: they are
+/// dropped too.
+#[test]
+fn in_the_drop_of_a_closure_whose_results_are_there() {
+    on_pools(|pool| {
+        let (dropped, results) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let bomb = || Bomb {
+            why: "closure",
+            dropped: &dropped,
+        };
+        let result = || Bomb {
+            why: "",
+            dropped: &results,
+        };
+        let owned = bomb();
+        let run = || {
+            pool.broadcast(move |_| {
+                let _owned = &owned;
+                result()
+            })
+        };
+        assert_eq!(caught(run), "closure");
+        assert_eq!(results.swap(0, SeqCst), pool.workers());
+
+        /// Its copies count.
+        struct Sum<'a>(&'a AtomicUsize, &'a AtomicUsize);
+        impl Clone for Sum<'_> {
+            fn clone(&self) -> Self {
+                self.1.fetch_add(1, SeqCst);
+                Sum(self.0, self.1)
+            }
+        }
+        impl Drop for Sum<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, SeqCst);
+            }
+        }
+        let (made, gone, owned) = (AtomicUsize::new(1), AtomicUsize::new(0), bomb());
+        let (made, gone) = (&made, &gone);
+        let sum = Sum(gone, made);
+        let map = move |_| {
+            let _owned = &owned;
+            made.fetch_add(1, SeqCst);
+            Sum(gone, made)
+        };
+        let run = || pool.install(|| drop(map_reduce(0..100, sum, map, |_, b| b)));
+        assert_eq!(caught(run), "closure");
+        assert_eq!(made.load(SeqCst), gone.load(SeqCst));
+        assert_eq!(dropped.into_inner(), 2);
     });
 }

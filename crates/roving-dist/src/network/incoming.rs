@@ -1,18 +1,22 @@
-//! The consumer's side of a channel whose producer is on another rank.
+//! The consumer's side of a channel whose producer is on another rank, or may come to be there.
 //!
 //! A token that arrives is read and put into the channel on the thread that polls, which wakes the
 //! process that waits for it. What the process takes calls the waker that waits at the producer's end, which is this: so
 //! the producer hears how many tokens were taken.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Wake, Waker};
 
-use roving_flow::bridge::Ingress;
-use serde::de::DeserializeOwned;
+use roving_flow::In;
+use roving_flow::bridge::{self, Bridge, Ingress};
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::lock;
 use super::message::Head;
+use super::outgoing::encode;
+use super::parcel::Input;
 use super::post::Post;
 use super::snapshot::Taken;
 
@@ -22,19 +26,28 @@ pub(super) trait Incoming: Send + Sync {
     fn start(self: Arc<Self>);
     /// A token has come.
     fn token(&self, bytes: &[u8]);
-    /// There will be no more.
+    /// There will be no more, or the consumer has ended elsewhere.
     fn end(&self);
     /// Tells the producer what has been taken, if it does not know.
     fn tell(&self);
     /// What there is to say about it. None when one of its ends is gone.
     fn taken(&self) -> Option<Taken>;
+    /// Tells the producer nothing until [`Self::release`]: it moves.
+    fn hold(&self);
+    /// The producer is on that rank from now on.
+    fn release(&self, from: usize);
+    /// The consumer leaves this rank, with what lies before that port, unless it has dropped that. None if it has not, and
+    /// there is no port.
+    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Input>;
+    /// The consumer has come to this rank.
+    fn arrive(&self, input: &Input);
+    /// Tokens that left this rank with their consumer.
+    fn left(&self) -> u64;
 }
 
 /// For tokens of type `T`.
 pub(super) struct IncomingOf<T> {
     channel: u32,
-    /// The rank of the producer.
-    from: usize,
     post: Arc<Post>,
     /// The producer is told when so many tokens were taken, at the latest; none when there is no bound.
     told_every: Option<u64>,
@@ -42,6 +55,16 @@ pub(super) struct IncomingOf<T> {
 }
 
 struct State<T> {
+    /// The rank of the producer.
+    from: usize,
+    /// The producer is on its way to another rank.
+    is_held: bool,
+    /// The consumer is here.
+    is_live: bool,
+    /// Makes an ingress for a consumer that comes here with the rest of a stream that has ended.
+    bridge: Option<Bridge<T>>,
+    /// Tokens that left this rank with their consumer.
+    left: u64,
     /// None when the channel has ended.
     ingress: Option<Ingress<T>>,
     /// What the producer knows.
@@ -52,20 +75,24 @@ struct State<T> {
     bytes: Vec<u8>,
 }
 
-impl<T: DeserializeOwned + Send + 'static> IncomingOf<T> {
+impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
     pub(super) fn new(
         channel: u32,
-        from: usize,
+        (from, to): (usize, usize),
         capacity: Option<usize>,
         post: &Arc<Post>,
-        ingress: Ingress<T>,
+        (ingress, bridge): (Ingress<T>, Option<Bridge<T>>),
     ) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| IncomingOf {
             channel,
-            from,
             post: Arc::clone(post),
             told_every: capacity.map(|capacity| (capacity as u64 / 2).max(1)),
             state: Mutex::new(State {
+                from,
+                is_held: false,
+                is_live: to == post.rank(),
+                bridge,
+                left: 0,
                 told: ingress.taken().0,
                 ingress: Some(ingress),
                 is_listed: false,
@@ -79,6 +106,9 @@ impl<T: DeserializeOwned + Send + 'static> IncomingOf<T> {
     fn look(&self) {
         let mut state = lock(&self.state);
         let state = &mut *state;
+        if state.is_held || !state.is_live {
+            return;
+        }
         let (Some(ingress), Some(waker)) = (&state.ingress, &state.waker) else {
             return;
         };
@@ -87,7 +117,7 @@ impl<T: DeserializeOwned + Send + 'static> IncomingOf<T> {
         if is_gone {
             if !ingress.is_stopped() {
                 Head::Gone(self.channel).begin(&mut state.bytes);
-                self.post.send(self.from, &mut state.bytes);
+                self.post.send(state.from, &mut state.bytes);
                 self.post.nudge();
             }
             state.ingress = None;
@@ -109,14 +139,14 @@ impl<T: DeserializeOwned + Send + 'static> IncomingOf<T> {
         state.told = taken;
         Head::Taken(self.channel).begin(&mut state.bytes);
         state.bytes.extend_from_slice(&taken.to_le_bytes());
-        self.post.send(self.from, &mut state.bytes);
+        self.post.send(state.from, &mut state.bytes);
     }
 }
 
 /// The waker: it does not keep what it is to call.
 struct Again<T>(Weak<IncomingOf<T>>);
 
-impl<T: DeserializeOwned + Send + 'static> Wake for Again<T> {
+impl<T: Serialize + DeserializeOwned + Send + 'static> Wake for Again<T> {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -147,7 +177,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     }
 }
 
-impl<T: DeserializeOwned + Send + 'static> Incoming for IncomingOf<T> {
+impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T> {
     fn start(self: Arc<Self>) {
         self.look();
     }
@@ -179,6 +209,9 @@ impl<T: DeserializeOwned + Send + 'static> Incoming for IncomingOf<T> {
         let mut state = lock(&self.state);
         let state = &mut *state;
         state.is_listed = false;
+        if state.is_held || !state.is_live {
+            return;
+        }
         let Some(ingress) = &state.ingress else {
             return;
         };
@@ -190,10 +223,70 @@ impl<T: DeserializeOwned + Send + 'static> Incoming for IncomingOf<T> {
 
     fn taken(&self) -> Option<Taken> {
         let state = lock(&self.state);
-        let (taken, is_gone) = state.ingress.as_ref()?.taken();
+        let ingress = state.ingress.as_ref().filter(|_| state.is_live)?;
+        let (taken, is_gone) = ingress.taken();
         (!is_gone).then_some(Taken {
             channel: self.channel,
             taken,
         })
+    }
+
+    fn hold(&self) {
+        lock(&self.state).is_held = true;
+    }
+
+    fn release(&self, from: usize) {
+        let mut state = lock(&self.state);
+        (state.from, state.is_held) = (from, false);
+        drop(state);
+        self.look();
+    }
+
+    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Input> {
+        let mut state = lock(&self.state);
+        if port.is_none() && state.ingress.as_ref().is_some_and(|one| !one.taken().1) {
+            return None;
+        }
+        state.is_live = false;
+        let taken = state.ingress.as_ref().map(|ingress| ingress.taken().0);
+        let mut input = Input {
+            taken: taken.unwrap_or(state.told),
+            told: state.told,
+            is_ended: state.ingress.is_none(),
+            unread: Vec::new(),
+        };
+        if let Some(port) = port.and_then(|port| port.downcast_mut::<In<T>>()) {
+            while let Some(token) = bridge::take_unread(port) {
+                let mut bytes = Vec::new();
+                if let Err(message) = encode(&token, &mut bytes) {
+                    self.post.bad_token(self.channel, message);
+                    break;
+                }
+                input.unread.push(bytes);
+            }
+        }
+        state.left += input.unread.len() as u64;
+        Some(input)
+    }
+
+    fn arrive(&self, input: &Input) {
+        let mut state = lock(&self.state);
+        state.is_live = true;
+        state.told = input.told;
+        if state.ingress.is_none() && !input.unread.is_empty() {
+            state.ingress = state.bridge.as_mut().and_then(Bridge::ingress);
+        }
+        if let Some(ingress) = &mut state.ingress {
+            ingress.resume(input.taken);
+        }
+        drop(state);
+        input.unread.iter().for_each(|bytes| self.token(bytes));
+        if input.is_ended {
+            self.end();
+        }
+    }
+
+    fn left(&self) -> u64 {
+        lock(&self.state).left
     }
 }

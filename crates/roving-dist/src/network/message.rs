@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::Ended;
+use super::loads::Loads;
+use super::parcel::Parcel;
 use super::snapshot::Snapshot;
 
 /// Most channels of a network: their numbers share a word with the kind of message.
@@ -69,6 +71,39 @@ pub(super) enum Control {
     Grow { channel: u32, from: u64, to: u64 },
     /// To each rank: the network ends, for that reason.
     Stop(Ended),
+    /// What moves a process: see `moves.rs`.
+    Move(Move),
+    /// To rank 0: what was done.
+    Loads(Loads),
+}
+
+/// The messages by which a process moves, in the order in which they are sent: see `moves.rs`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) enum Move {
+    /// To rank 0: somebody wants it there.
+    Wanted { process: u32, to: u32 },
+    /// To its rank: it is to stop when its step has ended.
+    Leave(u32),
+    /// To rank 0: it has stopped.
+    Stopped(u32),
+    /// To its rank: it may go on after all.
+    Stay(u32),
+    /// To each rank: nothing more is to be sent to that process. With the number of the move.
+    Hold { process: u32, to: u32, number: u64 },
+    /// Between the ranks and that of the process: all that concerns it was sent before this.
+    Mark(u64),
+    /// To rank 0: what was sent from the old place to this rank has come.
+    Held(u64),
+    /// To the new place: the process.
+    Parcel(Box<Parcel>),
+    /// To rank 0: the process is there, with so many bytes of state.
+    Arrived { number: u64, bytes: u64 },
+    /// To each rank: the process is there from now on.
+    Switch { process: u32, to: u32 },
+    /// To rank 0: the process has ended.
+    Done(u32),
+    /// To each rank: nobody need wait for it.
+    Retire(u32),
 }
 
 #[cfg(test)]

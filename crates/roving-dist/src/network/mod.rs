@@ -4,36 +4,47 @@
 //! processes as a network of `roving-flow`. A channel between two of them is that crate's own. One
 //! between ranks is there on both, and what is sent on one is received on the other.
 
+mod carried;
 mod error;
 mod incoming;
 mod joint;
+mod loads;
 mod message;
+mod movable;
+mod moves;
 mod outgoing;
+mod parcel;
 mod part;
 mod post;
 mod pump;
+mod rebalance;
 mod report;
 mod run;
 mod shape;
+mod slot;
 mod snapshot;
 mod sources;
 mod stage;
 mod writers;
 
 use std::fmt::{self, Display, Write as _};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roving_flow::bridge::{Side, each_port};
 use roving_flow::{Canceller, In, Out, Placement, Ports};
 use serde::{Serialize, de::DeserializeOwned};
 
+pub use carried::MovablePorts;
 pub use error::{Blocked, NetworkError};
-pub use report::{ChannelReport, Growth, ProcessReport, Report};
+pub use movable::Mover;
+pub use rebalance::Rebalance;
+pub use report::{ChannelReport, Growth, Moved, ProcessReport, Report};
 
 use crate::world::World;
 use joint::{Joint, JointOf};
 use message::CHANNELS_MAX;
 use shape::{Channel, Process, Shape};
+use slot::{Running, Slot};
 
 /// Capacity of a channel for which none is given.
 const CAPACITY: usize = 64;
@@ -88,6 +99,9 @@ pub struct Network<'env> {
     starts: Vec<Start<'env>>,
     joints: Vec<Box<dyn Joint + 'env>>,
     shape: Shape,
+    /// Of the processes that can move, ordered by their numbers.
+    slots: Vec<(u32, Arc<Slot>)>,
+    running: Running,
     prefix: String,
     pins: Vec<(String, usize)>,
     weights: Vec<(String, u64)>,
@@ -113,6 +127,8 @@ impl<'env> Network<'env> {
             starts: Vec::new(),
             joints: Vec::new(),
             shape: Shape::new(Vec::new(), Vec::new()),
+            slots: Vec::new(),
+            running: Running::default(),
             prefix: String::new(),
             pins: Vec::new(),
             weights: Vec::new(),
@@ -193,7 +209,11 @@ impl<'env> Network<'env> {
                 "channel `{name}` is one too many; at most {CHANNELS_MAX} are allowed: make fewer"
             ));
         }
-        self.joints.push(Box::new(JointOf { bridge, capacity }));
+        self.joints.push(Box::new(JointOf {
+            bridge,
+            second: None,
+            capacity,
+        }));
         self.shape.add_channel(Channel {
             name,
             token: std::any::type_name::<T>(),
@@ -201,6 +221,7 @@ impl<'env> Network<'env> {
             producer: None,
             consumer: None,
             weight: 1,
+            halves: (0, 0),
         });
         (out, input)
     }
@@ -258,6 +279,7 @@ impl<'env> Network<'env> {
             name: name.clone(),
             weight: 1,
             pin: None,
+            is_movable: false,
         });
         each_port(ports, |channel, side| {
             is_strange |= !self.shape.give_port(channel, side, process);

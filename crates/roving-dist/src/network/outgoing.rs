@@ -1,18 +1,20 @@
-//! The producer's side of a channel whose consumer is on another rank.
+//! The producer's side of a channel whose consumer is on another rank, or may come to be there.
 //!
 //! What a process sends is taken out at once, on the thread of that process, and written into the
 //! batch for the other rank: the channel calls the waker that waits at its consumer's end, which is this.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Wake, Waker};
 
-use roving_flow::TryRecvError;
-use roving_flow::bridge::Egress;
+use roving_flow::bridge::{self, Egress};
+use roving_flow::{Out, TryRecvError};
 use serde::Serialize;
 
 use super::lock;
 use super::message::Head;
+use super::parcel::Output;
 use super::post::Post;
 use super::snapshot::Sent;
 
@@ -30,20 +32,35 @@ pub(super) trait Outgoing: Send + Sync {
     fn sent(&self) -> Option<Sent>;
     /// How many tokens may lie in it; none when there is no bound, or an end is gone.
     fn capacity(&self) -> Option<usize>;
-    /// The run is over.
+    /// The run is over, or the producer has ended elsewhere.
     fn end(&self);
+    /// Takes out what was sent.
+    fn drain_now(&self);
+    /// Sends nothing until [`Self::release`]: the consumer moves. All that was sent so far has left.
+    fn hold(&self);
+    /// The consumer is on that rank from now on.
+    fn release(&self, to: usize);
+    /// The producer leaves this rank, after all that it has sent, and that port, unless it has dropped it. The inner one is none when
+    /// one of the ends is gone; the outer one when the producer has not dropped the port, and there is none.
+    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Option<Output>>;
+    /// The producer has come to this rank.
+    fn arrive(&self, output: Option<Output>);
 }
 
 /// For tokens of type `T`.
 pub(super) struct OutgoingOf<T> {
     channel: u32,
-    /// The rank of the consumer.
-    to: usize,
     post: Arc<Post>,
     state: Mutex<State<T>>,
 }
 
 struct State<T> {
+    /// The rank of the consumer.
+    to: usize,
+    /// The consumer is on its way to another rank.
+    is_held: bool,
+    /// The producer is here.
+    is_live: bool,
     /// None when the channel has ended.
     egress: Option<Egress<T>>,
     /// What it had last.
@@ -53,12 +70,19 @@ struct State<T> {
 }
 
 impl<T: Serialize + Send + 'static> OutgoingOf<T> {
-    pub(super) fn new(channel: u32, to: usize, post: &Arc<Post>, egress: Egress<T>) -> Arc<Self> {
+    pub(super) fn new(
+        channel: u32,
+        (from, to): (usize, usize),
+        post: &Arc<Post>,
+        egress: Egress<T>,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| OutgoingOf {
             channel,
-            to,
             post: Arc::clone(post),
             state: Mutex::new(State {
+                to,
+                is_held: false,
+                is_live: from == post.rank(),
                 capacity: egress.capacity(),
                 egress: Some(egress),
                 waker: Some(Waker::from(Arc::new(Again(Weak::clone(this))))),
@@ -70,7 +94,11 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
     /// Sends all that lies in the channel, and waits for more.
     fn drain(&self) {
         let mut state = lock(&self.state);
+        if state.is_held {
+            return;
+        }
         let State {
+            to,
             egress,
             waker,
             bytes,
@@ -87,7 +115,7 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
                         *egress = None;
                         break;
                     }
-                    self.post.send(self.to, bytes);
+                    self.post.send(*to, bytes);
                 }
                 Err(TryRecvError::Empty) => {
                     if port.watch(waker) {
@@ -99,7 +127,7 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
                     if !port.is_stopped() {
                         is_any = true;
                         Head::End(self.channel).begin(bytes);
-                        self.post.send(self.to, bytes);
+                        self.post.send(*to, bytes);
                     }
                     *egress = None;
                 }
@@ -113,7 +141,7 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
 }
 
 /// Appends the bytes of a token, or says why it has none.
-fn encode<T: Serialize>(token: &T, bytes: &mut Vec<u8>) -> Result<(), String> {
+pub(super) fn encode<T: Serialize>(token: &T, bytes: &mut Vec<u8>) -> Result<(), String> {
     let write = || postcard::to_io(token, bytes).map(drop);
     match catch_unwind(AssertUnwindSafe(write)) {
         Ok(Ok(())) => Ok(()),
@@ -170,7 +198,7 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
 
     fn sent(&self) -> Option<Sent> {
         let state = lock(&self.state);
-        let egress = state.egress.as_ref()?;
+        let egress = state.egress.as_ref().filter(|_| state.is_live)?;
         let (sent, is_gone) = egress.sent();
         let capacity = egress.capacity().map(|capacity| capacity as u64);
         (!is_gone).then_some(Sent {
@@ -182,6 +210,52 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
 
     fn capacity(&self) -> Option<usize> {
         lock(&self.state).capacity
+    }
+
+    fn drain_now(&self) {
+        self.drain();
+    }
+
+    fn hold(&self) {
+        self.drain();
+        lock(&self.state).is_held = true;
+    }
+
+    fn release(&self, to: usize) {
+        let mut state = lock(&self.state);
+        (state.to, state.is_held) = (to, false);
+        drop(state);
+        self.drain();
+    }
+
+    fn leave(&self, port: Option<&mut dyn Any>) -> Option<Option<Output>> {
+        let mut state = lock(&self.state);
+        if port.is_none() && state.egress.as_ref().is_some_and(|one| !one.sent().1) {
+            return None;
+        }
+        state.is_live = false;
+        if let Some(port) = port.and_then(|port| port.downcast_mut::<Out<T>>()) {
+            bridge::forget_room(port);
+        }
+        Some(state.egress.as_ref().map(|egress| Output {
+            sent: egress.sent().0,
+            taken: egress.known_taken(),
+            capacity: egress.capacity().map(|capacity| capacity as u64),
+        }))
+    }
+
+    fn arrive(&self, output: Option<Output>) {
+        let Some(output) = output else {
+            return self.end();
+        };
+        let mut state = lock(&self.state);
+        state.is_live = true;
+        let state = &mut *state;
+        if let Some(egress) = &mut state.egress {
+            let capacity = output.capacity.map(|capacity| capacity as usize);
+            egress.resume(output.sent, output.taken, capacity);
+            state.capacity = egress.capacity();
+        }
     }
 
     fn end(&self) {

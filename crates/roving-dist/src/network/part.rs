@@ -1,18 +1,21 @@
 //! One rank's part of a network while it runs: what it does with the messages of the others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use roving_flow::bridge::{Inside, Side, Verdict};
 
 use super::error::{Blocked, Ended};
 use super::incoming::Incoming;
+use super::loads::Balancer;
 use super::lock;
 use super::message::{Control, Head};
+use super::moves::Moves;
 use super::outgoing::Outgoing;
 use super::post::Post;
 use super::report::Growth;
 use super::shape::Shape;
+use super::slot::Slot;
 use super::snapshot::{self, Snapshot, Wait};
 
 /// Channels that leave this rank, and those that come here, by number.
@@ -27,8 +30,15 @@ pub(super) struct Part {
     pub(super) inside: Inside,
     pub(super) shape: Arc<Shape>,
     pub(super) crossings: Crossings,
+    pub(super) moves: Mutex<Moves>,
+    /// Held by who handles what this rank has sent to itself.
+    pub(super) own_turn: Mutex<()>,
+    /// Of the processes that can move, ordered by their numbers.
+    pub(super) slots: Vec<(u32, Arc<Slot>)>,
     /// The numbers of the processes that are here.
     pub(super) locals: Vec<u32>,
+    /// Where the network is rebalanced.
+    pub(super) balancer: Option<Balancer>,
     pub(super) channel_limit: Option<usize>,
     /// At rank 0.
     pub(super) detective: Mutex<Detective>,
@@ -48,6 +58,13 @@ pub(super) struct Detective {
     again: bool,
 }
 
+impl Detective {
+    /// Answers are awaited: nothing is to move until they are there.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+}
+
 struct Asking {
     /// What all have said before; none yet in the first look.
     first: Option<Vec<Snapshot>>,
@@ -55,19 +72,19 @@ struct Asking {
 }
 
 impl Part {
-    fn rank(&self) -> usize {
+    pub(super) fn rank(&self) -> usize {
         self.post.rank()
     }
 
-    fn ranks(&self) -> usize {
+    pub(super) fn ranks(&self) -> usize {
         self.post.link().ranks()
     }
 
-    fn outgoing(&self, channel: u32) -> Option<&Arc<dyn Outgoing>> {
+    pub(super) fn outgoing(&self, channel: u32) -> Option<&Arc<dyn Outgoing>> {
         self.crossings.outgoing.get(channel as usize)?.as_ref()
     }
 
-    fn incoming(&self, channel: u32) -> Option<&Arc<dyn Incoming>> {
+    pub(super) fn incoming(&self, channel: u32) -> Option<&Arc<dyn Incoming>> {
         self.crossings.incoming.get(channel as usize)?.as_ref()
     }
 
@@ -115,6 +132,8 @@ impl Part {
             Control::Answer(number, snapshot) => self.answer(from, number, snapshot),
             Control::Grow { channel, from, to } => self.grow(channel, from, to),
             Control::Stop(ended) => self.post.end(ended),
+            Control::Move(message) => self.moving(message),
+            Control::Loads(loads) => self.loads(from, &loads),
         }
     }
 
@@ -127,6 +146,20 @@ impl Part {
             }
         }
         !listed.is_empty()
+    }
+
+    /// Handles what this rank has sent to itself, unless somebody else does. Whether there was anything. By the pump, and
+    /// now and then by the thread that watches, because a process may keep the pump from running.
+    pub(super) fn handle_own(&self) -> bool {
+        let _in_their_order = match self.own_turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        let own = self.post.take_own();
+        own.iter()
+            .for_each(|bytes| self.message(self.rank(), bytes));
+        !own.is_empty()
     }
 
     /// Nothing can go on here but by what comes from others. In the place of the process that was suspended last.
@@ -162,7 +195,8 @@ impl Part {
     fn snapshot(&self) -> Snapshot {
         let waits = self.inside.waits().into_iter().map(|wait| Wait {
             process: self.locals[wait.process],
-            channel: wait.channel as u32,
+            // Every channel of this rank's network is one of the whole.
+            channel: self.shape.at(wait.channel).unwrap_or(u32::MAX),
             to_send: wait.side == Side::Producer,
             target: wait.target.map(|target| self.locals[target]),
             capacity: wait.capacity.map(|capacity| capacity as u64),
@@ -185,13 +219,18 @@ impl Part {
         }
     }
 
-    /// Rank 0: asks all, if it does not do so already.
-    fn somebody_is_quiet(&self) {
+    /// Rank 0: asks all, unless it does so already, or a process moves: then later.
+    pub(super) fn somebody_is_quiet(&self) {
         let mut detective = lock(&self.detective);
-        if detective.asking.is_some() {
-            detective.again = true;
-        } else {
-            self.ask(&mut detective, None);
+        detective.again = true;
+        self.ask_again(&mut detective);
+    }
+
+    /// Rank 0: asks if somebody has become quiet, and it is time.
+    pub(super) fn ask_again(&self, detective: &mut Detective) {
+        // Ends that are held make processes wait that do not wait for each other.
+        if detective.again && !detective.is_asking() && !self.is_moving() {
+            self.ask(detective, None);
         }
     }
 
@@ -239,9 +278,9 @@ impl Part {
                     .for_each(|verdict| self.resolve(verdict));
             }
         }
-        if detective.again {
-            self.ask(detective, None);
-        }
+        // Moves that have waited for the answers come first, and questions after that: neither keeps the other waiting for ever.
+        self.next_move(detective);
+        self.ask_again(detective);
     }
 
     /// Rank 0: does what is to be done about processes that wait for each other.
@@ -250,7 +289,7 @@ impl Part {
             Verdict::Grow { channel, from, to } => {
                 let (channel, from, to) = (channel as u32, from as u64, to as u64);
                 let producer = self.shape.ends(channel).map(|ends| ends.producer);
-                match producer.map(|producer| self.shape.rank_of(producer)) {
+                match producer.map(|producer| self.rank_of(producer)) {
                     None => {}
                     Some(rank) if rank == self.rank() => self.grow(channel, from, to),
                     Some(rank) => {
@@ -272,9 +311,10 @@ impl Part {
     /// A channel whose producer is here holds more from now on.
     fn grow(&self, channel: u32, from: u64, to: u64) {
         match self.outgoing(channel) {
-            None => self
-                .inside
-                .grow(channel as usize, from as usize, to as usize),
+            None => {
+                let place = self.shape.channels()[channel as usize].halves.0;
+                self.inside.grow(place as usize, from as usize, to as usize);
+            }
             Some(outgoing) => {
                 // Held meanwhile: who goes on because of it may end the network, and then reads this.
                 let mut growths = lock(&self.growths);
@@ -299,7 +339,7 @@ impl Part {
             });
             Blocked {
                 process: self.shape.process(process as u32).to_owned(),
-                rank: self.shape.rank_of(process as u32),
+                rank: self.rank_of(process as u32),
                 operation: match side {
                     Side::Producer => roving_flow::Operation::Send,
                     Side::Consumer => roving_flow::Operation::Receive,

@@ -21,6 +21,9 @@ pub(super) struct Post {
     /// Channels whose producers are to hear what was taken.
     listed: Mutex<Vec<u32>>,
     is_listed: AtomicBool,
+    /// Messages of this rank to itself, in their order. Handed over by the pump: whoever sends may hold locks.
+    own: Mutex<Vec<Vec<u8>>>,
+    is_own: AtomicBool,
     /// Whether the pump sleeps; its waker.
     sleeps: AtomicBool,
     waker: Mutex<Option<Waker>>,
@@ -42,6 +45,8 @@ impl Post {
             tag,
             listed: Mutex::default(),
             is_listed: AtomicBool::new(false),
+            own: Mutex::default(),
+            is_own: AtomicBool::new(false),
             sleeps: AtomicBool::new(false),
             waker: Mutex::default(),
             ended: Mutex::default(),
@@ -62,23 +67,44 @@ impl Post {
         self.tag
     }
 
-    /// To another rank: a message to one's own could be handled at once, under the caller's locks.
     /// Many bytes are taken out of the vector, few are left there.
     pub(super) fn send(&self, to: usize, bytes: &mut Vec<u8>) {
-        debug_assert_ne!(to, self.rank());
+        if to == self.rank() {
+            return self.send_own(std::mem::take(bytes));
+        }
         match bytes.len() {
             0..COPIED_BYTES_MAX => self.link.send(to, self.tag, bytes),
             _ => self.link.send_owned(to, self.tag, std::mem::take(bytes)),
         }
     }
 
-    /// To another rank, at once if nobody else is at it.
+    /// To this rank: handled soon, after all that was sent to it before, and never on this stack.
+    fn send_own(&self, bytes: Vec<u8>) {
+        lock(&self.own).push(bytes);
+        // Ordering: Relaxed; whoever clears it takes the lock afterwards, and sees the message.
+        self.is_own.store(true, Ordering::Relaxed);
+        self.nudge();
+    }
+
+    /// Takes what this rank has sent to itself. By one thread at a time, so that it stays in order.
+    pub(super) fn take_own(&self) -> Vec<Vec<u8>> {
+        // Ordering: Relaxed, both; the lock orders the messages.
+        if !self.is_own.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        self.is_own.store(false, Ordering::Relaxed);
+        std::mem::take(&mut lock(&self.own))
+    }
+
+    /// At once if nobody else is at it.
     pub(super) fn send_control(&self, to: usize, control: &Control) {
         let mut bytes = Vec::new();
         Head::Control.begin(&mut bytes);
         match postcard::to_io(control, &mut bytes) {
             Ok(_) => {
-                debug_assert_ne!(to, self.rank());
+                if to == self.rank() {
+                    return self.send_own(bytes);
+                }
                 self.link.send_owned(to, self.tag, bytes);
                 self.link.flush();
             }
@@ -127,8 +153,8 @@ impl Post {
         self.sleeps.store(true, Ordering::Relaxed);
         // Ordering: SeqCst. Pairs with [nudge]: the other half.
         fence(Ordering::SeqCst);
-        // Ordering: Relaxed; after the fence.
-        !self.is_listed.load(Ordering::Relaxed)
+        // Ordering: Relaxed, both; after the fence.
+        !self.is_listed.load(Ordering::Relaxed) && !self.is_own.load(Ordering::Relaxed)
     }
 
     /// The pump is awake.

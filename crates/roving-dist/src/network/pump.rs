@@ -33,7 +33,7 @@ pub(super) async fn pump(part: Arc<Part>) {
         if part.inside.is_over() {
             return Poll::Ready(());
         }
-        let told = part.tell_taken();
+        let told = part.tell_taken() | part.handle_own();
         for _ in 0..SPINS {
             if post.link().poll() || told {
                 backoff.reset();

@@ -19,6 +19,8 @@ pub struct Report {
     pub deterministic: bool,
     /// The channels that were made larger to resolve a deadlock, by rank, in the order in which it happened.
     pub growths: Vec<Growth>,
+    /// The processes that were moved to another rank, in the order in which it happened.
+    pub moves: Vec<Moved>,
     pub(super) shape: Arc<Shape>,
     accounts: Vec<Option<ProcessAccount>>,
     channels: Vec<Figures>,
@@ -46,14 +48,32 @@ pub struct Growth {
     pub to: usize,
 }
 
+/// A process that was moved to another rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Moved {
+    /// Index of the process, in [`Report::processes()`].
+    pub process: usize,
+    /// Where it was.
+    pub from: usize,
+    /// Where it went.
+    pub to: usize,
+    /// When it went on there, since the network began to run.
+    pub at: Duration,
+    /// Of its state as `serde` has written it, without the tokens that lay before it.
+    pub bytes: u64,
+}
+
 /// What one process did.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessReport<'r> {
     /// Its name.
     pub name: &'r str,
-    /// Where it ran.
+    /// Where it ran, or where it ended if it has moved.
     pub rank: usize,
+    /// How often it has moved to another rank.
+    pub moves: u64,
     /// What was counted of it; `None` without [`Network::accounting`](crate::Network::accounting).
     pub account: Option<ProcessAccount>,
 }
@@ -69,7 +89,7 @@ pub struct ChannelReport<'r> {
     pub producer: Option<usize>,
     /// Index of the process that received.
     pub consumer: Option<usize>,
-    /// Whether the two were on different ranks.
+    /// Whether the two were on different ranks, at the end.
     pub crosses: bool,
     /// How many messages may lie in it, at the end; `None` where there is no bound.
     pub capacity: Option<usize>,
@@ -99,10 +119,13 @@ impl Report {
     /// assert_eq!((only.name, only.rank), ("only", 1));
     /// ```
     pub fn processes(&self) -> impl ExactSizeIterator<Item = ProcessReport<'_>> + '_ {
+        let mut moves = vec![0; self.accounts.len()];
+        self.moves.iter().for_each(|one| moves[one.process] += 1);
         let processes = self.shape.processes().iter().enumerate();
-        processes.map(|(at, process)| ProcessReport {
+        processes.map(move |(at, process)| ProcessReport {
             name: &process.name,
             rank: self.shape.rank_of(at as u32),
+            moves: moves[at],
             account: self.accounts[at],
         })
     }
@@ -151,6 +174,7 @@ impl std::fmt::Debug for Report {
             .field("processes", &self.accounts.len())
             .field("channels", &self.channels.len())
             .field("growths", &self.growths)
+            .field("moves", &self.moves)
             .finish_non_exhaustive()
     }
 }
@@ -161,6 +185,8 @@ pub(super) struct Share {
     elapsed: Duration,
     deterministic: bool,
     growths: Vec<Growth>,
+    /// Of rank 0.
+    moves: Vec<Moved>,
     /// Process, busy time, switches, migrations.
     processes: Vec<(u32, Duration, u64, u64)>,
     /// Channel, messages, bytes, capacity: of those whose producer is here.
@@ -179,6 +205,7 @@ impl Share {
             elapsed: report.elapsed,
             deterministic: report.deterministic,
             growths: super::lock(&part.growths).clone(),
+            moves: super::lock(&part.moves).log().to_vec(),
             processes: Vec::new(),
             sent: Vec::new(),
             received: Vec::new(),
@@ -186,7 +213,8 @@ impl Share {
         share
             .growths
             .extend(report.growths.iter().map(|growth| Growth {
-                channel: growth.channel,
+                // Every channel of this rank's network is one of the whole.
+                channel: part.shape.at(growth.channel).unwrap_or(u32::MAX) as usize,
                 from: growth.from,
                 to: growth.to,
             }));
@@ -197,21 +225,29 @@ impl Share {
                 share.processes.push(figures);
             }
         }
-        for (number, channel) in (0..).zip(report.channels()) {
+        let channels: Vec<_> = report.channels().collect();
+        for (number, built) in (0..).zip(part.shape.channels()) {
             let (from, to) = part.shape.way(number).unwrap_or((rank, rank));
             let outgoing = &part.crossings.outgoing[number as usize];
-            let capacity = match outgoing {
-                Some(outgoing) => outgoing.capacity(),
-                None => channel.capacity,
-            };
-            let capacity = capacity.map(|capacity| capacity as u64);
-            if from == rank {
+            let incoming = &part.crossings.incoming[number as usize];
+            let is_split = part.shape.is_split(number);
+            if from == rank || is_split && outgoing.is_some() {
+                let channel = &channels[built.halves.0 as usize];
+                let capacity = match outgoing {
+                    Some(outgoing) => outgoing.capacity(),
+                    None => channel.capacity,
+                };
+                let capacity = capacity.map(|capacity| capacity as u64);
                 let figures = (number, channel.messages, channel.bytes, capacity);
                 share.sent.push(figures);
             }
-            if to == rank {
+            if to == rank || is_split && incoming.is_some() {
+                let channel = &channels[built.halves.1 as usize];
+                let left = incoming.as_ref().map_or(0, |incoming| incoming.left());
                 let account = channel.account.map(|one| (one.local, one.remote));
-                share.received.push((number, channel.received, account));
+                share
+                    .received
+                    .push((number, channel.received - left, account));
             }
         }
         share
@@ -219,12 +255,15 @@ impl Share {
 }
 
 /// Puts the shares of all ranks together.
-pub(super) fn sum(shape: &Arc<Shape>, shares: Vec<Share>) -> Report {
+pub(super) fn sum(part: &Part, shares: Vec<Share>) -> Report {
+    let shape = &part.shape;
+    let places = super::lock(&part.moves).places().to_vec();
     let mut report = Report {
         elapsed: Duration::ZERO,
         deterministic: true,
         growths: Vec::new(),
-        shape: Arc::clone(shape),
+        moves: Vec::new(),
+        shape: Arc::new(shape.with_ranks(places)),
         accounts: vec![None; shape.processes().len()],
         channels: vec![Figures::default(); shape.channels().len()],
     };
@@ -232,25 +271,28 @@ pub(super) fn sum(shape: &Arc<Shape>, shares: Vec<Share>) -> Report {
         report.elapsed = report.elapsed.max(share.elapsed);
         report.deterministic &= share.deterministic;
         report.growths.extend(share.growths);
+        report.moves.extend(share.moves);
         for (process, busy, switches, migrations) in share.processes {
-            let account = report.accounts[process as usize].insert(ProcessAccount::default());
-            account.busy = busy;
-            account.switches = switches;
-            account.migrations = migrations;
+            let account = report.accounts[process as usize].get_or_insert_default();
+            account.busy += busy;
+            account.switches += switches;
+            account.migrations += migrations;
         }
         for (channel, messages, bytes, capacity) in share.sent {
             let figures = &mut report.channels[channel as usize];
-            (figures.messages, figures.bytes) = (messages, bytes);
-            figures.capacity = capacity.map(|capacity| capacity as usize);
+            figures.messages += messages;
+            figures.bytes += bytes;
+            let capacity = capacity.map(|capacity| capacity as usize);
+            figures.capacity = figures.capacity.max(capacity);
         }
         for (channel, received, account) in share.received {
             let figures = &mut report.channels[channel as usize];
-            figures.received = received;
-            figures.account = account.map(|(local, remote)| {
-                let mut account = ChannelAccount::default();
-                (account.local, account.remote) = (local, remote);
-                account
-            });
+            figures.received += received;
+            if let Some((local, remote)) = account {
+                let account: &mut ChannelAccount = figures.account.get_or_insert_default();
+                account.local += local;
+                account.remote += remote;
+            }
         }
     }
     report

@@ -9,6 +9,8 @@ use roving::Pool;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::error::{Ended, NetworkError};
+use super::loads::{Balancer, Watched};
+use super::moves::Moves;
 use super::part::{Crossings, Part};
 use super::post::Post;
 use super::pump::pump;
@@ -65,7 +67,7 @@ impl<'env> Network<'env> {
                 Outcome::Ended(ended) => return Err(ended.into()),
             }
         }
-        Ok(sum(&part.shape, shares))
+        Ok(sum(&part, shares))
     }
 
     /// What runs here, and what it needs for the rest: processes of other ranks are dropped, and their ends of
@@ -77,13 +79,16 @@ impl<'env> Network<'env> {
             starts,
             mut joints,
             shape,
+            slots,
+            running,
             channel_limit,
             ..
         } = self;
         let (rank, link) = (world.rank(), world.link());
         let mut locals = Vec::new();
         for (process, start) in (0..).zip(starts) {
-            if shape.rank_of(process) == rank {
+            let is_movable = shape.processes()[process as usize].is_movable;
+            if is_movable || shape.rank_of(process) == rank {
                 locals.push(process);
                 start(&mut flow);
             }
@@ -95,21 +100,33 @@ impl<'env> Network<'env> {
             outgoing: joints.iter().map(|_| None).collect(),
             incoming: joints.iter().map(|_| None).collect(),
         };
-        for (channel, joint) in (0..).zip(&mut joints) {
-            let at = channel as usize;
-            match shape.way(channel) {
-                Some((from, to)) if from != to && from == rank => {
-                    crossings.outgoing[at] = joint.outgoing(channel, to, &post);
-                }
-                Some((from, to)) if from != to && to == rank => {
-                    crossings.incoming[at] = joint.incoming(channel, from, &post);
-                }
-                _ => {}
+        let can_be_here = |process: Option<u32>| {
+            process.is_some_and(|process| {
+                shape.rank_of(process) == rank || shape.processes()[process as usize].is_movable
+            })
+        };
+        for (number, joint) in (0..).zip(&mut joints) {
+            let Some(way) = shape.way(number) else {
+                continue;
+            };
+            let (at, channel) = (number as usize, &shape.channels()[number as usize]);
+            if way.0 == way.1 && !shape.is_split(number) {
+                continue;
+            }
+            if can_be_here(channel.producer) {
+                crossings.outgoing[at] = joint.outgoing(number, way, &post);
+            }
+            if can_be_here(channel.consumer) {
+                crossings.incoming[at] = joint.incoming(number, way, &post);
             }
         }
         let part = Arc::new(Part {
             post,
             inside: flow.inside(),
+            moves: Mutex::new(Moves::new(shape.ranks().to_vec())),
+            own_turn: Mutex::new(()),
+            slots,
+            balancer: Balancer::new(&shape, world.ranks()),
             shape: Arc::new(shape),
             crossings,
             locals,
@@ -119,6 +136,9 @@ impl<'env> Network<'env> {
             is_at_rest: AtomicBool::new(false),
             may_spin: AtomicBool::new(false),
         });
+        if world.ranks() > 1 {
+            running.begin(&part);
+        }
         (flow, part)
     }
 }
@@ -154,7 +174,7 @@ fn run_part(
     world.link().open(part.post.tag(), move |from, bytes| {
         handled.message(from, bytes)
     });
-    let ran = watched(world.link(), part, || flow.run(pool));
+    let ran = watched(world.link(), part, pool.workers(), || flow.run(pool));
     outgoing.iter().flatten().for_each(|one| one.end());
     incoming.iter().flatten().for_each(|one| one.end());
     world.link().flush();
@@ -162,17 +182,24 @@ fn run_part(
 }
 
 /// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other, that
-/// deadlocks are looked for while somebody waits for room, and that others hear of a process that fails.
-fn watched<R>(link: &Link, part: &Part, run: impl FnOnce() -> R) -> R {
+/// deadlocks are looked for while somebody waits for room, that others hear of a process that fails, and that rank 0
+/// hears what is done.
+fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R) -> R {
     let over = Over::default();
     thread::scope(|scope| {
         let watch = || {
             let mut writers = Writers::new();
-            while !over.wait(WATCH_EVERY) {
+            let mut loads = Watched::new(part, workers);
+            let every = loads.as_ref().map_or(WATCH_EVERY, Watched::every);
+            while !over.wait(every.min(WATCH_EVERY)) {
                 if link.is_faulty() {
                     part.post.cancel();
                 }
+                part.handle_own();
                 writers.look(part);
+                if let Some(loads) = &mut loads {
+                    loads.look(part);
+                }
                 tell_failure(part);
             }
         };

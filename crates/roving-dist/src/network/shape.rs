@@ -8,6 +8,7 @@ use roving_flow::partition::{Graph, KWay, Partitioner, Problem};
 use serde::{Deserialize, Serialize};
 
 use super::error::Ended;
+use super::rebalance::Rebalance;
 use super::report::Report;
 use super::snapshot::Ends;
 
@@ -21,6 +22,9 @@ pub(super) struct Channel {
     pub(super) consumer: Option<u32>,
     /// What it counts when processes are spread over ranks.
     pub(super) weight: u64,
+    /// Its channels in a rank's network: that of the producer, and that of the consumer. Two if a process at
+    /// one of its ends can move.
+    pub(super) halves: (u32, u32),
 }
 
 /// A process, as it was built.
@@ -29,6 +33,7 @@ pub(super) struct Process {
     pub(super) name: String,
     pub(super) weight: u64,
     pub(super) pin: Option<usize>,
+    pub(super) is_movable: bool,
 }
 
 /// What each rank says of its network before it runs.
@@ -43,25 +48,105 @@ pub(super) struct Hello {
 }
 
 /// The whole network.
+#[derive(Clone)]
 pub(super) struct Shape {
     processes: Vec<Process>,
     channels: Vec<Channel>,
     ranks: Vec<u32>,
+    /// The channel that each channel of a rank's network is.
+    places: Vec<u32>,
+    rebalance: Option<Rebalance>,
 }
 
 impl Shape {
     pub(super) fn new(processes: Vec<Process>, channels: Vec<Channel>) -> Shape {
         let ranks = vec![0; processes.len()];
         Shape {
+            places: (0..channels.len() as u32).collect(),
             processes,
             channels,
             ranks,
+            rebalance: None,
         }
     }
 
-    /// Adds a channel, the next one by number.
-    pub(super) fn add_channel(&mut self, channel: Channel) {
+    pub(super) fn set_rebalance(&mut self, rebalance: Rebalance) {
+        self.rebalance = Some(rebalance);
+    }
+
+    pub(super) fn rebalance(&self) -> Option<&Rebalance> {
+        self.rebalance.as_ref()
+    }
+
+    /// Whether that channel of that rank's network counts what the producer sends on a channel.
+    pub(super) fn is_sent_at(&self, channel: u32, place: usize, rank: usize) -> bool {
+        let is_half = self.channels[channel as usize].halves.0 as usize == place;
+        is_half && (self.is_split(channel) || self.way(channel).is_some_and(|way| way.0 == rank))
+    }
+
+    /// Adds a channel, the next one by number, and the next one in a rank's network.
+    pub(super) fn add_channel(&mut self, mut channel: Channel) {
+        let place = self.places.len() as u32;
+        channel.halves = (place, place);
+        self.places.push(self.channels.len() as u32);
         self.channels.push(channel);
+    }
+
+    /// The next channel in a rank's network is the half of this one at that end.
+    pub(super) fn split(&mut self, channel: u32, side: Side) {
+        let place = self.places.len() as u32;
+        self.places.push(channel);
+        let halves = &mut self.channels[channel as usize].halves;
+        match side {
+            Side::Producer => halves.0 = place,
+            Side::Consumer => halves.1 = place,
+        }
+    }
+
+    /// The channel that a channel of a rank's network is.
+    pub(super) fn at(&self, place: usize) -> Option<u32> {
+        self.places.get(place).copied()
+    }
+
+    /// Whether a process at an end of that channel can move.
+    pub(super) fn is_split(&self, channel: u32) -> bool {
+        let halves = self.channels[channel as usize].halves;
+        halves.0 != halves.1
+    }
+
+    pub(super) fn set_movable(&mut self, process: u32) {
+        self.processes[process as usize].is_movable = true;
+    }
+
+    /// The channels by which a process sends.
+    pub(super) fn outputs(&self, process: u32) -> Vec<u32> {
+        self.channels_where(|one| one.producer == Some(process))
+    }
+
+    /// The channels by which a process receives.
+    pub(super) fn inputs(&self, process: u32) -> Vec<u32> {
+        self.channels_where(|one| one.consumer == Some(process))
+    }
+
+    fn channels_where(&self, is_one: impl Fn(&Channel) -> bool) -> Vec<u32> {
+        let channels = (0..).zip(&self.channels);
+        channels
+            .filter(|(_, one)| is_one(one))
+            .map(|(number, _)| number)
+            .collect()
+    }
+
+    /// The same with the processes on these ranks.
+    pub(super) fn with_ranks(&self, ranks: Vec<u32>) -> Shape {
+        Shape {
+            ranks,
+            ..self.clone()
+        }
+    }
+
+    /// Where each process runs.
+    pub(super) fn ranks(&self) -> &[u32] {
+        &self.ranks
     }
 
     /// Adds a process, and returns its number.
@@ -73,7 +158,8 @@ impl Shape {
 
     /// That process has that end of a channel. False when there is no such channel.
     pub(super) fn give_port(&mut self, channel: usize, side: Side, process: u32) -> bool {
-        let Some(channel) = self.channels.get_mut(channel) else {
+        let number = self.at(channel).map(|number| number as usize);
+        let Some(channel) = number.and_then(|number| self.channels.get_mut(number)) else {
             return false;
         };
         match side {
@@ -158,8 +244,8 @@ impl Shape {
     pub(super) fn hello(&self, rank: usize, ranks: usize, invalid: Option<String>) -> Hello {
         let mut hasher = DefaultHasher::new();
         // What was measured differs between ranks, and counts on rank 0 only.
-        for Process { name, pin, .. } in &self.processes {
-            (name, pin).hash(&mut hasher);
+        for process in &self.processes {
+            (&process.name, process.pin, process.is_movable).hash(&mut hasher);
         }
         for channel in &self.channels {
             let weight = 0;
@@ -169,6 +255,7 @@ impl Shape {
             }
             .hash(&mut hasher);
         }
+        self.rebalance.map(|one| one.words()).hash(&mut hasher);
         let mut hello = Hello {
             hash: hasher.finish(),
             processes: self.processes.len() as u64,
@@ -197,8 +284,8 @@ impl Shape {
             {
                 return Err(Ended::Invalid(format!(
                     "rank {rank} has built another network than rank 0: {} processes and {} channels, \
-                     where there are {} and {}; names, ports, capacities and pins must be the same: \
-                     build it without looking at the rank",
+                     where there are {} and {}; names, ports, capacities, pins and what is rebalanced \
+                     must be the same: build it without looking at the rank",
                     hello.processes, hello.channels, first.processes, first.channels
                 )));
             }
@@ -237,6 +324,7 @@ mod tests {
             name: format!("p{at}"),
             weight: 1,
             pin,
+            is_movable: false,
         };
         let channel = |at: usize| Channel {
             name: format!("c{at}"),
@@ -245,6 +333,7 @@ mod tests {
             producer: Some(at as u32),
             consumer: Some(at as u32 + 1),
             weight: 1,
+            halves: (at as u32, at as u32),
         };
         let processes = pins.iter().enumerate().map(process).collect();
         Shape::new(

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -65,6 +66,19 @@ pub(crate) fn watched<R>(most: Duration, f: impl FnOnce() -> R) -> R {
     drop(done);
     watchdog.join().unwrap();
     result
+}
+
+/// Lets the others of the worker go on.
+pub(crate) async fn pause() {
+    let mut is_over = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut is_over, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// `mpirun` for so many ranks of a program. Several at once must not share the place of their files: one removes what

@@ -9,6 +9,7 @@ use super::words::{Claim, End, Words};
 use crate::prim::{AtomicPtr, AtomicU32, Mutex, Ordering};
 use crate::shared::Shared;
 use crate::turn::Turn;
+use crate::unwind::{Payload, go_on};
 
 /// What hardly changes.
 pub(crate) struct Meta {
@@ -40,7 +41,8 @@ struct Elsewhere {
 }
 
 struct VTable {
-    clear: unsafe fn(NonNull<Words>),
+    /// Returns what the first message panicked with that did so in its drop.
+    clear: unsafe fn(NonNull<Words>) -> Option<Payload>,
     free: unsafe fn(NonNull<Words>),
     message_bytes: usize,
 }
@@ -55,9 +57,9 @@ impl<T> Channel<T> {
 
 /// # Safety
 /// As [`Channel::clear`]; the words are those of a `Channel<T>`.
-unsafe fn clear<T>(words: NonNull<Words>) {
+unsafe fn clear<T>(words: NonNull<Words>) -> Option<Payload> {
     // SAFETY: the caller's promise.
-    unsafe { words.cast::<Channel<T>>().as_ref().clear() };
+    unsafe { words.cast::<Channel<T>>().as_ref().clear() }
 }
 
 /// # Safety
@@ -156,11 +158,11 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: End) {
         });
         // Ordering: Edge [last_port]: Release hands this end's side to who clears the channel;
         // Acquire takes the other's over.
-        if this.meta.ports.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // The other end's writes come before this by [last_port].
-            (this.meta.vtable.clear)(words);
-        }
+        let is_last = this.meta.ports.fetch_sub(1, Ordering::AcqRel) == 1;
+        // The other end's writes come before this by [last_port].
+        let panicked = is_last.then(|| (this.meta.vtable.clear)(words)).flatten();
         release(words);
+        go_on(panicked);
     }
 }
 

@@ -14,6 +14,8 @@ use std::ptr::NonNull;
 use ring::Ring;
 use words::Words;
 
+use crate::unwind::{Payload, to_the_end};
+
 #[cfg(not(loom))]
 mod holders;
 #[cfg(not(loom))]
@@ -93,6 +95,16 @@ impl<T> Channel<T> {
             Ring::write(ring, number, message);
         }
         self.words.publish_sent(number + 1);
+    }
+
+    /// Producer: looks anew for room before the next message, because there may be less than was found before.
+    ///
+    /// # Safety
+    /// The caller is the only one at the producing end.
+    #[cfg(not(loom))]
+    pub(crate) unsafe fn forget_room(&self) {
+        let number = self.words.sent_by_me().number();
+        self.words.producer.limit.set(number);
     }
 
     /// # Safety
@@ -189,15 +201,14 @@ impl<T> Channel<T> {
         Ok(())
     }
 
-    /// Drops what lies in the channel, and frees the rings.
+    /// Drops what lies in the channel, and frees the rings. Returns what the first message panicked with
+    /// that did so in its drop: the others are dropped all the same.
     ///
     /// # Safety
     /// Both ends are gone, with a happens-before edge to this, and this is called once.
-    pub(crate) unsafe fn clear(&self) {
+    pub(crate) unsafe fn clear(&self) -> Option<Payload> {
         // SAFETY: the caller is alone.
-        while let Ok(message) = unsafe { self.pop() } {
-            drop(message);
-        }
+        let panicked = to_the_end(|| unsafe { self.pop() }.is_ok());
         let last = match self.words.consumer.ring.get() {
             ring if ring.is_null() => self.words.first.get(),
             ring => ring,
@@ -211,5 +222,6 @@ impl<T> Channel<T> {
                 Ring::free(ring);
             }
         }
+        panicked
     }
 }

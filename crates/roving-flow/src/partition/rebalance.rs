@@ -176,10 +176,33 @@ impl Rebalance<'_> {
     /// assert!(rebalance.graph().is_err());
     /// ```
     pub fn graph(&self) -> Result<Graph, GraphError> {
+        self.graph_where(|_| false)
+    }
+
+    /// The graph, in which the processes for which `stays` is true are pinned to the part that they are in.
+    ///
+    /// # Errors
+    /// As [`Self::graph`].
+    ///
+    /// ```
+    /// use roving_flow::partition::{Load, MigrationCost, Rebalance};
+    ///
+    /// let load = Load::unit(2, []);
+    /// let now = &[1, 0];
+    /// let migration_cost = MigrationCost::Fixed(1);
+    /// let rebalance = Rebalance { load: &load, now, blocked_ns: &[], parts: 2, alpha: 1, migration_cost };
+    /// let graph = rebalance.graph_where(|process| process == 0)?;
+    /// assert_eq!((graph.pin(0), graph.pin(1)), (Some(1), None));
+    /// # Ok::<(), roving_flow::partition::GraphError>(())
+    /// ```
+    pub fn graph_where(&self, stays: impl Fn(usize) -> bool) -> Result<Graph, GraphError> {
         let processes = self.load.processes.len();
         let mut graph = Graph::builder();
-        for &weight in &self.load.processes {
-            graph.vertex(weight);
+        for (process, &weight) in self.load.processes.iter().enumerate() {
+            let vertex = graph.vertex(weight);
+            if let (true, Some(&part)) = (stays(process), self.now.get(process)) {
+                graph.pin(vertex, part as usize);
+            }
         }
         for part in 0..self.parts {
             graph.pinned(part);

@@ -1,5 +1,6 @@
 //! Where the processes of a network run.
 
+mod across;
 mod adaptive;
 mod meter;
 mod partitioned;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use crate::partition::MigrationCost;
 
+pub use across::{Across, Figures};
 pub(crate) use meter::{Meter, Metered};
 pub use watch::Moved;
 pub(crate) use watch::Placer;
@@ -113,7 +115,8 @@ impl Placement {
     }
 
     /// What is wrong with its figures, in one line.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), String> {
         let share = |name, value: f64| match (0.0..=100.0).contains(&value) {
             true => Ok(()),
             false => Err(format!(

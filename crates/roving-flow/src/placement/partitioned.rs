@@ -25,7 +25,12 @@ const PREPAID_NS: u64 = 20_000_000;
 #[derive(Debug)]
 pub(super) struct Partitioned {
     shape: Shape,
+    /// Whose idle time is counted.
     workers: usize,
+    /// One for each worker, unless these are in other parts.
+    parts: usize,
+    /// Processes that stay where they are; all may move if this is empty.
+    fixed: Vec<bool>,
     distances: Distances,
     threshold_ns: u64,
     alpha: u64,
@@ -34,6 +39,8 @@ pub(super) struct Partitioned {
     now: Vec<u32>,
     base: Seen,
     weights: Vec<u64>,
+    /// What the last partition was made for.
+    load: Load,
     patience: u32,
     /// Idle and worker time between the last two times.
     earlier: Option<(u64, u64)>,
@@ -55,6 +62,8 @@ impl Partitioned {
         Some(Partitioned {
             shape: shape.clone(),
             workers,
+            parts: workers,
+            fixed: Vec::new(),
             distances: match topology {
                 true => Distances::of_machine(workers),
                 false => Distances::uniform(workers),
@@ -66,9 +75,22 @@ impl Partitioned {
             now: Vec::new(),
             base: Seen::default(),
             weights: vec![0; shape.processes],
+            load: Load::default(),
             patience: 1,
             earlier: None,
         })
+    }
+
+    /// For others than the workers of one pool: the processes are in these parts now, some are not to move, and so many workers are
+    /// there in all parts.
+    pub(super) fn stand(&mut self, now: &[u32], fixed: Vec<bool>, workers: usize) {
+        now.clone_into(&mut self.now);
+        (self.fixed, self.workers) = (fixed, workers.max(1));
+    }
+
+    /// What the last partition was made for.
+    pub(super) fn load(&self) -> &Load {
+        &self.load
     }
 
     fn rebalanced(&mut self, seen: &Seen) -> Option<Vec<u32>> {
@@ -86,13 +108,14 @@ impl Partitioned {
             load: &load,
             now: &self.now,
             blocked_ns: &blocked_ns,
-            parts: self.workers,
+            parts: self.parts,
             alpha: self.alpha,
             migration_cost: self.migration_cost,
         };
         // Sums beyond 63 bits, which take centuries, leave everything where it is.
-        let graph = rebalance.graph().ok()?;
-        let problem = Problem::new(&graph, self.workers).ok()?;
+        let stays = |process: usize| self.fixed.get(process).is_some_and(|&fixed| fixed);
+        let graph = rebalance.graph_where(stays).ok()?;
+        let problem = Problem::new(&graph, self.parts).ok()?;
         let problem = problem.imbalance(self.imbalance).ok()?;
         let problem = problem.distances(self.distances.clone()).ok()?;
         let problem = problem.start(rebalance.start()).ok()?;
@@ -100,6 +123,7 @@ impl Partitioned {
             .partition(&problem)
             .into_parts();
         parts.truncate(self.shape.processes);
+        self.load = load;
         Some(parts)
     }
 

@@ -5,12 +5,13 @@ pub(crate) mod uts;
 
 use std::fmt::Write as _;
 
-use roving_dist::World;
+use roving_dist::{Rebalance, World};
 use serde::Serialize;
 
 use crate::cli::RunArgs;
 use crate::input::{BadInput, Failure, grouped};
 use crate::measure::Times;
+use crate::networks::placement::{self, Place};
 use crate::report::Seconds;
 use crate::run::{Sink, cores, parse_repeat, parse_workers};
 
@@ -19,13 +20,18 @@ struct Program {
     name: &'static str,
     /// Every rank calls it; only rank 0's report is shown.
     run: fn(&World, &RunArgs, &Settings) -> Result<Report, Failure>,
+    /// It has processes that can.
+    may_move: bool,
 }
 
 /// All of them.
 const PROGRAMS: [Program; 5] = [
     program("uts", uts::run),
     program("ring", networks::ring),
-    program("scatter-gather", networks::scatter),
+    Program {
+        may_move: true,
+        ..program("scatter-gather", networks::scatter)
+    },
     program("kmeans", networks::kmeans),
     program("compress", networks::compress),
 ];
@@ -34,7 +40,11 @@ const fn program(
     name: &'static str,
     run: fn(&World, &RunArgs, &Settings) -> Result<Report, Failure>,
 ) -> Program {
-    Program { name, run }
+    Program {
+        name,
+        run,
+        may_move: false,
+    }
 }
 
 /// How a program is run.
@@ -44,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) workers: usize,
     /// Timed runs.
     pub(crate) repeat: usize,
+    /// When processes move to another rank; none if they stay.
+    pub(crate) rebalance: Option<Rebalance>,
 }
 
 /// What a program came to.
@@ -124,6 +136,19 @@ fn run_in(world: &World, args: &RunArgs) -> Result<(), Failure> {
         return Err(BadInput::new("--dist of", &args.workload, allowed, "leave --dist out").into());
     };
     let settings = Settings::parse(world, args)?;
+    if let (Some(place), true) = (
+        &args.placement,
+        settings.rebalance.is_some() && !program.may_move,
+    ) {
+        let movable = PROGRAMS.iter().filter(|one| one.may_move);
+        let names: Vec<_> = movable.map(|one| one.name).collect();
+        let allowed = format!(
+            "stealing for {}: it has no processes that move",
+            program.name
+        );
+        let remedy = format!("leave it out, or run {}", names.join(" or "));
+        return Err(BadInput::new("--placement with --dist", place, allowed, remedy).into());
+    }
     let sink = match world.rank() {
         0 => Some(Sink::open(args.json.as_deref())),
         _ => None,
@@ -164,7 +189,23 @@ impl Settings {
         let plain = (cores() / world.ranks()).max(1);
         let workers = args.workers.as_deref().map_or(Ok(plain), parse_workers)?;
         let repeat = args.repeat.as_deref().map_or(Ok(5), parse_repeat)?;
-        Ok(Settings { workers, repeat })
+        let place = args.placement.as_deref();
+        let place = place.map_or(Ok(Place::default()), placement::parse)?;
+        if place.name() == "adaptive" {
+            let allowed = "stealing or partitioned";
+            let text = place.text();
+            return Err(BadInput::new(
+                "--placement with --dist",
+                text,
+                allowed,
+                "leave it out",
+            ));
+        }
+        Ok(Settings {
+            workers,
+            repeat,
+            rebalance: place.across(),
+        })
     }
 
     /// A pool for one rank.

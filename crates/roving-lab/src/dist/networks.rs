@@ -9,6 +9,7 @@ use super::{Report, Settings, failure, seconds};
 use crate::cli::RunArgs;
 use crate::input::Failure;
 use crate::measure::Times;
+use crate::networks::builder::Across;
 use crate::networks::compress::Compress;
 use crate::networks::kmeans::Kmeans;
 use crate::networks::ring::Ring;
@@ -19,13 +20,13 @@ use crate::workloads::{Answer, Evidence};
 /// A program that is woven by the same code on one rank and across several.
 trait Woven: Program {
     /// Makes the processes and channels of one run.
-    fn weave_across<'env>(&'env self, network: &mut Network<'env>);
+    fn weave_across<'env>(&'env self, network: &mut Across<'_, 'env>);
 }
 
 macro_rules! woven {
     ($($program:ident)+) => {
         $(impl Woven for $program {
-            fn weave_across<'env>(&'env self, network: &mut Network<'env>) {
+            fn weave_across<'env>(&'env self, network: &mut Across<'_, 'env>) {
                 self.weave_in(network);
             }
         })+
@@ -118,6 +119,7 @@ fn run(
         .kind;
     let mut times = Times::default();
     let mut crossing = 0;
+    let mut moved = None;
     for _ in 0..settings.repeat {
         if is_first {
             program.ready("network");
@@ -125,7 +127,13 @@ fn run(
         world.barrier().map_err(failure)?;
         let start = Instant::now();
         let mut network = Network::new(world);
-        program.weave_across(&mut network);
+        program.weave_across(&mut Across {
+            network: &mut network,
+            may_move: settings.rebalance.is_some(),
+        });
+        if let Some(rebalance) = settings.rebalance {
+            network.rebalance(rebalance);
+        }
         let report = network
             .run(&pool)
             .map_err(|error| failed(name, &program, &error))?;
@@ -134,12 +142,18 @@ fn run(
         agree(world, verdict)?;
         let channels = report.channels().filter(|channel| channel.crosses);
         crossing = channels.map(|channel| channel.messages).sum();
+        moved = settings.rebalance.map(|_| moves(&report));
     }
     let answer = match is_first {
         true => program.answer(),
         false => Answer::default(),
     };
     let items = program.items(&answer);
+    let between = format!("{} messages", crate::input::grouped(crossing));
+    let notes = [
+        Some(("between ranks", between)),
+        moved.map(|text| ("moved", text)),
+    ];
     Ok(Report {
         workload: name,
         input: program.input(),
@@ -153,11 +167,21 @@ fn run(
         seconds: seconds(&times),
         found: job_kind.figures.iter().copied().zip(answer.0).collect(),
         items,
-        notes: vec![(
-            "between ranks",
-            format!("{} messages", crate::input::grouped(crossing)),
-        )],
+        notes: notes.into_iter().flatten().collect(),
     })
+}
+
+/// What has moved in the last run.
+fn moves(report: &roving_dist::Report) -> String {
+    let bytes: u64 = report.moves.iter().map(|moved| moved.bytes).sum();
+    match report.moves.last() {
+        None => "nothing".into(),
+        Some(last) => format!(
+            "{} processes with {bytes} bytes of state; the last one after {:.3} s",
+            report.moves.len(),
+            last.at.as_secs_f64()
+        ),
+    }
 }
 
 fn failed(name: &str, program: &impl Program, error: &NetworkError) -> Failure {
@@ -197,6 +221,7 @@ mod tests {
     const SETTINGS: Settings = Settings {
         workers: 1,
         repeat: 2,
+        rebalance: None,
     };
 
     #[test]
@@ -220,6 +245,16 @@ mod tests {
                         "scatter-gather",
                         Scatter::parse("5,work=10,rounds=4")?,
                     )
+                })
+            });
+            small(ranks, "scatter-gather", || {
+                Box::new(|world| {
+                    let settings = Settings {
+                        rebalance: Some(roving_dist::Rebalance::default()),
+                        ..SETTINGS
+                    };
+                    let scatter = Scatter::parse("9,work=100,rounds=40,uneven=1")?;
+                    run(world, &settings, "scatter-gather", scatter)
                 })
             });
             small(ranks, "kmeans", || {

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use roving_dist::MovablePorts;
 use roving_flow::{In, Out, Ports};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,6 +32,27 @@ pub(crate) trait Builder<'env> {
         Fut: Future<Output = ()> + Send + 'env,
     {
         self.process(name, ports, body);
+    }
+
+    /// Whether processes are to be made by [`Self::movable`] where they can.
+    fn may_move(&self) -> bool {
+        false
+    }
+
+    /// A process by steps, which may move from rank to rank.
+    fn movable<P, S, F, Fut>(&mut self, name: impl Display, ports: P, state: S, mut step: F)
+    where
+        P: MovablePorts + Send + 'env,
+        S: Token,
+        F: FnMut(S, P) -> Fut + Send + 'env,
+        Fut: Future<Output = Option<(S, P)>> + Send + 'env,
+    {
+        self.process(name, ports, move |ports| async move {
+            let mut now = Some((state, ports));
+            while let Some((state, ports)) = now {
+                now = step(state, ports).await;
+            }
+        });
     }
 
     /// Processes that share the messages of a channel, and keep their order.
@@ -65,9 +87,15 @@ impl<'env> Builder<'env> for roving_flow::Network<'env> {
     }
 }
 
-impl<'env> Builder<'env> for roving_dist::Network<'env> {
+/// A network across ranks.
+pub(crate) struct Across<'n, 'env> {
+    pub(crate) network: &'n mut roving_dist::Network<'env>,
+    pub(crate) may_move: bool,
+}
+
+impl<'env> Builder<'env> for Across<'_, 'env> {
     fn bounded<T: Token>(&mut self, name: impl Display, capacity: usize) -> (Out<T>, In<T>) {
-        self.bounded(name, capacity)
+        self.network.bounded(name, capacity)
     }
 
     fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
@@ -76,7 +104,7 @@ impl<'env> Builder<'env> for roving_dist::Network<'env> {
         F: FnOnce(P) -> Fut + Send + 'env,
         Fut: Future<Output = ()> + Send + 'env,
     {
-        self.process(name, ports, body);
+        self.network.process(name, ports, body);
     }
 
     fn first<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
@@ -85,8 +113,22 @@ impl<'env> Builder<'env> for roving_dist::Network<'env> {
         F: FnOnce(P) -> Fut + Send + 'env,
         Fut: Future<Output = ()> + Send + 'env,
     {
-        self.pin(&name, 0);
-        self.process(name, ports, body);
+        self.network.pin(&name, 0);
+        self.network.process(name, ports, body);
+    }
+
+    fn may_move(&self) -> bool {
+        self.may_move
+    }
+
+    fn movable<P, S, F, Fut>(&mut self, name: impl Display, ports: P, state: S, step: F)
+    where
+        P: MovablePorts + Send + 'env,
+        S: Token,
+        F: FnMut(S, P) -> Fut + Send + 'env,
+        Fut: Future<Output = Option<(S, P)>> + Send + 'env,
+    {
+        self.network.movable(name, ports, state, step);
     }
 
     fn stage<T, U, F>(&mut self, name: impl Display, k: usize, input: In<T>, out: Out<U>, f: F)
@@ -95,6 +137,6 @@ impl<'env> Builder<'env> for roving_dist::Network<'env> {
         U: Token,
         F: FnMut(T) -> U + Clone + Send + 'env,
     {
-        self.stage(name, k, input, out, f);
+        self.network.stage(name, k, input, out, f);
     }
 }

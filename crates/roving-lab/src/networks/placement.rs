@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use roving_dist::Rebalance;
 use roving_flow::Placement;
 use roving_flow::partition::MigrationCost;
 
@@ -43,6 +44,26 @@ impl Place {
     /// What the runtime takes.
     pub(crate) fn placement(self) -> Placement {
         self.0
+    }
+
+    /// The same for the ranks of a network; none if processes stay where they are.
+    pub(crate) fn across(self) -> Option<Rebalance> {
+        let usual = Rebalance::default();
+        match self.0 {
+            usual_figures if usual_figures == Placement::partitioned() => Some(usual),
+            Placement::Partitioned {
+                idle_threshold,
+                alpha,
+                migration_cost,
+                ..
+            } => Some(Rebalance {
+                idle_threshold,
+                alpha,
+                migration_cost,
+                ..usual
+            }),
+            _ => None,
+        }
     }
 
     /// The first word of it.

@@ -23,9 +23,13 @@ pub(super) const ENTRY: Entry = Entry {
             ("0us", "no work, 4,000 rounds"),
             ("1us", "1 µs a message, 4,000 rounds"),
             ("100us", "100 µs a message, 40 rounds"),
+            (
+                "uneven",
+                "10 µs a message in the mean, half of all in the first process; 4,000 rounds",
+            ),
         ],
         params: "processes=1 to 1e5, messages=1 to 1e5 for each in a round, work=TIME (1ns to 1s) or \
-                 turns of a loop (0 to 1e9), rounds=1 to 1e9",
+                 turns of a loop (0 to 1e9), rounds=1 to 1e9, uneven=0 or 1: each process does half as much as the one before",
         items: "messages",
         figures: &["checksum"],
         serial: "the same work in a loop",
@@ -39,6 +43,8 @@ pub(crate) struct Scatter {
     pub(crate) processes: u64,
     pub(crate) messages: u64,
     pub(crate) rounds: u64,
+    /// 1 if each process does half as much as the one before, and all together as much as otherwise.
+    uneven: u64,
     work: Leaf,
     pub(crate) turns: u64,
     found: Found,
@@ -52,12 +58,14 @@ impl Scatter {
             "1us" => "work=1us,rounds=4000",
             "10us" => "work=10us,rounds=400",
             "100us" => "work=100us,rounds=40",
+            "uneven" => "work=10us,rounds=4000,uneven=1",
             other => other,
         };
         let mut scatter = Scatter {
             processes: 50,
             messages: 1,
             rounds: 400,
+            uneven: 0,
             work: Leaf::Nanos(10_000),
             turns: 0,
             found: Found::default(),
@@ -67,6 +75,7 @@ impl Scatter {
             Param::new("processes", 1..=100_000, &mut scatter.processes),
             Param::new("messages", 1..=100_000, &mut scatter.messages),
             Param::new("rounds", 1..=1_000_000_000, &mut scatter.rounds),
+            Param::new("uneven", 0..=1, &mut scatter.uneven),
         ];
         if !rest.is_empty() {
             read("scatter-gather", &rest, params)?;
@@ -83,18 +92,28 @@ impl Scatter {
         self.rounds * self.processes * self.messages
     }
 
+    /// The work of one message of that process.
+    fn turns_of(&self, place: u64) -> u64 {
+        match self.uneven {
+            0 => self.turns,
+            _ => (self.turns * self.processes) >> (place + 1).min(63),
+        }
+    }
+
     /// The processes and channels of one run, on any number of ranks.
     pub(crate) fn weave_in<'env>(&'env self, network: &mut impl Builder<'env>) {
         self.found.clear();
-        let (capacity, turns) = (self.capacity(), self.turns);
+        let capacity = self.capacity();
         let (mut outs, mut inputs) = (Vec::new(), Vec::new());
         for place in 0..self.processes {
             let (out, input) = network.bounded::<u64>(format_args!("to {place}"), capacity);
             let (reply, replies) = network.bounded::<u64>(format_args!("from {place}"), capacity);
-            let ports = (input, reply);
-            network.process(format_args!("serve {place}"), ports, move |(input, out)| {
-                serve(turns, input, out)
-            });
+            let (name, ports) = (format!("serve {place}"), (input, reply));
+            let turns = self.turns_of(place);
+            match network.may_move() {
+                true => network.movable(name, ports, (), move |(), ports| serve_one(turns, ports)),
+                false => network.process(name, ports, move |(input, out)| serve(turns, input, out)),
+            }
             outs.push(out);
             inputs.push(replies);
         }
@@ -127,6 +146,16 @@ async fn serve(turns: u64, mut input: In<u64>, mut out: Out<u64>) {
     }
 }
 
+/// One message of a process that may move before the next one.
+async fn serve_one(
+    turns: u64,
+    (mut input, mut out): (In<u64>, Out<u64>),
+) -> Option<((), (In<u64>, Out<u64>))> {
+    let number = input.recv().await?;
+    out.send(reply(turns, number)).await.ok()?;
+    Some(((), (input, out)))
+}
+
 /// The centre. None when a process has ended before its time.
 async fn centre(
     program: &Scatter,
@@ -156,10 +185,12 @@ impl Program for Scatter {
             processes,
             messages,
             rounds,
+            uneven,
             ..
         } = self;
         let work = self.work.text();
-        format!("work={work},processes={processes},messages={messages},rounds={rounds}")
+        let uneven = if *uneven > 0 { ",uneven=1" } else { "" };
+        format!("work={work},processes={processes},messages={messages},rounds={rounds}{uneven}")
     }
 
     fn weave<'env>(&'env self, network: &mut Network<'env>) {
@@ -175,7 +206,10 @@ impl Program for Scatter {
     }
 
     fn serial(&self) -> Result<Answer, Failure> {
-        let replies = (0..self.total()).map(|number| reply(self.turns, number));
+        let replies = (0..self.total()).map(|number| {
+            let place = number / self.messages % self.processes;
+            reply(self.turns_of(place), number)
+        });
         Ok(Answer([replies.fold(0, mixed), 0, 0]))
     }
 
@@ -195,6 +229,7 @@ mod tests {
             "0us",
             "1us",
             "100us",
+            "uneven",
             "3,messages=2,work=7,rounds=5",
         ] {
             let scatter = Scatter::parse(input).unwrap();
@@ -203,7 +238,10 @@ mod tests {
         }
         let small = Scatter::parse("3,messages=2,work=7,rounds=5").unwrap();
         assert_eq!((small.total(), small.turns), (30, 7));
-        for bad in ["work=2s", "processes=0", "work=1us,rounds=none"] {
+        let uneven = Scatter::parse("8,work=80,rounds=1,uneven=1").unwrap();
+        let turns = [0, 1, 2, 7].map(|place| uneven.turns_of(place));
+        assert_eq!(turns, [320, 160, 80, 2]);
+        for bad in ["work=2s", "uneven=2", "processes=0", "work=1us,rounds=none"] {
             assert!(Scatter::parse(bad).is_err(), "{bad}");
         }
     }

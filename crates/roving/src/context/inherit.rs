@@ -119,7 +119,7 @@ impl Context {
         self.0.as_ref()?.value().cloned()
     }
 
-    /// Whether a [`Cancel`] that is part of it was cancelled.
+    /// Whether a [`Cancel`](super::Cancel) that is part of it was cancelled.
     ///
     /// ```
     /// assert!(!roving::context::current().is_cancelled());

@@ -30,9 +30,10 @@
 //!
 //! # What it costs
 //!
-//! Nothing where no context was entered. To enter one costs an allocation and a frame; a fork in a context with a
-//! token some ten instructions more than without; and a thief a look at the
-//! contexts that its victim has entered, newest first.
+//! Nothing where no context was entered: a thief then reads one word more. To enter one costs an allocation or two
+//! and a frame. Inside of one a `join` and a `call` cost what they cost outside; a thief looks through the contexts that its
+//! victim has entered, newest first; and where there is a [`Cancel`], a `fork`, or a task of a scope, is looked at before
+//! it begins, some seventy instructions.
 
 #[cfg(not(loom))]
 mod cancel;
@@ -54,6 +55,8 @@ pub(crate) mod waiting;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 #[cfg(all(feature = "tracing", not(loom)))]
 pub use inherit::in_current_span;

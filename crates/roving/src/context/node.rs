@@ -6,12 +6,13 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::Arc;
 
 #[cfg(feature = "tracing")]
-use super::span::InSpan;
+use super::span::{Entered, InSpan};
 use super::token::Token;
 use crate::worker::Worker;
 
@@ -131,42 +132,34 @@ pub(crate) fn is_cancelled() -> bool {
 }
 
 /// The calling thread is in that context for as long as this lives, also by unwinding.
-struct Inside {
+struct Inside<'c> {
     outer: Place,
+    #[cfg(feature = "tracing")]
+    _span: Option<Entered<'c>>,
+    context: PhantomData<&'c Node>,
 }
 
-impl Inside {
+impl<'c> Inside<'c> {
     /// # Safety
-    /// `context` is null, or alive for as long as this is.
-    unsafe fn enter(context: Place) -> Inside {
+    /// `context` is null, or alive for as long as `'c`.
+    unsafe fn enter(context: Place) -> Inside<'c> {
         let outer = CURRENT.replace(context);
-        let inside = Inside { outer };
         // SAFETY: who let this thread into the outer one keeps that, and the caller the other.
         #[cfg(feature = "tracing")]
-        unsafe {
-            super::span::pass(span_at(outer), span_at(context));
+        let (from, to) = unsafe { (outer.as_ref(), context.as_ref()) };
+        Inside {
+            outer,
+            #[cfg(feature = "tracing")]
+            _span: Entered::pass(from.and_then(Node::span), to.and_then(Node::span)),
+            context: PhantomData,
         }
-        inside
     }
 }
 
-impl Drop for Inside {
+impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        let _inner = CURRENT.replace(self.outer);
-        // SAFETY: as in `enter`.
-        #[cfg(feature = "tracing")]
-        unsafe {
-            super::span::pass(span_at(_inner), span_at(self.outer));
-        }
+        CURRENT.set(self.outer);
     }
-}
-
-/// # Safety
-/// The context is null, or alive for as long as the result is used.
-#[cfg(feature = "tracing")]
-unsafe fn span_at<'n>(context: Place) -> Option<&'n InSpan> {
-    // SAFETY: the caller's promise.
-    unsafe { context.as_ref() }?.span()
 }
 
 impl Worker {
@@ -190,11 +183,14 @@ impl Worker {
     /// belongs to the context that the calling thread is in.
     pub(crate) fn segment<R>(&self, f: impl FnOnce() -> R) -> R {
         let (segments, base) = (&self.seat().segments, self.owner().top());
-        let opened = segments.open(base, place().cast_mut().cast());
+        let is_needed = !place().is_null() || !segments.is_empty();
+        let opened = is_needed.then(|| segments.open(base, place().cast_mut().cast()));
         // A task that is being polled here is in another context: what is made in this one is not its child.
         let result = self.seat().tasks.beneath(f);
         debug_assert_eq!(self.owner().top(), base);
-        segments.close(opened);
+        if let Some(opened) = opened {
+            segments.close(opened);
+        }
         result
     }
 

@@ -70,6 +70,12 @@ impl Segments {
         }
     }
 
+    /// Owner: whether none is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        // Ordering: Relaxed; the owner alone changes it.
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
     fn at(&self, index: usize) -> Option<&Segment> {
         let (block, at) = place(index);
         self.blocks.get(block)?.get()?.get(at)
@@ -116,9 +122,9 @@ impl Segments {
         let newest = self.count.load(Ordering::Relaxed) - 1;
         match opened {
             Opened::Added => {
-                let order = ord("segment_end", Ordering::Release);
-                // Ordering: Release. Pairs with [segment] as an opening does: those left below the count may be
+                // Ordering: Release, as an opening. Pairs with [segment]: what is left below the count may be
                 // newer than what the thief of an older task has seen.
+                let order = ord("segment_end", Ordering::Release);
                 self.count.store(newest, order);
             }
             Opened::Replaced(before) => {
@@ -172,7 +178,7 @@ mod tests {
                 false => (expected.0, expected.1 + 1),
             };
         }
-        assert!(FIRST << (BLOCKS - 1) > crate::stack::span::SLOTS_MAX);
+        const { assert!(FIRST << (BLOCKS - 1) > crate::stack::span::SLOTS_MAX) };
     }
 
     #[test]

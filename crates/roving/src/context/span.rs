@@ -1,6 +1,6 @@
 //! Spans of the `tracing` crate that are inherited.
 
-use tracing_core::dispatcher::{self, Dispatch};
+use tracing_core::dispatcher::{self, DefaultGuard, Dispatch};
 use tracing_core::span::Id;
 
 /// A span, with the subscriber that it belongs to.
@@ -28,16 +28,30 @@ impl Drop for InSpan {
     }
 }
 
-/// The calling thread goes from a context with the one span to a context with the other.
-pub(super) fn pass(from: Option<&InSpan>, to: Option<&InSpan>) {
-    let same = |(from, to): (&InSpan, &InSpan)| std::ptr::eq(from, to);
-    if from.zip(to).is_some_and(same) {
-        return;
+/// The calling thread is in a span, with its subscriber, for as long as this lives.
+///
+/// Spans that the thread is in already stay entered below it: those of a thread are a stack, and what runs on top of
+/// a waiting frame descends from that, a broadcast apart.
+pub(super) struct Entered<'s> {
+    span: &'s InSpan,
+    _subscriber: DefaultGuard,
+}
+
+impl Entered<'_> {
+    /// Going from a context with the one span to a context with the other.
+    pub(super) fn pass<'s>(from: Option<&InSpan>, to: Option<&'s InSpan>) -> Option<Entered<'s>> {
+        let span = to?;
+        if from.is_some_and(|from| std::ptr::eq(from, span)) {
+            return None;
+        }
+        let _subscriber = dispatcher::set_default(&span.subscriber);
+        span.subscriber.enter(&span.id);
+        Some(Entered { span, _subscriber })
     }
-    if let Some(InSpan { subscriber, id }) = from {
-        subscriber.exit(id);
-    }
-    if let Some(InSpan { subscriber, id }) = to {
-        subscriber.enter(id);
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.span.subscriber.exit(&self.span.id);
     }
 }

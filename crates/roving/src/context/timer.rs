@@ -69,6 +69,13 @@ pub(super) fn leave(entry: Entry) {
     timer().entries.remove(&entry);
 }
 
+/// How many wait for a deadline of that time.
+#[cfg(test)]
+pub(super) fn entered(deadline: Instant) -> usize {
+    let entries = &timer().entries;
+    entries.range((deadline, 0)..=(deadline, u64::MAX)).count()
+}
+
 /// Ends the thread, if there is one: before the code is unloaded. It comes back when it is needed.
 pub(crate) fn stop() {
     let threads = {

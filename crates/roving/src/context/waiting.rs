@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::cancel::{Cancel, Cancelled};
@@ -119,12 +119,15 @@ pub struct OnCancel {
     tokens: Tokens,
 }
 
-/// A waker that calls a closure.
-struct Calls<F>(F);
+/// A waker that calls a closure, once: it is left with several tokens.
+struct Calls<F> {
+    once: Once,
+    f: F,
+}
 
 impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
     fn wake(self: Arc<Calls<F>>) {
-        (self.0)();
+        self.once.call_once(|| (self.f)());
     }
 }
 
@@ -134,7 +137,10 @@ impl OnCancel {
     pub fn new(pool: &Pool, f: impl Fn() + Send + Sync + 'static) -> OnCancel {
         let mut tokens = Tokens::entered();
         tokens.add(pool.registry().token());
-        let waker = Waker::from(Arc::new(Calls(f)));
+        let waker = Waker::from(Arc::new(Calls {
+            once: Once::new(),
+            f,
+        }));
         tokens.wait(&waker);
         // Again, because it may have come before: see `Token::wait`.
         if tokens.is_cancelled() {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::{Pool, WorkerThread};
 use crate::os;
+use crate::schedule::{self, Schedule};
 use crate::sleep::spares::StandIn;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
@@ -41,6 +42,8 @@ pub(crate) struct Settings {
     /// How long nothing moves before it is reported.
     pub(crate) watch: Option<Duration>,
     pub(crate) in_place: bool,
+    /// What decides instead of chance.
+    pub(crate) schedule: Option<Schedule>,
     /// The building thread is worker 0.
     pub(crate) adopts: bool,
     /// The threads of the workers are the user's, who also joins them.
@@ -107,10 +110,12 @@ pub struct PoolBuilder {
     amount: Amount,
     spawn_order: SpawnOrder,
     migrate: bool,
+    slots: usize,
     profile: bool,
     debt: Debt,
     watch: Option<Duration>,
     in_place: bool,
+    schedule: schedule::Wish,
     adopts: bool,
     stand_in: StandIn,
     pin: bool,
@@ -129,10 +134,12 @@ impl PoolBuilder {
             amount: Amount::One,
             spawn_order: SpawnOrder::default(),
             migrate: false,
+            slots: SLOTS,
             profile: false,
             debt: Debt::default(),
             watch: None,
             in_place: false,
+            schedule: schedule::Wish::default(),
             adopts: false,
             stand_in: StandIn::ForAll,
             pin: false,
@@ -182,6 +189,14 @@ impl PoolBuilder {
     #[doc(hidden)]
     pub fn migrate_at_each_fork(mut self) -> PoolBuilder {
         self.migrate = true;
+        self
+    }
+
+    /// Slots of each task stack, at least 1 and at most as many as by default. For tests: what finds no
+    /// slot runs in place.
+    #[doc(hidden)]
+    pub fn task_slots(mut self, slots: usize) -> PoolBuilder {
+        self.slots = slots.clamp(1, SLOTS);
         self
     }
 
@@ -273,6 +288,57 @@ impl PoolBuilder {
         self
     }
 
+    /// No thread, and nothing left to chance: whoever calls [`Pool::install`] plays all workers of the
+    /// pool, 4 unless [`Self::workers`] says how many, and who does what, when, is a pure function of
+    /// `seed`. Tasks are stolen far more often than they are between threads, so a few hundred seeds find
+    /// what depends on the order; see [`crate::testing`] for how to go through them.
+    ///
+    /// What is drawn: which closure of a [`join`](crate::join) comes first, and on which worker
+    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell); when, where
+    /// and in which order tasks of a [`scope`](crate::scope) run; where loops are split; which async task is polled
+    /// next, and by whom; the order of detached tasks, among the oldest, and of broadcasts. All that is
+    /// what a pool with threads could have done as well.
+    ///
+    /// A task, once it runs, runs to its end or its next `.await`. What waits by other means for another
+    /// task of the same pool (a lock, a channel, a look at an atomic) waits for ever; what waits for another
+    /// thread depends on that thread's time. A detached task runs when no call into the pool is left on the thread, or when a
+    /// root of async tasks has nothing else to do. [`blocking`](crate::blocking) just calls its closure.
+    ///
+    /// When a closure that was brought into the pool panics, a line on standard error says the seed.
+    /// `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
+    /// [`Self::adopt_current_thread`]; no callback is called.
+    ///
+    /// ```
+    /// let order = |seed| {
+    ///     let pool = roving::Pool::builder().deterministic(seed).build().unwrap();
+    ///     let order = std::sync::Mutex::new(Vec::new());
+    ///     pool.install(|| {
+    ///         roving::scope(|s| {
+    ///             for n in 0..5 {
+    ///                 let order = &order;
+    ///                 s.spawn(move |_| order.lock().unwrap().push(n));
+    ///             }
+    ///         });
+    ///     });
+    ///     order.into_inner().unwrap()
+    /// };
+    /// assert_eq!(order(1), order(1));
+    /// # if std::env::var_os("ROVING_SEED").is_none() {
+    /// assert!((0..10).any(|seed| order(seed) != order(1)));
+    /// # }
+    /// ```
+    pub fn deterministic(mut self, seed: u64) -> PoolBuilder {
+        self.schedule.seed = Some(seed);
+        self
+    }
+
+    /// Keeps a line for each decision of a [`Self::deterministic`] pool, for [`Pool::schedule_log`]. Off
+    /// by default: the log grows for as long as the pool lives.
+    pub fn log_schedule(mut self, logs: bool) -> PoolBuilder {
+        self.schedule.logs = logs;
+        self
+    }
+
     /// The calling thread becomes worker 0 of the pool, for the rest of its life; the others get
     /// threads. It has no loop of its own: it runs tasks when it waits in a `join` or `scope`. The
     /// callbacks are not called for it, and the pool's memory is never freed.
@@ -360,9 +426,11 @@ impl PoolBuilder {
             true => allowed,
             false => Vec::new(),
         };
-        let workers = match self.in_place {
-            true => 1,
-            false => self.workers.unwrap_or(cores),
+        let schedule = self.schedule.grant().map_err(Reason::Seed)?;
+        let workers = match (&schedule, self.in_place) {
+            (Some(_), _) => self.workers.unwrap_or(schedule::PLAYED),
+            (None, true) => 1,
+            (None, false) => self.workers.unwrap_or(cores),
         };
         if workers == 0 || workers > WORKERS_LIMIT {
             return Err(BuildError(Reason::Workers(workers)));
@@ -394,7 +462,7 @@ impl PoolBuilder {
             spares: SPARES_MAX,
             stand_in: self.stand_in,
             cores,
-            slots: SLOTS,
+            slots: self.slots,
             patience,
             quick_rounds,
             amount: self.amount,
@@ -403,8 +471,9 @@ impl PoolBuilder {
             profile: self.profile,
             debt,
             watch: self.watch.or_else(watch::wished),
-            in_place: self.in_place,
-            adopts: self.adopts,
+            in_place: self.in_place || schedule.is_some(),
+            adopts: self.adopts && schedule.is_none(),
+            schedule,
             own_threads: false,
             name: self.name,
             stack_size: self.stack_size,
@@ -443,11 +512,19 @@ pub(super) enum Reason {
     Workers(usize),
     WorkersLeast(usize, usize),
     WorkersVariable(String),
+    Seed(String),
     Memory(usize),
     Amount(Amount),
     Thread { index: usize, error: Arc<io::Error> },
     IsWorker,
     GlobalExists,
+}
+
+impl BuildError {
+    /// The environment says a seed that is none.
+    pub(crate) fn no_seed(text: String) -> BuildError {
+        BuildError(Reason::Seed(text))
+    }
 }
 
 impl From<Reason> for BuildError {
@@ -479,6 +556,12 @@ impl fmt::Display for BuildError {
                 f,
                 "ROVING_WORKERS={value:?} is no number of workers: say 1 to {WORKERS_LIMIT}, \
                  or unset it"
+            ),
+            Reason::Seed(value) => write!(
+                f,
+                "{}={value:?} is no seed: say 0 to {}, or unset it",
+                schedule::VARIABLE,
+                u64::MAX
             ),
             Reason::Amount(amount) => {
                 write!(

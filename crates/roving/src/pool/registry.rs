@@ -13,6 +13,7 @@ use super::builder::Settings;
 use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
 use super::stop::Stopping;
+use crate::context::Cancelled;
 use crate::context::token::Token;
 use crate::faults;
 use crate::inject::{Job, Kind, Queue};
@@ -92,6 +93,7 @@ impl Registry {
             least: settings.amount.least(),
             everything: settings.amount != crate::Amount::One,
             counting: settings.keep() != Keep::Nothing,
+            drawn: settings.schedule.is_some(),
         };
         let tasks = TaskSettings {
             order: settings.spawn_order,
@@ -100,6 +102,9 @@ impl Registry {
         let Some(seats) = Seats::new(showing, settings.keep(), tasks, workers, spares) else {
             return Err(settings);
         };
+        if settings.schedule.is_some() {
+            seats.iter().for_each(|seat| seat.tasks.stay_away());
+        }
         Ok(Registry {
             seats,
             idle: IdleSet::new(workers + spares),
@@ -363,8 +368,11 @@ impl Registry {
     }
 
     /// What nobody waits for has panicked. A handler, or a payload's drop, that panics too has
-    /// nobody left to tell; the hook has printed its message.
+    /// nobody left to tell; the hook has printed its message. What ends because it is cancelled tells nobody.
     pub(crate) fn handle_panic(&self, payload: Box<dyn Any + Send>) {
+        if payload.is::<Cancelled>() {
+            return;
+        }
         match &self.settings.panic_handler {
             Some(handler) => {
                 drop_quietly(panic::catch_unwind(AssertUnwindSafe(|| handler(payload))));

@@ -27,6 +27,7 @@ fn stack(slots: usize, unasked: usize) -> Arc<TaskStack> {
         least: 1,
         everything: false,
         counting: false,
+        drawn: false,
     }))
 }
 

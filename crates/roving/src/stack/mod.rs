@@ -26,6 +26,8 @@
 //! are of the kind that comes by the million, and of spawned ones at least half of what is there. The
 //! rest waits for the owner's next push or pop, at which it answers whoever asked meanwhile.
 
+#[cfg(not(loom))]
+mod drawn;
 pub(crate) mod line;
 pub(crate) mod owner;
 pub(crate) mod slot;
@@ -69,6 +71,9 @@ pub(crate) struct Showing {
     pub(crate) everything: bool,
     /// Every push takes the slow path, where it is counted.
     pub(crate) counting: bool,
+    /// Every push is refused, nothing is published, and every task that was kept nevertheless comes
+    /// off as one that is away: the pool's schedule is drawn, see [`drawn`].
+    pub(crate) drawn: bool,
 }
 
 /// The stack of one worker. See the module for the picture. What the owner writes, what thieves

@@ -69,6 +69,7 @@ fn showing() -> impl Strategy<Value = Showing> {
             // Who answers only with several shows all it has.
             everything: everything || least > 1,
             counting,
+            drawn: false,
         },
     )
 }
@@ -486,6 +487,7 @@ fn an_old_claim_of_a_slot_used_again_is_stale() {
         least: 1,
         everything: false,
         counting: false,
+        drawn: false,
     };
     let mut steps = Vec::new();
     for round in 0..200 {

@@ -121,7 +121,7 @@ impl<'s> Owner<'s> {
         self.stack.own.floor.set(outer_floor);
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.top() == self.stack.slots.len()
     }
 
@@ -193,7 +193,7 @@ impl<'s> Owner<'s> {
         if self.is_full() {
             self.make_room();
         }
-        if self.is_full() {
+        if self.is_full() || self.stack.showing.drawn {
             return Err((payload, self.show_if_asked()));
         }
         let top = self.top();
@@ -304,7 +304,7 @@ impl<'s> Owner<'s> {
     }
 
     /// Above the newest slot, whose link keeps the old barrier.
-    fn raise_barrier(&self) {
+    pub(super) fn raise_barrier(&self) {
         let (line, top) = (self.line(), self.top());
         self.stack
             .slot(top - 1)
@@ -344,7 +344,7 @@ impl<'s> Owner<'s> {
         wake
     }
 
-    fn count_push(&self, depth: usize) {
+    pub(super) fn count_push(&self, depth: usize) {
         let tally = self.stack.tally();
         bump(&tally.tasks, 1);
         // Ordering: Relaxed; a figure, written by this thread alone.
@@ -385,7 +385,9 @@ impl<'s> Owner<'s> {
         if self.pop_private().is_some() {
             return (Popped::Here, false);
         }
-        let how = if index < self.stack.own.split.get() {
+        let how = if self.stack.showing.drawn {
+            return (Popped::Away, false);
+        } else if index < self.stack.own.split.get() {
             self.pop_public(index)
         } else {
             Popped::Here
@@ -455,7 +457,7 @@ impl<'s> Owner<'s> {
     }
 
     /// The slot at the top is free from now on.
-    fn drop_top(&self, index: usize) {
+    pub(super) fn drop_top(&self, index: usize) {
         let (slot, above) = (self.stack.slot(index), self.line().top.get());
         if ptr::eq(self.stack.own.barrier.get(), above) {
             self.stack.own.barrier.set(slot.link());
@@ -473,6 +475,9 @@ impl<'s> Owner<'s> {
     /// The same, and at least up to `least`.
     fn publish_up_to(&self, least: usize) -> bool {
         let stack = self.stack;
+        if stack.showing.drawn {
+            return false;
+        }
         let (top, split) = (self.top(), stack.own.split.get());
         // Ordering: Relaxed; the compare-and-swap decides.
         let mut before = Span(stack.span.load(Relaxed));
@@ -517,7 +522,7 @@ impl<'s> Owner<'s> {
     }
 
     /// Recomputes the two limits of the fast paths.
-    fn settle(&self) {
+    pub(super) fn settle(&self) {
         let stack = self.stack;
         let slow = stack.own.owes_answer.get()
             || stack.showing.counting

@@ -13,10 +13,11 @@ use std::ptr::{self, NonNull};
 use super::frame::{self, Frame, Header, Link, Resume};
 use super::life::Suspension;
 use super::local::{Local, Next};
+use super::pushed::{COUNTED, NEW_WITH_TOKEN, NO_CHILD, Pushed, holds_frame, run_pushed};
 use super::root::Root;
 use crate::stack::line::current_line;
 use crate::stack::owner::Popped;
-use crate::stack::slot::{Further, Run, Slot};
+use crate::stack::slot::{Run, Slot};
 use crate::stats::{Activity, bump};
 use crate::worker::{Taken, Worker};
 
@@ -30,76 +31,6 @@ pub(crate) enum Level {
     Ground,
     /// A waiting frame: nothing runs there but what was there before, or descends from it.
     Above,
-}
-
-/// What stands in a slot for a frame. The number is that of the push, or odd where the end of no
-/// child looks for it.
-#[derive(Clone, Copy)]
-pub(super) struct Pushed {
-    pub(super) frame: Frame,
-    pub(super) number: u64,
-}
-
-impl Pushed {
-    /// It has been taken off the stack by its owner, to be polled next.
-    ///
-    /// # Safety
-    /// So it has.
-    pub(super) unsafe fn resume(self, local: &Local) -> Frame {
-        if self.number >= NEW_WITH_TOKEN {
-            // SAFETY: the caller's.
-            unsafe { self.resume_specially(local) };
-        }
-        // SAFETY: the caller's.
-        unsafe { resume(self.frame) };
-        self.frame
-    }
-
-    /// # Safety
-    /// As [`Self::resume`].
-    #[inline]
-    unsafe fn resume_specially(self, local: &Local) {
-        if self.number == COUNTED {
-            local.keep_counts(1);
-        } else {
-            // SAFETY: it is new, and this worker keeps its root open.
-            unsafe { frame::drop_if_cancelled(self.frame) };
-        }
-    }
-}
-
-const NO_CHILD: u64 = 1;
-/// It has never been polled, either, and who awaits it may take it back.
-pub(super) const NEW: u64 = 3;
-/// The same, and when it is about to begin it may have been cancelled.
-pub(super) const NEW_WITH_TOKEN: u64 = u64::MAX - 2;
-/// It is counted at its root by itself: it was suspended, and woken by this worker.
-pub(super) const COUNTED: u64 = u64::MAX;
-
-/// How a slot's frame is taken out, by a thief or when a stack is drained. The slot is free again
-/// before the frame is polled. The root is opened once more for who takes it, unless it is already.
-///
-/// # Safety
-/// As [`Run`]; the payload is a [`Pushed`].
-unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
-    // SAFETY: what `push` and the like put in. Whoever pushed it keeps its root open until it
-    // has heard that the slot is free.
-    let pushed = unsafe { slot.take::<Pushed>() };
-    if pushed.number != COUNTED {
-        // SAFETY: as above.
-        unsafe { (*pushed.frame.as_ref().root.get()).open() };
-    }
-    if pushed.number == NEW_WITH_TOKEN {
-        // SAFETY: it is new, and out of its slot this one's; its root was opened just now.
-        unsafe { frame::drop_if_cancelled(pushed.frame) };
-    }
-    Some(Further::Frame(pushed.frame.cast()))
-}
-
-/// Whether the slot, which the caller has claimed, holds a frame. False is no harm: then it is run
-/// as any other task.
-pub(crate) fn holds_frame(slot: &Slot) -> bool {
-    slot.will_run(run_pushed as Run)
 }
 
 impl Worker {
@@ -190,13 +121,17 @@ impl Worker {
         }
     }
 
-    /// The same where there is no room on the stack.
+    /// The same where there is no room on the stack, or the pool's schedule decides what becomes of the child.
     ///
     /// # Safety
     /// As [`Self::spawn_frame`].
     #[cold]
     #[inline(never)]
     unsafe fn spawn_in_place(&self, child: Frame) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.is_left_by_schedule(child) } {
+            return;
+        }
         let local = &self.seat().tasks;
         // SAFETY: the caller's promise.
         unsafe {
@@ -205,9 +140,10 @@ impl Worker {
             if local.current.get().is_null() {
                 // Of a root of its own, beside that whose frames are run.
                 (*root).open();
-                self.run_frame(child, Level::Above);
+                self.run_at_once(|| self.run_frame(child, Level::Above));
             } else {
-                let counts = self.run_uncounted(&[], child, ptr::null());
+                let run = || self.run_uncounted(&[], child, ptr::null());
+                let counts = self.run_at_once(run);
                 // That the child's own was counted is not true: it was new.
                 local.keep_counts(counts - 1);
             }
@@ -312,9 +248,7 @@ impl Worker {
                 match next {
                     None if ended => self.after_end(local, frame, base),
                     Some(Next::Forked(child)) if !ended => {
-                        let child = child_of(child);
-                        fork(self, local, frame, child);
-                        Some(child)
+                        fork(self, local, frame, child_of(child))
                     }
                     Some(Next::Called(child)) if !ended => {
                         let child = child_of(child);
@@ -494,12 +428,12 @@ pub(super) unsafe fn resume(frame: Frame) {
     }
 }
 
-/// The frame becomes a continuation on the stack, below its child.
+/// The frame becomes a continuation on the stack, below its child. Returns what to run next.
 ///
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
+unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) -> Option<Frame> {
     let number = local.number_push();
     let pushed = Pushed { frame, number };
     // SAFETY: the child is the worker's.
@@ -514,9 +448,10 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
         // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
         unsafe { (*top).fill(run_pushed as Run, pushed) };
         line.top.set(top.wrapping_add(1));
+        Some(child)
     } else {
         // SAFETY: the caller's promise.
-        unsafe { fork_slowly(worker, local, pushed, child) };
+        unsafe { fork_slowly(worker, local, pushed, child) }
     }
 }
 
@@ -524,9 +459,13 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) {
 /// As [`fork`].
 #[cold]
 #[inline(never)]
-unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Frame) {
-    let frame = pushed.frame;
-    let new = child;
+unsafe fn fork_slowly(
+    worker: &Worker,
+    local: &Local,
+    pushed: Pushed,
+    child: Frame,
+) -> Option<Frame> {
+    let (frame, new) = (pushed.frame, child);
     // SAFETY: both frames are the worker's until they are passed on.
     let (header, child) = unsafe { (frame.as_ref(), child.as_ref()) };
     let shared = header.life.is_shared();
@@ -538,6 +477,15 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         unsafe { frame::drop_if_cancelled(new) };
     }
     if !local.migrate {
+        // SAFETY: the line of this worker, or the alarm, which lets nobody through.
+        let line = unsafe { &*current_line() };
+        let top = line.top.get();
+        if top < line.push_limit.get() && !shared {
+            // SAFETY: as in `fork`.
+            unsafe { (*top).fill(run_pushed as Run, pushed) };
+            line.top.set(top.wrapping_add(1));
+            return Some(new);
+        }
         // A loop that forks small children publishes each time: one look at the clock for many.
         let looks = pushed.number.is_multiple_of(LOOK_EVERY);
         let (full, wake) = match worker.owner().push_timed(run_pushed, pushed, looks) {
@@ -546,11 +494,15 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         };
         worker.wake_if(wake);
         if !full {
-            return;
+            return Some(new);
+        }
+        if let Some(schedule) = worker.schedule() {
+            // SAFETY: the caller's promise.
+            return unsafe { worker.fork_drawn(schedule, frame, new) };
         }
         if !shared {
             child.link.set(Link::caller(frame, Resume::Directly));
-            return;
+            return Some(new);
         }
     }
     child.link.set(Link::NONE);
@@ -560,6 +512,7 @@ unsafe fn fork_slowly(worker: &Worker, local: &Local, pushed: Pushed, child: Fra
         (*root).open();
         Root::make_ready(root, frame);
     }
+    Some(new)
 }
 
 /// The frame waits for its child.

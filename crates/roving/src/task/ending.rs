@@ -3,11 +3,12 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
-use super::drive::{COUNTED, Pushed, resume};
+use super::drive::resume;
 use super::end::Ending;
 use super::frame::{self, Frame, Resume};
 use super::local::Local;
 use super::placed;
+use super::pushed::{COUNTED, Pushed};
 use super::root::Root;
 use super::waker;
 use crate::stack::line::current_line;

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
 
+use super::bind::bind_new;
 use super::end::{Awaiting, Retracted};
-use super::fork::bind_new;
 use super::frame::{self, Failure, Frame};
 use super::local::{Local, Next};
 use super::root::Root;

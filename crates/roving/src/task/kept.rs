@@ -1,6 +1,7 @@
 //! Tasks that begin even where they were cancelled before.
 
-use super::fork::{bind_new, put_on_stack};
+use super::bind::bind_new;
+use super::fork::put_on_stack;
 use super::frame;
 use super::handle::Forked;
 use super::scope::Scope;

@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::ptr;
 
-use super::drive::{NEW, NEW_WITH_TOKEN};
 use super::frame::{Frame, Header};
 use super::order::{Sites, SpawnOrder};
 use super::placed::Queue;
+use super::pushed::{NEW, NEW_WITH_TOKEN};
 use super::root::Root;
 use super::store::Store;
 use crate::context::node;
@@ -178,6 +178,11 @@ impl Local {
     /// There will be no thread that is the worker: what has its place there goes elsewhere.
     pub(crate) fn close_place(&self) {
         self.placed.close();
+    }
+
+    /// Whoever is the worker has no loop that looks for what has its place there.
+    pub(crate) fn stay_away(&self) {
+        self.placed.leave();
     }
 
     /// The newest frame on the stack was stolen.

@@ -425,6 +425,7 @@ fn loom_steal_of_the_parent_beside_the_end_of_its_child() {
             least: 1,
             everything: false,
             counting: false,
+            drawn: false,
         }));
         // SAFETY: the only owner.
         let owner = unsafe { Owner::new(&*stack) };

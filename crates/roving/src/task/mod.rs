@@ -50,6 +50,10 @@ mod open;
 mod tests;
 
 #[cfg(not(loom))]
+mod bind;
+#[cfg(not(loom))]
+mod drawn;
+#[cfg(not(loom))]
 mod drive;
 #[cfg(not(loom))]
 mod ending;
@@ -68,6 +72,8 @@ mod order;
 #[cfg(not(loom))]
 pub(crate) mod placed;
 #[cfg(not(loom))]
+mod pushed;
+#[cfg(not(loom))]
 mod root;
 #[cfg(not(loom))]
 mod scope;
@@ -78,9 +84,10 @@ mod waker;
 
 #[cfg(not(loom))]
 pub(crate) use {
-    drive::{Level, holds_frame},
+    drive::Level,
     frame::Frame,
     local::{Local, set_current_local},
+    pushed::holds_frame,
 };
 #[cfg(not(loom))]
 pub use {

@@ -18,8 +18,8 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
+use super::bind::bind_new;
 use super::drive::Level;
-use super::fork::bind_new;
 use super::frame::{self, Frame};
 use super::handle::Forked;
 use super::local::Local;
@@ -166,7 +166,7 @@ impl Queue {
     }
 
     /// The owner is away, until it has come back as often as it left.
-    fn leave(&self) {
+    pub(super) fn leave(&self) {
         let times = self.away.replace(self.away.get() + 1);
         if times == 0 {
             send_away(self.own.take());
@@ -270,7 +270,7 @@ impl Worker {
 
     /// This worker's loop is over, or it never has one.
     pub(crate) fn stay_away(&self) {
-        self.seat().tasks.placed.leave();
+        self.seat().tasks.stay_away();
     }
 
     /// Runs the oldest frame that has its place here. False if there is none.

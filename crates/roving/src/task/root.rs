@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
+use super::drawn::Left;
 use super::drive::Level;
 use super::frame::{self, Failure, Frame};
 use super::local::Local;
@@ -57,10 +58,12 @@ enum Listener {
 }
 
 /// Frames that were woken, first in, first out.
-struct Ready {
-    frames: VecDeque<Frame>,
+pub(super) struct Ready {
+    pub(super) frames: VecDeque<Frame>,
     /// A job is in the injector that will look here.
     ticket: bool,
+    /// Frames that would stand in the stacks of workers, where the pool's schedule is drawn.
+    pub(super) left: Left,
 }
 
 // SAFETY: a frame in the queue belongs to who takes it out; its future is `Send`.
@@ -91,6 +94,7 @@ impl Root {
             ready: Mutex::new(Ready {
                 frames: VecDeque::new(),
                 ticket: false,
+                left: Left::default(),
             }),
             panic: Mutex::new(None),
             waiter: OnceLock::new(),
@@ -133,7 +137,7 @@ impl Root {
     }
 
     /// That for which a blocking call waits.
-    fn outermost(&self) -> &Root {
+    pub(super) fn outermost(&self) -> &Root {
         let mut root = self;
         while let Some(above) = &root.above {
             root = above;
@@ -183,17 +187,18 @@ impl Root {
         // SAFETY: `below` has left it to whoever ends it, and has counted it above. That all that its frames
         // did comes before is what the count's own read-modify-writes see to, [close] being one sequence.
         unsafe {
-            (*this).is_over();
+            let is_over = (*this).is_over();
+            debug_assert!(is_over);
             drop(Arc::from_raw(this));
             Root::close(Arc::as_ptr(&above), 1);
         }
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.open.is_over()
     }
 
-    fn ready(&self) -> MutexGuard<'_, Ready> {
+    pub(super) fn ready(&self) -> MutexGuard<'_, Ready> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -249,7 +254,7 @@ impl Root {
             ready.frames.push_back(frame);
             !std::mem::replace(&mut ready.ticket, true)
         };
-        if ticket {
+        if ticket && root.registry.settings.schedule.is_none() {
             root.issue_ticket();
         }
         if let Some(waiter) = root.waiter.get()
@@ -337,6 +342,9 @@ impl Root {
         let run = || {
             // SAFETY: a new frame, whose root counts this worker.
             unsafe { worker.run_frame(frame, Level::Ground) };
+            if let Some(schedule) = worker.schedule() {
+                worker.waiting(|| self.run_drawn(worker, schedule));
+            }
             while !self.is_over() {
                 let ready = self.ready().frames.pop_front();
                 match ready {

@@ -87,7 +87,7 @@ impl Worker {
         }
     }
 
-    fn run_begun(&self, victim: usize, slot: &Slot, level: Level) {
+    pub(super) fn run_begun(&self, victim: usize, slot: &Slot, level: Level) {
         let before = self.seat().set_works_for(Some(victim));
         if self.registry.is_followed(victim) {
             // Who waits for that waits for this, and can have part of it.

@@ -1,0 +1,169 @@
+//! Ports that a movable process is given, and how they are laid aside where it is not.
+
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+
+use roving_flow::bridge::{Side, each_port};
+use roving_flow::{In, Out, Ports};
+
+/// The ports of a process that can move: [`In`], [`Out`], and tuples, arrays, vectors, boxes and options of these.
+///
+/// ```
+/// use roving_flow::{In, Out};
+///
+/// fn are_movable<P: roving_dist::MovablePorts>() {}
+/// are_movable::<(In<u32>, Vec<Out<String>>, Option<In<()>>)>();
+/// ```
+pub trait MovablePorts: Ports + Sized {
+    /// Puts each port on the shelf, and says how they stood.
+    #[doc(hidden)]
+    fn put_away(self, shelf: &mut Shelf);
+    /// Takes ports as they stood elsewhere. None where there is another structure of ports.
+    #[doc(hidden)]
+    fn take_back(shelf: &mut Shelf) -> Option<Self>;
+}
+
+/// The ports of a process that is elsewhere. A process may let ports change places and drop some: so what stands where is written
+/// down.
+#[doc(hidden)]
+#[derive(Default)]
+pub struct Shelf {
+    pub(super) ports: HashMap<Key, Box<dyn Any + Send>>,
+    /// Keys, and lengths of what holds as many as it likes.
+    pub(super) layout: VecDeque<u64>,
+}
+
+/// A port: the place of its channel in a rank's network, and its side there.
+pub(super) type Key = u64;
+
+pub(super) fn key(place: usize, side: Side) -> Key {
+    (place as u64) << 1 | u64::from(side == Side::Producer)
+}
+
+/// The place of a key.
+pub(super) fn place_of(key: Key) -> usize {
+    (key >> 1) as usize
+}
+
+impl std::fmt::Debug for Shelf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shelf").finish_non_exhaustive()
+    }
+}
+
+impl Shelf {
+    fn put<P: Ports + Send + 'static>(&mut self, port: P) {
+        let mut of_port = 0;
+        each_port(&port, |place, side| of_port = key(place, side));
+        self.layout.push_back(of_port);
+        self.ports.insert(of_port, Box::new(port));
+    }
+
+    fn take<P: Any>(&mut self) -> Option<P> {
+        let key = self.layout.pop_front()?;
+        let port = self.ports.remove(&key)?.downcast::<P>().ok()?;
+        Some(*port)
+    }
+}
+
+impl<T: Send + 'static> MovablePorts for In<T> {
+    fn put_away(self, shelf: &mut Shelf) {
+        shelf.put(self);
+    }
+
+    fn take_back(shelf: &mut Shelf) -> Option<Self> {
+        shelf.take()
+    }
+}
+
+impl<T: Send + 'static> MovablePorts for Out<T> {
+    fn put_away(self, shelf: &mut Shelf) {
+        shelf.put(self);
+    }
+
+    fn take_back(shelf: &mut Shelf) -> Option<Self> {
+        shelf.take()
+    }
+}
+
+impl<P: MovablePorts, const N: usize> MovablePorts for [P; N] {
+    fn put_away(self, shelf: &mut Shelf) {
+        self.into_iter().for_each(|port| port.put_away(shelf));
+    }
+
+    fn take_back(shelf: &mut Shelf) -> Option<Self> {
+        let ports: Option<Vec<P>> = (0..N).map(|_| P::take_back(shelf)).collect();
+        ports?.try_into().ok()
+    }
+}
+
+impl<P: MovablePorts> MovablePorts for Vec<P> {
+    fn put_away(self, shelf: &mut Shelf) {
+        shelf.layout.push_back(self.len() as u64);
+        self.into_iter().for_each(|port| port.put_away(shelf));
+    }
+
+    fn take_back(shelf: &mut Shelf) -> Option<Self> {
+        let length = shelf.layout.pop_front()?;
+        (0..length).map(|_| P::take_back(shelf)).collect()
+    }
+}
+
+impl<P: MovablePorts> MovablePorts for Box<P> {
+    fn put_away(self, shelf: &mut Shelf) {
+        P::put_away(*self, shelf);
+    }
+
+    fn take_back(shelf: &mut Shelf) -> Option<Self> {
+        P::take_back(shelf).map(Box::new)
+    }
+}
+
+impl<P: MovablePorts> MovablePorts for Option<P> {
+    fn put_away(self, shelf: &mut Shelf) {
+        shelf.layout.push_back(u64::from(self.is_some()));
+        if let Some(port) = self {
+            port.put_away(shelf);
+        }
+    }
+
+    fn take_back(shelf: &mut Shelf) -> Option<Self> {
+        match shelf.layout.pop_front()? {
+            0 => Some(None),
+            _ => P::take_back(shelf).map(Some),
+        }
+    }
+}
+
+impl MovablePorts for () {
+    fn put_away(self, _: &mut Shelf) {}
+
+    fn take_back(_: &mut Shelf) -> Option<Self> {
+        Some(())
+    }
+}
+
+macro_rules! tuples {
+    ($($name:ident)+) => {
+        impl<$($name: MovablePorts),+> MovablePorts for ($($name,)+) {
+            fn put_away(self, shelf: &mut Shelf) {
+                #[allow(non_snake_case, reason = "one variable for each type")]
+                let ($($name,)+) = self;
+                $($name.put_away(shelf);)+
+            }
+
+            fn take_back(shelf: &mut Shelf) -> Option<Self> {
+                Some(($($name::take_back(shelf)?,)+))
+            }
+        }
+    };
+}
+
+tuples!(A);
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);
+tuples!(A B C D E F G);
+tuples!(A B C D E F G H);

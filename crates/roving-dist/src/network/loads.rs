@@ -1,0 +1,329 @@
+//! What each rank's processes take and send, as told to rank 0, and what rank 0 makes of it.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use roving_flow::bridge::{Across, Figures};
+use serde::{Deserialize, Serialize};
+
+use super::lock;
+use super::message::Control;
+use super::part::Part;
+use super::shape::Shape;
+
+/// What has been done on one rank since it told the last time.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Loads {
+    workers: u32,
+    /// Processes, and the time that they took.
+    processes: Vec<(u32, Duration)>,
+    /// Processes that have ended.
+    ended: Vec<u32>,
+    /// Channels, and what was sent on them.
+    channels: Vec<(u32, u64)>,
+}
+
+/// One rank's view of itself. Used by the thread that watches.
+pub(super) struct Watched {
+    every: Duration,
+    due: Instant,
+    workers: u32,
+    /// What rank 0 knows of each process and each channel of this rank's network.
+    processes: Vec<(Duration, bool)>,
+    channels: Vec<u64>,
+}
+
+impl Watched {
+    /// None if the network is not rebalanced.
+    pub(super) fn new(part: &Part, workers: usize) -> Option<Watched> {
+        let every = part.balancer.as_ref().and(part.shape.rebalance())?.every;
+        Some(Watched {
+            every,
+            due: Instant::now() + every,
+            workers: workers as u32,
+            processes: Vec::new(),
+            channels: Vec::new(),
+        })
+    }
+
+    pub(super) fn every(&self) -> Duration {
+        self.every
+    }
+
+    /// Tells rank 0, if it is time. Rank 0 then decides, if it has heard from all.
+    pub(super) fn look(&mut self, part: &Part) {
+        if Instant::now() < self.due {
+            return;
+        }
+        self.due = Instant::now() + self.every;
+        let loads = self.since(part);
+        match part.rank() {
+            0 => {
+                part.loads(0, &loads);
+                part.balance();
+            }
+            _ => part.post.send_control(0, &Control::Loads(loads)),
+        }
+    }
+
+    /// What was done since the last time.
+    fn since(&mut self, part: &Part) -> Loads {
+        let mut loads = Loads {
+            workers: self.workers,
+            ..Loads::default()
+        };
+        let spent = part.inside.spent();
+        self.processes.resize(spent.len(), (Duration::ZERO, false));
+        let processes = part.locals.iter().zip(&mut self.processes).zip(spent);
+        for ((&process, before), now) in processes {
+            let took = now.0.saturating_sub(before.0);
+            if !took.is_zero() {
+                loads.processes.push((process, took));
+            }
+            // The hosts of a movable process end when all know that it has ended.
+            if now.1 && !before.1 {
+                loads.ended.push(process);
+            }
+            *before = now;
+        }
+        let messages = part.inside.messages();
+        self.channels.resize(messages.len(), 0);
+        for (place, (before, now)) in self.channels.iter_mut().zip(messages).enumerate() {
+            let sent = now.saturating_sub(*before);
+            *before = now;
+            let channel = part.shape.at(place).filter(|_| sent > 0);
+            // What a consumer gets was counted where it was sent.
+            let channel =
+                channel.filter(|&channel| part.shape.is_sent_at(channel, place, part.rank()));
+            loads
+                .channels
+                .extend(channel.map(|channel| (channel, sent)));
+        }
+        loads
+    }
+}
+
+/// What rank 0 knows of all, and decides.
+pub(super) struct Balancer {
+    /// Of the channels that have both ends, by number; the others are not partitioned by.
+    channels: Vec<Option<usize>>,
+    told: Mutex<Told>,
+    /// Held while it partitions, by the thread that watches.
+    policy: Mutex<Policy>,
+}
+
+/// What rank 0 has been told.
+struct Told {
+    figures: Figures,
+    /// How many workers each rank has; 0 if it has said nothing since the last look.
+    heard: Vec<u32>,
+}
+
+struct Policy {
+    across: Across,
+    begun: Instant,
+    looks: Duration,
+    /// Processes that were sent elsewhere, and may not have gone yet.
+    sent: HashSet<u32>,
+}
+
+impl Balancer {
+    /// None if the network is not rebalanced, or nothing may move.
+    pub(super) fn new(shape: &Shape, ranks: usize) -> Option<Balancer> {
+        let placement = shape.rebalance()?.placement();
+        let mut ends = Vec::new();
+        let channels = (0..shape.channels().len() as u32).map(|channel| {
+            let of = shape.ends(channel)?;
+            ends.push((of.producer as usize, of.consumer as usize));
+            Some(ends.len() - 1)
+        });
+        let channels = channels.collect();
+        let processes = shape.processes().iter();
+        let may_move = processes.map(|one| one.is_movable && one.pin.is_none());
+        let may_move: Vec<bool> = may_move.collect();
+        if !may_move.contains(&true) {
+            return None;
+        }
+        let figures = Figures {
+            processes: vec![(Duration::ZERO, false); may_move.len()],
+            messages: vec![0; ends.len()],
+            ..Figures::default()
+        };
+        let across = Across::new(&placement, ends, may_move, ranks)?;
+        Some(Balancer {
+            channels,
+            told: Mutex::new(Told {
+                figures,
+                heard: vec![0; ranks],
+            }),
+            policy: Mutex::new(Policy {
+                across,
+                begun: Instant::now(),
+                looks: Duration::ZERO,
+                sent: HashSet::new(),
+            }),
+        })
+    }
+
+    /// What that rank has done since it told the last time.
+    fn add(&self, from: usize, loads: &Loads) {
+        let told = &mut *lock(&self.told);
+        for &(process, took) in &loads.processes {
+            told.figures.processes[process as usize].0 += took;
+        }
+        for &process in &loads.ended {
+            told.figures.processes[process as usize].1 = true;
+        }
+        for &(channel, sent) in &loads.channels {
+            if let Some(at) = self.channels[channel as usize] {
+                told.figures.messages[at] += sent;
+            }
+        }
+        told.heard[from] = loads.workers;
+    }
+
+    /// The sum of all, if every rank has told since the last time.
+    fn figures(&self, ended: &[u32]) -> Option<Figures> {
+        let told = &mut *lock(&self.told);
+        if told.heard.contains(&0) {
+            return None;
+        }
+        for &process in ended {
+            told.figures.processes[process as usize].1 = true;
+        }
+        told.figures.workers = told.heard.iter().map(|&workers| workers as usize).sum();
+        told.heard.fill(0);
+        Some(told.figures.clone())
+    }
+
+    /// The processes that are to be elsewhere, and where, if all ranks have told what they do and something is to be done. It may take
+    /// a while, and is not for threads that handle messages.
+    fn decide(&self, now: &[u32], ended: &[u32]) -> Vec<(u32, u32)> {
+        let Some(mut figures) = self.figures(ended) else {
+            return Vec::new();
+        };
+        let policy = &mut *lock(&self.policy);
+        figures.at = policy.begun.elapsed();
+        figures.looks = policy.looks;
+        let then = policy.across.look(now, &figures);
+        policy.looks += policy.begun.elapsed().saturating_sub(figures.at);
+        let Some(then) = then else {
+            return Vec::new();
+        };
+        let places = (0..).zip(now.iter().zip(then));
+        let moves = places.filter_map(|(process, (&now, then))| {
+            // Who was sent elsewhere and has not gone is to stay, after all.
+            let is_sent = policy.sent.remove(&process);
+            (now != then || is_sent).then_some((process, then))
+        });
+        let moves: Vec<_> = moves.collect();
+        policy
+            .sent
+            .extend(moves.iter().map(|&(process, _)| process));
+        moves
+    }
+}
+
+impl Part {
+    /// Rank 0: what that rank has done.
+    pub(super) fn loads(&self, from: usize, loads: &Loads) {
+        if let Some(balancer) = &self.balancer {
+            balancer.add(from, loads);
+        }
+    }
+
+    /// Rank 0: has processes move, if that is worth it.
+    fn balance(&self) {
+        if let Some(balancer) = &self.balancer {
+            let (now, ended) = self.places_and_ended();
+            for (process, to) in balancer.decide(&now, &ended) {
+                self.want_there(process, to);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::shape::{Channel, Process};
+
+    /// Four movable processes on rank 0 of two, the first of which is pinned.
+    fn balancer() -> Balancer {
+        let process = |at: usize| Process {
+            name: format!("p{at}"),
+            weight: 1,
+            pin: (at == 0).then_some(0),
+            is_movable: true,
+        };
+        let mut shape = Shape::new((0..4).map(process).collect(), Vec::new());
+        shape.add_channel(Channel {
+            name: "c".into(),
+            token: "u8",
+            capacity: None,
+            producer: Some(2),
+            consumer: Some(3),
+            weight: 1,
+            halves: (0, 0),
+        });
+        shape.set_rebalance(crate::Rebalance::default());
+        Balancer::new(&shape, 2).unwrap()
+    }
+
+    /// One rank with a worker, on which each of these has taken a minute more.
+    fn minutes(processes: &[u32]) -> Loads {
+        Loads {
+            workers: 1,
+            processes: processes
+                .iter()
+                .map(|&process| (process, Duration::from_secs(60)))
+                .collect(),
+            ..Loads::default()
+        }
+    }
+
+    /// Ten minutes have gone by.
+    fn wait(balancer: &Balancer) {
+        let mut policy = lock(&balancer.policy);
+        policy.begun = policy.begun.checked_sub(Duration::from_secs(600)).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_decided_before_all_ranks_have_told() {
+        let balancer = balancer();
+        wait(&balancer);
+        balancer.add(0, &minutes(&[0, 1, 2, 3]));
+        assert_eq!(balancer.decide(&[0; 4], &[]), []);
+        balancer.add(1, &minutes(&[]));
+        let moves = balancer.decide(&[0; 4], &[]);
+        assert_eq!(moves.len(), 2);
+        assert!(moves.iter().all(|&(process, to)| process > 0 && to == 1));
+        wait(&balancer);
+        assert_eq!(balancer.decide(&[0; 4], &[]), [], "they have told once");
+    }
+
+    #[test]
+    fn who_has_ended_is_not_sent() {
+        let balancer = balancer();
+        wait(&balancer);
+        for (rank, busy) in [(0, &[0, 1][..]), (1, &[])] {
+            balancer.add(rank, &minutes(busy));
+        }
+        let moves = balancer.decide(&[0; 4], &[2, 3]);
+        assert_eq!(moves, [(1, 1)]);
+    }
+
+    #[test]
+    fn a_network_in_which_nothing_may_move_is_not_watched() {
+        let process = Process {
+            name: "p".into(),
+            weight: 1,
+            pin: None,
+            is_movable: false,
+        };
+        let mut shape = Shape::new(vec![process], Vec::new());
+        shape.set_rebalance(crate::Rebalance::default());
+        assert!(Balancer::new(&shape, 2).is_none());
+    }
+}

@@ -1,0 +1,246 @@
+//! Processes that may move from rank to rank, as their authors and their ranks see them.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::Network;
+use super::carried::{MovablePorts, Shelf, place_of};
+use super::slot::{Coming, Event, Running, Slot};
+
+impl<'env> Network<'env> {
+    /// A process that may move to another rank while the network runs: see [`Network::mover`] and
+    /// [`Network::rebalance`].
+    ///
+    /// It is written as a `step` that is called again and again with the state and the ports. It returns both if it goes
+    /// on, and `None` when the process has ended. Between two steps the process may move: its state is written with
+    /// `serde`, and what lies in its channels goes with it. In a step it does not move, so a step should
+    /// receive or send a few messages only. Whatever `step` captures stays, and each rank has its own.
+    ///
+    /// Ports may change places between two steps, and be dropped. Those that are not are returned. Messages between the
+    /// process and others are written as bytes also where both are on one rank, which is slower.
+    ///
+    /// # Errors
+    /// Of the run: [`NetworkError::Panicked`](crate::NetworkError::Panicked) if the process moves, and its state cannot be written or read, or it has
+    /// kept a port that it did not return.
+    ///
+    /// ```
+    /// use roving_dist::{Network, World};
+    ///
+    /// let got = World::threads(2, |world| {
+    ///     let mut got = Vec::new();
+    ///     let mut network = Network::new(&world);
+    ///     let (out, numbers) = network.channel("numbers");
+    ///     let (summed, sums) = network.channel("sums");
+    ///     network.source("source", out, 1..=100_u64);
+    ///     network.movable("sum", (numbers, summed), 0, async |sum, (mut numbers, mut summed)| {
+    ///         let sum: u64 = sum + numbers.recv().await?;
+    ///         summed.send(sum).await.ok()?;
+    ///         Some((sum, (numbers, summed)))
+    ///     });
+    ///     let (mover, into) = (network.mover(), &mut got);
+    ///     network.process("sink", sums, async move |mut sums| {
+    ///         while let Some(sum) = sums.recv().await {
+    ///             mover.move_to("sum", sum as usize % 2); // there and back
+    ///             into.push(sum);
+    ///         }
+    ///     });
+    ///     network.pin("sink", 0);
+    ///     network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    ///     got
+    /// });
+    /// assert!(got[0].iter().copied().eq((1..=100).map(|n| n * (n + 1) / 2)));
+    /// ```
+    pub fn movable<P, S, F, Fut>(&mut self, name: impl Display, mut ports: P, state: S, step: F)
+    where
+        P: MovablePorts + Send + 'env,
+        S: Serialize + DeserializeOwned + Send + 'static,
+        F: FnMut(S, P) -> Fut + Send + 'env,
+        Fut: Future<Output = Option<(S, P)>> + Send + 'env,
+    {
+        let host = Host {
+            process: self.shape.processes().len() as u32,
+            rank: self.world.rank(),
+            slot: Arc::default(),
+            running: self.running.clone(),
+        };
+        let name = self.add_process(name, &ports);
+        self.shape.set_movable(host.process);
+        self.slots.push((host.process, Arc::clone(&host.slot)));
+        if self.world.ranks() > 1 {
+            ports = self.split_channels(ports);
+        }
+        self.starts.push(Box::new(move |flow| {
+            flow.process(name, ports, move |ports| host.run(ports, state, step));
+        }));
+    }
+
+    /// Puts a rank's border into each of these channels.
+    fn split_channels<P: MovablePorts>(&mut self, ports: P) -> P {
+        let mut shelf = Shelf::default();
+        ports.put_away(&mut shelf);
+        let mut keys: Vec<_> = shelf.ports.keys().copied().collect();
+        // The same on every rank.
+        keys.sort_unstable();
+        for key in keys {
+            let channel = self.shape.at(place_of(key));
+            let port = shelf.ports.get_mut(&key);
+            let (Some(channel), Some(port)) = (channel, port) else {
+                continue;
+            };
+            let name = self.shape.channel(channel).to_owned();
+            let split = self.joints[channel as usize].split(&mut self.flow, &name, &mut **port);
+            if let Some(side) = split {
+                self.shape.split(channel, side);
+            }
+        }
+        P::take_back(&mut shelf)
+            .unwrap_or_else(|| unreachable!("they were put there in this order"))
+    }
+
+    /// A handle that has movable processes moved, and may be used by any thread of any rank, while the network runs.
+    ///
+    /// See [`Network::movable`] for an example.
+    pub fn mover(&self) -> Mover {
+        Mover {
+            running: self.running.clone(),
+        }
+    }
+}
+
+/// Has movable processes moved: see [`Network::mover`].
+#[derive(Clone)]
+pub struct Mover {
+    running: Running,
+}
+
+impl Mover {
+    /// Asks for the movable processes of that name to be on that rank, and returns at once; the last request counts. In a
+    /// group, the name begins with the group's. Ranks beyond the last one are counted from 0 again.
+    ///
+    /// A process moves when its step has ended: never, if it waits in a step for ever. False when no network runs or there is no such
+    /// process, or one rank only.
+    ///
+    /// See [`Network::movable`] for an example.
+    pub fn move_to(&self, name: &str, rank: usize) -> bool {
+        self.running
+            .part()
+            .is_some_and(|part| part.want(name, rank))
+    }
+}
+
+impl std::fmt::Debug for Mover {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mover").finish_non_exhaustive()
+    }
+}
+
+/// The process that a rank runs for a movable one, whether that is here or not.
+struct Host {
+    process: u32,
+    rank: usize,
+    slot: Arc<Slot>,
+    running: Running,
+}
+
+impl Host {
+    async fn run<P, S, F, Fut>(self, ports: P, state: S, mut step: F)
+    where
+        P: MovablePorts,
+        S: Serialize + DeserializeOwned,
+        F: FnMut(S, P) -> Fut,
+        Fut: Future<Output = Option<(S, P)>>,
+    {
+        let is_here = match self.running.part() {
+            None => true,
+            // Where it is at first: it can have moved here before this host was polled.
+            Some(part) => part.shape.rank_of(self.process) == self.rank,
+        };
+        let mut shelf = Shelf::default();
+        let mut here = None;
+        match is_here {
+            true => here = Some((state, ports)),
+            false => ports.put_away(&mut shelf),
+        }
+        loop {
+            let (state, ports) = match here.take() {
+                Some(here) => here,
+                None => match self.slot.event().await {
+                    Event::Begin(coming) => begin(coming, &mut shelf),
+                    Event::Retire => return,
+                    Event::Go { .. } | Event::Stay => continue,
+                },
+            };
+            if self.slot.take_asked() {
+                here = self.stop(state, ports, &mut shelf).await;
+                continue;
+            }
+            here = step(state, ports).await;
+            if here.is_none() {
+                drop(step);
+                return self.ended().await;
+            }
+        }
+    }
+
+    /// It has ended. Stays until all know, so that this rank's network runs for as long as there is anything to move.
+    async fn ended(&self) {
+        let Some(part) = self.running.part() else {
+            return;
+        };
+        part.done(self.process);
+        drop(part);
+        while !matches!(self.slot.event().await, Event::Retire) {}
+    }
+
+    /// It was asked to stop. Gives state and ports back if it stays.
+    async fn stop<S, P>(&self, state: S, ports: P, shelf: &mut Shelf) -> Option<(S, P)>
+    where
+        S: Serialize,
+        P: MovablePorts,
+    {
+        let Some(part) = self.running.part() else {
+            return Some((state, ports));
+        };
+        part.stopped(self.process);
+        // Else the part could not end before this process.
+        drop(part);
+        let Event::Go { to, number } = self.slot.event().await else {
+            return Some((state, ports));
+        };
+        let state = postcard::to_stdvec(&state)
+            .unwrap_or_else(|error| panic!("its state cannot be written as bytes: {error}"));
+        let part = self.running.part()?;
+        shelf.layout.clear();
+        ports.put_away(shelf);
+        match part.pack(self.process, number, state, shelf) {
+            Ok(parcel) => part.send_parcel(to, parcel),
+            Err(complaint) => panic!("{complaint}"),
+        }
+        None
+    }
+}
+
+/// The process is here: its state, and the ports that it still has.
+fn begin<S: DeserializeOwned, P: MovablePorts>(coming: Coming, shelf: &mut Shelf) -> (S, P) {
+    let state = read(&coming.state);
+    shelf.layout = coming.layout.into();
+    let Some(ports) = P::take_back(shelf) else {
+        panic!("it returns other ports than those that it was given");
+    };
+    // It has dropped them elsewhere.
+    shelf.ports.clear();
+    (state, ports)
+}
+
+fn read<S: DeserializeOwned>(bytes: &[u8]) -> S {
+    match postcard::take_from_bytes(bytes) {
+        Ok((state, [])) => state,
+        Ok((_, rest)) => panic!(
+            "its state is read in another way than it was written: {} bytes are left",
+            rest.len()
+        ),
+        Err(error) => panic!("its state is read in another way than it was written: {error}"),
+    }
+}

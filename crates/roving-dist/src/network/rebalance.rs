@@ -1,0 +1,129 @@
+//! Processes that move by themselves: rank 0 partitions the network anew when its workers have been idle.
+
+use std::time::Duration;
+
+use roving_flow::Placement;
+use roving_flow::partition::MigrationCost;
+
+use super::Network;
+
+/// When the movable processes of a network are spread over the ranks anew, and by what: see [`Network::rebalance`]. The words are those of
+/// [`Placement::Partitioned`], which does the same with the workers of one rank.
+///
+/// ```
+/// use roving_dist::Rebalance;
+/// use std::time::Duration;
+///
+/// let often = Rebalance { every: Duration::from_millis(20), ..Rebalance::default() };
+/// assert_eq!(often.alpha, 1);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rebalance {
+    /// How often each rank tells rank 0 what its processes have taken and sent.
+    pub every: Duration,
+    /// Idle time, summed over the workers of all ranks, after which the network is partitioned anew. It doubles, up to 64 times, as
+    /// long as that makes workers no less idle.
+    pub idle_threshold: Duration,
+    /// How much communication weighs against migration.
+    pub alpha: u64,
+    /// What it costs to move a process, in messages. One that is [fading](MigrationCost::Fading) counts as for a process that has just
+    /// run.
+    pub migration_cost: MigrationCost,
+    /// By which share of the mean a rank's load may exceed it. Nothing moves to make the heaviest rank lighter by less than that.
+    pub imbalance: f64,
+}
+
+impl Default for Rebalance {
+    /// Every 50 ms, an idle threshold of 100 ms, `alpha` 1, 64 messages for a move, 10 % imbalance.
+    ///
+    /// ```
+    /// assert_eq!(roving_dist::Rebalance::default().imbalance, 0.1);
+    /// ```
+    fn default() -> Rebalance {
+        Rebalance {
+            every: Duration::from_millis(50),
+            idle_threshold: Duration::from_millis(100),
+            alpha: 1,
+            migration_cost: MigrationCost::Fixed(64),
+            imbalance: 0.1,
+        }
+    }
+}
+
+impl Rebalance {
+    /// The same in the words of one rank.
+    pub(super) fn placement(&self) -> Placement {
+        Placement::Partitioned {
+            idle_threshold: self.idle_threshold,
+            alpha: self.alpha,
+            migration_cost: self.migration_cost,
+            imbalance: self.imbalance,
+            topology: false,
+        }
+    }
+
+    /// What is wrong with its figures, in one line.
+    fn check(&self) -> Result<(), String> {
+        let allowed = Duration::from_millis(1)..=Duration::from_secs(3600);
+        match allowed.contains(&self.every) {
+            true => self.placement().check(),
+            false => Err(format!(
+                "to rebalance every {:?}; allowed are 1 ms to 1 h: 50 ms is usual",
+                self.every
+            )),
+        }
+    }
+
+    /// To be compared between ranks.
+    pub(super) fn words(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl<'env> Network<'env> {
+    /// Has movable processes move to other ranks while the network runs, so that all ranks have as much to do and few messages are sent
+    /// between them (Devine et al.). Not those that are [pinned](Self::pin); and [`Mover::move_to`](crate::Mover::move_to) goes on to work. Every
+    /// rank calls it alike, or none.
+    ///
+    /// The time of processes is estimated by timing some of their polls. Ranks are taken to be alike. [`Report::moves`](crate::Report::moves) says what
+    /// has moved.
+    ///
+    /// ```
+    /// use roving_dist::{Network, Rebalance, World};
+    ///
+    /// let sums = World::threads(2, |world| {
+    ///     let mut sum = 0;
+    ///     let mut network = Network::new(&world);
+    ///     let (out, mut last) = network.channel("numbers");
+    ///     network.source("source", out, 1..=100_u64);
+    ///     for stage in 0..4 {
+    ///         let (out, next) = network.channel(format_args!("after {stage}"));
+    ///         network.movable(stage, (last, out), 0_u64, async |count, (mut input, mut out)| {
+    ///             let number: u64 = input.recv().await?;
+    ///             out.send(number + count).await.ok()?;
+    ///             Some((count + 1, (input, out)))
+    ///         });
+    ///         last = next;
+    ///     }
+    ///     network.sink("sink", last, |number| sum += number);
+    ///     network.pin("sink", 0);
+    ///     network.rebalance(Rebalance::default());
+    ///     let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    ///     for moved in &report.moves {
+    ///         println!("{moved:?}");
+    ///     }
+    ///     sum
+    /// });
+    /// assert_eq!(sums[0], 5050 + 4 * 4950);
+    /// ```
+    ///
+    /// # Errors
+    /// Of the run: [`NetworkError::Invalid`](crate::NetworkError::Invalid) if a figure is out of range, or ranks differ in it.
+    pub fn rebalance(&mut self, rebalance: Rebalance) {
+        if let Err(message) = rebalance.check() {
+            self.refuse(message);
+        }
+        self.flow.metered();
+        self.shape.set_rebalance(rebalance);
+    }
+}

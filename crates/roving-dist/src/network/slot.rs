@@ -1,0 +1,107 @@
+//! What a movable process has on each rank: where the messages about its moves meet it.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::task::{Poll, Waker};
+
+use super::lock;
+use super::part::Part;
+
+/// The part of the network that runs here, for those who are made before it.
+#[derive(Clone, Default)]
+pub(super) struct Running(Arc<OnceLock<Weak<Part>>>);
+
+impl Running {
+    pub(super) fn begin(&self, part: &Arc<Part>) {
+        let _first = self.0.set(Arc::downgrade(part));
+    }
+
+    /// None before the network runs, when it has ended, and where there is one rank only.
+    pub(super) fn part(&self) -> Option<Arc<Part>> {
+        let part = self.0.get()?.upgrade()?;
+        (!part.inside.is_over()).then_some(part)
+    }
+}
+
+/// What comes to a host when its process does.
+pub(super) struct Coming {
+    pub(super) state: Vec<u8>,
+    /// How its ports stand: see [`Shelf`](super::carried::Shelf).
+    pub(super) layout: Vec<u64>,
+}
+
+/// What a process that is not in a step hears.
+pub(super) enum Event {
+    /// It has come to this rank.
+    Begin(Coming),
+    /// It leaves for that rank, by the move of that number.
+    Go { to: usize, number: u64 },
+    /// It stays after all.
+    Stay,
+    /// It has ended elsewhere.
+    Retire,
+}
+
+/// One for each movable process, on each rank.
+#[derive(Default)]
+pub(super) struct Slot {
+    /// It is to stop when its step has ended.
+    is_asked: AtomicBool,
+    waits: Mutex<Waits>,
+}
+
+#[derive(Default)]
+struct Waits {
+    event: Option<Event>,
+    waker: Option<Waker>,
+    /// A process that has come, until all ranks know.
+    coming: Option<Coming>,
+}
+
+impl Slot {
+    pub(super) fn ask(&self) {
+        // Ordering: Relaxed; a request that is seen one step later is as good.
+        self.is_asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked since the last time.
+    pub(super) fn take_asked(&self) -> bool {
+        // Ordering: Relaxed, both; as above.
+        self.is_asked.load(Ordering::Relaxed) && self.is_asked.swap(false, Ordering::Relaxed)
+    }
+
+    /// The process has come, and begins when it is told to.
+    pub(super) fn put(&self, coming: Coming) {
+        lock(&self.waits).coming = Some(coming);
+    }
+
+    /// Takes what was put there.
+    pub(super) fn take(&self) -> Option<Coming> {
+        lock(&self.waits).coming.take()
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        let mut waits = lock(&self.waits);
+        waits.event = Some(event);
+        // Under the lock, so that there is no waker left when the process sees the event.
+        if let Some(waker) = waits.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Waits for the next event. Leaves no waker behind: a process that might be woken by anything but its channels is
+    /// never taken for one that waits for ever.
+    pub(super) async fn event(&self) -> Event {
+        poll_fn(|context| {
+            let mut waits = lock(&self.waits);
+            if let Some(event) = waits.event.take() {
+                waits.waker = None;
+                return Poll::Ready(event);
+            }
+            waits.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}

@@ -1,0 +1,98 @@
+//! Messages whose destructors panic.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use roving::Pool;
+use roving_flow::{Error, Network};
+
+/// Runs what might hang.
+fn watched(body: impl FnOnce()) {
+    let (over, is_over) = mpsc::channel::<()>();
+    let dog = thread::spawn(move || {
+        if is_over.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("a network hangs");
+            std::process::abort();
+        }
+    });
+    body();
+    drop(over);
+    dog.join().unwrap();
+}
+
+/// Panics when it is dropped, if it is the one.
+struct Message<'a> {
+    panics: bool,
+    dropped: &'a AtomicUsize,
+}
+
+impl Drop for Message<'_> {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, SeqCst);
+        if self.panics {
+            panic::resume_unwind(Box::new("a message"));
+        }
+    }
+}
+
+/// The port that drops them is gone all the same: who sends hears of it, and the other messages are
+/// dropped too.
+#[test]
+fn a_port_whose_messages_panic_is_closed_all_the_same() {
+    watched(|| {
+        let (made, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let mut network = Network::new();
+        let (out, input) = network.bounded("messages", 4);
+        network.process("source", out, async |mut out| {
+            loop {
+                let message = Message {
+                    panics: made.fetch_add(1, SeqCst) == 1,
+                    dropped: &dropped,
+                };
+                if out.send(message).await.is_err() {
+                    break;
+                }
+            }
+        });
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                while made.load(SeqCst) < 5 {
+                    thread::yield_now();
+                }
+                let caught = panic::catch_unwind(AssertUnwindSafe(|| drop(input)));
+                assert!(caught.is_err(), "the panic goes on");
+            });
+            network.run(&Pool::new(1).unwrap()).unwrap();
+        });
+        assert_eq!(made.load(SeqCst), dropped.load(SeqCst));
+    });
+}
+
+/// Messages that lie in a channel when both ends are gone.
+#[test]
+fn the_messages_beside_one_that_panics_are_dropped() {
+    watched(|| {
+        for panics in 0..6 {
+            let (made, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let mut network = Network::new();
+            let (out, input) = network.bounded("messages", 8);
+            network.process("source", out, async |mut out| {
+                for _ in 0..6 {
+                    let message = Message {
+                        panics: made.fetch_add(1, SeqCst) == panics,
+                        dropped: &dropped,
+                    };
+                    let _ = out.send(message).await;
+                }
+            });
+            network.process("sink", input, async |mut input| drop(input.recv().await));
+            let result = network.run(&Pool::new(1).unwrap());
+            let heard = matches!(&result, Err(Error::Panicked { .. }));
+            assert!(heard || made.load(SeqCst) <= panics, "{result:?}");
+            assert_eq!(made.load(SeqCst), dropped.load(SeqCst), "message {panics}");
+        }
+    });
+}

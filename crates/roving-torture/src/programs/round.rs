@@ -1,0 +1,289 @@
+//! A round: some pools, and the programs that they run.
+
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::generate::{self, Limits};
+use super::node::Node;
+use super::parallel::{Cx, node, thrown};
+use super::serial::{self, Expected};
+use super::setup::{Pools, Setup, Threads};
+use crate::census::Census;
+use crate::dog::Dog;
+use crate::random::{Random, mix2};
+
+/// Most threads that hand in programs at once.
+pub(crate) const CLIENTS_MAX: usize = 3;
+/// Native stack of these threads, which are workers themselves where the pool is in place.
+const CLIENT_STACK: usize = 16 << 20;
+
+/// All of a round: it follows from its seed, and from how large its programs may be.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) tasks_max: u64,
+    pub(crate) setup: Setup,
+    pub(crate) clients: usize,
+    pub(crate) programs: Vec<(u64, Limits)>,
+}
+
+impl Plan {
+    pub(crate) fn new(seed: u64, tasks_max: u64) -> Plan {
+        let mut random = Random::new(seed);
+        let setup = Setup::random(&mut random);
+        let clients = random.between(1, CLIENTS_MAX as u64) as usize;
+        let usual = tasks_max.min(1 << 17);
+        let programs = (0..random.between(1, 24))
+            .map(|number| {
+                let tasks = match random.one_in(300) {
+                    true => tasks_max,
+                    false => random.magnitude(usual),
+                };
+                let limits = Limits {
+                    // What makes parents migrate makes everything slow.
+                    tasks: if setup.migrate { tasks.min(500) } else { tasks },
+                    pools: setup.others.len(),
+                    may_come_back: setup.threads != Threads::InPlace,
+                    throws: random.one_in(2),
+                };
+                (mix2(seed, number), limits)
+            })
+            .collect();
+        Plan {
+            seed,
+            tasks_max,
+            setup,
+            clients,
+            programs,
+        }
+    }
+
+    pub(crate) fn replay(&self, program: Option<usize>) -> String {
+        let (seed, tasks) = (self.seed, self.tasks_max);
+        match program {
+            None => format!("torture programs --replay {seed} --tasks {tasks}"),
+            Some(program) => {
+                format!("torture programs --replay {seed} --tasks {tasks} --only {program}")
+            }
+        }
+    }
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) programs: u64,
+    pub(crate) tasks: u64,
+    pub(crate) values: u64,
+    pub(crate) panics: u64,
+    pub(crate) jobs: u64,
+}
+
+impl Done {
+    pub(crate) fn add(&mut self, other: &Done) {
+        self.programs += other.programs;
+        self.tasks += other.tasks;
+        self.values += other.values;
+        self.panics += other.panics;
+        self.jobs += other.jobs;
+    }
+}
+
+/// A program that went wrong.
+#[derive(Clone, Debug)]
+pub(crate) struct Wrong {
+    /// Its number in the round; `None` when it is the round as a whole.
+    pub(crate) program: Option<usize>,
+    pub(crate) text: String,
+}
+
+/// Runs the programs of a plan, or one of them only, each against its serial evaluation.
+pub(crate) fn run(
+    plan: &Plan,
+    only: Option<usize>,
+    censuses: &[&'static Census],
+    dog: &Dog,
+) -> Result<Done, Wrong> {
+    let pools = plan.setup.build().map_err(|error| Wrong {
+        program: None,
+        text: format!("the pools could not be built: {error}"),
+    })?;
+    let pools = Arc::new(pools);
+    let next = AtomicUsize::new(only.unwrap_or(0));
+    let end = only.map_or(plan.programs.len(), |only| only + 1);
+    let result = Mutex::new(Ok(Done::default()));
+    let client = |census: &'static Census| {
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            if number >= end || lock(&result).is_err() {
+                return;
+            }
+            let done = one(plan, number, &pools, census, dog);
+            let mut result = lock(&result);
+            match (&mut *result, done) {
+                (Ok(sum), Ok(done)) => sum.add(&done),
+                (Ok(_), Err(text)) => {
+                    let program = Some(number);
+                    *result = Err(Wrong { program, text });
+                }
+                (Err(_), _) => {}
+            }
+        }
+    };
+    thread::scope(|threads| {
+        for census in &censuses[..plan.clients] {
+            let named = thread::Builder::new().name("client".to_owned());
+            let client = named
+                .stack_size(CLIENT_STACK)
+                .spawn_scoped(threads, || client(census));
+            client.expect("a thread can be started");
+        }
+    });
+    let leash = dog.watch(
+        format!("the end of the pools ({})", plan.setup),
+        plan.replay(only),
+    );
+    if let Some(pools) = Arc::into_inner(pools) {
+        pools.end();
+    }
+    drop(leash);
+    result.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn one(
+    plan: &Plan,
+    number: usize,
+    pools: &Arc<Pools>,
+    census: &'static Census,
+    dog: &Dog,
+) -> Result<Done, String> {
+    let (seed, limits) = plan.programs[number];
+    let program = generate::program(seed, limits);
+    let weak = Arc::downgrade(pools);
+    let state = move || {
+        weak.upgrade()
+            .map_or_else(String::new, |pools| pools.state())
+    };
+    let leash = dog.watch_with(
+        format!("program {number} of round {} on {}", plan.seed, plan.setup),
+        plan.replay(Some(number)),
+        Some(Arc::new(state)),
+    );
+    let expected = serial::expected(&program, &plan.setup.all_workers());
+    let done = check(&program, &expected, pools, census, dog.limit())?;
+    drop(leash);
+    Ok(done)
+}
+
+/// What a program came to.
+enum Real {
+    Value(u64),
+    Thrown(u32),
+    Other(String),
+}
+
+/// Runs a program and compares everything that can be seen with what is expected.
+pub(crate) fn check(
+    program: &Node,
+    expected: &Expected,
+    pools: &Pools,
+    census: &'static Census,
+    limit: Duration,
+) -> Result<Done, String> {
+    census.reset();
+    let cx = Cx {
+        census,
+        pools: &pools.all,
+    };
+    let first = &pools.all[0];
+    let run = || first.install(|| node(program, cx));
+    let real = match panic::catch_unwind(AssertUnwindSafe(run)) {
+        Ok(value) => Real::Value(value),
+        Err(payload) => real_panic(payload),
+    };
+    let (mut values, mut panics) = (0, 0);
+    match (&real, &expected.outcome) {
+        (Real::Value(value), Ok(expected)) if value == expected => values = 1,
+        (Real::Thrown(id), Err(ids)) if ids.contains(id) => panics = 1,
+        (Real::Value(value), expected) => {
+            return Err(format!("it came to {value}, which should be {expected:?}"));
+        }
+        (Real::Thrown(id), expected) => {
+            return Err(format!(
+                "it panicked with {id}, which should be {expected:?}"
+            ));
+        }
+        (Real::Other(text), _) => return Err(format!("a panic of its own: {text}")),
+    }
+    wait_for_jobs(expected, pools, census, limit)?;
+    check_counts(expected, census)?;
+    Ok(Done {
+        programs: 1,
+        tasks: census.counts().ran,
+        values,
+        panics,
+        jobs: expected.jobs,
+    })
+}
+
+fn real_panic(payload: Box<dyn Any + Send>) -> Real {
+    match thrown(payload) {
+        Ok(id) => Real::Thrown(id),
+        Err(text) => Real::Other(text),
+    }
+}
+
+fn wait_for_jobs(
+    expected: &Expected,
+    pools: &Pools,
+    census: &'static Census,
+    limit: Duration,
+) -> Result<(), String> {
+    if expected.jobs == 0 {
+        return Ok(());
+    }
+    if pools.in_place() {
+        // The jobs of such a pool run when it is next used.
+        while !census.wait_for_jobs(expected.jobs, Duration::from_millis(1)) {
+            pools.all[0].install(|| ());
+        }
+    } else if !census.wait_for_jobs(expected.jobs, limit) {
+        let ended = census.jobs().ended;
+        return Err(format!("of {} detached jobs {ended} ended", expected.jobs));
+    }
+    let jobs = census.jobs().clone();
+    let failed = jobs.panics.len() as u64;
+    if failed != expected.jobs_failed {
+        let should = expected.jobs_failed;
+        return Err(format!(
+            "{failed} detached jobs panicked, but {should} should"
+        ));
+    }
+    if let Some(id) = jobs.panics.iter().find(|id| !expected.job_ids.contains(id)) {
+        return Err(format!(
+            "a detached job panicked with {id}, which none throws"
+        ));
+    }
+    match jobs.sum == expected.jobs_sum {
+        true => Ok(()),
+        false => Err("the detached jobs came to something else".to_owned()),
+    }
+}
+
+fn check_counts(expected: &Expected, census: &Census) -> Result<(), String> {
+    let counts = census.counts();
+    let (first, last) = (expected.ran_min, expected.ran_max);
+    if !(first..=last).contains(&counts.ran) {
+        let ran = counts.ran;
+        return Err(format!("{ran} tasks ran, but {first} to {last} should"));
+    }
+    counts.complaint().map_or(Ok(()), Err)
+}

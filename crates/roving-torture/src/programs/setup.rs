@@ -1,0 +1,210 @@
+//! Random pools for the programs.
+
+use std::any::Any;
+use std::fmt;
+use std::thread::{Builder, JoinHandle};
+
+use roving::task::SpawnOrder;
+use roving::{Amount, BuildError, Pool, PoolBuilder};
+
+use super::parallel::Thrown;
+use crate::random::Random;
+
+/// Native stack of a worker: programs are nested, and debug builds have large frames.
+const STACK: usize = 16 << 20;
+
+/// Whose threads the workers of the first pool are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threads {
+    Pools,
+    /// Started by us.
+    Ours,
+    /// Nobody's: who calls is the worker.
+    InPlace,
+}
+
+/// The pools of a round: the first, in which programs begin, and others.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) workers: usize,
+    pub(crate) amount: Amount,
+    order: SpawnOrder,
+    pub(crate) migrate: bool,
+    /// Slots of a task stack; `None` for as many as usual.
+    slots: Option<usize>,
+    profile: bool,
+    pub(crate) threads: Threads,
+    pub(crate) others: Vec<usize>,
+}
+
+impl Setup {
+    pub(crate) fn random(random: &mut Random) -> Setup {
+        let threads = match random.below(16) {
+            0 => Threads::InPlace,
+            1 => Threads::Ours,
+            _ => Threads::Pools,
+        };
+        let workers = match threads {
+            Threads::InPlace => 1,
+            _ => random.between(1, 8) as usize,
+        };
+        let others = random.pick(&[0, 0, 1, 2]);
+        let fixed = random.between(1, 8) as usize;
+        Setup {
+            workers,
+            amount: random.pick(&[Amount::One, Amount::One, Amount::Fixed(fixed), Amount::Half]),
+            order: random.pick(&[
+                SpawnOrder::Adaptive,
+                SpawnOrder::WorkFirst,
+                SpawnOrder::HelpFirst,
+            ]),
+            migrate: random.one_in(12),
+            slots: random.one_in(3).then(|| random.pick(&[1, 2, 3, 8, 64])),
+            profile: random.one_in(4),
+            threads,
+            others: (0..others).map(|_| random.between(1, 3) as usize).collect(),
+        }
+    }
+
+    /// How many workers each pool has.
+    pub(crate) fn all_workers(&self) -> Vec<usize> {
+        let first = std::iter::once(self.workers);
+        first.chain(self.others.iter().copied()).collect()
+    }
+
+    fn builder(&self, workers: usize) -> PoolBuilder {
+        let builder = Pools::builder()
+            .workers(workers)
+            .steal(self.amount)
+            .spawn_order(self.order)
+            .profile(self.profile);
+        let builder = match self.slots {
+            Some(slots) => builder.task_slots(slots),
+            None => builder,
+        };
+        match self.migrate {
+            true => builder.migrate_at_each_fork(),
+            false => builder,
+        }
+    }
+
+    pub(crate) fn build(&self) -> Result<Pools, BuildError> {
+        let mut threads = Vec::new();
+        let first = self.builder(self.workers);
+        let first = match self.threads {
+            Threads::Pools => first.build()?,
+            Threads::InPlace => first.use_current_thread().build()?,
+            Threads::Ours => first.build_with(|worker| {
+                let thread = Builder::new().name("torture-ours".to_owned());
+                threads.push(thread.stack_size(STACK).spawn(move || worker.run())?);
+                Ok(())
+            })?,
+        };
+        let mut all = vec![first];
+        for workers in &self.others {
+            all.push(self.builder(*workers).build()?);
+        }
+        Ok(Pools {
+            all,
+            threads,
+            in_place: self.threads == Threads::InPlace,
+        })
+    }
+}
+
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} workers that steal {}, {}",
+            self.workers, self.amount, self.order
+        )?;
+        if let Some(slots) = self.slots {
+            write!(f, ", {slots} slots")?;
+        }
+        for (is_so, what) in [
+            (self.migrate, ", parents migrate at each fork"),
+            (self.profile, ", profiled"),
+            (self.threads == Threads::Ours, ", on threads of ours"),
+            (self.threads == Threads::InPlace, ", in place"),
+        ] {
+            if is_so {
+                f.write_str(what)?;
+            }
+        }
+        match self.others.is_empty() {
+            true => Ok(()),
+            false => write!(f, "; other pools: {:?} workers", self.others),
+        }
+    }
+}
+
+/// The pools of a round, once they run.
+pub(crate) struct Pools {
+    pub(crate) all: Vec<Pool>,
+    threads: Vec<JoinHandle<()>>,
+    in_place: bool,
+}
+
+impl Pools {
+    /// Of a pool whose detached jobs may panic, and whose tasks may be nested as deep as programs are.
+    pub(crate) fn builder() -> PoolBuilder {
+        Pool::builder()
+            .name("torture")
+            .stack_size(STACK)
+            .panic_handler(job_panicked)
+    }
+
+    pub(crate) fn of(pool: Pool) -> Pools {
+        Pools {
+            all: vec![pool],
+            threads: Vec::new(),
+            in_place: false,
+        }
+    }
+
+    /// Ends them; returns when all threads have ended.
+    pub(crate) fn end(self) {
+        drop(self.all);
+        for thread in self.threads {
+            // The pool catches what its tasks panic with.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a detached job of a program panicked with.
+fn job_panicked(payload: Box<dyn Any + Send>) {
+    match payload.downcast::<Thrown>() {
+        Ok(thrown) => {
+            let (census, id) = (thrown.census(), thrown.id);
+            drop(thrown);
+            census.job_ended(Err(id));
+        }
+        // Nobody waits for it, and so nothing hides it.
+        Err(_) => {
+            eprintln!("a detached job panicked with something that no program throws");
+            std::process::abort();
+        }
+    }
+}
+
+impl Pools {
+    pub(crate) fn in_place(&self) -> bool {
+        self.in_place
+    }
+
+    /// What the workers count, for the report of a hang.
+    pub(crate) fn state(&self) -> String {
+        let mut text = String::new();
+        for (number, pool) in self.all.iter().enumerate() {
+            for (index, worker) in pool.profile().workers.iter().enumerate() {
+                text.push_str(&format!(
+                    "pool {number} worker {index}: {:?}\n",
+                    worker.counters
+                ));
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,269 @@
+//! Making a program that fails smaller, as long as it fails.
+
+use super::node::*;
+use super::round::{self, Plan};
+use super::serial;
+use crate::census::Census;
+use crate::dog::Dog;
+
+/// How often a smaller program may run without failing before it counts as right.
+const TRIES: usize = 30;
+/// How many smaller programs are looked at in all.
+const LOOKS: usize = 2000;
+
+/// The smallest program found that fails in the way that this one does, if it fails again at all.
+pub(crate) fn smallest(
+    program: &Node,
+    plan: &Plan,
+    census: &'static Census,
+    dog: &Dog,
+) -> Option<(Node, String)> {
+    let leash = dog.watch("shrinking", plan.replay(None));
+    let pools = plan.setup.build().ok()?;
+    let workers = plan.setup.all_workers();
+    let fails = |node: &Node| {
+        leash.stroke();
+        let expected = serial::expected(node, &workers);
+        (0..TRIES).find_map(|_| round::check(node, &expected, &pools, census, dog.limit()).err())
+    };
+    let mut best = program.clone();
+    let mut why = fails(&best)?;
+    let mut looks = 0;
+    'smaller: loop {
+        for candidate in smaller(&best) {
+            looks += 1;
+            if looks > LOOKS {
+                break 'smaller;
+            }
+            if let Some(text) = fails(&candidate) {
+                (best, why) = (candidate, text);
+                continue 'smaller;
+            }
+        }
+        break;
+    }
+    Some((best, why))
+}
+
+/// Programs that are one step smaller: a part in the place of the whole, or a part made smaller.
+pub(crate) fn smaller(node: &Node) -> Vec<Node> {
+    let mut all: Vec<Node> = parts(node).into_iter().cloned().collect();
+    match node {
+        Node::Join(both) => all.extend(of_both(both).map(Node::Join)),
+        Node::Wide(both) => all.extend(of_both(both).map(Node::Wide)),
+        Node::Heap { depth, seed, owned } => {
+            all.extend((0..*depth).rev().map(|depth| Node::Heap {
+                depth,
+                seed: *seed,
+                owned: *owned,
+            }))
+        }
+        Node::Flat { tasks, seed, shape } => {
+            all.extend(
+                [tasks / 2, tasks.saturating_sub(1)]
+                    .into_iter()
+                    .filter_map(|fewer| {
+                        (fewer < *tasks).then_some(Node::Flat {
+                            tasks: fewer,
+                            seed: *seed,
+                            shape: *shape,
+                        })
+                    }),
+            );
+        }
+        Node::Scope { kind, steps } => {
+            for (at, step) in steps.iter().enumerate() {
+                let with = |new: Option<Step>| {
+                    let mut steps = steps.clone();
+                    steps.splice(at..=at, new);
+                    Node::Scope { kind: *kind, steps }
+                };
+                all.push(with(None));
+                all.extend(smaller_step(step).into_iter().map(|step| with(Some(step))));
+            }
+        }
+        Node::Catch(inner) => {
+            all.extend(
+                smaller(inner)
+                    .into_iter()
+                    .map(|inner| Node::Catch(Box::new(inner))),
+            );
+        }
+        Node::Install { pool, node } => {
+            all.extend(smaller(node).into_iter().map(|node| Node::Install {
+                pool: *pool,
+                node: Box::new(node),
+            }))
+        }
+        Node::Tagged { tag, node } => {
+            all.extend(smaller(node).into_iter().map(|node| Node::Tagged {
+                tag: *tag,
+                node: Box::new(node),
+            }));
+        }
+        Node::Stoppable { stop, node } => {
+            all.extend(smaller(node).into_iter().map(|node| Node::Stoppable {
+                stop: *stop,
+                node: Box::new(node),
+            }));
+        }
+        Node::Root { pool, task } => {
+            all.extend(smaller_task(task).into_iter().map(|task| Node::Root {
+                pool: *pool,
+                task: Box::new(task),
+            }))
+        }
+        _ => {}
+    }
+    all
+}
+
+/// The parts of a node that are programs themselves.
+fn parts(node: &Node) -> Vec<&Node> {
+    match node {
+        Node::Join(both) | Node::Wide(both) => vec![&both.0, &both.1],
+        Node::Scope { steps, .. } => steps
+            .iter()
+            .flat_map(|step| match step {
+                Step::Spawn(node)
+                | Step::SpawnTagged(_, node)
+                | Step::Here(node)
+                | Step::Foreign(node) => vec![node],
+                Step::Chain(first, second) => vec![first, second],
+                Step::Broadcast(_) => vec![],
+            })
+            .collect(),
+        Node::Catch(node) | Node::Blocking { node, .. } | Node::Install { node, .. } => vec![node],
+        Node::Tagged { node, .. } | Node::Stoppable { node, .. } => vec![node],
+        Node::Job(node) => vec![node],
+        Node::Root { task, .. } => match &**task {
+            TaskNode::Tree(tree) => tree.inner.iter().collect(),
+            _ => vec![],
+        },
+        _ => vec![],
+    }
+}
+
+fn of_both(both: &(Node, Node)) -> impl Iterator<Item = Box<(Node, Node)>> {
+    let first = smaller(&both.0)
+        .into_iter()
+        .map(|a| Box::new((a, both.1.clone())));
+    let second = smaller(&both.1)
+        .into_iter()
+        .map(|b| Box::new((both.0.clone(), b)));
+    first.chain(second).collect::<Vec<_>>().into_iter()
+}
+
+fn smaller_step(step: &Step) -> Vec<Step> {
+    match step {
+        Step::Spawn(node) => smaller(node).into_iter().map(Step::Spawn).collect(),
+        Step::Here(node) => smaller(node).into_iter().map(Step::Here).collect(),
+        Step::Foreign(node) => vec![Step::Spawn(node.clone())],
+        Step::SpawnTagged(tag, node) => smaller(node)
+            .into_iter()
+            .map(|node| Step::SpawnTagged(*tag, node))
+            .collect(),
+        Step::Chain(first, second) => vec![Step::Spawn(first.clone()), Step::Spawn(second.clone())],
+        Step::Broadcast(_) => vec![],
+    }
+}
+
+fn smaller_task(task: &TaskNode) -> Vec<TaskNode> {
+    match task {
+        TaskNode::Tree(tree) => {
+            let mut all: Vec<TaskNode> = tree
+                .children
+                .iter()
+                .map(|child| child.node.clone())
+                .collect();
+            for (at, child) in tree.children.iter().enumerate() {
+                let with = |new: Option<Child>| {
+                    let mut tree = tree.clone();
+                    tree.children.splice(at..=at, new);
+                    TaskNode::Tree(tree)
+                };
+                all.push(with(None));
+                let less = smaller_task(&child.node);
+                all.extend(
+                    less.into_iter()
+                        .map(|node| with(Some(Child { node, ..*child }))),
+                );
+            }
+            if let Some(inner) = &tree.inner {
+                let with = |inner: Option<Node>| {
+                    TaskNode::Tree(Tree {
+                        inner,
+                        ..tree.clone()
+                    })
+                };
+                all.push(with(None));
+                all.extend(smaller(inner).into_iter().map(|inner| with(Some(inner))));
+            }
+            if tree.pause != Pause::None {
+                let pause = Pause::None;
+                all.push(TaskNode::Tree(Tree {
+                    pause,
+                    ..tree.clone()
+                }));
+            }
+            all
+        }
+        TaskNode::Fib { depth, seed, how } => (0..*depth)
+            .rev()
+            .map(|depth| TaskNode::Fib {
+                depth,
+                seed: *seed,
+                how: *how,
+            })
+            .collect(),
+        TaskNode::Loop {
+            tasks,
+            held,
+            seed,
+            how,
+        } => [tasks / 2, tasks.saturating_sub(1)]
+            .into_iter()
+            .filter(|fewer| fewer < tasks)
+            .map(|tasks| TaskNode::Loop {
+                tasks,
+                held: *held,
+                seed: *seed,
+                how: *how,
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::generate::{Limits, program};
+    use super::*;
+
+    fn throws(node: &Node) -> bool {
+        matches!(node, Node::Throw(_)) || parts(node).into_iter().any(throws)
+    }
+
+    /// Whatever property a program has, taking steps that keep it ends at a small one.
+    #[test]
+    fn steps_lead_to_a_smallest_program() {
+        let limits = Limits {
+            tasks: 300,
+            pools: 0,
+            may_come_back: true,
+            throws: true,
+        };
+        let mut shrunk = 0;
+        for seed in 0..200 {
+            let mut node = program(seed, limits);
+            if !throws(&node) {
+                continue;
+            }
+            while let Some(next) = smaller(&node).into_iter().find(throws) {
+                node = next;
+            }
+            assert!(matches!(node, Node::Throw(_)), "{node:?}");
+            shrunk += 1;
+        }
+        assert!(shrunk > 50, "only {shrunk} programs throw");
+    }
+}

@@ -1,0 +1,248 @@
+//! What a row is given, and what it comes to.
+
+use std::fmt;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::dog::Dog;
+
+/// What a figure says about a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is as it must be.
+    Held,
+    /// It is not.
+    Broken,
+    /// Nothing is wrong, but the time was too short for the number that is asked for.
+    Short,
+    /// Nothing is asked for.
+    Told,
+    /// This system cannot say.
+    Skipped,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Held => "held",
+            Verdict::Broken => "broken",
+            Verdict::Short => "short",
+            Verdict::Told => "told",
+            Verdict::Skipped => "skipped",
+        })
+    }
+}
+
+/// One figure of a row.
+#[derive(Clone, Debug)]
+pub(crate) struct Figure {
+    pub(crate) what: String,
+    pub(crate) value: f64,
+    pub(crate) unit: &'static str,
+    pub(crate) must: String,
+    pub(crate) verdict: Verdict,
+}
+
+impl Figure {
+    /// A figure by the way.
+    pub(crate) fn told(what: impl Into<String>, value: f64, unit: &'static str) -> Figure {
+        Figure {
+            what: what.into(),
+            value,
+            unit,
+            must: String::new(),
+            verdict: Verdict::Told,
+        }
+    }
+
+    /// At most `bound`, or the promise is broken.
+    pub(crate) fn at_most(
+        what: impl Into<String>,
+        value: f64,
+        bound: f64,
+        unit: &'static str,
+    ) -> Figure {
+        let verdict = match value <= bound {
+            true => Verdict::Held,
+            false => Verdict::Broken,
+        };
+        Figure {
+            what: what.into(),
+            value,
+            unit,
+            must: format!("≤ {}", plain(bound)),
+            verdict,
+        }
+    }
+
+    /// At least `target`, or the time was too short.
+    pub(crate) fn at_least(
+        what: impl Into<String>,
+        value: f64,
+        target: f64,
+        unit: &'static str,
+    ) -> Figure {
+        let verdict = match value >= target {
+            true => Verdict::Held,
+            false => Verdict::Short,
+        };
+        Figure {
+            what: what.into(),
+            value,
+            unit,
+            must: format!("≥ {}", plain(target)),
+            verdict,
+        }
+    }
+
+    /// What this system does not say.
+    pub(crate) fn skipped(what: impl Into<String>, unit: &'static str) -> Figure {
+        Figure {
+            what: what.into(),
+            value: f64::NAN,
+            unit,
+            must: String::new(),
+            verdict: Verdict::Skipped,
+        }
+    }
+}
+
+/// A number as one writes it: without a fraction where it has none, or is large.
+pub(crate) fn plain(value: f64) -> String {
+    if value.is_nan() {
+        return "?".to_owned();
+    }
+    if value.fract() == 0.0 || value.abs() >= 1000.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// A promise broken: what happened, and how to see it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) text: String,
+    pub(crate) replay: String,
+}
+
+/// What a row comes to.
+pub(crate) type Outcome = Result<Vec<Figure>, Failure>;
+
+/// What a row is given.
+pub(crate) struct Run<'a> {
+    pub(crate) row: &'static str,
+    pub(crate) seed: u64,
+    /// Its time.
+    pub(crate) time: Duration,
+    /// What part of the full number is asked for.
+    pub(crate) part: f64,
+    pub(crate) dog: &'a Dog,
+    pub(crate) progress: &'a Progress,
+    pub(crate) start: Instant,
+}
+
+impl Run<'_> {
+    /// That many of a number that the full run has to reach.
+    pub(crate) fn part_of(&self, full: f64, least: f64) -> f64 {
+        (full * self.part).ceil().clamp(least.min(full), full)
+    }
+
+    /// The command that runs this row again with the same seed.
+    pub(crate) fn replay(&self) -> String {
+        let minutes = self.time.as_secs_f64() / 60.0;
+        format!(
+            "torture {} --seed {} --minutes {minutes:.2}",
+            self.row, self.seed
+        )
+    }
+
+    pub(crate) fn failure(&self, text: impl Into<String>) -> Failure {
+        Failure {
+            text: text.into(),
+            replay: self.replay(),
+        }
+    }
+
+    /// Whether the row's time is over, or, with its number not reached, twice that.
+    pub(crate) fn is_over(&self, has_enough: bool) -> bool {
+        let time = match has_enough {
+            true => self.time,
+            false => self.time * 2,
+        };
+        self.start.elapsed() >= time
+    }
+
+    pub(crate) fn tell(&self, text: impl FnOnce() -> String) {
+        self.progress.tell(self.row, text);
+    }
+}
+
+/// The line that shows how far a row is: over and over where somebody looks, else now and then.
+pub(crate) struct Progress {
+    last: Mutex<Option<Instant>>,
+    is_terminal: bool,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Progress {
+        Progress {
+            last: Mutex::default(),
+            is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn tell(&self, row: &str, text: impl FnOnce() -> String) {
+        let pause = match self.is_terminal {
+            true => Duration::from_millis(500),
+            false => Duration::from_secs(20),
+        };
+        let Ok(mut last) = self.last.try_lock() else {
+            return;
+        };
+        let now = Instant::now();
+        match *last {
+            Some(before) if now - before < pause => return,
+            None if !self.is_terminal => return *last = Some(now),
+            _ => *last = Some(now),
+        }
+        let end = if self.is_terminal { "\x1b[K\r" } else { "\n" };
+        let mut out = std::io::stderr().lock();
+        let _ = write!(out, "{row:9} … {}{end}", text());
+        let _ = out.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_judge_themselves() {
+        assert_eq!(
+            Figure::at_most("wrong", 0.0, 0.0, "programs").verdict,
+            Verdict::Held
+        );
+        assert_eq!(
+            Figure::at_most("wrong", 1.0, 0.0, "programs").verdict,
+            Verdict::Broken
+        );
+        assert_eq!(
+            Figure::at_least("tasks", 9.0, 10.0, "tasks").verdict,
+            Verdict::Short
+        );
+        assert_eq!(
+            Figure::at_least("tasks", 10.0, 10.0, "tasks").verdict,
+            Verdict::Held
+        );
+    }
+
+    #[test]
+    fn numbers_are_plain() {
+        assert_eq!(plain(1e9), "1000000000");
+        assert_eq!(plain(0.5), "0.50");
+        assert_eq!(plain(1234.5), "1234");
+        assert_eq!(plain(f64::NAN), "?");
+    }
+}

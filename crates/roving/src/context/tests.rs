@@ -1,0 +1,102 @@
+//! What cannot be seen from outside: who is kept waiting, and for what.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use super::waiting::OnCancel;
+use super::{Cancel, cancelled, is_cancelled, timer};
+use crate::{Pool, task};
+
+#[test]
+fn who_waits_no_more_is_forgotten() {
+    let deadline = Instant::now() + Duration::from_secs(3600);
+    let outer = Cancel::at(deadline);
+    let inner = outer.child();
+    let counts = || (outer.token().waiting(), inner.token().waiting());
+    {
+        let mut first = pin!(inner.cancelled());
+        let mut second = pin!(inner.cancelled());
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..3 {
+            assert!(first.as_mut().poll(&mut context).is_pending());
+            assert!(second.as_mut().poll(&mut context).is_pending());
+        }
+        assert_eq!(counts(), (2, 2));
+        assert_eq!(timer::entered(deadline), 2, "one for each token");
+    }
+    assert_eq!(counts(), (0, 0));
+    assert_eq!(timer::entered(deadline), 0);
+}
+
+#[test]
+fn who_was_woken_is_forgotten() {
+    let deadline = Instant::now() + Duration::from_secs(3600);
+    let token = Cancel::at(deadline);
+    let mut waits = Box::pin(token.cancelled());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(waits.as_mut().poll(&mut context).is_pending());
+    token.cancel();
+    assert_eq!(waits.as_mut().poll(&mut context), Poll::Ready(()));
+    drop(waits);
+    assert_eq!(token.token().waiting(), 0);
+    assert_eq!(timer::entered(deadline), 0);
+}
+
+#[test]
+fn the_timer_comes_back_after_it_was_stopped() {
+    for _ in 0..3 {
+        let token = Cancel::after(Duration::from_millis(1));
+        task::block_on(async move { token.cancelled().await });
+        timer::stop();
+    }
+}
+
+#[test]
+fn a_pool_that_is_to_end_wakes_who_is_suspended_there() {
+    let pool = Pool::new(2).unwrap();
+    let registry = Arc::clone(pool.registry());
+    let (begun, has_begun) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        pool.run(|s| async move {
+            let child = s.spawn(cancelled());
+            begun.send(()).unwrap();
+            cancelled().await;
+            child.await;
+            assert!(is_cancelled());
+            // What somebody waits for is not dropped.
+            s.fork(async { 5 }).await.await
+        })
+    });
+    has_begun.recv().unwrap();
+    registry.cancel_all();
+    assert_eq!(thread.join().unwrap(), 5);
+    assert!(!is_cancelled(), "this thread is none of the pool's");
+}
+
+#[test]
+fn a_closure_is_called_once() {
+    let pool = Pool::new(1).unwrap();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counts = |token: &Cancel| {
+        let calls = Arc::clone(&calls);
+        token.run(|| {
+            OnCancel::new(&pool, move || {
+                calls.fetch_add(1, SeqCst);
+            })
+        })
+    };
+    let token = Cancel::new();
+    let (kept, gone) = (counts(&token.child()), counts(&token));
+    drop(gone);
+    token.cancel();
+    token.cancel();
+    pool.registry().cancel_all();
+    assert_eq!(calls.load(SeqCst), 1);
+    drop(kept);
+    let late = counts(&Cancel::new());
+    assert_eq!(calls.load(SeqCst), 2, "cancelled before");
+    drop(late);
+}

@@ -1,0 +1,76 @@
+//! A frame on a task stack.
+
+use super::drive::resume;
+use super::frame::{self, Frame};
+use super::local::Local;
+use crate::stack::slot::{Further, Run, Slot};
+
+/// What stands in a slot for a frame. The number is that of the push, or odd where the end of no
+/// child looks for it.
+#[derive(Clone, Copy)]
+pub(super) struct Pushed {
+    pub(super) frame: Frame,
+    pub(super) number: u64,
+}
+
+impl Pushed {
+    /// It has been taken off the stack by its owner, to be polled next.
+    ///
+    /// # Safety
+    /// So it has.
+    pub(super) unsafe fn resume(self, local: &Local) -> Frame {
+        if self.number >= NEW_WITH_TOKEN {
+            // SAFETY: the caller's.
+            unsafe { self.resume_specially(local) };
+        }
+        // SAFETY: the caller's.
+        unsafe { resume(self.frame) };
+        self.frame
+    }
+
+    /// # Safety
+    /// As [`Self::resume`].
+    #[inline]
+    unsafe fn resume_specially(self, local: &Local) {
+        if self.number == COUNTED {
+            local.keep_counts(1);
+        } else {
+            // SAFETY: it is new, and this worker keeps its root open.
+            unsafe { frame::drop_if_cancelled(self.frame) };
+        }
+    }
+}
+
+pub(super) const NO_CHILD: u64 = 1;
+/// It has never been polled, either, and who awaits it may take it back.
+pub(super) const NEW: u64 = 3;
+/// The same, and when it is about to begin it may have been cancelled.
+pub(super) const NEW_WITH_TOKEN: u64 = u64::MAX - 2;
+/// It is counted at its root by itself: it was suspended, and woken by this worker.
+pub(super) const COUNTED: u64 = u64::MAX;
+
+/// How a slot's frame is taken out, by a thief or when a stack is drained. The slot is free again
+/// before the frame is polled. The root is opened once more for who takes it, unless it is already.
+///
+/// # Safety
+/// As [`Run`]; the payload is a [`Pushed`].
+pub(super) unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
+    // SAFETY: what `push` and the like put in. Whoever pushed it keeps its root open until it
+    // has heard that the slot is free.
+    let pushed = unsafe { slot.take::<Pushed>() };
+    if pushed.number != COUNTED {
+        // SAFETY: as above.
+        unsafe { (*pushed.frame.as_ref().root.get()).open() };
+    }
+    if pushed.number == NEW_WITH_TOKEN {
+        // SAFETY: it is new, and out of its slot this one's; its root was opened just now.
+        unsafe { frame::drop_if_cancelled(pushed.frame) };
+    }
+    Some(Further::Frame(pushed.frame.cast()))
+}
+
+/// Whether the slot, which the caller has claimed, holds a frame. False is no harm: then it is run
+/// as any other task.
+pub(crate) fn holds_frame(slot: &Slot) -> bool {
+    slot.will_run(run_pushed as Run)
+}

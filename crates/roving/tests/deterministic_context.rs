@@ -1,0 +1,156 @@
+//! What is inherited, and what is dropped, in deterministic pools: under every seed as on threads.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::watched;
+use roving::task::{block_on, fork, spawn};
+use roving::testing::Explorer;
+use roving::{Cancel, context};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Request(u32);
+
+fn request() -> Option<Request> {
+    context::get()
+}
+
+/// Whatever is made inside has it, on whichever worker it runs, and nothing outside.
+#[test]
+fn a_context_is_inherited_under_every_seed() {
+    fn tree(depth: u32, expected: Option<Request>) {
+        assert_eq!(request(), expected);
+        if depth > 0 {
+            roving::join(|| tree(depth - 1, expected), || tree(depth - 1, expected));
+            roving::scope(|s| {
+                s.spawn(move |_| tree(0, expected));
+                let inner = Some(Request(depth));
+                context::with(Request(depth), || {
+                    roving::join(|| tree(depth - 1, inner), || tree(depth - 1, inner));
+                    s.spawn(move |_| assert_eq!(request(), inner));
+                });
+                s.spawn(move |_| assert_eq!(request(), expected));
+            });
+        }
+        assert_eq!(request(), expected);
+    }
+    watched(|| {
+        Explorer::new().seeds(0..150).run(|| {
+            tree(3, None);
+            context::with(Request(9), || tree(3, Some(Request(9))));
+        })
+    });
+}
+
+#[test]
+fn async_tasks_inherit_it_where_they_are_started() {
+    watched(|| {
+        Explorer::new().seeds(0..150).run(|| {
+            let child = |expected| async move {
+                assert_eq!(request(), expected);
+                roving::join(
+                    || assert_eq!(request(), expected),
+                    || assert_eq!(request(), expected),
+                );
+                request()
+            };
+            let tasks = |outer: Option<Request>| {
+                block_on(async move {
+                    assert_eq!(request(), outer);
+                    let first = fork(child(outer)).await;
+                    let inner = Some(Request(2));
+                    let second = context::with(Request(2), || spawn(child(inner)));
+                    assert_eq!(second.await, inner);
+                    assert_eq!(request(), outer);
+                    assert_eq!(first.await, outer);
+                });
+            };
+            tasks(None);
+            context::with(Request(1), || tasks(Some(Request(1))));
+        })
+    });
+}
+
+/// Tasks that have begun before somebody cancels run to their end, all others are dropped and counted. How
+/// many that are depends on the schedule.
+#[test]
+fn what_has_not_begun_is_dropped_under_every_seed() {
+    struct Held<'h>(&'h AtomicUsize);
+    impl Drop for Held<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let run = |seed| {
+        let pool = roving::Pool::builder().deterministic(seed).workers(3);
+        let pool = pool.profile(true).build().unwrap();
+        let (ran, gone) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let token = Cancel::new();
+        let outcome = pool.install(|| {
+            token.run(|| {
+                roving::scope(|s| {
+                    for index in 0..8 {
+                        let (held, ran, token) = (Held(&gone), &ran, &token);
+                        s.spawn(move |_| {
+                            let _held = held;
+                            ran.fetch_add(1, Ordering::Relaxed);
+                            if index == 3 {
+                                token.cancel();
+                            }
+                        });
+                    }
+                });
+            })
+        });
+        drop(outcome);
+        assert_eq!(gone.into_inner(), 8, "dropped once each");
+        let (ran, dropped) = (
+            ran.into_inner(),
+            pool.profile().total().counters.tasks_dropped,
+        );
+        assert_eq!(ran as u64 + dropped, 8);
+        ran
+    };
+    let ran: BTreeSet<usize> = watched(|| (0..300).map(run).collect());
+    // The one that cancels may be the first to run, or the last.
+    assert_eq!(ran, (1..=8).collect());
+}
+
+#[test]
+fn async_children_that_have_not_begun_are_dropped_under_every_seed() {
+    let run = |seed| {
+        let pool = roving::Pool::builder().deterministic(seed).workers(3);
+        let pool = pool.profile(true).build().unwrap();
+        let ran = AtomicUsize::new(0);
+        let token = Cancel::new();
+        let _ = token.run(|| {
+            pool.run(|s| {
+                let (ran, token) = (&ran, &token);
+                async move {
+                    for index in 0..6 {
+                        let child = async move {
+                            ran.fetch_add(1, Ordering::Relaxed);
+                            if index == 2 {
+                                token.cancel();
+                            }
+                        };
+                        match index % 2 {
+                            0 => drop(s.spawn(child)),
+                            _ => drop(s.fork(child).await),
+                        }
+                    }
+                }
+            });
+        });
+        let (ran, dropped) = (
+            ran.into_inner(),
+            pool.profile().total().counters.tasks_dropped,
+        );
+        assert_eq!(ran as u64 + dropped, 6, "seed {seed}");
+        ran
+    };
+    let ran: BTreeSet<usize> = watched(|| (0..300).map(run).collect());
+    assert!(ran.len() > 3, "{ran:?}");
+}

@@ -1,0 +1,80 @@
+//! The span of the `tracing` crate is inherited, whoever runs what was made in it.
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use common::{pool, tries, wait_until, watched};
+use roving::context::in_current_span;
+use roving::task::{fork, spawn};
+use roving::{join, scope};
+use tracing::Span;
+
+fn name() -> Option<&'static str> {
+    Span::current().metadata().map(|data| data.name())
+}
+
+/// Both run at the same time, on two workers.
+fn names_of_both() -> (Option<&'static str>, Option<&'static str>) {
+    let begun = AtomicUsize::new(0);
+    join(
+        || {
+            wait_until(|| begun.load(SeqCst) == 1);
+            name()
+        },
+        || {
+            begun.store(1, SeqCst);
+            name()
+        },
+    )
+}
+
+/// The subscriber is that of one thread: those that steal have none of their own.
+#[test]
+fn spans_are_inherited() {
+    watched(|| {
+        let pool = pool(3);
+        let subscriber = tracing_subscriber::registry();
+        tracing::subscriber::with_default(subscriber, || {
+            for _ in 0..tries(50) {
+                let outer = tracing::info_span!("outer").entered();
+                in_current_span(|| {
+                    let both = (Some("outer"), Some("outer"));
+                    pool.install(|| {
+                        assert_eq!(names_of_both(), both);
+                        tracing::info_span!("inner").in_scope(|| {
+                            let inner = in_current_span(names_of_both);
+                            assert_eq!(inner, (Some("inner"), Some("inner")));
+                            assert_eq!(name(), Some("inner"));
+                        });
+                        scope(|s| s.spawn(|_| assert_eq!(name(), Some("outer"))));
+                        assert_eq!(names_of_both(), both);
+                    });
+                    pool.run(|_| async {
+                        let forked = fork(async { name() }).await;
+                        let spawned = spawn(async { name() });
+                        assert_eq!(forked.await, Some("outer"));
+                        assert_eq!(spawned.await, Some("outer"));
+                    });
+                    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                        pool.install(|| std::panic::resume_unwind(Box::new(())))
+                    }));
+                    assert!(caught.is_err());
+                });
+                assert_eq!(name(), Some("outer"));
+                drop(outer);
+                assert_eq!(name(), None);
+                assert_eq!(
+                    pool.broadcast(|_| name()),
+                    [None; 3],
+                    "nothing is left there"
+                );
+            }
+        });
+    });
+}
+
+#[test]
+fn without_a_span_it_just_calls() {
+    assert_eq!(in_current_span(|| 5), 5);
+}
