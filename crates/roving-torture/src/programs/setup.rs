@@ -138,7 +138,7 @@ impl Setup {
         let first = match self.threads {
             Threads::Pools | Threads::Arena(_) => first.build()?,
             Threads::InPlace => first.use_current_thread().build()?,
-            Threads::Drawn(seed) => first.deterministic(seed).build()?,
+            Threads::Drawn(seed) => first.deterministic(seed).keep_seed_quiet().build()?,
             Threads::Ours => first.build_with(|worker| {
                 let thread = Builder::new().name("torture-ours".to_owned());
                 threads.push(thread.stack_size(STACK).spawn(move || worker.run())?);
