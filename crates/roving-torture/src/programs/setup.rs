@@ -225,8 +225,9 @@ impl Pools {
     pub(crate) fn end_now(self, census: &'static Census) -> Result<(), String> {
         const JOBS: u64 = 20;
         let ours = !self.threads.is_empty();
-        let mut dropped = Vec::new();
-        for pool in self.all {
+        let first = self.all.len() - 1;
+        // The first comes last: where its threads are ours, they are joined afterwards.
+        for (number, pool) in self.all.into_iter().rev().enumerate() {
             census.reset();
             for _ in 0..JOBS {
                 let (owned, next) = (census.one(), census.one());
@@ -239,16 +240,16 @@ impl Pools {
                     });
                 });
             }
-            dropped.push(pool.shutdown_now());
-            let last = dropped.len() == 1 && ours;
-            if !last {
-                check_dropped(census, dropped[dropped.len() - 1])?;
+            let dropped = pool.shutdown_now();
+            if !(ours && number == first) {
+                check_dropped(census, dropped)?;
             }
         }
         for thread in self.threads {
+            // The pool catches what its tasks panic with.
             let _ = thread.join();
         }
-        Ok(())
+        census.counts().complaint().map_or(Ok(()), Err)
     }
 
     /// Ends them; returns when all threads have ended.
