@@ -100,3 +100,17 @@ fn a_closure_is_called_once() {
     assert_eq!(calls.load(SeqCst), 2, "cancelled before");
     drop(late);
 }
+
+#[test]
+fn chains_of_any_length_can_be_dropped() {
+    const LENGTH: usize = if cfg!(miri) { 100 } else { 200_000 };
+    let mut token = Cancel::new();
+    let mut here = super::current();
+    for number in 0..LENGTH {
+        token = token.child();
+        here = here.run(|| super::with(number, super::current));
+    }
+    assert_eq!(here.get::<usize>(), Some(LENGTH - 1));
+    assert!(!token.is_cancelled());
+    drop((token, here));
+}

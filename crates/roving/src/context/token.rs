@@ -23,6 +23,16 @@ pub(crate) struct Token {
     waiters: Mutex<Waiters>,
 }
 
+/// One after the other: a chain of any length fits the native stack.
+impl Drop for Token {
+    fn drop(&mut self) {
+        let mut parent = self.parent.take();
+        while let Some(mut token) = parent.and_then(Arc::into_inner) {
+            parent = token.parent.take();
+        }
+    }
+}
+
 /// Who is to be woken when the token is cancelled.
 #[derive(Default)]
 struct Waiters {

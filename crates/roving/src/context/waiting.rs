@@ -70,13 +70,21 @@ impl Cancel {
     }
 }
 
-/// The tokens to look at, each with its waker's number there.
-struct Tokens(Vec<(Arc<Token>, Option<u64>)>);
+/// The tokens to look at.
+struct Tokens {
+    /// Each with its waker's number there.
+    all: Vec<(Arc<Token>, Option<u64>)>,
+    /// Left with each of them.
+    waker: Option<Waker>,
+}
 
 impl Tokens {
     fn of<'t>(entered: impl Iterator<Item = &'t Arc<Token>>) -> Tokens {
         let all = entered.flat_map(|token| token.upwards());
-        Tokens(all.map(|token| (Arc::clone(token), None)).collect())
+        Tokens {
+            all: all.map(|token| (Arc::clone(token), None)).collect(),
+            waker: None,
+        }
     }
 
     /// Those of the context that the calling thread is in.
@@ -85,22 +93,32 @@ impl Tokens {
     }
 
     fn add(&mut self, token: &Arc<Token>) {
-        self.0.push((Arc::clone(token), None));
+        self.all.push((Arc::clone(token), None));
     }
 
     fn is_cancelled(&self) -> bool {
-        self.0.iter().any(|(token, _)| token.is_cancelled())
+        self.all.iter().any(|(token, _)| token.is_cancelled())
     }
 
     fn wait(&mut self, waker: &Waker) {
+        if self
+            .waker
+            .as_ref()
+            .is_some_and(|left| left.will_wake(waker))
+        {
+            // Whoever took it away has cancelled its token, and this is not asked again.
+            return;
+        }
         self.forget();
-        for (token, id) in &mut self.0 {
+        for (token, id) in &mut self.all {
             *id = Some(token.wait(waker));
         }
+        self.waker = Some(waker.clone());
     }
 
     fn forget(&mut self) {
-        for (token, id) in &mut self.0 {
+        self.waker = None;
+        for (token, id) in &mut self.all {
             if let Some(id) = id.take() {
                 token.forget(id);
             }
