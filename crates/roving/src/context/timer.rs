@@ -40,28 +40,22 @@ fn timer() -> MutexGuard<'static, Timer> {
     TIMER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has who waits at `token` woken at that time. Holds the token's lock: nothing here takes another.
-pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Entry {
+/// Has who waits at `token` woken at that time; `None` if there is no thread for it, and none can be started. Holds
+/// the token's lock: nothing here takes another.
+pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     let mut timer = timer();
-    let entry = (deadline, timer.next);
-    timer.next += 1;
-    timer.entries.insert(entry, Arc::downgrade(token));
     let is_here = timer.thread.as_ref().is_some_and(|at| !at.is_finished());
     if is_here && timer.forks == os::forks() {
         CHANGED.notify_all();
-        return entry;
+    } else {
+        let builder = thread::Builder::new().name("roving-timer".to_owned());
+        timer.thread = Some(faults::start(builder, run).ok()?);
+        timer.forks = os::forks();
     }
-    let builder = thread::Builder::new().name("roving-timer".to_owned());
-    match faults::start(builder, run) {
-        Ok(thread) => timer.thread = Some(thread),
-        // The next one who waits for a deadline tries again; until then each is seen by who looks.
-        Err(error) => os::say(&format!(
-            "the timer's thread could not be started ({error}): deadlines wake nobody until it can; \
-             raise the limit on threads"
-        )),
-    }
-    timer.forks = os::forks();
-    entry
+    let entry = (deadline, timer.next);
+    timer.next += 1;
+    timer.entries.insert(entry, Arc::downgrade(token));
+    Some(entry)
 }
 
 /// Nobody waits for that any more.

@@ -113,19 +113,20 @@ impl Token {
     }
 
     /// Has `waker` woken when this token is cancelled, or its time is up. Returns what
-    /// [`Self::forget`] needs.
+    /// [`Self::forget`] needs, and whether the latter is seen to: not if the timer has no thread.
     ///
     /// The caller looks whether it is cancelled afterwards: under the lock either `cancel` finds the
     /// waker, or this call comes after the flag was set.
-    pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> u64 {
+    pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> (u64, bool) {
         let mut waiters = self.waiters();
         let id = waiters.next;
         waiters.next += 1;
         waiters.wakers.insert(id, waker.clone());
         if let (Some(deadline), None) = (self.deadline, &waiters.timed) {
-            waiters.timed = Some(timer::enter(deadline, self));
+            waiters.timed = timer::enter(deadline, self);
         }
-        id
+        let is_timed = self.deadline.is_none() || waiters.timed.is_some();
+        (id, is_timed)
     }
 
     /// Nobody waits for that any more.
