@@ -52,6 +52,13 @@ fn the_timer_comes_back_after_it_was_stopped() {
         task::block_on(async move { token.cancelled().await });
         timer::stop();
     }
+    // Not while somebody waits.
+    let token = Cancel::after(Duration::from_millis(20));
+    task::block_on(async move {
+        let waits = task::spawn(async move { token.cancelled().await });
+        crate::join(timer::stop, || ());
+        waits.await;
+    });
 }
 
 #[test]
