@@ -104,10 +104,6 @@ fn what_has_not_begun_is_dropped_under_every_seed() {
                 });
             })
         });
-<<<<<<< HEAD
-=======
-        let _ = outcome;
->>>>>>> stop
         assert_eq!(gone.into_inner(), 8, "dropped once each");
         let (ran, dropped) = (
             ran.into_inner(),

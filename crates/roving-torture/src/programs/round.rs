@@ -49,11 +49,7 @@ impl Plan {
                     // What makes parents migrate makes everything slow.
                     tasks: if setup.migrate { tasks.min(500) } else { tasks },
                     pools: setup.others.len(),
-<<<<<<< HEAD
                     may_come_back: !setup.threads.is_nobodys(),
-=======
-                    may_come_back: !setup.threads.are_callers(),
->>>>>>> deterministic
                     throws: random.one_in(2),
                 };
                 (mix2(seed, number), limits)

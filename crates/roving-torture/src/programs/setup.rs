@@ -22,22 +22,13 @@ pub(crate) enum Threads {
     Ours,
     /// Nobody's: who calls is the worker.
     InPlace,
-<<<<<<< HEAD
     /// The same, and a seed says who does what and when.
-=======
-    /// The same, who plays all workers under the schedule of that seed.
->>>>>>> deterministic
     Drawn(u64),
 }
 
 impl Threads {
-<<<<<<< HEAD
     /// Who calls is the worker.
     pub(crate) fn is_nobodys(self) -> bool {
-=======
-    /// Whether who calls is the worker.
-    pub(crate) fn are_callers(self) -> bool {
->>>>>>> deterministic
         matches!(self, Threads::InPlace | Threads::Drawn(_))
     }
 }
@@ -61,11 +52,7 @@ impl Setup {
         let threads = match random.below(16) {
             0 => Threads::InPlace,
             1 => Threads::Ours,
-<<<<<<< HEAD
             2 | 3 => Threads::Drawn(random.next()),
-=======
-            2..=3 => Threads::Drawn(random.next()),
->>>>>>> deterministic
             _ => Threads::Pools,
         };
         let workers = match threads {
@@ -118,11 +105,7 @@ impl Setup {
         let first = match self.threads {
             Threads::Pools => first.build()?,
             Threads::InPlace => first.use_current_thread().build()?,
-<<<<<<< HEAD
-            Threads::Drawn(seed) => first.deterministic(seed).build()?,
-=======
             Threads::Drawn(seed) => first.deterministic(seed).keep_seed_quiet().build()?,
->>>>>>> deterministic
             Threads::Ours => first.build_with(|worker| {
                 let thread = Builder::new().name("torture-ours".to_owned());
                 threads.push(thread.stack_size(STACK).spawn(move || worker.run())?);
@@ -136,11 +119,7 @@ impl Setup {
         Ok(Pools {
             all,
             threads,
-<<<<<<< HEAD
             in_place: self.threads.is_nobodys(),
-=======
-            in_place: self.threads.are_callers(),
->>>>>>> deterministic
         })
     }
 }
@@ -160,11 +139,7 @@ impl fmt::Display for Setup {
             (self.profile, ", profiled"),
             (self.threads == Threads::Ours, ", on threads of ours"),
             (self.threads == Threads::InPlace, ", in place"),
-<<<<<<< HEAD
             (matches!(self.threads, Threads::Drawn(_)), ", by a seed"),
-=======
-            (matches!(self.threads, Threads::Drawn(_)), ", drawn"),
->>>>>>> deterministic
         ] {
             if is_so {
                 f.write_str(what)?;
