@@ -19,7 +19,7 @@ fn found(seeds: u64, program: impl Fn() + Sync) -> Option<u64> {
         let run = || Explorer::new().seeds(seed..seed + 1).run(&program);
         panic::catch_unwind(AssertUnwindSafe(run)).is_err()
     };
-    watched(|| (0..seeds).find(|&seed| fails(seed)))
+    (0..seeds).find(|&seed| watched(|| fails(seed)))
 }
 
 /// Checks that the bug is found, that it is found again, and that the right program passes.
