@@ -88,7 +88,7 @@ fn what_has_not_begun_is_dropped_under_every_seed() {
         let pool = pool.profile(true).build().unwrap();
         let (ran, gone) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let token = Cancel::new();
-        let _ = pool.install(|| {
+        let outcome = pool.install(|| {
             token.run(|| {
                 roving::scope(|s| {
                     for index in 0..8 {
@@ -104,6 +104,7 @@ fn what_has_not_begun_is_dropped_under_every_seed() {
                 });
             })
         });
+        let _ = outcome;
         assert_eq!(gone.into_inner(), 8, "dropped once each");
         let (ran, dropped) = (
             ran.into_inner(),
@@ -112,7 +113,7 @@ fn what_has_not_begun_is_dropped_under_every_seed() {
         assert_eq!(ran as u64 + dropped, 8);
         ran
     };
-    let ran: BTreeSet<usize> = (0..300).map(|seed| watched(|| run(seed))).collect();
+    let ran: BTreeSet<usize> = watched(|| (0..300).map(run).collect());
     // The one that cancels may be the first to run, or the last.
     assert_eq!(ran, (1..=8).collect());
 }
@@ -150,6 +151,6 @@ fn async_children_that_have_not_begun_are_dropped_under_every_seed() {
         assert_eq!(ran as u64 + dropped, 6, "seed {seed}");
         ran
     };
-    let ran: BTreeSet<usize> = (0..300).map(|seed| watched(|| run(seed))).collect();
+    let ran: BTreeSet<usize> = watched(|| (0..300).map(run).collect());
     assert!(ran.len() > 3, "{ran:?}");
 }
