@@ -159,7 +159,7 @@ impl Worker {
     /// of it looks here, and the queue's own lock sees to it that one of the two finds the job: either that
     /// look comes after the push, or this one, which follows the push, after the pool was let go.
     pub(crate) fn run_left_in_place(registry: &Arc<Registry>) {
-        while !registry.injector.is_surely_empty() {
+        while registry.injector.has_not_below(Priority::Low) {
             let guard = match registry.in_place.try_lock() {
                 Ok(guard) => guard,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

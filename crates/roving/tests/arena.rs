@@ -6,7 +6,7 @@ mod panics;
 #[path = "common/system.rs"]
 mod system;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
@@ -109,7 +109,7 @@ fn a_hundred_pools_at_once_have_two_threads() {
         }
         drop(pools);
         drop(arena);
-        assert_eq!(threads_of("hundred").unwrap_or(0), 0);
+        wait_until(|| threads_of("hundred").unwrap_or(0) == 0);
     });
 }
 
@@ -319,6 +319,10 @@ fn a_low_class_is_not_starved() {
 
 #[test]
 fn shares_and_handles_can_be_dropped_in_any_order() {
+    thread_local! {
+        // Goes with its thread.
+        static HELD: RefCell<Option<Arc<AtomicUsize>>> = const { RefCell::new(None) };
+    }
     watched(|| {
         for round in 0..tries(50) {
             let name = "orders";
@@ -329,6 +333,7 @@ fn shares_and_handles_can_be_dropped_in_any_order() {
                 let ran = Arc::clone(&ran);
                 move || {
                     ran.fetch_add(1, SeqCst);
+                    HELD.set(Some(ran));
                 }
             };
             (0..10).for_each(|_| a.spawn(job()));
@@ -345,7 +350,9 @@ fn shares_and_handles_can_be_dropped_in_any_order() {
             }
             // What a pool holds has run when its drop returns, and the last to go ends the threads.
             assert_eq!(ran.load(SeqCst), 20);
-            assert_eq!(threads_of(name).unwrap_or(0), 0);
+            assert_eq!(Arc::strong_count(&ran), 1);
+            // The system may still show a thread that has been joined.
+            wait_until(|| threads_of(name).unwrap_or(0) == 0);
         }
     });
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use super::share::{Request, Station};
 use crate::inject::{Job, Kind};
 use crate::pool::registry::Registry;
-use crate::stats::Activity;
+use crate::stats::{Activity, bump};
 use crate::worker::Worker;
 
 /// How long a thread stays at a seat between whose tasks it is, while others wait for a thread.
@@ -110,6 +110,8 @@ impl Worker {
             }
         }
         let found = self.last_look();
+        // Without a thread it sleeps.
+        bump(&self.tally().parks, u64::from(!found));
         self.clock().enter(Activity::Idle);
         found
     }
