@@ -198,6 +198,8 @@ struct Session {
     dog: Dog,
     progress: Progress,
     report: Report,
+    /// Of the full numbers, what the rows are asked for.
+    part: f64,
     broken: usize,
     short: usize,
 }
@@ -225,6 +227,7 @@ impl Session {
             dog,
             progress: Progress::new(),
             report: Report::new(origin),
+            part: 1.0,
             broken: 0,
             short: 0,
         }
@@ -242,6 +245,7 @@ impl Session {
             progress: &self.progress,
             start: Instant::now(),
         };
+        self.part = run.part;
         let outcome = (row.run)(&run);
         let seconds = run.start.elapsed().as_secs_f64();
         match outcome {
@@ -293,7 +297,7 @@ impl Session {
             eprintln!("{folder}: {error}: name a folder that can be written");
             return ExitCode::FAILURE;
         }
-        let part = (self.minutes / FULL_MINUTES).min(1.0) * 100.0;
+        let part = self.part * 100.0;
         println!(
             "{} broken, {} short; the numbers asked for are {part:.0} % of those of a full run",
             self.broken, self.short

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use roving::Pool;
+use roving::{Arena, BuildError, Pool};
 
 use crate::heap;
 use crate::random::Random;
@@ -156,7 +156,33 @@ fn build(random: &mut Random, run: &Run<'_>) -> Result<Pool, Failure> {
     built.map_err(|error| run.failure(error.to_string()))
 }
 
+/// An arena with some shares, one of which calls another; the handle goes before, between or after them.
+fn shares(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
+    let failed = |error: BuildError| run.failure(error.to_string());
+    let threads = random.between(1, 3) as usize;
+    let mut arena = Some(Arena::new(threads).map_err(failed)?);
+    let mut pools = Vec::new();
+    for _ in 0..random.between(1, 4) {
+        let builder = arena.as_ref().map_or_else(Pool::builder, Arena::pool);
+        pools.push(builder.build().map_err(failed)?);
+    }
+    let last = &pools[pools.len() - 1];
+    pools[0].install(|| works(last, run))?;
+    let goes_at = random.below(pools.len() as u64 + 1) as usize;
+    for (number, pool) in pools.into_iter().enumerate() {
+        arena.take_if(|_| number == goes_at);
+        match random.one_in(3) {
+            true => drop(pool.shutdown_now()),
+            false => works(&pool, run)?,
+        }
+    }
+    Ok(())
+}
+
 fn one(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
+    if random.one_in(8) {
+        return shares(random, run);
+    }
     let pool = build(random, run)?;
     // Some are dropped before their workers have looked around, some with work.
     match random.below(4) {
