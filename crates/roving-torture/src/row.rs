@@ -151,7 +151,7 @@ impl Run<'_> {
 
     /// The command that runs this row again with the same seed.
     pub(crate) fn replay(&self) -> String {
-        let minutes = self.time.as_secs_f64() / 60.0;
+        let minutes = (self.time.as_secs_f64() / 60.0).max(0.05);
         format!(
             "torture {} --seed {} --minutes {minutes:.2}",
             self.row, self.seed

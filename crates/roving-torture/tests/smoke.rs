@@ -62,8 +62,9 @@ fn a_round_is_replayed_by_its_seed() {
     let said = text(&output);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("all right"), "{said}");
-    // The same programs each time, so the same number of tasks.
-    assert_eq!(said, text(&torture(&words)));
+    // The same pools and the same number of programs; of tasks that are cancelled more or fewer run.
+    let again = text(&torture(&words));
+    assert_eq!(said.split(" with ").next(), again.split(" with ").next());
     let none = torture(&[
         "programs", "--replay", "3", "--tasks", "200", "--only", "999",
     ]);
