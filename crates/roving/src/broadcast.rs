@@ -20,7 +20,8 @@ use crate::worker::Worker;
 /// `scope` or `broadcast` gets to it at once, on top of the waiting frame. That is the one
 /// exception to the rule that nothing unrelated runs there (and a worker that waits for such a
 /// worker may run what `f` spawns), so do not broadcast a closure that needs a lock which may be
-/// held across such a wait. Spare threads are left out.
+/// held across such a wait. Spare threads are left out, and so are workers that a [`Pool::resize`] has
+/// put to sleep.
 ///
 /// # Panics
 /// With the payload of the lowest index that panicked, when all have ended.
@@ -74,7 +75,7 @@ where
     R: Send,
 {
     registry.check_not_left_behind();
-    let workers = registry.workers();
+    let workers = registry.size();
     let results: Vec<Mutex<Option<thread::Result<R>>>> =
         (0..workers).map(|_| Mutex::new(None)).collect();
     let run = |index: usize| {
@@ -83,7 +84,7 @@ where
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(result);
     };
-    with_frame_lent(|| run_on_all(registry, &run));
+    with_frame_lent(|| run_on_all(registry, workers, &run));
     let results = results.into_iter().map(|result| {
         let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
         result.expect("each worker has left a result")
@@ -112,9 +113,8 @@ where
     })
 }
 
-/// Has each worker call `run` with its index, and returns when all have.
-fn run_on_all(registry: &Arc<Registry>, run: &(impl Fn(usize) + Sync)) {
-    let workers = registry.workers();
+/// Has each of so many workers call `run` with its index, and returns when all have.
+fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + Sync)) {
     let here = Worker::with_current(|worker| {
         let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
         mine.map(Worker::index)
@@ -159,7 +159,7 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usi
         });
     }
     // All are made before one can run: it may be the last of those made so far.
-    let jobs: Vec<Job> = (0..registry.workers()).map(job).collect();
+    let jobs: Vec<Job> = (0..registry.size()).map(job).collect();
     for (index, job) in jobs.into_iter().enumerate() {
         registry.post(index, kind, job);
     }

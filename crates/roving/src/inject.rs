@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use crate::prim::{AtomicUsize, Ordering};
+use crate::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::priority::{Priority, Ranked};
 
 /// A closure that catches its own panics.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
@@ -107,5 +108,109 @@ impl Queue {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .is_empty()
+    }
+}
+
+/// The jobs that a pool gets from outside, by their classes. In everything else like a [`Queue`].
+pub(crate) struct Injector {
+    jobs: Mutex<Ranked<(Kind, Job)>>,
+    /// How many there are, for a look without the lock.
+    length: AtomicUsize,
+    /// Whether there is one of a high class.
+    is_pressing: AtomicBool,
+}
+
+/// A job, and its class if it has one.
+pub(crate) type Classed = (Job, Option<Priority>);
+type Popped = Option<((Kind, Job), Option<Priority>)>;
+
+impl Injector {
+    pub(crate) fn new() -> Injector {
+        Injector {
+            jobs: Mutex::new(Ranked::new()),
+            length: AtomicUsize::new(0),
+            is_pressing: AtomicBool::new(false),
+        }
+    }
+
+    fn with<R>(&self, change: impl FnOnce(&mut Ranked<(Kind, Job)>) -> R) -> R {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut jobs);
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.store(jobs.len(), Ordering::Relaxed);
+        let is_pressing = jobs.has_urgent() || jobs.has(Priority::High);
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.is_pressing.store(is_pressing, Ordering::Relaxed);
+        result
+    }
+
+    pub(crate) fn push(&self, class: Priority, kind: Kind, job: Job) {
+        self.with(|jobs| jobs.push(class, (kind, job)));
+    }
+
+    /// Somebody waits for it who may hold up others.
+    pub(crate) fn push_urgent(&self, job: Job) {
+        self.with(|jobs| jobs.push_urgent((Kind::Awaited, job)));
+    }
+
+    /// Takes out all detached tasks, for the caller to drop; the others stay in their order.
+    pub(crate) fn take_detached(&self) -> Vec<Job> {
+        let taken = self.with(|jobs| jobs.take_where(|(kind, _)| *kind == Kind::Detached));
+        taken.into_iter().map(|(_, job)| job).collect()
+    }
+
+    /// Whether there is an urgent one. Asks under the lock.
+    pub(crate) fn has_urgent(&self) -> bool {
+        let jobs = self.jobs.lock();
+        jobs.unwrap_or_else(PoisonError::into_inner).has_urgent()
+    }
+
+    /// Whether there seems to be nothing.
+    pub(crate) fn is_hint_empty(&self) -> bool {
+        self.length() == 0
+    }
+
+    /// About how many there are.
+    pub(crate) fn length(&self) -> usize {
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// The one that comes after that many others, if the higher classes come first.
+    pub(crate) fn pop_at(&self, others: usize) -> Option<Job> {
+        let taken = self.with(|jobs| jobs.remove(others));
+        taken.map(|(_, job)| job)
+    }
+
+    /// Whether there seems to be a job that a worker between two tasks should look for at once.
+    pub(crate) fn is_hint_pressing(&self) -> bool {
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.is_pressing.load(Ordering::Relaxed)
+    }
+
+    /// The job whose turn it is.
+    pub(crate) fn pop(&self) -> Option<Classed> {
+        self.pop_with(Ranked::pop)
+    }
+
+    /// The oldest job that is not below that class.
+    pub(crate) fn pop_not_below(&self, class: Priority) -> Option<Classed> {
+        self.pop_with(|jobs| jobs.pop_not_below(class))
+    }
+
+    fn pop_with(&self, pop: impl FnOnce(&mut Ranked<(Kind, Job)>) -> Popped) -> Option<Classed> {
+        if self.is_hint_empty() {
+            return None;
+        }
+        let ((_, job), class) = self.with(pop)?;
+        Some((job, class))
+    }
+
+    /// For the last look before sleep: whether there is a job that is not below that class. Asks under
+    /// the lock.
+    pub(crate) fn has_not_below(&self, class: Priority) -> bool {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let classes = [Priority::Low, Priority::Normal, Priority::High];
+        jobs.has_urgent() || classes.iter().any(|&at| at >= class && jobs.has(at))
     }
 }

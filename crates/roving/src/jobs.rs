@@ -1,7 +1,8 @@
 //! What a worker does with work that does not stand in a task stack: detached tasks, calls from outside,
 //! broadcasts.
 
-use crate::inject::Job;
+use crate::inject::{Classed, Job};
+use crate::priority::Priority;
 use crate::stats::Activity;
 use crate::worker::Worker;
 
@@ -16,38 +17,56 @@ impl Worker {
         }
     }
 
-    pub(crate) fn run_job(&self, job: Job) {
+    pub(crate) fn run_job(&self, (job, class): Classed) {
         self.clock().enter(Activity::Busy);
-        self.framed_outside(job);
+        self.run_classed((job, class));
         self.clock().enter(Activity::Steal);
+    }
+
+    /// Runs a job; until it has ended, the worker takes none below its class on top of a wait.
+    pub(crate) fn run_classed(&self, (job, class): Classed) {
+        let before = self.class().replace(class.unwrap_or_default());
+        self.framed_outside(job);
+        self.class().set(before);
     }
 
     /// The newest detached task of this worker, or else a job from its mailbox, or else, if their
     /// turn has come, one from the injector or what another worker has spawned.
-    pub(crate) fn next_job(&self, any: bool) -> Option<Job> {
+    pub(crate) fn next_job(&self, any: bool) -> Option<Classed> {
         let seat = self.seat();
         let own = seat.spawned.pop_newest().or_else(|| seat.mailbox.pop());
         match own.is_some() || !any {
-            true => own,
-            false => self.injected_or_spawned(),
+            true => own.map(of_no_class),
+            false => {
+                let injected = self.registry().injector.pop();
+                self.injected_or_spawned(injected)
+            }
         }
     }
 
-    /// A job that is addressed to nobody, the newest of this worker's own first.
-    pub(crate) fn any_job(&self) -> Option<Job> {
-        let own = self.seat().spawned.pop_newest();
-        own.or_else(|| self.injected_or_spawned())
+    /// A job that is addressed to nobody, the newest of this worker's own first. Of those from outside, none
+    /// that is below the class of what this worker runs.
+    pub(crate) fn any_job(&self) -> Option<Classed> {
+        let own = self.seat().spawned.pop_newest().map(of_no_class);
+        own.or_else(|| {
+            let injector = &self.registry().injector;
+            let injected = match self.class().get() {
+                Priority::Low => injector.pop(),
+                class => injector.pop_not_below(class),
+            };
+            self.injected_or_spawned(injected)
+        })
     }
 
-    fn injected_or_spawned(&self) -> Option<Job> {
+    fn injected_or_spawned(&self, injected: Option<Classed>) -> Option<Classed> {
         let seats = &self.registry().seats;
-        let job = self.registry().injector.pop();
-        if job.is_some() && !self.registry().injector.is_hint_empty() {
+        if injected.is_some() && !self.registry().injector.is_hint_empty() {
             self.wake_another();
         }
-        job.or_else(|| {
-            self.victims()
-                .find_map(|victim| seats[victim].spawned.pop())
+        injected.or_else(|| {
+            let mut victims = self.victims();
+            let job = victims.find_map(|victim| seats[victim].spawned.pop());
+            job.map(of_no_class)
         })
     }
 
@@ -83,9 +102,14 @@ impl Worker {
 
     fn run_others(&self) -> bool {
         if let Some(job) = self.any_job() {
-            self.framed_outside(job);
+            self.run_classed(job);
             return true;
         }
         self.steal(0).is_got()
     }
+}
+
+/// What a worker has queued for itself.
+fn of_no_class(job: Job) -> Classed {
+    (job, Some(Priority::Normal))
 }

@@ -7,7 +7,8 @@
 //! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
 //! * [`reduce`] and its kin combine in the same tree on any number of workers.
 //! * [`context`] is what everything inside inherits: values, and requests to stop ([`Cancel`]).
-//! * [`Pool`] is a set of workers; without one, everything uses a global pool.
+//! * [`Pool`] is a set of workers; without one, everything uses a global pool. An [`Arena`] is a set of
+//!   threads that many pools share.
 //! * [`testing`] goes through schedules that are a function of a seed.
 //! * [`watch`] names the lock that is held where a program stands still.
 //! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
@@ -35,6 +36,7 @@
 //! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
 //! | `context` | leads threads to contexts that others keep |
 //! | `task` | moves futures into frames, and frames between workers |
+//! | `arena` | makes a thread the worker at a seat, for as long as the seat's word says so |
 //! | `lease` | one thread takes out what others have used, when all have gone |
 //! | `latch` | is dropped by its waiter while its setter may still be inside |
 //! | `local` | hands each worker its own cell |
@@ -44,6 +46,8 @@
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod adapt;
+#[allow(unsafe_code)]
+mod arena;
 #[cfg(not(loom))]
 mod blocking;
 #[cfg(not(loom))]
@@ -85,6 +89,7 @@ mod pool;
 #[doc(hidden)]
 #[allow(unsafe_code, reason = "listed above")]
 pub mod prim;
+mod priority;
 #[cfg(not(loom))]
 mod reduce;
 #[cfg(not(loom))]
@@ -117,6 +122,7 @@ pub mod task;
 
 #[cfg(not(loom))]
 pub use {
+    arena::{Arena, ArenaBuilder},
     blocking::blocking,
     broadcast::broadcast,
     context::{Cancel, Cancelled, is_cancelled},
@@ -127,6 +133,7 @@ pub use {
         BuildError, Dropped, Pool, PoolBuilder, StillUsed, WorkerThread, current_worker,
         current_workers, shutdown_global, shutdown_global_now, spawn,
     },
+    priority::Priority,
     reduce::{reduce, reduce_chunks, reduce_slice},
     scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},

@@ -27,8 +27,9 @@ pub(crate) fn allowed_processors() -> Vec<usize> {
         .collect()
 }
 
-/// How many processors this process may use: the affinity mask and the quota of its control group
-/// count. 1 where the system does not say.
+/// How many processors this process may use at this time: on Linux what the calling thread's affinity mask
+/// and the quota of its control group allow, both read by this call (the standard library keeps neither).
+/// 1 where the system does not say.
 pub(crate) fn processors() -> usize {
     let known = faults::ask(Point::Processors).and_then(|()| thread::available_parallelism());
     known.map_or(1, |n| n.get())
@@ -37,6 +38,14 @@ pub(crate) fn processors() -> usize {
 /// A line for whoever reads standard error, of which it is no matter if nobody does.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "roving: {line}");
+}
+
+/// The processors of the machine that are switched on, if the system says so.
+#[cfg(target_os = "linux")]
+pub(crate) fn online() -> Option<usize> {
+    // SAFETY: the call takes no pointer.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(online).ok().filter(|&online| online > 0)
 }
 
 /// Keeps the calling thread on one processor. False when the system refuses.
@@ -105,6 +114,12 @@ pub(crate) fn count_forks() {}
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn allowed_processors() -> Vec<usize> {
     Vec::new()
+}
+
+/// Elsewhere what one may use is all that is known.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn online() -> Option<usize> {
+    None
 }
 
 /// Elsewhere threads are not pinned.

@@ -7,11 +7,13 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
+    sync::{Mutex, MutexGuard},
     thread,
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
+    sync::{Mutex, MutexGuard},
     thread,
 };
 
@@ -19,6 +21,8 @@ pub(crate) use std::{
 pub(crate) use crate::faults::park;
 #[cfg(loom)]
 pub(crate) use loom::thread::park;
+/// What is set once, before anybody who reads it hears of it; loom has none of its own.
+pub(crate) use std::sync::OnceLock;
 
 pub(crate) use std::sync::atomic::Ordering;
 

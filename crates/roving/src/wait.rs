@@ -10,6 +10,7 @@ use std::mem;
 use std::process;
 use std::time::{Duration, Instant};
 
+use crate::arena::with_core_given;
 use crate::faults;
 use crate::inject::Kind;
 use crate::os;
@@ -221,9 +222,11 @@ impl Worker {
                 if runs_jobs {
                     registry.waiting.announce(self.index());
                 }
-                let served = self.serve_mailbox_parked() || runs_jobs && self.run_job_on_top();
+                let served = self.serve_mailbox_parked()
+                    || self.serve_further_out()
+                    || runs_jobs && self.run_job_on_top();
                 // The last look is under the locks, as before any sleep.
-                let stays = served || runs_jobs && registry.has_jobs();
+                let stays = served || runs_jobs && registry.has_jobs_from(self.class().get());
                 if !stays {
                     bump(&self.tally().parks, 1);
                     faults::park();
@@ -242,7 +245,7 @@ impl Worker {
         let is_one = job.is_some();
         if let Some(job) = job {
             let doing = self.clock().enter(Activity::Busy);
-            self.framed_outside(job);
+            self.run_classed(job);
             self.clock().enter(doing);
         }
         is_one
@@ -267,7 +270,7 @@ impl Worker {
         }
         self.clock().enter(Activity::Idle);
         let result = self.away(|| {
-            let result = f();
+            let result = with_core_given(f);
             // What has its index may be waiting for a task with its place here.
             self.index_back();
             result

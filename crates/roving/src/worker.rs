@@ -2,20 +2,23 @@
 
 mod claimed;
 pub(crate) mod drawn;
+mod rest;
 
 use std::cell::Cell;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
+use std::time::Instant;
 
-use crate::faults;
+use self::rest::Woken;
 use crate::os;
 use crate::pool::SendPtr;
 use crate::pool::builder::IndexHandler;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
+use crate::priority::Priority;
 use crate::sleep::spares::StandIn;
 use crate::stack::TaskStack;
 use crate::stack::owner::{Owner, Popped};
@@ -41,6 +44,7 @@ pub(crate) struct Worker {
     is_blocked: Cell<bool>,
     /// How many calls of `install` from other pools wait for what this worker does.
     nesting: Cell<usize>,
+    class: Cell<Priority>,
     /// It waits for what another worker does that this thread plays: see [`drawn`].
     waits: Cell<bool>,
     /// How many tasks it runs on top of their spawners, see [`drawn`].
@@ -92,7 +96,11 @@ impl Worker {
     ///
     /// # Safety
     /// No other thread is that worker at the same time. (The same thread may be, further out.)
-    unsafe fn be<R>(registry: Arc<Registry>, index: usize, f: impl FnOnce(&Worker) -> R) -> R {
+    pub(crate) unsafe fn be<R>(
+        registry: Arc<Registry>,
+        index: usize,
+        f: impl FnOnce(&Worker) -> R,
+    ) -> R {
         let stack = ptr::from_ref(&registry.seats[index].stack);
         // SAFETY: the registry outlives the worker, which holds it; and there is one owner, by
         // this function's contract.
@@ -111,6 +119,7 @@ impl Worker {
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),
+            class: Cell::new(Priority::Low),
             waits: Cell::new(false),
             at_once: Cell::new(at_once),
             outer,
@@ -135,9 +144,42 @@ impl Worker {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         let guard = outermost.then(lock);
+        let result = Worker::in_place_held(registry, outermost, f);
+        drop(guard);
+        if outermost {
+            Worker::run_left_in_place(registry);
+        }
+        if outermost && result.is_err() {
+            drawn::say_seed(registry);
+        }
+        result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+    }
+
+    /// Runs the jobs that an in-place pool holds. Where another thread has the pool, that will: who lets go
+    /// of it looks here, and the queue's own lock sees to it that one of the two finds the job: either that
+    /// look comes after the push, or this one, which follows the push, after the pool was let go.
+    pub(crate) fn run_left_in_place(registry: &Arc<Registry>) {
+        while registry.injector.has_not_below(Priority::Low) {
+            let guard = match registry.in_place.try_lock() {
+                Ok(guard) => guard,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let result = Worker::in_place_held(registry, true, || ());
+            drop(guard);
+            result.unwrap_or_else(|payload| panic::resume_unwind(payload));
+        }
+    }
+
+    /// The calling thread has the lock of the in-place pool: just taken (`outermost`), or further out.
+    fn in_place_held<R>(
+        registry: &Arc<Registry>,
+        outermost: bool,
+        f: impl FnOnce() -> R,
+    ) -> thread::Result<R> {
         let index = drawn::draw_entrance(registry);
-        // SAFETY: the lock, taken here or further out, makes this thread the only one.
-        let result = unsafe {
+        // SAFETY: the lock, which the caller has, makes this thread the only one.
+        unsafe {
             Worker::be(Arc::clone(registry), index, |worker| {
                 let before = worker.clock().enter(Activity::Busy);
                 // The context that the thread is in goes with it.
@@ -151,12 +193,7 @@ impl Worker {
                     .enter(if outermost { Activity::Idle } else { before });
                 result
             })
-        };
-        drop(guard);
-        if outermost && result.is_err() {
-            drawn::say_seed(registry);
         }
-        result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
     /// Makes the calling thread worker 0 of the pool for the rest of its life. The worker, and with
@@ -180,6 +217,7 @@ impl Worker {
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(0),
+            class: Cell::new(Priority::Low),
             waits: Cell::new(false),
             at_once: Cell::new(0),
             outer: ptr::null(),
@@ -220,6 +258,17 @@ impl Worker {
 
     pub(crate) fn owner(&self) -> &Owner<'static> {
         &self.owner
+    }
+
+    /// What the thread was before.
+    pub(crate) fn outer(&self) -> Option<&Worker> {
+        // SAFETY: it is further down this thread's native stack.
+        unsafe { self.outer.as_ref() }
+    }
+
+    /// The class of the job that it runs.
+    pub(crate) fn class(&self) -> &Cell<Priority> {
+        &self.class
     }
 
     pub(crate) fn is_blocked(&self) -> &Cell<bool> {
@@ -343,19 +392,23 @@ impl Worker {
         }
     }
 
-    /// The loop of a worker's thread, until the pool ends.
-    fn work(&self) {
+    /// The loop of a worker's thread, until the pool ends; of an arena's, until it leaves the seat.
+    pub(crate) fn work(&self) {
+        let registry = &self.registry;
         let mut round = 0;
         let mut looks = 0;
-        let mut woken = false;
+        let began = registry.share.is_some().then(Instant::now);
+        let mut woken = began.is_some();
         loop {
-            if self.is_spare() {
-                self.rest_if_too_many();
+            match began {
+                Some(began) if self.stands_down(began, looks > round, round > 0) => return,
+                Some(_) => {}
+                None => self.stay_or_rest(),
             }
             looks += 1;
             // Whoever woke it may have done so for a job.
             let any = mem::take(&mut woken) || self.is_spare() || round > 0;
-            let any = any || looks % JOB_EVERY == 0;
+            let any = any || looks % JOB_EVERY == 0 || registry.injector.is_hint_pressing();
             if let Some(job) = self.next_job(any) {
                 self.run_job(job);
                 self.give_index_back();
@@ -376,12 +429,12 @@ impl Worker {
                 // Goes on to tire, and to sleep.
                 Search::GotLittle => {}
                 Search::Busy => self.pause(0),
-                Search::Empty if round < self.registry.settings.patience => {
+                Search::Empty if round < registry.settings.patience => {
                     self.pause(round);
                     round += 1;
                 }
                 Search::Empty => {
-                    if self.sleep() == Woken::ToEnd {
+                    if began.is_some() || self.sleep() == Woken::ToEnd {
                         return;
                     }
                     self.restraint.lift();
@@ -395,7 +448,7 @@ impl Worker {
     /// Has the injector, the mailboxes and the detached tasks for itself: half of the spare threads,
     /// or all of them. A job may be what all the others wait for, each with a task below it that
     /// only led to more jobs.
-    fn is_reserve(&self) -> bool {
+    pub(crate) fn is_reserve(&self) -> bool {
         let (spares, workers) = (self.registry.settings.spares, self.registry.workers());
         let first = match self.registry.spares.stand_in {
             StandIn::ForAll => workers + spares.div_ceil(2),
@@ -443,13 +496,17 @@ impl Worker {
         }
     }
 
-    fn handle(&self, callback: &Option<IndexHandler>) {
+    pub(crate) fn handle(&self, callback: &Option<IndexHandler>) {
         if let Some(callback) = callback {
             self.in_handler.set(true);
             let called = panic::catch_unwind(AssertUnwindSafe(|| callback(self.index)));
             called.unwrap_or_else(|payload| self.registry.handle_panic(payload));
             self.in_handler.set(false);
         }
+    }
+
+    pub(crate) fn is_in_handler(&self) -> bool {
+        self.in_handler.get()
     }
 
     fn give_index_back(&self) {
@@ -460,17 +517,6 @@ impl Worker {
 
     pub(crate) fn is_spare(&self) -> bool {
         self.index >= self.registry.workers()
-    }
-
-    /// A spare thread that is not needed leaves, unless there is a job that may be waited for.
-    fn rest_if_too_many(&self) {
-        let registry = &self.registry;
-        let closing = registry.is_closing();
-        if registry.spares.is_one_too_many() && !closing && registry.injector.is_hint_empty() {
-            self.clock().enter(Activity::Idle);
-            registry.spares.rest(registry, self.index);
-            self.clock().enter(Activity::Steal);
-        }
     }
 
     /// Between two looks around: almost nothing at first, then longer and longer, and now and
@@ -485,55 +531,10 @@ impl Worker {
             }
         }
     }
-
-    /// Parks until somebody brings work, or the pool ends; see [`crate::sleep`] for S1 to S3.
-    fn sleep(&self) -> Woken {
-        let (registry, me) = (&self.registry, self.index);
-        let seats = &registry.seats;
-        registry.idle.announce(me);
-        registry.see_seats();
-        let amount = registry.settings.amount;
-        if self
-            .victims()
-            .any(|victim| amount.of(seats[victim].stack.want()) > 0)
-            || registry.has_jobs()
-        {
-            if !registry.idle.retract(me) {
-                // Somebody meant to wake this worker for other work than what it has just seen.
-                self.wake_another();
-            }
-            return Woken::ToWork;
-        }
-        self.clock().enter(Activity::Idle);
-        let closing = registry.is_closing();
-        if closing {
-            registry.go_quiet();
-        }
-        while registry.idle.contains(me) && !registry.has_ended() {
-            if registry.is_closing() != closing || !self.seat().mailbox.is_surely_empty() {
-                registry.idle.retract(me);
-                break;
-            }
-            bump(&self.tally().parks, 1);
-            faults::park();
-        }
-        self.clock().enter(Activity::Steal);
-        match closing && registry.has_ended_or_be_busy() {
-            true => Woken::ToEnd,
-            false => Woken::ToWork,
-        }
-    }
-}
-
-/// What a worker was woken for.
-#[derive(PartialEq, Eq)]
-enum Woken {
-    ToWork,
-    ToEnd,
 }
 
 /// One look in so many goes to the injector first, so that stealing without end starves no job.
-const JOB_EVERY: u32 = 61;
+const JOB_EVERY: usize = 61;
 /// One pause in so many gives the core to another thread, if one is waiting for it.
 const YIELD_EVERY: usize = 2;
 /// Pauses get twice as long after each so many rounds.

@@ -5,7 +5,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
-use roving::{Pool, join};
+use roving::{Arena, Pool, join};
 
 /// Runs `body` in a child. True if it returned true; a child that hangs is killed, and the test fails.
 fn in_child(body: impl FnOnce() -> bool) -> bool {
@@ -90,6 +90,25 @@ fn a_child_is_told_and_can_go_on() {
         true
     }));
 
+    // The same with an arena and its shares.
+    let arena = Arena::new(2).unwrap();
+    let share = arena.pool().build().unwrap();
+    assert_eq!(share.install(|| join(|| 1, || 2)), (1, 2));
+    assert!(in_child(|| is_refusal(&message(|| share.install(|| 1)))));
+    assert!(in_child(|| is_refusal(&message(|| share.spawn(|| ())))));
+    assert!(in_child(|| is_refusal(&message(|| share.resize(1)))));
+    assert!(in_child(|| {
+        let error = arena.pool().build().unwrap_err();
+        is_refusal(&error.to_string())
+    }));
+    let fresh = || Arena::new(1).unwrap().pool().build().unwrap().install(|| 7) == 7;
+    assert!(in_child(fresh));
+    let mut both = Some((arena.pool().build().unwrap(), arena.clone()));
+    assert!(in_child(|| {
+        both = None;
+        true
+    }));
+    assert_eq!(share.install(|| join(|| 1, || 2)), (1, 2));
     // To stop what was left behind does not hang either, and drops nothing.
     let mut one = Some(Pool::new(2).unwrap());
     assert!(in_child(|| {

@@ -1,19 +1,23 @@
 //! How a pool is to be.
 
+mod counts;
+
 use std::any::Any;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
+use super::error::{BuildError, Reason};
 use super::{Pool, WorkerThread};
+use crate::arena::{Arena, Share};
 use crate::os;
+use crate::priority::Priority;
 use crate::schedule::{self, Schedule};
 use crate::sleep::spares::StandIn;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
-use crate::steal::amount::{AMOUNT_MAX, Amount};
+use crate::steal::amount::Amount;
 use crate::task::SpawnOrder;
 use crate::trace::exit::{Debt, wishes};
 use crate::watch;
@@ -26,6 +30,11 @@ pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 /// What a pool needs to know; made by [`PoolBuilder::build`], then never changed.
 pub(crate) struct Settings {
     pub(crate) workers: usize,
+    /// How many of them work at first.
+    pub(crate) size: usize,
+    pub(crate) follow_quota: bool,
+    pub(crate) arena: Option<Arena>,
+    pub(crate) priority: Priority,
     /// So many have to start.
     pub(crate) workers_least: usize,
     pub(crate) spares: usize,
@@ -69,6 +78,16 @@ impl Settings {
         }
     }
 
+    pub(crate) fn is_pinned(&self) -> bool {
+        !self.processors.is_empty()
+    }
+
+    /// What a pool without threads of its own has instead.
+    pub(crate) fn take_share(&mut self) -> Option<Share> {
+        let arena = self.arena.take()?;
+        Some(Share::new(arena.core(), self.priority))
+    }
+
     /// The processor that worker `index` is pinned to. Spare threads are not pinned.
     pub(crate) fn processor(&self, index: usize) -> Option<usize> {
         let processors = &self.processors;
@@ -80,7 +99,7 @@ impl Settings {
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
 /// Most spare threads of a pool.
-pub(super) const SPARES_MAX: usize = 256;
+pub(crate) const SPARES_MAX: usize = 256;
 /// Fruitless rounds before a worker parks: some 20 µs, a few times what a wake-up costs.
 const PATIENCE: usize = 192;
 /// Rounds before a worker without work first gives its core to whoever else wants it.
@@ -106,6 +125,10 @@ const QUICK_ROUNDS_CROWDED: usize = 8;
 #[must_use = "a builder does nothing until it is built"]
 pub struct PoolBuilder {
     workers: Option<usize>,
+    workers_max: Option<usize>,
+    follow_quota: bool,
+    arena: Option<Arena>,
+    priority: Priority,
     workers_least: Option<usize>,
     amount: Amount,
     spawn_order: SpawnOrder,
@@ -130,6 +153,10 @@ impl PoolBuilder {
     pub(super) fn new() -> PoolBuilder {
         PoolBuilder {
             workers: None,
+            workers_max: None,
+            follow_quota: false,
+            arena: None,
+            priority: Priority::Normal,
             workers_least: None,
             amount: Amount::One,
             spawn_order: SpawnOrder::default(),
@@ -152,7 +179,8 @@ impl PoolBuilder {
     }
 
     /// Number of workers, 1 to 768. By default one for each core that the process may use: the
-    /// affinity mask and the cgroup quota count.
+    /// affinity mask and the cgroup quota count. In a share of an arena: how many of its threads can
+    /// work for this pool at a time; by default all.
     pub fn workers(mut self, workers: usize) -> PoolBuilder {
         self.workers = Some(workers);
         self
@@ -349,6 +377,9 @@ impl PoolBuilder {
         S: FnMut(WorkerThread) -> io::Result<()>,
     {
         let mut settings = self.settings()?;
+        if settings.arena.is_some() {
+            return Err(Reason::Share("build_with").into());
+        }
         settings.own_threads = true;
         Pool::start_with(settings, |registry, index| {
             start(WorkerThread::promised(registry, index))
@@ -375,24 +406,11 @@ impl PoolBuilder {
             true => allowed,
             false => Vec::new(),
         };
+        self.check_share()?;
+        let (size, workers, workers_least) = self.counts(cores)?;
         let schedule = self.schedule.grant().map_err(Reason::Seed)?;
-        let workers = match (&schedule, self.in_place) {
-            (Some(_), _) => self.workers.unwrap_or(schedule::PLAYED),
-            (None, true) => 1,
-            (None, false) => self.workers.unwrap_or(cores),
-        };
-        if workers == 0 || workers > WORKERS_LIMIT {
-            return Err(BuildError(Reason::Workers(workers)));
-        }
-        let workers_least = match self.in_place {
-            true => workers,
-            false => self.workers_least.unwrap_or(workers),
-        };
-        if workers_least == 0 || workers_least > workers {
-            return Err(BuildError(Reason::WorkersLeast(workers_least, workers)));
-        }
         if !self.amount.is_valid() {
-            return Err(BuildError(Reason::Amount(self.amount)));
+            return Err(Reason::Amount(self.amount).into());
         }
         let (patience, quick_rounds) = match workers > cores {
             true => (PATIENCE_CROWDED, QUICK_ROUNDS_CROWDED),
@@ -407,6 +425,10 @@ impl PoolBuilder {
         };
         Ok(Box::new(Settings {
             workers,
+            size,
+            follow_quota: self.follow_quota,
+            arena: self.arena,
+            priority: self.priority,
             workers_least,
             spares: SPARES_MAX,
             stand_in: self.stand_in,
@@ -444,102 +466,5 @@ impl fmt::Debug for PoolBuilder {
             .field("steal", &self.amount)
             .field("name", &self.name)
             .finish_non_exhaustive()
-    }
-}
-
-/// A pool could not be built. Says which value is wrong, and what would do.
-///
-/// ```
-/// let error = roving::Pool::new(0).unwrap_err();
-/// assert!(error.to_string().starts_with("0 workers"));
-/// ```
-#[derive(Clone, Debug)]
-pub struct BuildError(Reason);
-
-#[derive(Clone, Debug)]
-pub(super) enum Reason {
-    Workers(usize),
-    WorkersLeast(usize, usize),
-    WorkersVariable(String),
-    Seed(String),
-    Memory(usize),
-    Amount(Amount),
-    Thread { index: usize, error: Arc<io::Error> },
-    IsWorker,
-    GlobalExists,
-}
-
-impl BuildError {
-    /// The environment says a seed that is none.
-    pub(crate) fn no_seed(text: String) -> BuildError {
-        BuildError(Reason::Seed(text))
-    }
-}
-
-impl From<Reason> for BuildError {
-    fn from(reason: Reason) -> BuildError {
-        BuildError(reason)
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Reason::Workers(workers) => {
-                write!(
-                    f,
-                    "{workers} workers cannot be started: say 1 to {WORKERS_LIMIT}"
-                )
-            }
-            Reason::WorkersLeast(least, workers) => write!(
-                f,
-                "at least {least} of {workers} workers are not to be had: say 1 to {workers} to \
-                 workers_at_least"
-            ),
-            Reason::Memory(workers) => write!(
-                f,
-                "there is no memory for task stacks ({workers}): ask for fewer workers, or raise the \
-                 limit on memory"
-            ),
-            Reason::WorkersVariable(value) => write!(
-                f,
-                "ROVING_WORKERS={value:?} is no number of workers: say 1 to {WORKERS_LIMIT}, \
-                 or unset it"
-            ),
-            Reason::Seed(value) => write!(
-                f,
-                "{}={value:?} is no seed: say 0 to {}, or unset it",
-                schedule::VARIABLE,
-                u64::MAX
-            ),
-            Reason::Amount(amount) => {
-                write!(
-                    f,
-                    "steal amount {amount} is out of range: D is 1 to {AMOUNT_MAX}"
-                )
-            }
-            Reason::Thread { index, error } => write!(
-                f,
-                "the thread of worker {index} could not be started ({error}): ask for fewer \
-                 workers, a smaller stack_size, or a higher limit on threads"
-            ),
-            Reason::IsWorker => f.write_str(
-                "the calling thread is a worker already and cannot be adopted: build the pool on \
-                 another thread, or without adopt_current_thread",
-            ),
-            Reason::GlobalExists => f.write_str(
-                "the global pool has been started already: call build_global before the first \
-                 join, scope or spawn outside of a pool",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0 {
-            Reason::Thread { error, .. } => Some(&**error),
-            _ => None,
-        }
     }
 }

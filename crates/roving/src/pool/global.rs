@@ -15,7 +15,7 @@ use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::builder::{BuildError, Reason};
+use super::error::{BuildError, Reason};
 use super::home::Home;
 use super::stop::Dropped;
 use super::{Pool, PoolBuilder};

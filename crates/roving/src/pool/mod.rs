@@ -1,12 +1,14 @@
 //! Pools: start, hand work in, stop.
 
 pub(crate) mod builder;
+pub(crate) mod error;
 pub(crate) mod global;
 pub(crate) mod home;
 pub(crate) mod lending;
 mod muster;
 pub(crate) mod registry;
 pub(crate) mod seats;
+mod size;
 pub(crate) mod stop;
 mod threads;
 
@@ -16,22 +18,26 @@ use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-pub use builder::{BuildError, PoolBuilder};
+pub use builder::PoolBuilder;
+pub use error::BuildError;
 pub use global::{StillUsed, shutdown_global, shutdown_global_now};
 pub use stop::Dropped;
 pub use threads::WorkerThread;
 
+use crate::arena::Arena;
 use crate::context::{self, node};
 use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::os;
+use crate::priority::Priority;
 use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
 use crate::trace;
 use crate::unwind::with_frame_lent;
 use crate::watch::{self, Why};
 use crate::worker::Worker;
-use builder::{Reason, SPARES_MAX, Settings};
+use builder::{SPARES_MAX, Settings};
+use error::Reason;
 use home::Home;
 use registry::Registry;
 
@@ -49,6 +55,8 @@ use registry::Registry;
 /// ```
 pub struct Pool {
     registry: Arc<Registry>,
+    /// Of what arena it is a share. Dropped last: then the arena's threads may end.
+    _arena: Option<Arena>,
 }
 
 impl Pool {
@@ -81,7 +89,7 @@ impl Pool {
 
     /// The pool, and why it has fewer workers than were asked for.
     fn start(settings: Box<Settings>) -> Result<(Pool, Option<BuildError>), BuildError> {
-        let is_exact = settings.workers_least == settings.workers;
+        let is_exact = settings.workers_least == settings.workers || settings.arena.is_some();
         if !is_exact && !settings.in_place && !settings.adopts {
             return muster::start(settings);
         }
@@ -99,13 +107,20 @@ impl Pool {
             (false, adopts) => usize::from(adopts)..settings.workers,
         };
         os::count_forks();
+        let arena = settings.arena.clone();
         let registry = Registry::new(settings);
         let registry = registry.map_err(|settings| Reason::Memory(settings.workers))?;
         let pool = Pool {
             registry: Arc::new(registry),
+            _arena: arena,
         };
         let registry = &pool.registry;
         enter_books(registry);
+        if let Some(share) = &registry.share {
+            share.belongs_to(registry);
+            registry.put_to_sleep();
+            return Ok(pool);
+        }
         if registry.settings.adopts && !Worker::adopt(registry) {
             return Err(Reason::IsWorker.into());
         }
@@ -119,13 +134,13 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Number of workers. Spare threads do not count.
+    /// Number of workers, as of the last [`Pool::resize`]. Spare threads do not count.
     ///
     /// ```
     /// assert_eq!(roving::Pool::new(3).unwrap().workers(), 3);
     /// ```
     pub fn workers(&self) -> usize {
-        self.registry.workers()
+        self.registry.size()
     }
 
     /// Runs `f` on a worker of this pool and returns what it returns. [`crate::join`],
@@ -165,6 +180,33 @@ impl Pool {
         F: FnOnce() + Send + 'static,
     {
         spawn_detached(&self.registry, f);
+    }
+
+    /// [`Self::spawn`] with a class: of the jobs that wait for a worker, those of a higher class are begun
+    /// first; see [`Priority`]. [`Self::spawn`] and [`Self::install`] are of the class
+    /// [`Priority::Normal`]. What a job has pushed or forked itself has no class: it belongs to a job that
+    /// has been begun.
+    ///
+    /// ```
+    /// use roving::{Pool, Priority};
+    ///
+    /// let pool = Pool::new(1).unwrap();
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// pool.install(|| {
+    ///     // The only worker is here, so all of them wait.
+    ///     for priority in [Priority::Low, Priority::Normal, Priority::High] {
+    ///         let sender = sender.clone();
+    ///         pool.spawn_with(priority, move || sender.send(priority).unwrap());
+    ///     }
+    /// });
+    /// let order: Vec<Priority> = receiver.iter().take(3).collect();
+    /// assert_eq!(order, [Priority::High, Priority::Normal, Priority::Low]);
+    /// ```
+    pub fn spawn_with<F>(&self, priority: Priority, f: F)
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        spawn_detached_in(&self.registry, priority, f);
     }
 
     /// What the workers have done since the pool started, or since [`Self::reset_profile`].
@@ -240,6 +282,13 @@ where
     Worker::with_current(|worker| match worker {
         Some(worker) if Arc::ptr_eq(worker.registry(), registry) => f(),
         _ if registry.settings.in_place => Worker::be_in_place(registry, f),
+        Some(worker) if registry.share.is_some() => {
+            registry.check_not_left_behind();
+            match worker.seat_to_visit(registry) {
+                Some(index) => worker.visit(registry, index, f),
+                None => install_from_outside(registry, Some(worker), f),
+            }
+        }
         worker => install_from_outside(registry, worker, f),
     })
 }
@@ -287,13 +336,21 @@ where
     with_frame_lent(|| {
         // SAFETY: this frame does not return before the job has run, and a job that was injected
         // always runs: a pool that is being dropped runs what it holds.
-        let woken = registry.inject(Kind::Awaited, unsafe { forget_lifetime(Box::new(job)) });
+        let job = unsafe { forget_lifetime(Box::new(job)) };
+        let woken = match worker.is_some() && registry.share.is_some() {
+            true => registry.inject_urgent(job),
+            false => registry.inject(Kind::Awaited, job),
+        };
         let spares_run_all = registry.spares.stand_in == StandIn::ForAll;
         if worker.is_some() && !woken && spares_run_all {
             // All may be busy, some with waiting for what this call is part of (a lock that a
             // frame further out holds, say). So it gets a thread of its own. (Elsewhere it gets one
             // when a worker waits, whose index that thread can show.)
             registry.spares.bring_in_one(registry);
+        }
+        if let (Some(_), Some(share)) = (worker, &registry.share) {
+            // And that one a thread.
+            share.urge(registry);
         }
         match worker {
             Some(worker) => worker.park_for(Why::Event, || latch.is_over()),
@@ -325,9 +382,22 @@ pub(crate) fn spawn_detached<F>(registry: &Arc<Registry>, f: F)
 where
     F: FnOnce() + Send + 'static,
 {
+    spawn_detached_in(registry, Priority::Normal, f);
+}
+
+fn spawn_detached_in<F>(registry: &Arc<Registry>, priority: Priority, f: F)
+where
+    F: FnOnce() + Send + 'static,
+{
     registry.check_not_left_behind();
-    registry.inject(Kind::Detached, detached(registry, f));
-    run_if_in_place(registry);
+    let job = match registry.share.is_some() {
+        true => Worker::keep_for_the_end(registry, detached(registry, f)),
+        false => Some(detached(registry, f)),
+    };
+    if let Some(job) = job {
+        registry.inject_in(priority, Kind::Detached, job);
+        run_if_in_place(registry);
+    }
 }
 
 /// A job whose panic goes to the pool's handler. It does not keep the pool. It inherits the context that
@@ -358,8 +428,10 @@ where
 
 /// A job was added to a pool whose only worker may be the caller.
 pub(crate) fn run_if_in_place(registry: &Arc<Registry>) {
-    if registry.settings.in_place {
-        run_in_place(registry);
+    // A frame further out runs it when it ends. Another thread that has the pool is not waited for:
+    // it may wait for this one.
+    if registry.settings.in_place && !Worker::is_or_was(registry) {
+        Worker::run_left_in_place(registry);
     }
 }
 
@@ -401,5 +473,5 @@ pub fn current_worker() -> Option<usize> {
 /// assert_eq!(pool.install(roving::current_workers), 3);
 /// ```
 pub fn current_workers() -> usize {
-    with_current_registry(|registry| registry.workers())
+    with_current_registry(|registry| registry.size())
 }

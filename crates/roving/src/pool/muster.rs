@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
-use super::builder::{BuildError, Reason, Settings};
+use super::builder::Settings;
+use super::error::{BuildError, Reason};
 use super::registry::Registry;
 use super::{Pool, enter_books};
 use crate::faults;
@@ -86,5 +87,9 @@ fn deploy(registry: Registry, recruits: Vec<Recruit>) -> Pool {
         // It waits for this.
         let _ = recruit.orders.send((Arc::clone(&registry), index));
     }
-    Pool { registry }
+    Pool {
+        registry,
+        // A share starts no threads, and so never has too few.
+        _arena: None,
+    }
 }

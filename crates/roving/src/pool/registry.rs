@@ -12,13 +12,16 @@ use std::time::Instant;
 use super::builder::Settings;
 use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
+use super::size::Size;
 use super::stop::Stopping;
+use crate::arena::{Share, Station};
 use crate::context::Cancelled;
 use crate::context::token::Token;
 use crate::faults;
-use crate::inject::{Job, Kind, Queue};
+use crate::inject::{Injector, Job, Kind};
 use crate::os;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::priority::Priority;
 use crate::sleep::idle::IdleSet;
 use crate::sleep::spares::{Spares, StandIn};
 use crate::stack::Showing;
@@ -39,7 +42,7 @@ pub(crate) struct Registry {
     /// How many workers follow others, see [`crate::wait`].
     pub(crate) following: AtomicUsize,
     pub(crate) lending: Lending,
-    pub(crate) injector: Queue,
+    pub(crate) injector: Injector,
     pub(crate) spares: Spares,
     /// How many seats have had a thread: the workers, and the spare threads started so far.
     in_use: AtomicUsize,
@@ -56,6 +59,9 @@ pub(crate) struct Registry {
     forks: usize,
     /// The lock of an in-place pool: who holds it is the pool's worker.
     pub(crate) in_place: Mutex<()>,
+    /// In a share of an arena, what its seats have in the place of threads.
+    pub(crate) share: Option<Arc<Share>>,
+    pub(super) size: Size,
 }
 
 /// The threads of a pool, and how many of them have nothing to do while it closes.
@@ -73,7 +79,7 @@ struct Crew {
 
 impl Registry {
     /// The settings come back when there is no memory.
-    pub(crate) fn new(settings: Box<Settings>) -> Result<Registry, Box<Settings>> {
+    pub(crate) fn new(mut settings: Box<Settings>) -> Result<Registry, Box<Settings>> {
         let workers = settings.workers;
         let spares = match settings.in_place || settings.stand_in == StandIn::Nobody {
             true => 0,
@@ -99,7 +105,12 @@ impl Registry {
             order: settings.spawn_order,
             migrate: settings.migrate,
         };
-        let Some(seats) = Seats::new(showing, settings.keep(), tasks, workers, spares) else {
+        let share = settings.take_share().map(Arc::new);
+        let seats = (workers, spares);
+        let Some(seats) = Seats::new(showing, settings.keep(), tasks, share.as_ref(), seats) else {
+            if let Some(share) = share {
+                share.close();
+            }
             return Err(settings);
         };
         if settings.schedule.is_some() {
@@ -111,7 +122,7 @@ impl Registry {
             waiting: IdleSet::new(workers + spares),
             following: AtomicUsize::new(0),
             lending: Lending::default(),
-            injector: Queue::new(),
+            injector: Injector::new(),
             spares: Spares::new(workers, settings.cores, settings.stand_in),
             in_use: AtomicUsize::new(workers),
             crew: Mutex::new(Crew::default()),
@@ -122,6 +133,8 @@ impl Registry {
             started: Mutex::new(Instant::now()),
             forks: os::forks(),
             in_place: Mutex::new(()),
+            share,
+            size: Size::new(settings.size.min(workers)),
             settings,
         })
     }
@@ -178,7 +191,21 @@ impl Registry {
 
     /// Gives the pool a job from outside the task stacks. False if there was nobody to call for it.
     pub(crate) fn inject(self: &Arc<Registry>, kind: Kind, job: Job) -> bool {
-        self.injector.push(kind, job);
+        self.inject_in(Priority::Normal, kind, job)
+    }
+
+    /// The same for a job of that class.
+    pub(crate) fn inject_in(self: &Arc<Registry>, class: Priority, kind: Kind, job: Job) -> bool {
+        if self.settings.follow_quota {
+            self.follow_quota();
+        }
+        self.injector.push(class, kind, job);
+        self.job_was_added()
+    }
+
+    /// The same for a job that goes before all others: somebody waits for it who may hold them up.
+    pub(crate) fn inject_urgent(self: &Arc<Registry>, job: Job) -> bool {
+        self.injector.push_urgent(job);
         self.job_was_added()
     }
 
@@ -212,8 +239,13 @@ impl Registry {
 
     /// Whether a job waits for a worker, of those that any worker may run. Looks under the locks.
     pub(crate) fn has_jobs(&self) -> bool {
+        self.has_jobs_from(Priority::Low)
+    }
+
+    /// The same but for jobs from outside below that class.
+    pub(crate) fn has_jobs_from(&self, class: Priority) -> bool {
         let seats = 0..self.seats_in_use();
-        !self.injector.is_surely_empty()
+        self.injector.has_not_below(class)
             || seats
                 .into_iter()
                 .any(|seat| !self.seats[seat].spawned.is_surely_empty())
@@ -297,8 +329,11 @@ impl Registry {
         self.seats[index].thread.get_or_init(thread::current);
     }
 
-    /// Returns when each worker has its thread.
+    /// Returns when each worker has its thread; at once in a share, where none has one of its own.
     pub(crate) fn wait_for_threads(&self) {
+        if self.share.is_some() {
+            return;
+        }
         for index in 0..self.workers() {
             self.seats[index].thread.wait();
         }
@@ -310,7 +345,10 @@ impl Registry {
         // Ordering: Relaxed, as in `is_closing`.
         self.closing.store(true, Ordering::Relaxed);
         drop(crew);
-        self.unpark_all();
+        match &self.share {
+            Some(share) => share.close(),
+            None => self.unpark_all(),
+        }
     }
 
     fn unpark_all(&self) {
@@ -353,7 +391,9 @@ impl Registry {
 
     /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.
     pub(crate) fn rests(&self, seat: usize) -> bool {
-        self.idle.contains(seat) || self.spares.is_resting(seat)
+        let place = &self.seats[seat];
+        let is_left = place.station.as_ref().is_some_and(Station::is_left);
+        is_left || self.idle.contains(seat) || self.spares.is_resting(seat) || self.is_benched(seat)
     }
 
     /// Whether that is a thread of this pool, even one that is not a worker yet, or no longer.
@@ -434,6 +474,30 @@ impl Registry {
         if crew.ended {
             drop(crew);
             self.unpark_all();
+        }
+    }
+
+    /// In a share: takes a spare seat into use. Under a lock. False when there is no memory.
+    pub(crate) fn make_seat(&self, index: usize) -> bool {
+        if !self.seats.make(index) {
+            return false;
+        }
+        // Ordering: AcqRel, as for the thread of a seat: what sleeps without having looked is seen. Pairs
+        // with [seat_in_use].
+        self.in_use.fetch_max(index + 1, Ordering::AcqRel);
+        // In the name of those that sleep.
+        let _ = self.seats[index].stack.want();
+        true
+    }
+
+    /// In a share: all workers sleep, since no thread has been there.
+    pub(super) fn put_to_sleep(&self) {
+        for index in 0..self.workers() {
+            self.seats[index].clock.enter(Activity::Idle);
+            if index < self.size() {
+                self.idle.announce(index);
+            }
+            let _ = self.seats[index].stack.want();
         }
     }
 

@@ -1,9 +1,10 @@
 //! The places of a pool's workers and spare threads, as all threads see them.
 
 use std::ops::Index;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 
+use crate::arena::{Share, Station};
 use crate::context::segments::Segments;
 use crate::faults::with_answered_memory;
 use crate::inject::Queue;
@@ -34,11 +35,19 @@ pub(crate) struct Seat {
     works_for: AtomicUsize,
     /// Set when the thread has started.
     pub(crate) thread: OnceLock<Thread>,
+    /// What stands for the thread in a share of an arena.
+    pub(crate) station: Option<Station>,
 }
 
 impl Seat {
     /// `None` when there is no memory for its task stack.
-    fn new(showing: Showing, keep: Keep, tasks: Local, most: usize) -> Option<Seat> {
+    fn new(
+        showing: Showing,
+        keep: Keep,
+        tasks: Local,
+        most: usize,
+        station: Option<Station>,
+    ) -> Option<Seat> {
         Some(Seat {
             stack: TaskStack::try_new(showing)?,
             segments: Segments::new(),
@@ -50,6 +59,7 @@ impl Seat {
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
             thread: OnceLock::new(),
+            station,
         })
     }
 
@@ -69,9 +79,12 @@ impl Seat {
         before
     }
 
-    /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps.
+    /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps. Where
+    /// a seat has none of its own, calls one.
     pub(crate) fn unpark(&self) {
-        if let Some(thread) = self.thread.get() {
+        if let Some(station) = &self.station {
+            station.call();
+        } else if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
     }
@@ -98,6 +111,7 @@ pub(crate) struct Seats {
     showing: Showing,
     keep: Keep,
     tasks: TaskSettings,
+    share: Option<Arc<Share>>,
     workers: Box<[Seat]>,
     spares: Box<[OnceLock<Box<Seat>>]>,
 }
@@ -108,11 +122,12 @@ impl Seats {
         showing: Showing,
         keep: Keep,
         tasks: TaskSettings,
-        workers: usize,
-        spares: usize,
+        share: Option<&Arc<Share>>,
+        (workers, spares): (usize, usize),
     ) -> Option<Seats> {
         let most = workers + spares;
-        let seat = |index| Seat::new(showing, keep, tasks.local(index), most);
+        let station = |index| share.map(|share| Station::new(share, index));
+        let seat = |index| Seat::new(showing, keep, tasks.local(index), most, station(index));
         let mut seats = Vec::new();
         with_answered_memory(|| seats.try_reserve_exact(workers)).ok()?;
         for index in 0..workers {
@@ -122,6 +137,7 @@ impl Seats {
             showing,
             keep,
             tasks,
+            share: share.map(Arc::clone),
             workers: seats.into(),
             spares: (0..spares).map(|_| OnceLock::new()).collect(),
         })
@@ -149,7 +165,9 @@ impl Seats {
         };
         let place = &self.spares[spare];
         let local = self.tasks.local(index);
-        let seat = || Seat::new(self.showing, self.keep, local, self.most());
+        let station = self.share.as_ref();
+        let station = station.map(|share| Station::new(share, index));
+        let seat = || Seat::new(self.showing, self.keep, local, self.most(), station);
         // A second one, by another thread, would be dropped.
         place.get().is_some() || seat().is_some_and(|seat| place.set(Box::new(seat)).is_ok())
     }

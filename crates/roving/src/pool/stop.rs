@@ -156,6 +156,18 @@ impl Pool {
         if registry.settings.own_threads {
             return false;
         }
+        if let Some(share) = &registry.share {
+            // A task drops its own pool, which ends by itself when the task has.
+            let waits = !Worker::is_or_was(registry);
+            if waits {
+                Worker::with_current(|worker| match worker {
+                    Some(worker) => worker.blocking(|| share.wait_until_over()),
+                    None => share.wait_until_over(),
+                });
+                watch::leave(registry);
+            }
+            return waits;
+        }
         if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
             // A task drops its own pool, which ends by itself when the task has. So do its threads.
             drop(registry.take_threads());
@@ -182,7 +194,7 @@ impl Registry {
             jobs.chain(seat.mailbox.take_detached()).collect::<Vec<_>>()
         };
         // Those that come later are dropped by workers.
-        let mut jobs = Vec::from(self.injector.take_detached());
+        let mut jobs = self.injector.take_detached();
         jobs.extend(self.seats.iter().flat_map(queues));
         jobs.into_iter().for_each(|job| self.drop_job(job));
     }

@@ -26,7 +26,8 @@ pub(crate) struct Spares {
     /// Threads that run or look for tasks, or sleep for want of them: not parked in a wait.
     active: AtomicUsize,
     /// How many of those there should be.
-    target: usize,
+    target: AtomicUsize,
+    cores: usize,
     pub(crate) stand_in: StandIn,
     bench: Mutex<Bench>,
 }
@@ -41,11 +42,8 @@ impl Spares {
     pub(crate) fn new(workers: usize, cores: usize, stand_in: StandIn) -> Spares {
         Spares {
             active: AtomicUsize::new(workers),
-            target: match stand_in {
-                StandIn::ForAll => workers.min(cores),
-                // Not for speed: a job may be what all others wait for.
-                StandIn::ForJobs | StandIn::Nobody => workers,
-            },
+            target: AtomicUsize::new(Spares::target(workers, cores, stand_in)),
+            cores,
             stand_in,
             bench: Mutex::new(Bench {
                 started: 0,
@@ -54,17 +52,40 @@ impl Spares {
         }
     }
 
+    fn target(workers: usize, cores: usize, stand_in: StandIn) -> usize {
+        match stand_in {
+            StandIn::ForAll => workers.min(cores),
+            // Not for speed: a job may be what all others wait for.
+            StandIn::ForJobs | StandIn::Nobody => workers,
+        }
+    }
+
+    /// The pool has `workers` workers from now on, and had `before`.
+    pub(crate) fn resize(&self, before: usize, workers: usize) {
+        let target = Spares::target(workers, self.cores, self.stand_in);
+        // Ordering: Relaxed; it steers, as the count does.
+        self.target.store(target, Ordering::Relaxed);
+        // Ordering: Relaxed; a count that steers. It wraps while workers that wait are taken away.
+        self.active
+            .fetch_add(workers.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    fn is_short(&self, active: usize) -> bool {
+        // Ordering: Relaxed; it steers, as the count does.
+        (active as isize) < self.target.load(Ordering::Relaxed) as isize
+    }
+
     /// The calling worker is about to park in a wait: another thread takes its core.
     pub(crate) fn replace_me(&self, registry: &Arc<Registry>) {
         // Ordering: Relaxed; a count that steers. Where jobs hang on it, their queues' locks order
         // it: who adds a job reads the count after, who leaves looks for jobs after.
-        let active = self.active.fetch_sub(1, Ordering::Relaxed) - 1;
+        let active = self.active.fetch_sub(1, Ordering::Relaxed).wrapping_sub(1);
         let needed = match self.stand_in {
             StandIn::ForAll => true,
             StandIn::ForJobs => registry.has_jobs(),
             StandIn::Nobody => false,
         };
-        if active < self.target && needed {
+        if self.is_short(active) && needed {
             self.bring_in_one(registry);
         }
     }
@@ -78,7 +99,7 @@ impl Spares {
     /// A job has been added, and no worker was idle to be woken for it. Whether a thread was called.
     pub(crate) fn job_waits(&self, registry: &Arc<Registry>) -> bool {
         // Ordering: Relaxed, as in `replace_me`.
-        let short = || self.active.load(Ordering::Relaxed) < self.target;
+        let short = || self.is_short(self.active.load(Ordering::Relaxed));
         let calls = self.stand_in == StandIn::ForJobs && short();
         if calls {
             self.bring_in_one(registry);
@@ -88,6 +109,12 @@ impl Spares {
 
     /// One more thread, if there is one to be had.
     pub(crate) fn bring_in_one(&self, registry: &Arc<Registry>) {
+        if registry.share.is_some() {
+            if let Some(index) = self.take_seat(registry) {
+                registry.seats[index].unpark();
+            }
+            return;
+        }
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = bench.resting.pop() {
             // Ordering: Relaxed; a count that steers, nothing hangs on it.
@@ -109,6 +136,31 @@ impl Spares {
                 self.active.fetch_sub(1, Ordering::Relaxed);
             }
         }
+    }
+
+    /// A spare seat of a share, for the caller to call or to take.
+    pub(crate) fn take_seat(&self, registry: &Registry) -> Option<usize> {
+        let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = bench.resting.pop().or_else(|| {
+            let index = registry.workers() + bench.started;
+            let is_made = index < registry.seats.most() && registry.make_seat(index);
+            bench.started += usize::from(is_made);
+            is_made.then_some(index)
+        })?;
+        // Ordering: Relaxed; a count that steers, nothing hangs on it.
+        self.active.fetch_add(1, Ordering::Relaxed);
+        Some(index)
+    }
+
+    /// The thread at a spare seat of a share is about to leave it. True if it is not needed, and
+    /// waits on the bench to be brought in.
+    pub(crate) fn rest_seat(&self, registry: &Registry, index: usize) -> bool {
+        let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        let rests = self.may_rest(registry);
+        if rests {
+            bench.resting.push(index);
+        }
+        rests
     }
 
     /// The calling spare thread, which has nothing to do, rests until it is brought in again, or
@@ -136,7 +188,9 @@ impl Spares {
     /// Takes the calling thread out of the count, if it can be spared.
     fn may_rest(&self, registry: &Registry) -> bool {
         if self.stand_in == StandIn::ForAll {
-            let one_less = |active| (active > self.target).then(|| active - 1);
+            // Ordering: Relaxed; it steers, as the count does.
+            let target = self.target.load(Ordering::Relaxed) as isize;
+            let one_less = |active| (active as isize > target).then(|| active - 1);
             // Ordering: Relaxed; one change of the count decides who may rest.
             let rests = self
                 .active
@@ -155,7 +209,8 @@ impl Spares {
 
     /// Whether a spare thread should look if it can rest. A hint.
     pub(crate) fn is_one_too_many(&self) -> bool {
-        // Ordering: Relaxed; a hint.
-        self.stand_in != StandIn::ForAll || self.active.load(Ordering::Relaxed) > self.target
+        // Ordering: Relaxed; hints.
+        let target = self.target.load(Ordering::Relaxed) as isize;
+        self.stand_in != StandIn::ForAll || self.active.load(Ordering::Relaxed) as isize > target
     }
 }

@@ -107,7 +107,8 @@ impl TaskStack {
         // Ordering: Acquire pairs with [attach]: the thread's line pointer is set up.
         let wire = self.wire.load(Ordering::Acquire);
         // SAFETY: null before the owner has started (its first push looks by itself), and valid
-        // after: a worker's thread ends only when no thread of the pool steals any more.
+        // after: a worker's thread ends only when no thread of the pool steals any more, and an arena's,
+        // which may have left this seat long ago, when no share of it has one at work.
         if let Some(wire) = unsafe { wire.as_ref() } {
             // Ordering: Relaxed; the owner looks into the span for what it means.
             wire.store((&raw const ALARM).cast_mut(), Relaxed);

@@ -62,7 +62,7 @@ impl Worker {
         let amount = self.registry().settings.amount;
         if amount.of(stack.public()) == 0 {
             if let Some(job) = self.registry().seats[victim].spawned.pop() {
-                self.run_job(job);
+                self.run_job((job, None));
                 return Search::Got;
             }
             bump(&tally.steals_empty, 1);

@@ -268,6 +268,11 @@ impl Worker {
         result
     }
 
+    /// Whether a frame that has its place here waits for this worker.
+    pub(crate) fn has_placed(&self) -> bool {
+        !self.seat().tasks.placed.own.borrow().is_empty()
+    }
+
     /// This worker's loop is over, or it never has one.
     pub(crate) fn stay_away(&self) {
         self.seat().tasks.stay_away();

@@ -260,18 +260,24 @@ impl Worker {
     /// Runs one detached task on a free worker. False if there is none.
     pub(crate) fn run_job_drawn(&self, schedule: &Schedule) -> bool {
         let registry = &self.registry;
-        let queues: Vec<_> = std::iter::once(&registry.injector)
-            .chain((0..registry.workers()).map(|seat| &registry.seats[seat].spawned))
-            .filter(|queue| !queue.is_hint_empty())
+        let spawned = |seat: usize| &registry.seats[seat].spawned;
+        let queues: Vec<(Option<usize>, usize)> = std::iter::once(registry.injector.length())
+            .map(|length| (None, length))
+            .chain((0..registry.workers()).map(|seat| (Some(seat), spawned(seat).length())))
+            .filter(|&(_, length)| length > 0)
             .collect();
         if queues.is_empty() {
             return false;
         }
-        let queue = queues[schedule.pick(queues.len())];
-        let chosen = schedule.pick(queue.length().min(registry.workers()));
+        let (seat, length) = queues[schedule.pick(queues.len())];
+        let chosen = schedule.pick(length.min(registry.workers()));
         let worker = self.draw_free(schedule);
         schedule.note(self.index, || format!("detached {chosen}, on {worker}"));
-        if let Some(job) = queue.pop_at(chosen) {
+        let job = match seat {
+            None => registry.injector.pop_at(chosen),
+            Some(seat) => spawned(seat).pop_at(chosen),
+        };
+        if let Some(job) = job {
             self.play(worker, |worker| worker.framed_outside(job));
         }
         true

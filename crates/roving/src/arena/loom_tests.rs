@@ -1,0 +1,288 @@
+//! The word of a seat, the board and the end of a share, explored by loom.
+//!
+//! `mutants.txt` lists for each ordering the test here that fails when it is weakened.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use super::board::Board;
+use super::present::{Left, Present};
+use super::word::{Called, SeatWord};
+use crate::prim::{AtomicUsize, DataCell, Ordering, explore, explore_within};
+use crate::priority::Priority;
+
+/// A share of one seat, as far as the protocol is concerned.
+struct Place {
+    board: Board<()>,
+    word: SeatWord,
+    /// Work, which is found by looking: written before a call, not ordered by itself.
+    work: AtomicUsize,
+    /// What belongs to the seat: its stack, say.
+    own: DataCell<u32>,
+}
+
+impl Place {
+    /// A place with an arena of so many threads.
+    fn new(threads: usize) -> Arc<Place> {
+        Arc::new(Place {
+            board: Board::new(threads, 0),
+            word: SeatWord::new(),
+            work: AtomicUsize::new(0),
+            own: DataCell::new(0),
+        })
+    }
+
+    fn begin(&self, number: usize) {
+        assert_eq!(self.board.start_one().unwrap().0, number);
+    }
+
+    /// As `Station::call`.
+    fn call(&self) {
+        match self.word.call() {
+            Called::Nobody => {
+                assert!(self.board.request(Some(Priority::Normal), ()).is_none());
+            }
+            Called::Already => {}
+            Called::Thread(number) => self.board.unpark(number),
+        }
+    }
+
+    fn bring(&self) {
+        // Ordering: Relaxed; the call is what orders it.
+        self.work.fetch_add(1, Ordering::Relaxed);
+        self.call();
+    }
+
+    /// What there is to be done, by a load that orders nothing.
+    fn look(&self) -> usize {
+        // Ordering: Relaxed; what is explored is whether the word orders it.
+        let work = self.work.load(Ordering::Relaxed);
+        if work > 0 {
+            // Ordering: Relaxed, as above.
+            self.work.fetch_sub(work, Ordering::Relaxed);
+        }
+        work
+    }
+
+    fn touch(&self) {
+        // SAFETY: only who is at the seat does so; loom checks that.
+        self.own.with_mut(|own| unsafe { *own += 1 });
+    }
+
+    /// A thread of the arena, until so much has been done.
+    fn serve(&self, number: usize, done: &AtomicUsize, all: usize) {
+        self.board.enlist(number);
+        let mut is_new = true;
+        // Ordering: Relaxed; a count.
+        while done.load(Ordering::Relaxed) < all {
+            let (request, start) = self.board.next(number, is_new);
+            assert!(start.is_none());
+            is_new = false;
+            if request.is_none() {
+                return;
+            }
+            self.word.take(number);
+            self.touch();
+            let mut did = self.look();
+            self.word.heed();
+            did += self.look();
+            let called = self.word.leave();
+            // Ordering: Relaxed; a count.
+            if done.fetch_add(did, Ordering::Relaxed) + did == all {
+                // All is done: lets everybody go.
+                self.board.let_go();
+                return;
+            }
+            if called {
+                assert!(self.board.request(Some(Priority::Normal), ()).is_none());
+            }
+        }
+    }
+}
+
+/// If a call were lost, the arena's thread would rest for ever, which loom calls a deadlock.
+#[test]
+fn loom_no_call_of_a_seat_is_lost() {
+    explore_within(Some(3), || {
+        let place = Place::new(1);
+        let done = Arc::new(AtomicUsize::new(0));
+        place.begin(0);
+        let serve = {
+            let (place, done) = (Arc::clone(&place), Arc::clone(&done));
+            thread::spawn(move || place.serve(0, &done, 2))
+        };
+        let other = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || place.bring())
+        };
+        place.bring();
+        other.join().unwrap();
+        serve.join().unwrap();
+    });
+}
+
+/// What a caller has written is seen by the look that follows, on each of the ways by which a call
+/// is heard.
+#[test]
+fn loom_who_is_called_sees_why() {
+    explore(|| {
+        let word = Arc::new(SeatWord::new());
+        let work = Arc::new(AtomicUsize::new(0));
+        assert_eq!(word.call(), Called::Nobody);
+        let caller = {
+            let (word, work) = (Arc::clone(&word), Arc::clone(&work));
+            thread::spawn(move || {
+                // Ordering: Relaxed; the call is what orders it.
+                work.store(1, Ordering::Relaxed);
+                word.call()
+            })
+        };
+        // Ordering: Relaxed; the word is what orders it.
+        let sees = || work.load(Ordering::Relaxed) == 1;
+        word.take(0);
+        let at_first = sees();
+        word.heed();
+        let at_last = sees();
+        let called = word.leave();
+        let after = sees();
+        match caller.join().unwrap() {
+            Called::Nobody => assert!(!called),
+            Called::Already => assert!(at_first, "taken after the call"),
+            Called::Thread(number) => {
+                assert_eq!(number, 0);
+                assert!(
+                    if called { after } else { at_last },
+                    "heeded, or left, after the call"
+                );
+            }
+        }
+    });
+}
+
+/// What belongs to a seat goes from one thread to the next, whichever way the first one leaves and the second one
+/// comes.
+#[test]
+fn loom_a_seat_is_handed_on() {
+    explore(|| {
+        let seat = Arc::new((SeatWord::new(), DataCell::new(0)));
+        // SAFETY: only who is at the seat does so; loom checks that.
+        let touch = |own: &DataCell<u32>| own.with_mut(|own| unsafe { *own += 1 });
+        assert!(seat.0.take_free(0));
+        let visitor = {
+            let seat = Arc::clone(&seat);
+            thread::spawn(move || {
+                let is_free = seat.0.take_free(1);
+                if is_free {
+                    touch(&seat.1);
+                    let _ = seat.0.leave();
+                }
+            })
+        };
+        touch(&seat.1);
+        let _ = seat.0.leave();
+        visitor.join().unwrap();
+    });
+}
+
+/// The same where the first one knows that there is work left, and the second one has the request.
+#[test]
+fn loom_a_seat_that_is_called_is_handed_on() {
+    explore(|| {
+        let seat = Arc::new((SeatWord::new(), DataCell::new(0)));
+        // Stands for the board, but without its lock: the word alone has to hand the seat on.
+        let requests = Arc::new(AtomicUsize::new(0));
+        // SAFETY: only who is at the seat does so; loom checks that.
+        let touch = |own: &DataCell<u32>| own.with_mut(|own| unsafe { *own += 1 });
+        assert!(seat.0.take_free(0));
+        let next = {
+            let (seat, requests) = (Arc::clone(&seat), Arc::clone(&requests));
+            thread::spawn(move || {
+                // Ordering: Relaxed, on purpose.
+                if requests.load(Ordering::Relaxed) == 1 {
+                    seat.0.take(1);
+                    touch(&seat.1);
+                }
+            })
+        };
+        touch(&seat.1);
+        seat.0.leave_called();
+        // Ordering: Relaxed, on purpose.
+        requests.store(1, Ordering::Relaxed);
+        next.join().unwrap();
+    });
+}
+
+/// Two threads, two requests, and one of the threads parks in a wait meanwhile: what waits on the board finds a
+/// thread.
+#[test]
+fn loom_a_core_that_is_given_serves_a_request() {
+    explore_within(Some(2), || {
+        let board = Arc::new(Board::<u32>::new(1, 1));
+        assert_eq!(board.start_one().unwrap().0, 0);
+        // The first thread is at work, and waits for what the second request is to do.
+        board.enlist(0);
+        assert!(board.request(Some(Priority::Low), 1).is_none());
+        let (first, start) = board.next(0, true);
+        assert_eq!(first, Some(1));
+        assert!(start.is_none());
+        let asks = {
+            let board = Arc::clone(&board);
+            thread::spawn(move || board.request(Some(Priority::High), 2).map(|start| start.0))
+        };
+        let started = board.give_core().map(|start| start.0);
+        let asked = asks.join().unwrap();
+        let number = started
+            .or(asked)
+            .expect("the core is free, so one is started");
+        assert!(started.is_none() || asked.is_none(), "one is enough");
+        let serves = {
+            let board = Arc::clone(&board);
+            thread::spawn(move || {
+                board.enlist(number);
+                serve_two(&board, number, true)
+            })
+        };
+        // The wait is over, and the thread done: it has the request, or else the other one has.
+        board.take_core();
+        let here = serve_two(&board, 0, false);
+        assert!(serves.join().unwrap() != here, "one of the two serves it");
+    });
+}
+
+/// Whether the thread got the second request; then it lets everybody go.
+fn serve_two(board: &Board<u32>, number: usize, is_new: bool) -> bool {
+    match board.next(number, is_new).0 {
+        Some(request) => {
+            assert_eq!(request, 2);
+            board.let_go()
+        }
+        None => false,
+    }
+}
+
+/// A closing share ends once, and who ends it sees all that was done there.
+#[test]
+fn loom_a_share_ends_once_and_after_all() {
+    explore(|| {
+        let share = Arc::new((Present::new(), DataCell::new(0)));
+        assert!(share.0.enter());
+        // SAFETY: before the end only the one who is present does so.
+        let done = |own: &DataCell<u32>| own.with(|own| unsafe { *own });
+        let leaves = {
+            let share = Arc::clone(&share);
+            thread::spawn(move || {
+                // SAFETY: as above.
+                share.1.with_mut(|own| unsafe { *own = 1 });
+                let left = share.0.exit();
+                left == Left::Last && done(&share.1) == 1
+            })
+        };
+        let here = share.0.close() == Left::Last;
+        if here {
+            assert_eq!(done(&share.1), 1);
+        }
+        assert!(leaves.join().unwrap() != here, "one of the two ends it");
+        assert!(!share.0.enter(), "it has ended");
+    });
+}

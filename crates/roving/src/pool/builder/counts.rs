@@ -1,0 +1,136 @@
+//! How many workers a pool has, and whose threads they get.
+
+use super::{PoolBuilder, WORKERS_LIMIT};
+use crate::arena::Arena;
+use crate::os;
+use crate::pool::error::{BuildError, Reason};
+use crate::priority::Priority;
+use crate::schedule;
+use crate::sleep::spares::StandIn;
+
+impl PoolBuilder {
+    /// To how many workers the pool can be [resized](Pool::resize), 1 to 768. By default what it starts
+    /// with. Those that do not work have threads all the same, which sleep.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).workers_max(2).build().unwrap();
+    /// assert_eq!((pool.workers(), pool.workers_max()), (1, 2));
+    /// ```
+    pub fn workers_max(mut self, workers: usize) -> PoolBuilder {
+        self.workers_max = Some(workers);
+        self
+    }
+
+    /// Resizes the pool by itself when the process may use more or fewer processors than before, as
+    /// [`Pool::refresh_quota`] does when it is called. Looked at when work comes from outside, at
+    /// most once a second; there is no thread for it. Off by default. Without [`Self::workers`] and
+    /// [`Self::workers_max`] the pool can grow to as many workers as the machine has processors.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().follow_quota(true).build().unwrap();
+    /// assert!(pool.workers() <= pool.workers_max());
+    /// ```
+    pub fn follow_quota(mut self, follow: bool) -> PoolBuilder {
+        self.follow_quota = follow;
+        self
+    }
+
+    /// Makes the pool a share of an arena: it has no threads of its own, but the arena's come when it has
+    /// work. See [`Arena`].
+    ///
+    /// ```
+    /// use roving::{Arena, Pool};
+    ///
+    /// let arena = Arena::new(2)?;
+    /// let pool = Pool::builder().arena(&arena).workers(1).build()?;
+    /// assert_eq!(pool.install(|| 6 * 7), 42);
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn arena(mut self, arena: &Arena) -> PoolBuilder {
+        self.arena = Some(arena.clone());
+        self
+    }
+
+    /// The pool's class among the shares of its arena; [`Priority::Normal`] by default. Without an arena
+    /// it says nothing.
+    ///
+    /// ```
+    /// use roving::{Arena, Priority};
+    ///
+    /// let arena = Arena::new(2)?;
+    /// let background = arena.pool().priority(Priority::Low).build()?;
+    /// assert_eq!(background.install(|| 6 * 7), 42);
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn priority(mut self, priority: Priority) -> PoolBuilder {
+        self.priority = priority;
+        self
+    }
+
+    fn is_drawn(&self) -> bool {
+        self.schedule.seed.is_some()
+    }
+
+    /// How many workers work at first, how many there can be, and how many have to start.
+    pub(super) fn counts(&self, cores: usize) -> Result<(usize, usize, usize), BuildError> {
+        let threads = self.arena.as_ref().map(Arena::threads);
+        let size = match (self.is_drawn(), self.in_place) {
+            (true, _) => self.workers.unwrap_or(schedule::PLAYED),
+            (false, true) => 1,
+            (false, false) => self.workers.or(threads).unwrap_or(cores),
+        };
+        let most = self.most(size, cores);
+        for count in [size, most] {
+            if count == 0 || count > WORKERS_LIMIT {
+                return Err(Reason::Workers(count).into());
+            }
+        }
+        if size > most {
+            let workers = size;
+            return Err(Reason::Size { workers, most }.into());
+        }
+        let least = match self.in_place {
+            true => most,
+            false => self.workers_least.unwrap_or(most),
+        };
+        if least == 0 || least > most {
+            return Err(Reason::WorkersLeast(least, most).into());
+        }
+        Ok((size, most, least))
+    }
+
+    /// How many workers the pool can have, if it starts with `size`.
+    fn most(&self, size: usize, cores: usize) -> usize {
+        if self.in_place || self.is_drawn() {
+            return size;
+        }
+        let grows = self.follow_quota && self.workers.is_none() && self.arena.is_none();
+        let machine = match grows {
+            true => os::online().unwrap_or(cores).min(WORKERS_LIMIT),
+            false => size,
+        };
+        self.workers_max.unwrap_or(machine.max(size))
+    }
+
+    /// What a share of an arena cannot have.
+    pub(super) fn check_share(&self) -> Result<(), BuildError> {
+        let Some(arena) = &self.arena else {
+            return Ok(());
+        };
+        if arena.core().is_left_behind() {
+            return Err(Reason::LeftBehind(arena.core().name().to_owned()).into());
+        }
+        let refused = [
+            (self.pin, "pin"),
+            (self.stack_size.is_some(), "stack_size"),
+            (self.in_place, "use_current_thread"),
+            (self.adopts, "adopt_current_thread"),
+            (self.is_drawn(), "deterministic"),
+            (self.stand_in != StandIn::ForAll, "stand_in"),
+        ];
+        match refused.into_iter().find(|(is_set, _)| *is_set) {
+            Some((_, what)) => Err(Reason::Share(what).into()),
+            None => Ok(()),
+        }
+    }
+}

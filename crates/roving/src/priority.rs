@@ -1,0 +1,242 @@
+//! Classes of priority, and queues that are served in their order with ageing.
+
+use std::collections::VecDeque;
+
+/// A class of priority: of a pool among the shares of an [`Arena`](crate::Arena), and of a job among
+/// those of one pool ([`Pool::spawn_with`](crate::Pool::spawn_with)).
+///
+/// A higher class is begun first. A lower one is not starved: of any ten that are begun in a row while
+/// something of it waits, one is of it (it is next when it has been passed over 8 times, or 9 if the other
+/// lower class is due as well). Within a class it is first in, first out. Nothing that runs is interrupted.
+///
+/// ```
+/// use roving::Priority;
+///
+/// assert!(Priority::High > Priority::Normal && Priority::Normal > Priority::Low);
+/// assert_eq!(Priority::default(), Priority::Normal);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Begun when nothing higher waits, or when it has been passed over often enough.
+    Low,
+    /// What has no other class.
+    #[default]
+    Normal,
+    /// Begun before the others.
+    High,
+}
+
+/// How many there are.
+const CLASSES: usize = 3;
+
+/// How often in a row a class that waits is passed over before it is served.
+pub(crate) const PASSED_MAX: u32 = 8;
+
+/// A queue for each class, and one for what goes before all of them.
+pub(crate) struct Ranked<T> {
+    urgent: VecDeque<T>,
+    /// By `Priority as usize`.
+    queues: [VecDeque<T>; CLASSES],
+    /// How often in a row each was passed over while something waited in it.
+    passed: [u32; CLASSES],
+}
+
+impl<T> Ranked<T> {
+    pub(crate) const fn new() -> Ranked<T> {
+        Ranked {
+            urgent: VecDeque::new(),
+            queues: [const { VecDeque::new() }; CLASSES],
+            passed: [0; CLASSES],
+        }
+    }
+
+    pub(crate) fn push(&mut self, class: Priority, item: T) {
+        self.queues[class as usize].push_back(item);
+    }
+
+    /// It goes before all that has a class. For what somebody waits for who may hold up others.
+    pub(crate) fn push_urgent(&mut self, item: T) {
+        self.urgent.push_back(item);
+    }
+
+    /// Makes the first of that class which is meant urgent, if there is one.
+    pub(crate) fn urge(&mut self, class: Priority, is_meant: impl Fn(&T) -> bool) {
+        let queue = &mut self.queues[class as usize];
+        let found = queue.iter().position(is_meant);
+        self.urgent.extend(found.and_then(|at| queue.remove(at)));
+    }
+
+    /// The one that comes after that many others, if the higher classes come first.
+    pub(crate) fn remove(&mut self, others: usize) -> Option<T> {
+        let mut others = others;
+        for queue in [&mut self.urgent]
+            .into_iter()
+            .chain(self.queues.iter_mut().rev())
+        {
+            match others.checked_sub(queue.len()) {
+                Some(left) => others = left,
+                None => return queue.remove(others),
+            }
+        }
+        None
+    }
+
+    /// Takes out what is meant, by class; the rest stays in its order.
+    pub(crate) fn take_where(&mut self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut taken = Vec::new();
+        for queue in self.queues.iter_mut().chain([&mut self.urgent]) {
+            let (meant, rest): (VecDeque<T>, _) = queue.drain(..).partition(&is_meant);
+            taken.extend(meant);
+            *queue = rest;
+        }
+        taken
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.urgent.len() + self.queues.iter().map(VecDeque::len).sum::<usize>()
+    }
+
+    pub(crate) fn has_urgent(&self) -> bool {
+        !self.urgent.is_empty()
+    }
+
+    pub(crate) fn has(&self, class: Priority) -> bool {
+        !self.queues[class as usize].is_empty()
+    }
+
+    /// The oldest of the highest class, or of one that was passed over too often; with the class,
+    /// unless it was urgent.
+    pub(crate) fn pop(&mut self) -> Option<(T, Option<Priority>)> {
+        if let Some(item) = self.urgent.pop_front() {
+            return Some((item, None));
+        }
+        let class = self.turn()?;
+        let at = class as usize;
+        for other in 0..CLASSES {
+            if other != at && !self.queues[other].is_empty() {
+                self.passed[other] += 1;
+            }
+        }
+        self.passed[at] = 0;
+        let item = self.queues[at].pop_front()?;
+        Some((item, Some(class)))
+    }
+
+    /// Whose turn it is.
+    fn turn(&self) -> Option<Priority> {
+        use Priority::{High, Low, Normal};
+        let waiting = [High, Normal, Low]
+            .into_iter()
+            .filter(|&class| self.has(class));
+        let aged = |&class: &Priority| self.passed[class as usize] >= PASSED_MAX;
+        // Of two that have waited long enough, the one that has waited longer.
+        let oldest = waiting
+            .clone()
+            .filter(aged)
+            .max_by_key(|&class| self.passed[class as usize]);
+        oldest.or_else(|| waiting.clone().next())
+    }
+
+    /// The oldest of what is not below that class; no class ages by it.
+    pub(crate) fn pop_not_below(&mut self, least: Priority) -> Option<(T, Option<Priority>)> {
+        if let Some(item) = self.urgent.pop_front() {
+            return Some((item, None));
+        }
+        let classes = [Priority::High, Priority::Normal, Priority::Low];
+        classes
+            .into_iter()
+            .filter(|&class| class >= least)
+            .find_map(|class| {
+                let item = self.queues[class as usize].pop_front()?;
+                Some((item, Some(class)))
+            })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{PASSED_MAX, Priority, Ranked};
+
+    fn order(ranked: &mut Ranked<u32>) -> Vec<u32> {
+        std::iter::from_fn(|| ranked.pop().map(|(item, _)| item)).collect()
+    }
+
+    #[test]
+    fn higher_classes_come_first_and_each_is_first_in_first_out() {
+        let mut ranked = Ranked::new();
+        ranked.push(Priority::Low, 5);
+        ranked.push(Priority::Normal, 3);
+        ranked.push(Priority::High, 1);
+        ranked.push(Priority::Normal, 4);
+        ranked.push(Priority::High, 2);
+        ranked.push_urgent(0);
+        assert_eq!(ranked.len(), 6);
+        assert_eq!(order(&mut ranked), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(ranked.len(), 0);
+    }
+
+    #[test]
+    fn who_waits_is_passed_over_so_often_and_no_more() {
+        let mut ranked = Ranked::new();
+        ranked.push(Priority::Low, 1000);
+        (0..20).for_each(|n| ranked.push(Priority::High, n));
+        let order = order(&mut ranked);
+        assert_eq!(order[PASSED_MAX as usize], 1000);
+    }
+
+    /// The bound that the documentation states, with both higher classes never empty.
+    #[test]
+    fn neither_of_two_lower_classes_starves() {
+        let mut ranked = Ranked::new();
+        let mut since = [0; 3];
+        for class in [Priority::Low, Priority::Normal, Priority::High] {
+            ranked.push(class, class);
+        }
+        for _ in 0..10_000 {
+            let (class, _) = ranked.pop().unwrap();
+            ranked.push(class, class);
+            since.iter_mut().for_each(|waited| *waited += 1);
+            since[class as usize] = 0;
+            assert!(
+                since.iter().all(|&waited| waited <= PASSED_MAX + 1),
+                "{since:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_meant_is_taken_out_and_the_rest_keeps_its_order() {
+        let mut ranked = Ranked::new();
+        for (class, n) in [
+            (Priority::Low, 4),
+            (Priority::High, 1),
+            (Priority::Normal, 2),
+        ] {
+            ranked.push(class, n);
+            ranked.push(class, n + 10);
+        }
+        ranked.push_urgent(0);
+        assert_eq!(ranked.remove(7), None);
+        assert_eq!(ranked.remove(3), Some(2));
+        assert_eq!(ranked.remove(0), Some(0));
+        let mut taken = ranked.take_where(|n| *n > 10);
+        taken.sort_unstable();
+        assert_eq!(taken, [11, 12, 14]);
+        assert_eq!(order(&mut ranked), [1, 4]);
+    }
+
+    #[test]
+    fn who_waits_takes_nothing_below_its_class() {
+        let mut ranked = Ranked::new();
+        ranked.push(Priority::Low, 1);
+        ranked.push(Priority::Normal, 2);
+        assert_eq!(ranked.pop_not_below(Priority::High), None);
+        let normal = ranked.pop_not_below(Priority::Normal);
+        assert_eq!(normal, Some((2, Some(Priority::Normal))));
+        assert_eq!(ranked.pop_not_below(Priority::Normal), None);
+        ranked.urge(Priority::Low, |&n| n == 7);
+        assert!(!ranked.has_urgent());
+        ranked.urge(Priority::Low, |&n| n == 1);
+        assert_eq!(ranked.pop_not_below(Priority::High), Some((1, None)));
+    }
+}

@@ -1,0 +1,244 @@
+//! Pools that get more or fewer workers while they run, by request or by the quota.
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+
+use common::{Random, tries, wait_until, watched};
+use roving::{Arena, Pool, join};
+
+fn fib(n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+/// A pool with threads of its own, and a share, both for up to `most` workers.
+fn both(most: usize) -> [Pool; 2] {
+    let arena = Arena::new(most).unwrap();
+    [Pool::builder(), arena.pool()].map(|builder| {
+        let builder = builder.workers(most).workers_max(most);
+        builder.build().unwrap()
+    })
+}
+
+/// The workers that take part when each job waits for as many as there should be.
+fn meet(pool: &Pool, workers: usize) -> Vec<usize> {
+    let barrier = Arc::new(Barrier::new(workers));
+    let (sender, receiver) = mpsc::channel();
+    for _ in 0..workers {
+        let (barrier, sender) = (Arc::clone(&barrier), sender.clone());
+        pool.spawn(move || {
+            barrier.wait();
+            sender.send(roving::current_worker().unwrap()).unwrap();
+        });
+    }
+    let mut met: Vec<usize> = receiver.iter().take(workers).collect();
+    met.sort_unstable();
+    met
+}
+
+#[test]
+fn a_pool_works_with_as_many_workers_as_it_is_told() {
+    watched(|| {
+        for pool in both(4) {
+            for workers in [4, 1, 3, 2, 4] {
+                pool.resize(workers).unwrap();
+                assert_eq!((pool.workers(), pool.workers_max()), (workers, 4));
+                assert_eq!(pool.install(roving::current_workers), workers);
+                // As many as that can be at work at the same time.
+                let all: Vec<usize> = (0..workers).collect();
+                assert_eq!(meet(&pool, workers), all);
+                assert_eq!(pool.broadcast(|index| index), all);
+                assert_eq!(pool.install(|| fib(15)), 610);
+            }
+        }
+    });
+}
+
+/// No more than that work at a time, once those that were at work have ended their task.
+#[test]
+fn workers_that_are_too_many_sleep() {
+    watched(|| {
+        for pool in both(4) {
+            pool.resize(1).unwrap();
+            // Those that were on their way to sleep may still take one job each: they look first.
+            let (at_work, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            for _ in 0..10 {
+                meet(&pool, 1);
+            }
+            let (sender, receiver) = mpsc::channel();
+            for _ in 0..tries(200) {
+                let (at_work, most) = (Arc::clone(&at_work), Arc::clone(&most));
+                let sender = sender.clone();
+                pool.spawn(move || {
+                    most.fetch_max(at_work.fetch_add(1, SeqCst) + 1, SeqCst);
+                    thread::yield_now();
+                    at_work.fetch_sub(1, SeqCst);
+                    sender.send(roving::current_worker().unwrap()).unwrap();
+                });
+            }
+            drop(sender);
+            assert!(receiver.iter().all(|index| index == 0));
+            assert_eq!(most.load(SeqCst), 1);
+        }
+    });
+}
+
+/// Under load, from outside and from inside, between all sizes: nothing is lost and all end.
+#[test]
+fn nothing_is_lost_while_the_size_changes() {
+    watched(|| {
+        for pool in both(4) {
+            let stop = AtomicBool::new(false);
+            let (pool, stop) = (&pool, &stop);
+            let jobs = Arc::new(AtomicUsize::new(0));
+            thread::scope(|s| {
+                s.spawn(move || {
+                    let mut random = Random(7);
+                    while !stop.load(SeqCst) {
+                        pool.resize(1 + random.below(4) as usize).unwrap();
+                        if random.below(4) == 0 {
+                            thread::yield_now();
+                        }
+                    }
+                    pool.resize(4).unwrap();
+                });
+                let worker = s.spawn(|| {
+                    for round in 0..tries(300) {
+                        assert_eq!(pool.install(|| fib(10)), 55);
+                        pool.install(|| pool.resize(1 + round % 4).unwrap());
+                        let jobs = Arc::clone(&jobs);
+                        pool.spawn(move || {
+                            jobs.fetch_add(1, SeqCst);
+                        });
+                        let workers = pool.broadcast(|index| index).len();
+                        assert!((1..=4).contains(&workers));
+                    }
+                });
+                worker.join().unwrap();
+                stop.store(true, SeqCst);
+            });
+            assert_eq!(meet(pool, 4), [0, 1, 2, 3]);
+            wait_until(|| jobs.load(SeqCst) == tries(300));
+        }
+    });
+}
+
+/// What waits in a frame of a worker that is to sleep goes on, and what it has spawned is done.
+#[test]
+fn a_worker_that_is_at_work_ends_its_task_first() {
+    watched(|| {
+        for pool in both(2) {
+            let sum = pool.install(|| {
+                let (a, b) = join(
+                    || {
+                        pool.resize(1).unwrap();
+                        fib(12)
+                    },
+                    || fib(12),
+                );
+                a + b
+            });
+            assert_eq!(sum, 288);
+            // A pool that closes ends, benched workers and all.
+            drop(pool);
+        }
+    });
+}
+
+/// A task that is placed with a worker that sleeps runs with another.
+#[test]
+fn what_has_its_place_with_a_benched_worker_runs() {
+    watched(|| {
+        for pool in both(2) {
+            let place = roving::adapt::Place::new(Some(1));
+            let seen = Mutex::new(Vec::new());
+            pool.resize(1).unwrap();
+            let (place, note) = (&place, &seen);
+            pool.run(|s| async move {
+                let task = || async { note.lock().unwrap().push(()) };
+                let tasks: Vec<_> = (0..10)
+                    .map(|_| roving::adapt::spawn_placed(s, place, task()))
+                    .collect();
+                for task in tasks {
+                    task.await;
+                }
+            });
+            assert_eq!(seen.lock().unwrap().len(), 10);
+        }
+    });
+}
+
+#[test]
+fn sizes_out_of_range_are_refused() {
+    let pool = Pool::builder().workers(1).workers_max(2).build().unwrap();
+    for (size, word) in [
+        (0, "0 workers"),
+        (3, "3 workers"),
+        (1 << 40, "1099511627776 workers"),
+    ] {
+        let error = pool.resize(size).unwrap_err().to_string();
+        assert!(
+            error.starts_with(word) && error.contains("say 1 to 2"),
+            "{error}"
+        );
+    }
+    assert_eq!(pool.workers(), 1);
+    let refused = |builder: roving::PoolBuilder| builder.build().unwrap_err().to_string();
+    let builder = Pool::builder().workers(3).workers_max(2);
+    assert!(refused(builder).starts_with("3 workers are out of range: say 1 to 2"));
+    let builder = Pool::builder().workers(3).workers_max(100_000);
+    assert!(refused(builder).starts_with("100000 workers cannot be started"));
+}
+
+/// What the system allows is read when it is asked for, and by a pool that follows it when work comes.
+#[cfg(target_os = "linux")]
+#[test]
+#[allow(unsafe_code, reason = "sched_setaffinity")]
+fn a_pool_follows_the_affinity_mask() {
+    fn allow(processors: &[usize]) -> bool {
+        // SAFETY: an all-zero set is a valid value, the indices are those that the system gave, and the
+        // call reads no more than its size.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            processors.iter().for_each(|&p| libc::CPU_SET(p, &mut set));
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
+        }
+    }
+    fn allowed() -> Vec<usize> {
+        // SAFETY: as above, and the call writes no more than its size.
+        let set = unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
+            set
+        };
+        // SAFETY: the index is below CPU_SETSIZE.
+        let is_set = |&p: &usize| unsafe { libc::CPU_ISSET(p, &set) };
+        (0..libc::CPU_SETSIZE as usize).filter(is_set).collect()
+    }
+    watched(|| {
+        let all = allowed();
+        let now = || thread::available_parallelism().unwrap().get();
+        let both = Pool::builder().workers(2).workers_max(2).build().unwrap();
+        let follows = Pool::builder()
+            .workers(2)
+            .workers_max(2)
+            .follow_quota(true)
+            .build()
+            .unwrap();
+        assert!(allow(&all[..1]));
+        assert_eq!(both.refresh_quota(), 1);
+        assert_eq!(both.workers(), 1);
+        assert_eq!(both.install(|| fib(10)), 55);
+        // At most once a second, when work comes from outside.
+        wait_until(|| follows.install(|| fib(3)) == 2 && follows.workers() == 1);
+        assert!(allow(&all));
+        assert_eq!(both.refresh_quota(), now().min(2));
+        wait_until(|| follows.install(|| fib(3)) == 2 && follows.workers() == now().min(2));
+    });
+}
