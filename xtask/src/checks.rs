@@ -34,6 +34,7 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
     report.step("rayon-suite", |step| rayon::suite(workspace, step, false));
     report.step("loom", |step| loom::check(workspace, step));
     report.step("mutants", |step| mutants::check(workspace, step));
+    report.step("faults", |step| faults(workspace, step));
     report.step("torture", |step| {
         let out = workspace.target.join("torture-quick");
         torture::programs(workspace, step, torture::Length::Quick, &out)
@@ -61,6 +62,17 @@ pub(crate) fn clean(workspace: &Workspace, no_install: bool) -> Result<bool> {
         .env("CARGO_TERM_COLOR", "never")
         .env_remove("RUSTFLAGS");
     Ok(tool::watch(&mut command)?.ok)
+}
+
+/// The runtime where the system refuses what it is asked for, by a plan: a build of its own.
+fn faults(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let mut command = workspace.cargo(&["test", "-p", "roving", "--test", "faults"]);
+    command
+        .env("RUSTFLAGS", "--cfg roving_faults")
+        .env("CARGO_TARGET_DIR", workspace.target.join("faults"));
+    let seen = tool::watch(&mut command)?;
+    Tally::read(&seen.lines).judge(&seen, step);
+    Ok(())
 }
 
 /// Lints, without the optional features and with all that can be built here.

@@ -247,3 +247,46 @@ fn say_hangs(seed: u64) {
     );
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::task::{block_on, fork, spawn};
+
+    /// A little of everything that has unsafe code of its own under a drawn schedule: small enough for Miri.
+    #[test]
+    fn small_programs_of_all_kinds() {
+        let explored = Explorer::new().seeds(0..4).workers(3).run(|| {
+            let count = AtomicUsize::new(0);
+            let add = |number| {
+                count.fetch_add(number, Ordering::Relaxed);
+            };
+            crate::join(|| crate::join(|| add(1), || add(1)), || add(1));
+            crate::scope(|s| {
+                for number in 0..4 {
+                    let add = &add;
+                    s.spawn(move |s| {
+                        // One that fits its slot, and one that does not.
+                        s.spawn(move |_| add(number));
+                        let large = [number; 8];
+                        s.spawn(move |_| add(large[7]));
+                    });
+                }
+            });
+            crate::context::with(5_usize, || {
+                crate::par_for(0..4, |_| add(crate::context::get().unwrap_or(0)));
+            });
+            let sum = block_on(async {
+                let first = fork(async { 1 }).await;
+                let second = spawn(async { String::from("two").len() });
+                first.await + second.await
+            });
+            add(sum);
+            crate::spawn(|| ());
+            assert_eq!(count.into_inner(), 3 + 12 + 20 + 4);
+        });
+        assert!(explored.schedules > 2, "{explored:?}");
+    }
+}

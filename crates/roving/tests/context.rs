@@ -292,6 +292,56 @@ fn an_in_place_pool_is_in_the_context_of_its_caller() {
     pool.install(expect_nothing);
 }
 
+/// A broadcast runs on top of a worker that waits, and comes from elsewhere.
+#[test]
+fn what_runs_on_top_of_a_waiting_frame_is_not_in_its_context() {
+    watched(|| {
+        let pool = pool(2);
+        let (begun, served) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                pool.install(|| {
+                    context::with(Path(1), || {
+                        join(
+                            || wait_until(|| begun.load(SeqCst) == 1),
+                            || {
+                                begun.store(1, SeqCst);
+                                wait_until(|| served.load(SeqCst) == 1);
+                                expect(1);
+                            },
+                        );
+                        expect(1);
+                    });
+                });
+            });
+            wait_until(|| begun.load(SeqCst) == 1);
+            pool.broadcast(|_| {
+                expect_nothing();
+                join(expect_nothing, expect_nothing);
+                served.store(1, SeqCst);
+            });
+        });
+    });
+}
+
+#[test]
+fn a_job_that_is_run_on_top_is_not_in_that_context() {
+    watched(|| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        pool(1).install(|| {
+            roving::spawn(move || {
+                sender.send(context::get::<Path>()).unwrap();
+                let _ = join(|| sender.send(context::get()), || ());
+            });
+            context::with(Path(1), || {
+                while roving::adapt::run_one(false) == Some(true) {}
+                expect(1);
+            });
+        });
+        assert_eq!(receiver.into_iter().collect::<Vec<_>>(), [None, None]);
+    });
+}
+
 #[test]
 fn a_thread_of_ones_own_gets_it_by_hand() {
     let pool = pool(1);

@@ -542,7 +542,7 @@ fn scopes_fill_their_stack_and_go_on() {
 /// With threads such chains take no native stack, and they must not overflow it here.
 #[test]
 fn chains_of_tasks_take_little_native_stack() {
-    const LENGTH: usize = 20_000;
+    const LENGTH: usize = 10_000;
     fn link<'s>(s: &roving::Scope<'s>, left: usize, count: &'s AtomicUsize) {
         count.fetch_add(1, Ordering::Relaxed);
         if left > 1 {
@@ -557,7 +557,7 @@ fn chains_of_tasks_take_little_native_stack() {
             }
         }
     }
-    under_seeds(40, || {
+    under_seeds(15, || {
         let count = AtomicUsize::new(0);
         roving::scope(|s| link(s, LENGTH, &count));
         assert_eq!(count.into_inner(), LENGTH);

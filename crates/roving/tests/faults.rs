@@ -53,13 +53,17 @@ fn builder(random: &mut Random) -> (PoolBuilder, usize, usize) {
         .pin(random.below(2) == 0)
         .profile(random.below(2) == 0);
     if random.below(4) == 0 {
-        let name = format!("roving-faults-{}.json", std::process::id());
-        builder = builder.trace(std::env::temp_dir().join(name));
+        builder = builder.trace(trace_file());
     }
     if random.below(4) == 0 {
         builder = builder.watch_waits(Duration::from_secs(10));
     }
     (builder, least, workers)
+}
+
+fn trace_file() -> std::path::PathBuf {
+    let name = format!("roving-faults-{}.json", std::process::id());
+    std::env::temp_dir().join(name)
 }
 
 /// The error names what is wrong and what would do, in one line.
@@ -174,6 +178,7 @@ fn without_faults_every_program_is_right() {
             assert_eq!(program(&mut Random(seed)), End::Right, "seed {seed}");
         }
     });
+    let _ = std::fs::remove_file(trace_file());
 }
 
 /// Plans are the process's: these tests take turns.
@@ -286,6 +291,7 @@ mod planned {
                 live = LIVE_BYTES.load(Relaxed);
             }
         }
+        let _ = std::fs::remove_file(trace_file());
         let grown = LIVE_BYTES.load(Relaxed) - live;
         eprintln!(
             "{right} right, {not_built} not built, {} faults, {grown} bytes more",

@@ -227,3 +227,23 @@ fn values_of_its_workers_outlive_it() {
         assert_eq!(local.into_iter().sum::<i32>(), 5);
     });
 }
+
+/// The thread that became one of its workers stays one, and is told so.
+#[test]
+fn a_pool_with_an_adopted_thread_is_given_up() {
+    let _turn = alone();
+    watched(|| {
+        roving::shutdown_global().unwrap();
+        let adopted = thread::spawn(|| {
+            let builder = Pool::builder().workers(2).adopt_current_thread();
+            builder.build_global().unwrap();
+            assert_eq!(current_worker(), Some(0));
+            assert_eq!(join(|| 1, || 2), (1, 2));
+            assert!(roving::shutdown_global().is_err());
+            assert_eq!(join(|| 3, || 4), (3, 4), "it still works for its own");
+        });
+        adopted.join().unwrap();
+        assert_eq!(join(|| 5, || 6), (5, 6), "a fresh one");
+        roving::shutdown_global().unwrap();
+    });
+}

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use caught::{caught, fail, on_pools, works};
 use common::{pool, wait_until, watched};
-use roving::{join, map_reduce, scope};
+use roving::{Cancel, join, map_reduce, scope, task};
 
 /// Panics when dropped, unless told not to.
 struct Bomb<'a> {
@@ -197,6 +197,37 @@ fn in_the_drop_of_a_closure_whose_results_are_there() {
         let run = || pool.install(|| drop(map_reduce(0..100, sum, map, |_, b| b)));
         assert_eq!(caught(run), "closure");
         assert_eq!(made.load(SeqCst), gone.load(SeqCst));
+        assert_eq!(dropped.into_inner(), 2);
+    });
+}
+
+/// Of an async task that is dropped instead of begun: whoever awaits it hears of it, or the root.
+#[test]
+fn in_the_drop_of_a_task_that_was_cancelled() {
+    on_pools(|pool| {
+        let dropped = AtomicUsize::new(0);
+        for awaited in [true, false] {
+            let bomb = Bomb {
+                why: "cancelled",
+                dropped: &dropped,
+            };
+            let run = || {
+                let request = Cancel::new();
+                request.run(|| {
+                    task::scope(|s| {
+                        let request = request.clone();
+                        async move {
+                            request.cancel();
+                            let child = s.spawn(async move { drop(bomb) });
+                            if awaited {
+                                let _ = child.or_cancelled().await;
+                            }
+                        }
+                    });
+                })
+            };
+            assert_eq!(caught(|| pool.install(run)), "cancelled");
+        }
         assert_eq!(dropped.into_inner(), 2);
     });
 }

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::env;
 use std::ffi::{CStr, CString, c_void};
 use std::fs;
 use std::path::PathBuf;
@@ -183,4 +184,33 @@ fn a_library_is_unloaded_a_hundred_times() {
             );
         });
     }
+    if env::var_os(ROLE).is_none() {
+        // The same again, with the threads and the files that these ask for.
+        let trace = env::temp_dir().join(format!("roving-unload-{}.json", std::process::id()));
+        let trace = trace.to_str().expect("a plain path");
+        for (variable, value) in [
+            ("ROVING_WATCH", "1"),
+            ("ROVING_TOP", "1"),
+            ("ROVING_TRACE", trace),
+        ] {
+            again_with(variable, value);
+        }
+        let _ = fs::remove_file(trace);
+    }
+}
+
+const ROLE: &str = "ROVING_TEST_ROLE";
+
+/// Runs the test in another process, with that in its environment.
+fn again_with(variable: &str, value: &str) {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "a_library_is_unloaded_a_hundred_times"]);
+    let output = watched(|| {
+        command
+            .env(ROLE, "again")
+            .env(variable, value)
+            .output()
+            .unwrap()
+    });
+    assert!(output.status.success(), "{variable}={value}: {output:?}");
 }

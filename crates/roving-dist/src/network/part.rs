@@ -151,6 +151,9 @@ impl Part {
     /// Handles what this rank has sent to itself, unless somebody else does. Whether there was anything. By the pump, and
     /// now and then by the thread that watches, because a process may keep the pump from running.
     pub(super) fn handle_own(&self) -> bool {
+        if !self.post.has_own() {
+            return false;
+        }
         let _in_their_order = match self.own_turn.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

@@ -86,6 +86,12 @@ impl Post {
         self.nudge();
     }
 
+    /// Whether this rank has sent something to itself; a hint.
+    pub(super) fn has_own(&self) -> bool {
+        // Ordering: Relaxed; looked at again before the pump sleeps, and every few milliseconds.
+        self.is_own.load(Ordering::Relaxed)
+    }
+
     /// Takes what this rank has sent to itself. By one thread at a time, so that it stays in order.
     pub(super) fn take_own(&self) -> Vec<Vec<u8>> {
         // Ordering: Relaxed, both; the lock orders the messages.

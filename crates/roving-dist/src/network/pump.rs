@@ -17,6 +17,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Polls in a row while no process of the network can run: the pump's way through the queue of its worker takes
 /// longer than a message. Others of the pool wait no longer for that than for a short task.
 const SPINS: u32 = 100;
+/// Polls without a look at the clock, while nobody else of the rank can poll.
+const AT_ONCE: u32 = 10;
 /// Polls between two looks at the clock.
 const POLLS: u32 = 1024;
 
@@ -34,8 +36,15 @@ pub(super) async fn pump(part: Arc<Part>) {
             return Poll::Ready(());
         }
         let told = part.tell_taken() | part.handle_own();
-        for _ in 0..SPINS {
-            if post.link().poll() || told {
+        // Ordering: Relaxed; a hint.
+        let may_spin = || part.may_spin.load(Ordering::Relaxed) && !post.has_own();
+        for _ in 0..SPINS / AT_ONCE {
+            let mut polls = 0;
+            let go_on = || {
+                polls += 1;
+                !told && polls < AT_ONCE && may_spin()
+            };
+            if post.link().poll_while(go_on) || told {
                 backoff.reset();
                 // Ordering: Relaxed; a hint.
                 part.may_spin.store(false, Ordering::Relaxed);
@@ -48,8 +57,7 @@ pub(super) async fn pump(part: Arc<Part>) {
                 backoff.reset();
                 return sleep(&part, context);
             }
-            // Ordering: Relaxed; a hint.
-            if !part.may_spin.load(Ordering::Relaxed) {
+            if !may_spin() {
                 break;
             }
         }

@@ -160,6 +160,12 @@ impl Link {
     /// Sends what there is, and calls the handlers of a few messages. Whether there were any; no, if another
     /// thread is at it.
     pub(crate) fn poll(&self) -> bool {
+        self.poll_while(|| false)
+    }
+
+    /// The same again and again, until a message has come or `go_on` is false. Others who want the engine meanwhile leave
+    /// what they send to this thread.
+    pub(crate) fn poll_while(&self, mut go_on: impl FnMut() -> bool) -> bool {
         let mut is_any = false;
         self.with_engine(|engine| {
             // Ordering: Relaxed; only who has the engine writes, and the progress thread looks now and then.
@@ -170,9 +176,13 @@ impl Link {
             if self.changed.load(Ordering::Relaxed) {
                 self.apply_changes(engine);
             }
-            self.send_dirty(engine)?;
-            is_any = engine.receive()?;
-            self.send_dirty(engine)
+            loop {
+                self.send_dirty(engine)?;
+                is_any = engine.receive()?;
+                if is_any || !go_on() {
+                    return self.send_dirty(engine);
+                }
+            }
         });
         is_any
     }

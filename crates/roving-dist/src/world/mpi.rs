@@ -74,6 +74,8 @@ pub(super) struct Mpi {
     posted: Vec<Receive>,
     /// The oldest of `posted`.
     oldest: usize,
+    /// So many places before the oldest one are not posted: see [`Mpi::post_again`].
+    free: usize,
     sends: VecDeque<Send>,
     sources: Vec<Source>,
     /// How many of them wait for a large message.
@@ -111,6 +113,7 @@ pub(super) fn start() -> Result<Mpi, Error> {
         ranks: 1,
         posted: Vec::new(),
         oldest: 0,
+        free: 0,
         sends: VecDeque::new(),
         sources: Vec::new(),
         bulks: 0,
@@ -198,6 +201,17 @@ impl Mpi {
             )
         };
         self.check(code, format_args!("receiving"))
+    }
+
+    /// Posts what has been handed over, in its order. That takes about as long as a message is under way: so it is done
+    /// when there is nothing to hand over, or little is left.
+    fn post_again(&mut self) -> Result<(), Error> {
+        while self.free > 0 {
+            let place = (self.oldest + POSTED - self.free) % POSTED;
+            self.post(place)?;
+            self.free -= 1;
+        }
+        Ok(())
     }
 
     /// Begins to send `bytes`, and hands them back if they have left already.
@@ -433,6 +447,7 @@ impl Transport for Mpi {
         let mut is_any = false;
         for _ in 0..TOGETHER {
             let Some((from, length)) = self.arrived()? else {
+                self.post_again()?;
                 break;
             };
             is_any = true;
@@ -447,9 +462,16 @@ impl Transport for Mpi {
                 self.hand_over(from, &bytes[..length], arrive)
             };
             self.posted[place].bytes = bytes;
-            self.post(place)?;
             self.oldest = (place + 1) % POSTED;
+            self.free += 1;
+            if self.free == POSTED / 2 {
+                self.post_again()?;
+            }
             outcome?;
+            // Whoever waits for a lone message goes first: to look for another one takes about as long as that is under way.
+            if length < BATCH_BYTES / 2 {
+                break;
+            }
         }
         if self.bulks > 0 {
             is_any |= self.complete_bulks(arrive)?;
@@ -506,7 +528,10 @@ impl Transport for Mpi {
 
     fn finish(&mut self) -> Result<(), Error> {
         let mut codes = Vec::new();
-        for receive in &mut self.posted {
+        // Of the others MPI has no request.
+        let places = (0..POSTED - self.free).map(|at| (self.oldest + at) % POSTED);
+        for place in places {
+            let receive = &mut self.posted[place];
             // SAFETY: the request is posted; once it is cancelled and waited for, MPI has no more to do with
             // its buffer.
             unsafe {

@@ -1,14 +1,13 @@
 //! The fixed programs into which panics are injected: each way to hand a callback or a value to the runtime.
 
-use std::future::poll_fn;
-use std::panic;
 use std::sync::mpsc;
-use std::task::Poll;
 use std::thread;
 
-use roving::task::{self, Task};
-use roving::{Pool, WorkerLocal};
-use roving_flow::{Error, Network};
+use super::suspended::{
+    cancelled_tasks, closed_network, dropped_handles, mixed, moved_handles, network, tasks,
+    woken_tasks,
+};
+use roving::{Cancel, Pool, WorkerLocal};
 
 use super::site::{Large, Sites, Value};
 
@@ -46,7 +45,7 @@ const fn attack(name: &'static str, run: fn(&Cx<'_>)) -> Attack {
 }
 
 /// All of them.
-pub(crate) const ATTACKS: [Attack; 25] = [
+pub(crate) const ATTACKS: [Attack; 29] = [
     attack("join", join),
     attack("join of large closures", large_join),
     attack("join_context, nested", nested_joins),
@@ -74,6 +73,10 @@ pub(crate) const ATTACKS: [Attack; 25] = [
     },
     attack("a task that moves a handle", moved_handles),
     attack("joins in a task, tasks in a join", mixed),
+    attack("a context", context),
+    attack("a scope in a cancelled request", cancelled_request),
+    attack("jobs in a cancelled request", cancelled_jobs),
+    attack("tasks in a cancelled request", cancelled_tasks),
     attack("a network", network),
     attack("a network whose process ends early", closed_network),
 ];
@@ -380,166 +383,56 @@ fn worker_local(cx: &Cx<'_>) {
     });
 }
 
-fn leaf(sites: &'static Sites, what: &'static str) -> impl Task<Value> {
-    let value = sites.value("a task's own");
-    async move {
-        let _inside = sites.enter(what);
-        drop(value);
-        sites.value("a task's result")
-    }
-}
-
-fn tasks(cx: &Cx<'_>) {
+fn context(cx: &Cx<'_>) {
     let sites = cx.sites;
-    cx.pool.run(|s| async move {
-        let _inside = sites.enter("the root");
-        let forked = s.fork(leaf(sites, "a forked task")).await;
-        let spawned = s.spawn(leaf(sites, "a spawned task"));
-        let branched = s.branch(leaf(sites, "a branched task")).await;
-        drop(s.call(leaf(sites, "a called task")).await);
-        drop(forked.await);
-        drop(spawned.await);
-        drop(branched.await);
-    });
-}
-
-async fn pause() {
-    let mut left = 2;
-    poll_fn(|context| {
-        left -= 1;
-        match left {
-            1 => context.waker().wake_by_ref(),
-            _ => return Poll::Ready(()),
-        }
-        Poll::Pending
-    })
-    .await;
-}
-
-fn woken_tasks(cx: &Cx<'_>) {
-    let sites = cx.sites;
-    cx.pool.run(|s| async move {
-        let mut handles = Vec::new();
-        for _ in 0..4 {
-            let value = sites.value("a task's own");
-            handles.push(s.spawn(async move {
-                drop(sites.enter("a first poll"));
-                pause().await;
-                drop(sites.enter("a later poll"));
-                drop(value);
-            }));
-        }
-        pause().await;
-        for handle in handles {
-            handle.await;
-        }
-    });
-}
-
-fn dropped_handles(cx: &Cx<'_>) {
-    let sites = cx.sites;
-    cx.pool.run(|s| async move {
-        for number in 0..3 {
-            let value = sites.value("a task's own");
-            let child = async move {
-                let _inside = sites.enter("a task");
-                drop(value);
-                pause().await;
-                sites.value("a result that nobody takes")
-            };
-            match number {
-                0 => drop(s.spawn(child)),
-                1 => drop(s.fork(child).await),
-                _ => drop(s.branch(child).await),
-            }
-        }
-        drop(sites.enter("the root"));
-    });
-}
-
-fn moved_handles(cx: &Cx<'_>) {
-    let sites = cx.sites;
-    cx.pool.run(|s| async move {
-        let first = s.spawn(leaf(sites, "the first task"));
-        let second = s.spawn(async move {
-            let _inside = sites.enter("the second task");
-            first.await
-        });
-        drop(second.await);
-    });
-}
-
-fn mixed(cx: &Cx<'_>) {
-    let sites = cx.sites;
-    cx.pool.run(|s| async move {
-        let child = s.fork(async move {
+    cx.pool.install(|| {
+        roving::context::with(sites.value("the context's value"), || {
+            let _inside = sites.enter("in the context");
             roving::join(
-                || drop(sites.enter("a join in a task")),
-                || task::block_on(async { drop(sites.enter("a task in a join")) }),
+                || drop(sites.enter("a")),
+                || drop(roving::context::get::<Value>()),
             );
         });
-        let child = child.await;
-        roving::scope(|inner| inner.spawn(|_| drop(sites.enter("a scope in a task"))));
-        child.await;
     });
 }
 
-/// Hands a process's panic on, as a caller of the network would.
-fn ended<T>(result: Result<T, Error>) {
-    match result {
-        Ok(_) => {}
-        Err(Error::Panicked { payload, .. }) => panic::resume_unwind(payload),
-        Err(error) => panic!("the network ended otherwise: {error}"),
-    }
-}
-
-fn network(cx: &Cx<'_>) {
+fn cancelled_request(cx: &Cx<'_>) {
     let sites = cx.sites;
-    let mut network = Network::new();
-    let (out, values) = network.bounded::<Value>("values", 2);
-    let (on, results) = network.bounded::<Value>("results", 1);
-    let source = sites.value("a process's own");
-    network.process("source", out, async move |mut out| {
-        let _source = source;
-        for _ in 0..5 {
-            let _inside = sites.enter("the source");
-            if out.send(sites.value("a message")).await.is_err() {
-                break;
-            }
-        }
+    cx.pool.install(|| {
+        let request = Cancel::new();
+        let ended = request.run(|| {
+            roving::scope(|s| {
+                let _inside = sites.enter("the body");
+                request.cancel();
+                for _ in 0..3 {
+                    let value = sites.value("a dropped task's own");
+                    s.spawn(move |_| drop(value));
+                }
+            });
+        });
+        assert!(ended.is_ok(), "it had begun");
+        let value = sites.value("a dropped closure's own");
+        assert!(
+            request.run(move || drop(value)).is_err(),
+            "it had not begun"
+        );
     });
-    network.process("middle", (values, on), async move |(mut values, mut on)| {
-        while let Some(value) = values.recv().await {
-            let _inside = sites.enter("the middle");
-            if on.send(value).await.is_err() {
-                break;
-            }
-        }
-    });
-    network.sink("sink", results, move |value| {
-        let _inside = sites.enter("the sink");
-        drop(value);
-    });
-    ended(network.run(cx.pool));
 }
 
-/// Messages that nobody takes any more.
-fn closed_network(cx: &Cx<'_>) {
+fn cancelled_jobs(cx: &Cx<'_>) {
     let sites = cx.sites;
-    let mut network = Network::new();
-    let (out, values) = network.bounded::<Value>("values", 8);
-    network.process("source", out, async move |mut out| {
-        for _ in 0..8 {
-            if let Err(closed) = out.send(sites.value("a message")).await {
-                drop(closed);
-                break;
-            }
-        }
-        drop(sites.enter("the source's end"));
-    });
-    network.process("sink", values, async move |mut values| {
-        drop(values.recv().await);
-        drop(sites.enter("the sink's end"));
-    });
-    ended(network.run(cx.pool));
+    let request = Cancel::new();
+    let (said, hear) = mpsc::channel::<()>();
+    cx.pool
+        .install(|| {
+            request.run(|| {
+                request.cancel();
+                let (value, said) = (sites.value("a dropped job's own"), said);
+                roving::spawn(move || {
+                    let (_said, _value) = (said, value);
+                });
+            })
+        })
+        .unwrap_or(());
+    hear.recv().unwrap_or(());
 }

@@ -3,6 +3,7 @@
 
 mod attacks;
 mod site;
+mod suspended;
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -187,7 +188,7 @@ fn once(attack: &Attack, cx: &Cx<'_>, at: u64) -> Result<Seen, String> {
             return Err(format!("place {at}: a panic of its own: {text}"));
         }
     }
-    if attack.name == "detached jobs" {
+    if attack.name.contains("jobs") {
         settle(cx.pool);
     }
     let seen = sites.seen();

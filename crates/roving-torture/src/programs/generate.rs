@@ -237,9 +237,12 @@ impl Maker {
         let end = self.random.magnitude(budget.clamp(1, 5000)) as u32;
         let throws = self.limits.throws && self.random.one_in(3);
         Node::Loop {
-            kind: self
-                .random
-                .pick(&[LoopKind::For, LoopKind::Chunks, LoopKind::MapReduce]),
+            kind: self.random.pick(&[
+                LoopKind::For,
+                LoopKind::Chunks,
+                LoopKind::MapReduce,
+                LoopKind::Reduce,
+            ]),
             end,
             seed: self.random.next(),
             throw: throws.then(|| (self.random.below(u64::from(end)) as u32, self.id())),
@@ -325,7 +328,7 @@ mod tests {
     use super::*;
 
     /// Every word of the language, as the programs' own text has it.
-    const WORDS: [&str; 45] = [
+    const WORDS: [&str; 46] = [
         "Leaf",
         "Throw",
         "Join",
@@ -359,6 +362,7 @@ mod tests {
         "Foreign(",
         "Broadcast(",
         "MapReduce",
+        "kind: Reduce",
         "Chunks",
         "Fib",
         "ByRef",

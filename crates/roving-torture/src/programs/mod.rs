@@ -5,6 +5,7 @@ mod disturbed;
 mod generate;
 mod node;
 mod parallel;
+mod reduction;
 mod round;
 mod serial;
 mod setup;
@@ -141,7 +142,7 @@ fn failure(plan: &Plan, wrong: &Wrong, dog: &Dog) -> Failure {
         let census = Census::leak();
         let program = generate::program(seed, limits);
         text.push_str(&match shrink::smallest(&program, plan, census, dog) {
-            Some((node, why)) => format!("\nthe smallest program that fails ({why}):\n{node:#?}"),
+            Some((node, why)) => format!("\nthe smallest program that fails ({why}):\n{node:?}"),
             None => "\nalone it does not fail again in a few tries".to_owned(),
         });
     }

@@ -138,6 +138,8 @@ pub(crate) enum LoopKind {
     For,
     Chunks,
     MapReduce,
+    /// Combined in an order that depends on the range alone.
+    Reduce,
 }
 
 /// An async task's part of a program.

@@ -11,6 +11,7 @@ use roving::{Pool, Scope, context};
 
 use super::contexts;
 use super::node::*;
+use super::reduction::{self, Reduction};
 use super::serial::{CAUGHT, leaf_value};
 use super::tasks;
 use crate::census::{Census, Counted};
@@ -379,6 +380,13 @@ fn counted_loop(
                 .iter()
                 .fold(0_u64, |sum, value| sum.wrapping_add(*value));
             sum.store(all, Relaxed);
+        }
+        LoopKind::Reduce => {
+            let leaf = |index| (reduction::term(item(index)), census.one());
+            let none = || (Reduction::NONE, census.one());
+            let both = |a: (Reduction, Counted), b: (Reduction, Counted)| (a.0.then(b.0), a.1);
+            let all = roving::reduce(0..end, reduction::GRAIN, none, leaf, both);
+            sum.store(all.0.value(), Relaxed);
         }
         LoopKind::MapReduce => {
             let map = |index| Sum(item(index), census.one());

@@ -11,7 +11,7 @@ use super::generate::{self, Limits};
 use super::node::Node;
 use super::parallel::{Cx, node, thrown};
 use super::serial::{self, Expected};
-use super::setup::{Pools, Setup, Threads};
+use super::setup::{Pools, Setup};
 use crate::census::Census;
 use crate::dog::Dog;
 use crate::random::{Random, mix2};
@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) tasks_max: u64,
     pub(crate) setup: Setup,
     pub(crate) clients: usize,
+    /// The pools are shut down, with work in them, instead of dropped.
+    ends_at_once: bool,
     pub(crate) programs: Vec<(u64, Limits)>,
 }
 
@@ -47,7 +49,7 @@ impl Plan {
                     // What makes parents migrate makes everything slow.
                     tasks: if setup.migrate { tasks.min(500) } else { tasks },
                     pools: setup.others.len(),
-                    may_come_back: setup.threads != Threads::InPlace,
+                    may_come_back: !setup.threads.is_nobodys(),
                     throws: random.one_in(2),
                 };
                 (mix2(seed, number), limits)
@@ -58,6 +60,7 @@ impl Plan {
             tasks_max,
             setup,
             clients,
+            ends_at_once: random.one_in(3),
             programs,
         }
     }
@@ -147,11 +150,20 @@ pub(crate) fn run(
         format!("the end of the pools ({})", plan.setup),
         plan.replay(only),
     );
+    let result = result
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)?;
     if let Some(pools) = Arc::into_inner(pools) {
-        pools.end();
+        match plan.ends_at_once {
+            true => pools.end_now(censuses[0]).map_err(|text| Wrong {
+                program: None,
+                text,
+            })?,
+            false => pools.end(),
+        }
     }
     drop(leash);
-    result.into_inner().unwrap_or_else(PoisonError::into_inner)
+    Ok(result)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -204,8 +216,12 @@ pub(crate) fn check(
         pools: &pools.all,
     };
     let first = &pools.all[0];
-    let run = || first.install(|| node(program, cx));
-    let real = match panic::catch_unwind(AssertUnwindSafe(run)) {
+    let run = || match pools.in_place() {
+        // A pool with a seed prints a line for each panic that leaves it.
+        true => first.install(|| panic::catch_unwind(AssertUnwindSafe(|| node(program, cx)))),
+        false => panic::catch_unwind(AssertUnwindSafe(|| first.install(|| node(program, cx)))),
+    };
+    let real = match run() {
         Ok(value) => Real::Value(value),
         Err(payload) => real_panic(payload),
     };

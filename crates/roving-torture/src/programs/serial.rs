@@ -1,6 +1,7 @@
 //! What a program must come to: its value, or what it may panic with; how many tasks it runs.
 
 use super::node::*;
+use super::reduction;
 use crate::random::{mix, mix2};
 
 /// What may come out of a panic. Sorted, without repeats, and never empty where there is one.
@@ -35,6 +36,7 @@ pub(crate) fn expected(node: &Node, workers: &[usize]) -> Expected {
         workers,
         here: 0,
         tag: NO_TAG,
+        calm: false,
         loose: Ids::new(),
         expected: Expected {
             outcome: Ok(0),
@@ -59,6 +61,8 @@ struct Serial<'a> {
     here: usize,
     /// The innermost tag.
     tag: u64,
+    /// Nothing throws: what would may be dropped.
+    calm: bool,
     /// What tasks of the current root panic with and nobody awaits.
     loose: Ids,
     expected: Expected,
@@ -88,7 +92,7 @@ impl Serial<'_> {
     fn node(&mut self, node: &Node) -> Result<u64, Ids> {
         match node {
             Node::Leaf(value) => Ok(mix(*value)),
-            Node::Throw(id) => Err(vec![*id]),
+            Node::Throw(id) => self.throw(*id, 0),
             Node::Join(both) | Node::Wide(both) => {
                 self.ran(1);
                 let (a, b) = (self.node(&both.0), self.node(&both.1));
@@ -110,9 +114,13 @@ impl Serial<'_> {
                 Ok(2)
             }
             Node::Loop {
-                end, seed, throw, ..
+                kind,
+                end,
+                seed,
+                throw,
             } => match throw {
-                Some((_, id)) => Err(vec![*id]),
+                Some((_, id)) => self.throw(*id, 0),
+                None if *kind == LoopKind::Reduce => Ok(reduction::serial(*seed, *end as usize)),
                 None => Ok(leaves(*seed, u64::from(*end))),
             },
             Node::Catch(node) => Ok(self.node(node).unwrap_or(CAUGHT)),
@@ -120,7 +128,7 @@ impl Serial<'_> {
                 let workers = self.workers[self.here] as u64;
                 self.ran(workers);
                 match throw {
-                    Some((index, id)) if u64::from(*index) < workers => Err(vec![*id]),
+                    Some((index, id)) if u64::from(*index) < workers => self.throw(*id, 0),
                     _ => Ok(leaves(*seed, workers)),
                 }
             }
@@ -149,6 +157,13 @@ impl Serial<'_> {
         result
     }
 
+    fn throw(&self, id: Id, otherwise: u64) -> Result<u64, Ids> {
+        match self.calm {
+            true => Ok(otherwise),
+            false => Err(vec![id]),
+        }
+    }
+
     fn tagged<R>(&mut self, tag: Option<u64>, f: impl FnOnce(&mut Self) -> R) -> R {
         let before = self.tag;
         self.tag = tag.unwrap_or(before);
@@ -162,10 +177,12 @@ impl Serial<'_> {
             Stop::Never => self.node(node),
             Stop::Before => Ok(STOPPED),
             Stop::Outside | Stop::After(_) => {
-                let ran_min = self.expected.ran_min;
-                // Whatever it comes to.
+                // At least nothing runs; at most all that would if nothing threw, because what throws may
+                // be dropped.
+                let before = (self.expected.ran_min, self.calm);
+                self.calm = true;
                 let _ = self.node(node);
-                self.expected.ran_min = ran_min;
+                (self.expected.ran_min, self.calm) = before;
                 Ok(STOPPED)
             }
         }
@@ -294,7 +311,7 @@ impl Serial<'_> {
             }
         }
         if let Some(id) = tree.throw {
-            return Err(vec![id]);
+            value = self.throw(id, value)?;
         }
         while !held.is_empty() {
             let (index, outcome) = held.remove(0);
@@ -341,7 +358,7 @@ mod tests {
 
     #[test]
     fn of_a_scope_any_panic_may_come_out_but_that_of_the_body_wins() {
-        let tasks = vec![Step::Spawn(Node::Throw(2)), Step::Spawn(Node::Throw(1))];
+        let tasks = [Step::Spawn(Node::Throw(2)), Step::Spawn(Node::Throw(1))];
         let with = |last: Vec<Step>| Node::Scope {
             kind: ScopeKind::Scope,
             steps: tasks.iter().cloned().chain(last).collect(),

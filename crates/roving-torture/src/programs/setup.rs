@@ -5,9 +5,10 @@ use std::fmt;
 use std::thread::{Builder, JoinHandle};
 
 use roving::task::SpawnOrder;
-use roving::{Amount, BuildError, Pool, PoolBuilder};
+use roving::{Amount, BuildError, Dropped, Pool, PoolBuilder};
 
 use super::parallel::Thrown;
+use crate::census::Census;
 use crate::random::Random;
 
 /// Native stack of a worker: programs are nested, and debug builds have large frames.
@@ -21,6 +22,15 @@ pub(crate) enum Threads {
     Ours,
     /// Nobody's: who calls is the worker.
     InPlace,
+    /// The same, and a seed says who does what and when.
+    Drawn(u64),
+}
+
+impl Threads {
+    /// Who calls is the worker.
+    pub(crate) fn is_nobodys(self) -> bool {
+        matches!(self, Threads::InPlace | Threads::Drawn(_))
+    }
 }
 
 /// The pools of a round: the first, in which programs begin, and others.
@@ -42,6 +52,7 @@ impl Setup {
         let threads = match random.below(16) {
             0 => Threads::InPlace,
             1 => Threads::Ours,
+            2 | 3 => Threads::Drawn(random.next()),
             _ => Threads::Pools,
         };
         let workers = match threads {
@@ -94,6 +105,7 @@ impl Setup {
         let first = match self.threads {
             Threads::Pools => first.build()?,
             Threads::InPlace => first.use_current_thread().build()?,
+            Threads::Drawn(seed) => first.deterministic(seed).keep_seed_quiet().build()?,
             Threads::Ours => first.build_with(|worker| {
                 let thread = Builder::new().name("torture-ours".to_owned());
                 threads.push(thread.stack_size(STACK).spawn(move || worker.run())?);
@@ -107,7 +119,7 @@ impl Setup {
         Ok(Pools {
             all,
             threads,
-            in_place: self.threads == Threads::InPlace,
+            in_place: self.threads.is_nobodys(),
         })
     }
 }
@@ -127,6 +139,7 @@ impl fmt::Display for Setup {
             (self.profile, ", profiled"),
             (self.threads == Threads::Ours, ", on threads of ours"),
             (self.threads == Threads::InPlace, ", in place"),
+            (matches!(self.threads, Threads::Drawn(_)), ", by a seed"),
         ] {
             if is_so {
                 f.write_str(what)?;
@@ -163,6 +176,37 @@ impl Pools {
         }
     }
 
+    /// Ends them at once, each with detached jobs that may not have begun. An error if one of these is
+    /// neither run nor counted as dropped.
+    pub(crate) fn end_now(self, census: &'static Census) -> Result<(), String> {
+        const JOBS: u64 = 20;
+        let ours = !self.threads.is_empty();
+        let mut dropped = Vec::new();
+        for pool in self.all {
+            census.reset();
+            for _ in 0..JOBS {
+                let (owned, next) = (census.one(), census.one());
+                pool.spawn(move || {
+                    census.ran(1);
+                    drop(owned);
+                    roving::spawn(move || {
+                        census.ran(1);
+                        drop(next);
+                    });
+                });
+            }
+            dropped.push(pool.shutdown_now());
+            let last = dropped.len() == 1 && ours;
+            if !last {
+                check_dropped(census, dropped[dropped.len() - 1])?;
+            }
+        }
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+        Ok(())
+    }
+
     /// Ends them; returns when all threads have ended.
     pub(crate) fn end(self) {
         drop(self.all);
@@ -170,6 +214,26 @@ impl Pools {
             // The pool catches what its tasks panic with.
             let _ = thread.join();
         }
+    }
+}
+
+/// What was made has run, or was counted as dropped; a job that is dropped takes its next one with it.
+fn check_dropped(census: &Census, dropped: Dropped) -> Result<(), String> {
+    if !dropped.is_final() {
+        return Err("a pool that nobody else has was not ended by shutdown_now".to_owned());
+    }
+    let (counts, tasks) = (census.counts(), dropped.tasks() as u64);
+    if let Some(text) = counts.complaint() {
+        return Err(format!("after shutdown_now: {text}"));
+    }
+    // A first job that is dropped is one task and two values; a second one is one of each.
+    let (least, most) = (counts.ran + tasks, counts.ran + 2 * tasks);
+    match (least..=most).contains(&counts.made) {
+        true => Ok(()),
+        false => Err(format!(
+            "of {} jobs {} ran and {tasks} were dropped, says shutdown_now",
+            counts.made, counts.ran
+        )),
     }
 }
 

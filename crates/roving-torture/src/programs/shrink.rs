@@ -82,30 +82,19 @@ pub(crate) fn smaller(node: &Node) -> Vec<Node> {
                 all.extend(smaller_step(step).into_iter().map(|step| with(Some(step))));
             }
         }
-        Node::Catch(inner) => {
-            all.extend(
-                smaller(inner)
-                    .into_iter()
-                    .map(|inner| Node::Catch(Box::new(inner))),
-            );
-        }
-        Node::Install { pool, node } => {
-            all.extend(smaller(node).into_iter().map(|node| Node::Install {
-                pool: *pool,
-                node: Box::new(node),
-            }))
+        Node::Catch(part) => all.extend(inside(part, Node::Catch)),
+        Node::Blocking { sleep_us, node } => {
+            let sleep_us = *sleep_us;
+            all.extend(inside(node, |node| Node::Blocking { sleep_us, node }));
         }
         Node::Tagged { tag, node } => {
-            all.extend(smaller(node).into_iter().map(|node| Node::Tagged {
-                tag: *tag,
-                node: Box::new(node),
-            }));
+            all.extend(inside(node, |node| Node::Tagged { tag: *tag, node }));
         }
         Node::Stoppable { stop, node } => {
-            all.extend(smaller(node).into_iter().map(|node| Node::Stoppable {
-                stop: *stop,
-                node: Box::new(node),
-            }));
+            all.extend(inside(node, |node| Node::Stoppable { stop: *stop, node }));
+        }
+        Node::Install { pool, node } => {
+            all.extend(inside(node, |node| Node::Install { pool: *pool, node }));
         }
         Node::Root { pool, task } => {
             all.extend(smaller_task(task).into_iter().map(|task| Node::Root {
@@ -116,6 +105,12 @@ pub(crate) fn smaller(node: &Node) -> Vec<Node> {
         _ => {}
     }
     all
+}
+
+/// The part made smaller, within what is around it.
+fn inside(part: &Node, around: impl Fn(Box<Node>) -> Node) -> Vec<Node> {
+    let all = smaller(part).into_iter();
+    all.map(|node| around(Box::new(node))).collect()
 }
 
 /// The parts of a node that are programs themselves.
@@ -144,7 +139,7 @@ fn parts(node: &Node) -> Vec<&Node> {
     }
 }
 
-fn of_both(both: &(Node, Node)) -> impl Iterator<Item = Box<(Node, Node)>> {
+fn of_both(both: &(Node, Node)) -> impl Iterator<Item = Box<(Node, Node)>> + use<> {
     let first = smaller(&both.0)
         .into_iter()
         .map(|a| Box::new((a, both.1.clone())));
@@ -163,7 +158,13 @@ fn smaller_step(step: &Step) -> Vec<Step> {
             .into_iter()
             .map(|node| Step::SpawnTagged(*tag, node))
             .collect(),
-        Step::Chain(first, second) => vec![Step::Spawn(first.clone()), Step::Spawn(second.clone())],
+        Step::Chain(first, second) => {
+            let mut all = vec![Step::Spawn(first.clone()), Step::Spawn(second.clone())];
+            let chain = |(first, second)| Step::Chain(first, second);
+            let both = of_both(&(first.clone(), second.clone()));
+            all.extend(both.map(|both| chain(*both)));
+            all
+        }
         Step::Broadcast(_) => vec![],
     }
 }

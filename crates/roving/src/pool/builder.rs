@@ -138,7 +138,7 @@ pub struct PoolBuilder {
     debt: Debt,
     watch: Option<Duration>,
     in_place: bool,
-    schedule: schedule::Wish,
+    pub(crate) schedule: schedule::Wish,
     adopts: bool,
     stand_in: StandIn,
     pin: bool,
@@ -313,57 +313,6 @@ impl PoolBuilder {
     /// from several threads take turns. Overrides [`Self::workers`].
     pub fn use_current_thread(mut self) -> PoolBuilder {
         self.in_place = true;
-        self
-    }
-
-    /// No thread, and nothing left to chance: whoever calls [`Pool::install`] plays all workers of the
-    /// pool, 4 unless [`Self::workers`] says how many, and who does what, when, is a pure function of
-    /// `seed`. Tasks are stolen far more often than they are between threads, so a few hundred seeds find
-    /// what depends on the order; see [`crate::testing`] for how to go through them.
-    ///
-    /// What is drawn: which closure of a [`join`](crate::join) comes first, and on which worker
-    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell); when, where
-    /// and in which order tasks of a [`scope`](crate::scope) run; where loops are split; which async task is polled
-    /// next, and by whom; the order of detached tasks, among the oldest, and of broadcasts. All that is
-    /// what a pool with threads could have done as well.
-    ///
-    /// A task, once it runs, runs to its end or its next `.await`. What waits by other means for another
-    /// task of the same pool (a lock, a channel, a look at an atomic) waits for ever; what waits for another
-    /// thread depends on that thread's time. A detached task runs when no call into the pool is left on the thread, or when a
-    /// root of async tasks has nothing else to do. [`blocking`](crate::blocking) just calls its closure.
-    ///
-    /// When a closure that was brought into the pool panics, a line on standard error says the seed.
-    /// `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
-    /// [`Self::adopt_current_thread`]; no callback is called.
-    ///
-    /// ```
-    /// let order = |seed| {
-    ///     let pool = roving::Pool::builder().deterministic(seed).build().unwrap();
-    ///     let order = std::sync::Mutex::new(Vec::new());
-    ///     pool.install(|| {
-    ///         roving::scope(|s| {
-    ///             for n in 0..5 {
-    ///                 let order = &order;
-    ///                 s.spawn(move |_| order.lock().unwrap().push(n));
-    ///             }
-    ///         });
-    ///     });
-    ///     order.into_inner().unwrap()
-    /// };
-    /// assert_eq!(order(1), order(1));
-    /// # if std::env::var_os("ROVING_SEED").is_none() {
-    /// assert!((0..10).any(|seed| order(seed) != order(1)));
-    /// # }
-    /// ```
-    pub fn deterministic(mut self, seed: u64) -> PoolBuilder {
-        self.schedule.seed = Some(seed);
-        self
-    }
-
-    /// Keeps a line for each decision of a [`Self::deterministic`] pool, for [`Pool::schedule_log`]. Off
-    /// by default: the log grows for as long as the pool lives.
-    pub fn log_schedule(mut self, logs: bool) -> PoolBuilder {
-        self.schedule.logs = logs;
         self
     }
 

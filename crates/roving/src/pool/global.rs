@@ -23,6 +23,7 @@ use crate::context::timer;
 use crate::lease::{Entry, Shell};
 use crate::os;
 use crate::prim::{AtomicPtr, Ordering};
+use crate::trace;
 use crate::watch;
 use crate::worker::Worker;
 
@@ -284,6 +285,8 @@ pub fn shutdown_global_now() -> Dropped {
 fn shut_down(now: bool) -> Dropped {
     let further = starting();
     let Some(lease) = find() else {
+        drop(further);
+        leave_nothing();
         return Dropped::NOTHING;
     };
     lease.shell.close();
@@ -310,11 +313,19 @@ fn shut_down(now: bool) -> Dropped {
             None => ended.wait(),
         }),
     };
+    let dropped = Dropped::of(&registry, is_final);
+    drop(registry);
     if is_final {
-        timer::stop();
-        watch::join_retired();
+        leave_nothing();
     }
-    Dropped::of(&registry, is_final)
+    dropped
+}
+
+/// Ends the threads that serve all pools, and that come back when they are needed.
+fn leave_nothing() {
+    timer::stop();
+    watch::join_retired();
+    trace::exit::rest();
 }
 
 /// The global pool has not ended yet, because the calling thread uses it itself, or threads of the

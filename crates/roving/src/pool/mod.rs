@@ -30,7 +30,6 @@ use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::os;
 use crate::priority::Priority;
-use crate::schedule::Schedule;
 use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
 use crate::trace;
@@ -218,26 +217,6 @@ impl Pool {
     /// ```
     pub fn profile(&self) -> Profile {
         self.registry.profile()
-    }
-
-    /// What the schedule of a deterministic pool has decided so far, a line for each decision, if
-    /// [`PoolBuilder::log_schedule`] asked for it; otherwise nothing. To compare two runs.
-    ///
-    /// ```
-    /// let log = |seed| {
-    ///     let builder = roving::Pool::builder().deterministic(seed).log_schedule(true);
-    ///     let pool = builder.build().unwrap();
-    ///     pool.install(|| roving::par_for(0..100, |_| ()));
-    ///     pool.schedule_log()
-    /// };
-    /// assert_eq!(log(1), log(1));
-    /// # if std::env::var_os("ROVING_SEED").is_none() {
-    /// assert_ne!(log(1), log(2));
-    /// # }
-    /// ```
-    pub fn schedule_log(&self) -> String {
-        let schedule = self.registry.settings.schedule.as_ref();
-        schedule.map(Schedule::log).unwrap_or_default()
     }
 
     /// Starts all figures again from zero.

@@ -17,10 +17,13 @@
 //! A busy worker is given nothing to do, and a waiting one only what runs on top of the task that it
 //! waits for, which descends from it. So what the contract says of locks holds here too.
 
-use std::env;
+mod wish;
+
 use std::fmt::Write as _;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub(crate) use wish::{VARIABLE, Wish, seed_of_environment};
 
 /// What a schedule decides between two ways, each with a weight of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,39 +48,6 @@ const WEIGHTS: [usize; 5] = [1, 4, 8, 12, 15];
 
 /// The workers that a pool plays unless it is told how many.
 pub(crate) const PLAYED: usize = 4;
-
-/// The variable whose seed takes the place of any other.
-pub(crate) const VARIABLE: &str = "ROVING_SEED";
-
-/// What a builder was asked for.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wish {
-    pub(crate) seed: Option<u64>,
-    pub(crate) logs: bool,
-}
-
-impl Wish {
-    /// The schedule, if one was asked for. An error is the text of a variable that says no seed.
-    pub(crate) fn grant(self) -> Result<Option<Schedule>, String> {
-        let Some(seed) = self.seed else {
-            return Ok(None);
-        };
-        let seed = seed_of_environment()?.unwrap_or(seed);
-        Ok(Some(Schedule::new(seed, self.logs)))
-    }
-}
-
-/// The seed that the environment says, if it says one; the variable's text if that is none.
-pub(crate) fn seed_of_environment() -> Result<Option<u64>, String> {
-    match env::var(VARIABLE) {
-        Ok(text) => match text.trim().parse() {
-            Ok(seed) => Ok(Some(seed)),
-            Err(_) => Err(text),
-        },
-        Err(env::VarError::NotPresent) => Ok(None),
-        Err(env::VarError::NotUnicode(text)) => Err(text.to_string_lossy().into_owned()),
-    }
-}
 
 /// The decisions of one pool.
 pub(crate) struct Schedule {

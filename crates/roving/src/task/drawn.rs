@@ -5,6 +5,8 @@
 //! its newest, one that has none takes one that was woken, or another worker's oldest. So each order is
 //! one that as many threads could have come to, and there are no more frames at a time than with them.
 
+use std::collections::VecDeque;
+
 use super::drive::Level;
 use super::frame::{self, Frame, Link};
 use super::placed;
@@ -12,35 +14,36 @@ use super::root::Root;
 use crate::schedule::{Habit, Schedule};
 use crate::worker::Worker;
 
-/// Frames that a root's workers have, oldest first; and who ran one last.
+/// The frames that each of a root's workers has, oldest first; and who ran one last.
 #[derive(Default)]
 pub(super) struct Left {
-    frames: Vec<One>,
+    of: Vec<VecDeque<One>>,
     last: usize,
 }
 
 /// A frame that a worker has.
 struct One {
-    of: usize,
     frame: Frame,
     /// It has never been polled.
     is_new: bool,
 }
 
 impl Left {
-    fn of(&self, worker: usize) -> impl DoubleEndedIterator<Item = usize> {
-        let frames = self.frames.iter().enumerate();
-        frames
-            .filter(move |(_, one)| one.of == worker)
-            .map(|(at, _)| at)
+    fn push(&mut self, worker: usize, one: One) {
+        if self.of.len() <= worker {
+            self.of.resize_with(worker + 1, VecDeque::new);
+        }
+        self.of[worker].push_back(one);
     }
 
-    /// The workers that have frames, without repetition, in ascending order.
+    fn has(&self, worker: usize) -> bool {
+        self.of.get(worker).is_some_and(|frames| !frames.is_empty())
+    }
+
+    /// The workers that have frames.
     fn owners(&self) -> Vec<usize> {
-        let mut owners: Vec<usize> = self.frames.iter().map(|one| one.of).collect();
-        owners.sort_unstable();
-        owners.dedup();
-        owners
+        let workers = 0..self.of.len();
+        workers.filter(|&worker| self.has(worker)).collect()
     }
 }
 
@@ -97,9 +100,8 @@ impl Worker {
         // SAFETY: the caller's promise.
         let root = unsafe { &*frame.as_ref().root.get() };
         root.open();
-        let of = self.index();
-        let one = One { of, frame, is_new };
-        root.outermost().ready().left.frames.push(one);
+        let left = &mut root.outermost().ready().left;
+        left.push(self.index(), One { frame, is_new });
     }
 }
 
@@ -123,7 +125,7 @@ impl Root {
 
     fn has_ready(&self) -> bool {
         let ready = self.ready();
-        !ready.frames.is_empty() || !ready.left.frames.is_empty()
+        !ready.frames.is_empty() || !ready.left.owners().is_empty()
     }
 
     /// The next frame, and who runs it.
@@ -135,35 +137,31 @@ impl Root {
         if woken == 0 && owners.is_empty() {
             return None;
         }
-        let goes_on = owners.contains(&left.last) && !schedule.follows(Habit::Theft);
+        let goes_on = left.has(left.last) && !schedule.follows(Habit::Theft);
         let index = match goes_on {
             true => left.last,
             false => worker.draw_free(schedule),
         };
-        let own = left.of(index).next_back();
-        let steals = own.is_none() && !owners.is_empty() && (woken == 0 || schedule.pick(2) == 0);
-        let victim = match steals {
-            true => owners[schedule.pick(owners.len())],
-            false => index,
-        };
-        let taken = own.or_else(|| left.of(victim).next().filter(|_| steals));
-        let Some(at) = taken else {
-            let chosen = schedule.pick(woken);
-            let frame = ready.frames.remove(chosen)?;
-            // SAFETY: what is in the queue is alive and holds its future.
-            let place = unsafe { placed::place_of(frame) };
-            let place = place.filter(|&place| worker.can_play(place));
-            let of = place.unwrap_or(index);
-            schedule.note(of, || format!("woken {chosen} of {woken}"));
-            left.last = of;
-            let is_new = false;
-            return Some((of, One { of, frame, is_new }));
-        };
-        schedule.note(index, || match steals {
-            true => format!("oldest frame of {victim}"),
-            false => "newest frame".to_owned(),
-        });
+        if left.has(index) {
+            schedule.note(index, || "newest frame".to_owned());
+            left.last = index;
+            return Some((index, left.of[index].pop_back()?));
+        }
+        if !owners.is_empty() && (woken == 0 || schedule.pick(2) == 0) {
+            let victim = owners[schedule.pick(owners.len())];
+            schedule.note(index, || format!("oldest frame of {victim}"));
+            left.last = index;
+            return Some((index, left.of[victim].pop_front()?));
+        }
+        let chosen = schedule.pick(woken);
+        let frame = ready.frames.swap_remove_back(chosen)?;
+        // SAFETY: what is in the queue is alive and holds its future.
+        let place = unsafe { placed::place_of(frame) };
+        let place = place.filter(|&place| worker.can_play(place));
+        let index = place.unwrap_or(index);
+        schedule.note(index, || format!("woken {chosen} of {woken}"));
         left.last = index;
-        Some((index, left.frames.remove(at)))
+        let is_new = false;
+        Some((index, One { frame, is_new }))
     }
 }

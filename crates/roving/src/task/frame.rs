@@ -280,14 +280,22 @@ impl Header {
     }
 }
 
-/// What is polled in the place of a future that never begins: its outcome is that it was cancelled.
+/// What is polled in the place of a future that never begins: its outcome is that it was cancelled; or
+/// what it panics with when it is dropped, so that somebody hears of it.
 ///
 /// # Safety
 /// As [`poll`].
 unsafe fn end_unbegun(frame: Frame) -> bool {
     context::count_dropped();
+    // SAFETY: the frame is the caller's.
+    let header = unsafe { frame.as_ref() };
+    header.stage.set(Stage::Empty);
+    let drop_future = header.vtable.get().drop_future;
+    // SAFETY: it held its future, as a frame does that was never polled, and which is not used again.
+    let dropped = panic::catch_unwind(AssertUnwindSafe(|| unsafe { drop_future(frame) }));
+    let payload = dropped.err().unwrap_or_else(|| Box::new(Cancelled));
     // SAFETY: the caller's promise.
-    unsafe { fail(frame, Box::new(Cancelled)) };
+    unsafe { fail(frame, payload) };
     true
 }
 

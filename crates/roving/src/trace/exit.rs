@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use super::{Record, begin, file, live, table};
+use super::{Record, begin, file, live, server, table};
 use crate::faults::{self, Point};
 use crate::os;
 use crate::pool::registry::Registry;
@@ -91,9 +91,17 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
     book.alive.push(Arc::downgrade(registry));
     if !book.settles_at_exit {
         book.settles_at_exit = os::at_exit(at_exit);
-        if let Some(path) = &wishes().top {
-            live::serve(path);
-        }
+    }
+    if let Some(path) = &wishes().top {
+        server::serve(path);
+    }
+}
+
+/// Ends what answers for pools, if none lives that owes an answer: before the code is unloaded.
+pub(crate) fn rest() {
+    let alive = |book: &Book| book.alive.iter().any(|pool| pool.strong_count() > 0);
+    if !book().as_ref().is_some_and(alive) {
+        server::stop();
     }
 }
 

@@ -1,7 +1,7 @@
 //! A socket by which another process sees what the pools of this one do: `roving top`.
 //!
-//! Whoever connects sends a line and gets a line of JSON, as often as it likes. The thread that serves it sleeps
-//! in between, so nothing ticks here.
+//! Whoever connects sends a line and gets a line of JSON, as often as it likes. The thread that serves it
+//! ([`super::server`]) sleeps in between, so nothing ticks here.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(super) fn socket(value: &OsStr) -> Option<PathBuf> {
     not(unix),
     allow(dead_code, reason = "asked for through a socket of Unix")
 )]
-fn snapshot() -> String {
+pub(super) fn snapshot() -> String {
     let pools = with_alive(|pools| {
         let pools: Vec<String> = pools.iter().map(|pool| of_pool(pool)).collect();
         pools.join(",")
@@ -78,48 +78,6 @@ fn of_worker(doing: &str, worker: &WorkerProfile) -> String {
     )
 }
 
-/// Starts to answer at `path`. Where that fails, a line on standard error says so: the program goes on
-/// without.
-#[cfg(unix)]
-pub(super) fn serve(path: &Path) {
-    use std::os::unix::net::{UnixListener, UnixStream};
-
-    use crate::faults::{self, Point};
-
-    let thread = || std::thread::Builder::new().name("roving-top".into());
-    // What a process with this number has left behind; not a socket at which somebody answers.
-    if UnixStream::connect(path).is_err() {
-        end(path);
-    }
-    let listener = faults::ask(Point::Socket).and_then(|()| UnixListener::bind(path));
-    let started = listener.and_then(|listener| {
-        let serve = move || {
-            for stream in listener.incoming().flatten() {
-                let answer = move || answer(&stream);
-                // A client that is slow keeps nobody else waiting.
-                let _ = faults::start(thread(), answer);
-            }
-        };
-        faults::start(thread(), serve)
-    });
-    if let Err(error) = started {
-        refuse(path, &error.to_string());
-    }
-}
-
-/// Until the client goes away.
-#[cfg(unix)]
-fn answer(stream: &std::os::unix::net::UnixStream) {
-    use std::io::{BufRead as _, BufReader, Write as _};
-
-    let mut writer = stream;
-    for line in BufReader::new(stream).lines() {
-        if line.is_err() || writer.write_all(snapshot().as_bytes()).is_err() {
-            return;
-        }
-    }
-}
-
 /// The process exits.
 pub(super) fn end(path: &Path) {
     #[cfg(unix)]
@@ -135,12 +93,7 @@ pub(super) fn end(path: &Path) {
     let _ = path;
 }
 
-#[cfg(not(unix))]
-pub(super) fn serve(path: &Path) {
-    refuse(path, "this system has no Unix sockets");
-}
-
-fn refuse(path: &Path, why: &str) {
+pub(super) fn refuse(path: &Path, why: &str) {
     use std::io::Write as _;
 
     let path = path.display();

@@ -41,6 +41,7 @@ mod json;
 #[cfg(feature = "tracing")]
 mod layer;
 mod live;
+mod server;
 mod table;
 
 #[cfg(feature = "tracing")]

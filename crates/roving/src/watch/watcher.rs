@@ -121,7 +121,9 @@ fn run(number: u64) {
             }
             if watcher.pools.is_empty() {
                 // The last pool has ended by itself. Who unloads the library joins this thread.
-                watcher.retired = watcher.thread.take();
+                let ended = watcher.thread.take();
+                // ThreadSanitizer calls a thread that has ended, and that nobody joins, a leak.
+                watcher.retired = ended.filter(|_| cfg!(not(roving_tsan)));
                 watcher.number += 1;
                 return;
             }

@@ -196,14 +196,18 @@ impl Worker {
 
     /// What becomes of a task that this worker has spawned into a scope.
     pub(crate) fn draw_spawned(&self, schedule: &Schedule) -> Spawned {
-        let (spawned, what) = match self.draw_at_once(schedule) {
-            false => (Spawned::Kept, "kept".to_owned()),
+        let spawned = match self.draw_at_once(schedule) {
+            false => Spawned::Kept,
             true => match self.draw_thief(schedule) {
-                None => (Spawned::Here, "at once".to_owned()),
-                Some(thief) => (Spawned::On(thief), format!("at once, on {thief}")),
+                None => Spawned::Here,
+                Some(thief) => Spawned::On(thief),
             },
         };
-        schedule.note(self.index, || format!("spawn: {what}"));
+        schedule.note(self.index, || match spawned {
+            Spawned::Kept => "spawn: kept".to_owned(),
+            Spawned::Here => "spawn: at once".to_owned(),
+            Spawned::On(thief) => format!("spawn: at once, on {thief}"),
+        });
         spawned
     }
 

@@ -1,0 +1,124 @@
+//! How a program asks for a schedule, and sees it.
+
+use std::env;
+
+use super::Schedule;
+use crate::pool::{Pool, PoolBuilder};
+
+/// The variable whose seed takes the place of any other.
+pub(crate) const VARIABLE: &str = "ROVING_SEED";
+
+/// What a builder was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wish {
+    pub(crate) seed: Option<u64>,
+    pub(crate) logs: bool,
+    pub(crate) is_quiet: bool,
+}
+
+impl Wish {
+    /// The schedule, if one was asked for. An error is the text of a variable that says no seed.
+    pub(crate) fn grant(self) -> Result<Option<Schedule>, String> {
+        let Some(seed) = self.seed else {
+            return Ok(None);
+        };
+        let seed = seed_of_environment()?.unwrap_or(seed);
+        let schedule = Schedule::new(seed, self.logs);
+        schedule.state().said = self.is_quiet;
+        Ok(Some(schedule))
+    }
+}
+
+/// The seed that the environment says, if it says one; the variable's text if that is none.
+pub(crate) fn seed_of_environment() -> Result<Option<u64>, String> {
+    match env::var(VARIABLE) {
+        Ok(text) => match text.trim().parse() {
+            Ok(seed) => Ok(Some(seed)),
+            Err(_) => Err(text),
+        },
+        Err(env::VarError::NotPresent) => Ok(None),
+        Err(env::VarError::NotUnicode(text)) => Err(text.to_string_lossy().into_owned()),
+    }
+}
+
+impl PoolBuilder {
+    /// No thread, and nothing left to chance: whoever calls [`Pool::install`] plays all workers of the
+    /// pool, 4 unless [`Self::workers`] says how many, and who does what, when, is a pure function of
+    /// `seed`. Tasks are stolen far more often than they are between threads, so a few hundred seeds find
+    /// what depends on the order; see [`crate::testing`] for how to go through them.
+    ///
+    /// What is drawn: which closure of a [`join`](crate::join) comes first, and on which worker
+    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell); when, where
+    /// and in which order tasks of a [`scope`](crate::scope) run; where loops are split; which async task is polled
+    /// next, and by whom; the order of detached tasks, among the oldest, and of broadcasts. All that is
+    /// what a pool with threads could have done as well.
+    ///
+    /// A task, once it runs, runs to its end or its next `.await`. What waits by other means for another
+    /// task of the same pool (a lock, a channel, a look at an atomic) waits for ever; what waits for another
+    /// thread depends on that thread's time. A detached task runs when no call into the pool is left on the thread, or when a
+    /// root of async tasks has nothing else to do. [`blocking`](crate::blocking) just calls its closure.
+    ///
+    /// When a closure that was brought into the pool panics, a line on standard error says the seed.
+    /// `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
+    /// [`Self::adopt_current_thread`]; [`Self::on_start`] and [`Self::on_exit`] are not called.
+    ///
+    /// ```
+    /// let order = |seed| {
+    ///     let pool = roving::Pool::builder().deterministic(seed).build().unwrap();
+    ///     let order = std::sync::Mutex::new(Vec::new());
+    ///     pool.install(|| {
+    ///         roving::scope(|s| {
+    ///             for n in 0..5 {
+    ///                 let order = &order;
+    ///                 s.spawn(move |_| order.lock().unwrap().push(n));
+    ///             }
+    ///         });
+    ///     });
+    ///     order.into_inner().unwrap()
+    /// };
+    /// assert_eq!(order(1), order(1));
+    /// # if std::env::var_os("ROVING_SEED").is_none() {
+    /// assert!((0..10).any(|seed| order(seed) != order(1)));
+    /// # }
+    /// ```
+    pub fn deterministic(mut self, seed: u64) -> PoolBuilder {
+        self.schedule.seed = Some(seed);
+        self
+    }
+
+    /// Says nothing about the seed when something panics. For programs that mean to panic, by the thousand.
+    #[doc(hidden)]
+    pub fn keep_seed_quiet(mut self) -> PoolBuilder {
+        self.schedule.is_quiet = true;
+        self
+    }
+
+    /// Keeps a line for each decision of a [`Self::deterministic`] pool, for [`Pool::schedule_log`]. Off
+    /// by default: the log grows for as long as the pool lives.
+    pub fn log_schedule(mut self, logs: bool) -> PoolBuilder {
+        self.schedule.logs = logs;
+        self
+    }
+}
+
+impl Pool {
+    /// What the schedule of a deterministic pool has decided so far, a line for each decision, if
+    /// [`PoolBuilder::log_schedule`] asked for it; otherwise nothing. To compare two runs.
+    ///
+    /// ```
+    /// let log = |seed| {
+    ///     let builder = roving::Pool::builder().deterministic(seed).log_schedule(true);
+    ///     let pool = builder.build().unwrap();
+    ///     pool.install(|| roving::par_for(0..100, |_| ()));
+    ///     pool.schedule_log()
+    /// };
+    /// assert_eq!(log(1), log(1));
+    /// # if std::env::var_os("ROVING_SEED").is_none() {
+    /// assert_ne!(log(1), log(2));
+    /// # }
+    /// ```
+    pub fn schedule_log(&self) -> String {
+        let schedule = self.registry().settings.schedule.as_ref();
+        schedule.map(Schedule::log).unwrap_or_default()
+    }
+}
