@@ -28,7 +28,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::pool::{BuildError, Pool};
-use crate::schedule::{self, PLAYED, VARIABLE, seed_of_environment};
+use crate::schedule::{PLAYED, VARIABLE, seed_of_environment};
+
+/// Most decisions that are shown of a schedule that is replayed and ends in a panic.
+const LAST: usize = 30;
 
 /// A program that has not ended after this time is said to hang; it goes on nevertheless.
 const LONG: Duration = Duration::from_secs(60);
@@ -38,7 +41,8 @@ const LONG: Duration = Duration::from_secs(60);
 ///
 /// # Panics
 /// With what `program` panics with, or what a task panics with that it has detached, under the first
-/// seed that makes one do so. A line on standard error says the seed. And if `ROVING_SEED` says none.
+/// seed that makes one do so. A line on standard error says the seed; under `ROVING_SEED`, more lines say what
+/// was decided last. And if `ROVING_SEED` says none.
 ///
 /// ```
 /// let explored = roving::testing::explore(100, || {
@@ -154,7 +158,9 @@ impl Explorer {
     /// assert_eq!(explored.runs, 20);
     /// ```
     pub fn run_on(&self, program: impl Fn(&Pool)) -> Explored {
-        let seeds = match seed_of_environment() {
+        let replayed = seed_of_environment();
+        let logs = matches!(replayed, Ok(Some(_)));
+        let seeds = match replayed {
             Ok(Some(seed)) => seed..=seed,
             Ok(None) if self.seeds.is_empty() => return Explored::default(),
             Ok(None) => self.seeds.start..=self.seeds.end - 1,
@@ -165,7 +171,7 @@ impl Explorer {
         let watch = Watch::start();
         for seed in seeds {
             watch.begins(seed);
-            let (decisions, digest) = self.run_one(seed, &program);
+            let (decisions, digest) = self.run_one(seed, logs, &program);
             explored.runs += 1;
             explored.decisions += decisions;
             digests.insert((decisions, digest));
@@ -174,11 +180,12 @@ impl Explorer {
         explored
     }
 
-    fn run_one(&self, seed: u64, program: impl Fn(&Pool)) -> (u64, u64) {
+    fn run_one(&self, seed: u64, logs: bool, program: impl Fn(&Pool)) -> (u64, u64) {
         let detached = Arc::new(Mutex::new(None::<Box<dyn Any + Send>>));
         let first = Arc::clone(&detached);
         let built = Pool::builder()
             .deterministic(seed)
+            .log_schedule(logs)
             .workers(self.workers)
             .panic_handler(move |payload| {
                 let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
@@ -186,23 +193,23 @@ impl Explorer {
             })
             .build();
         let pool = built.unwrap_or_else(|error| panic!("{error}"));
+        let run = panic::catch_unwind(AssertUnwindSafe(|| program(&pool)));
         let registry = Arc::clone(pool.registry());
-        let run = panic::catch_unwind(AssertUnwindSafe(|| {
-            program(&pool);
-            let schedule = pool.registry().settings.schedule.as_ref();
-            let digest = schedule.map(schedule::Schedule::digest);
-            drop(pool);
-            digest.unwrap_or_default()
-        }));
+        let schedule = registry.settings.schedule.as_ref();
+        let (digest, log) = schedule.map_or_else(Default::default, |schedule| {
+            (schedule.digest(), schedule.log())
+        });
+        // Runs what the program has left behind.
+        drop(pool);
         let first = detached
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         match (run, first) {
-            (Ok(digest), None) => digest,
-            (Err(payload), _) | (Ok(_), Some(payload)) => {
-                let schedule = registry.settings.schedule.as_ref();
+            (Ok(()), None) => digest,
+            (Err(payload), _) | (Ok(()), Some(payload)) => {
                 schedule.inspect(|schedule| schedule.say_seed());
+                say_last(&log);
                 panic::resume_unwind(payload)
             }
         }
@@ -235,6 +242,17 @@ impl Watch {
         if let Some(begins) = &self.0 {
             let _ = begins.send(seed);
         }
+    }
+}
+
+/// What a schedule came to before a program panicked that is replayed.
+fn say_last(log: &str) {
+    let lines: Vec<&str> = log.lines().collect();
+    let last = lines.len().saturating_sub(LAST);
+    if !lines.is_empty() {
+        let (shown, all) = (lines.len() - last, lines.len());
+        let text = lines[last..].join("\n  ");
+        eprintln!("roving: the last {shown} of {all} decisions:\n  {text}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::Instant;
 
@@ -144,9 +144,42 @@ impl Worker {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         let guard = outermost.then(lock);
+        let result = Worker::in_place_held(registry, outermost, f);
+        drop(guard);
+        if outermost {
+            Worker::run_left_in_place(registry);
+        }
+        if outermost && result.is_err() {
+            drawn::say_seed(registry);
+        }
+        result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+    }
+
+    /// Runs the jobs that an in-place pool holds. Where another thread has the pool, that will: who lets go
+    /// of it looks here, and the queue's own lock sees to it that one of the two finds the job: either that
+    /// look comes after the push, or this one, which follows the push, after the pool was let go.
+    pub(crate) fn run_left_in_place(registry: &Arc<Registry>) {
+        while registry.injector.has_not_below(Priority::Low) {
+            let guard = match registry.in_place.try_lock() {
+                Ok(guard) => guard,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let result = Worker::in_place_held(registry, true, || ());
+            drop(guard);
+            result.unwrap_or_else(|payload| panic::resume_unwind(payload));
+        }
+    }
+
+    /// The calling thread has the lock of the in-place pool: just taken (`outermost`), or further out.
+    fn in_place_held<R>(
+        registry: &Arc<Registry>,
+        outermost: bool,
+        f: impl FnOnce() -> R,
+    ) -> thread::Result<R> {
         let index = drawn::draw_entrance(registry);
-        // SAFETY: the lock, taken here or further out, makes this thread the only one.
-        let result = unsafe {
+        // SAFETY: the lock, which the caller has, makes this thread the only one.
+        unsafe {
             Worker::be(Arc::clone(registry), index, |worker| {
                 let before = worker.clock().enter(Activity::Busy);
                 // The context that the thread is in goes with it.
@@ -160,12 +193,7 @@ impl Worker {
                     .enter(if outermost { Activity::Idle } else { before });
                 result
             })
-        };
-        drop(guard);
-        if outermost && result.is_err() {
-            drawn::say_seed(registry);
         }
-        result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
     /// Makes the calling thread worker 0 of the pool for the rest of its life. The worker, and with

@@ -88,7 +88,7 @@ fn what_has_not_begun_is_dropped_under_every_seed() {
         let pool = pool.profile(true).build().unwrap();
         let (ran, gone) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let token = Cancel::new();
-        let _ = pool.install(|| {
+        let outcome = pool.install(|| {
             token.run(|| {
                 roving::scope(|s| {
                     for index in 0..8 {
@@ -104,6 +104,7 @@ fn what_has_not_begun_is_dropped_under_every_seed() {
                 });
             })
         });
+        let _ = outcome;
         assert_eq!(gone.into_inner(), 8, "dropped once each");
         let (ran, dropped) = (
             ran.into_inner(),

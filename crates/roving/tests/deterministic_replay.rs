@@ -19,7 +19,7 @@ fn found(seeds: u64, program: impl Fn() + Sync) -> Option<u64> {
         let run = || Explorer::new().seeds(seed..seed + 1).run(&program);
         panic::catch_unwind(AssertUnwindSafe(run)).is_err()
     };
-    watched(|| (0..seeds).find(|&seed| fails(seed)))
+    (0..seeds).find(|&seed| watched(|| fails(seed)))
 }
 
 /// Checks that the bug is found, that it is found again, and that the right program passes.
@@ -243,7 +243,14 @@ fn the_seed_is_printed_and_replays() {
     let seed = seed.split(' ').next().unwrap();
     let again = run_child("explore", Some(seed));
     assert!(!again.status.success());
-    assert_eq!(own_lines(&again), lines);
+    let said = own_lines(&again);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(said[0], lines[0]);
+    // What was decided last: there is little else.
+    assert!(said[1].starts_with("roving: the last 2 of 2 decisions:"));
+    let text = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(text.contains("\n  worker"), "{text}");
+    assert!(text.contains(": join: "), "{text}");
     // And it was this seed alone.
     let other = (0..100).map(|other: u64| other.to_string());
     let other = other.take_while(|other| other != seed).last();

@@ -192,6 +192,7 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
 #[allow(unsafe_code, reason = "an allocator")]
 mod planned {
     use std::alloc::{GlobalAlloc, Layout, System};
+    use std::future::pending;
     use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
     use roving::faults::{Plan, faults, follow, refuses_memory};
@@ -328,6 +329,11 @@ mod planned {
             );
             assert_eq!(join(|| 1, || 2), (1, 2), "in place");
             assert_eq!(roving::current_workers(), 1);
+            // Who is suspended until a deadline looks by itself.
+            let token = roving::Cancel::after(Duration::from_millis(5));
+            let waits = || task::block_on(roving::context::until_cancelled(pending::<()>()));
+            assert!(!matches!(token.run(waits), Ok(Ok(()))));
+            assert!(token.is_cancelled());
             roving::shutdown_global().unwrap();
             for point in 2..9 {
                 always(point);

@@ -67,6 +67,58 @@ fn in_place_pools_within_each_other() {
     });
 }
 
+/// A detached task for an in-place pool, spawned by a thread that the pool's own worker waits for: to spawn
+/// waits for nobody, and the task runs when the pool is let go.
+#[test]
+fn a_detached_task_for_an_in_place_pool_that_is_busy() {
+    watched(|| {
+        for seed in [None, Some(1)] {
+            let builder = Pool::builder().use_current_thread();
+            let builder = match seed {
+                None => builder,
+                Some(seed) => Pool::builder().deterministic(seed),
+            };
+            let (in_place, other) = (builder.build().unwrap(), pool(1));
+            for _ in 0..tries(100) {
+                let ran = Arc::new(AtomicUsize::new(0));
+                in_place.install(|| {
+                    other.install(|| {
+                        let ran = Arc::clone(&ran);
+                        in_place.spawn(move || {
+                            ran.fetch_add(1, SeqCst);
+                        });
+                    });
+                    assert_eq!(ran.load(SeqCst), 0, "its worker is here");
+                });
+                assert_eq!(ran.load(SeqCst), 1);
+            }
+        }
+    });
+}
+
+/// Spawned by a thread at the moment when another lets go of the pool: one of the two runs it.
+#[test]
+fn a_detached_task_for_an_in_place_pool_that_is_let_go() {
+    watched(|| {
+        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        for _ in 0..tries(2000) {
+            let (ran, meet) = (Arc::new(AtomicUsize::new(0)), Barrier::new(2));
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    meet.wait();
+                    in_place.install(|| ());
+                });
+                meet.wait();
+                let ran = Arc::clone(&ran);
+                in_place.spawn(move || {
+                    ran.fetch_add(1, SeqCst);
+                });
+            });
+            assert_eq!(ran.load(SeqCst), 1);
+        }
+    });
+}
+
 /// An in-place pool that is dropped by a task of its own.
 #[test]
 fn an_in_place_pool_is_dropped_by_its_own_task() {

@@ -46,8 +46,7 @@ impl Plan {
                     false => random.magnitude(usual),
                 };
                 let limits = Limits {
-                    // What makes parents migrate makes everything slow.
-                    tasks: if setup.migrate { tasks.min(500) } else { tasks },
+                    tasks: tasks.min(setup.tasks_max()),
                     pools: setup.others.len(),
                     may_come_back: !setup.threads.is_nobodys(),
                     throws: random.one_in(2),

@@ -77,6 +77,15 @@ impl Setup {
         }
     }
 
+    /// What makes parents migrate makes everything slow; what draws each step, more so the more there is.
+    pub(crate) fn tasks_max(&self) -> u64 {
+        match (self.migrate, self.threads) {
+            (true, _) => 500,
+            (_, Threads::Drawn(_)) => 3000,
+            _ => u64::MAX,
+        }
+    }
+
     /// How many workers each pool has.
     pub(crate) fn all_workers(&self) -> Vec<usize> {
         let first = std::iter::once(self.workers);

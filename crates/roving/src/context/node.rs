@@ -27,6 +27,16 @@ pub(crate) struct Node {
     has_span: bool,
 }
 
+/// One after the other: a job that spawns the next in a context of its own makes a chain of any length.
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut outer = self.outer.take();
+        while let Some(mut node) = outer.and_then(Arc::into_inner) {
+            outer = node.outer.take();
+        }
+    }
+}
+
 pub(super) enum Kind {
     Value(Box<dyn Any + Send + Sync>),
     Token(Arc<Token>),

@@ -52,6 +52,13 @@ fn the_timer_comes_back_after_it_was_stopped() {
         task::block_on(async move { token.cancelled().await });
         timer::stop();
     }
+    // Not while somebody waits.
+    let token = Cancel::after(Duration::from_millis(20));
+    task::block_on(async move {
+        let waits = task::spawn(async move { token.cancelled().await });
+        crate::join(timer::stop, || ());
+        waits.await;
+    });
 }
 
 #[test]
@@ -99,4 +106,18 @@ fn a_closure_is_called_once() {
     let late = counts(&Cancel::new());
     assert_eq!(calls.load(SeqCst), 2, "cancelled before");
     drop(late);
+}
+
+#[test]
+fn chains_of_any_length_can_be_dropped() {
+    const LENGTH: usize = if cfg!(miri) { 100 } else { 200_000 };
+    let mut token = Cancel::new();
+    let mut here = super::current();
+    for number in 0..LENGTH {
+        token = token.child();
+        here = here.run(|| super::with(number, super::current));
+    }
+    assert_eq!(here.get::<usize>(), Some(LENGTH - 1));
+    assert!(!token.is_cancelled());
+    drop((token, here));
 }

@@ -23,7 +23,8 @@ struct Timer {
     retired: Option<JoinHandle<()>>,
     /// [`os::forks`] when the thread was started: threads do not survive a fork.
     forks: usize,
-    ends: bool,
+    /// Which thread it is: another one than that ends.
+    run: u64,
 }
 
 static TIMER: Mutex<Timer> = Mutex::new(Timer {
@@ -32,7 +33,7 @@ static TIMER: Mutex<Timer> = Mutex::new(Timer {
     thread: None,
     retired: None,
     forks: 0,
-    ends: false,
+    run: 0,
 });
 static CHANGED: Condvar = Condvar::new();
 
@@ -40,28 +41,24 @@ fn timer() -> MutexGuard<'static, Timer> {
     TIMER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has who waits at `token` woken at that time. Holds the token's lock: nothing here takes another.
-pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Entry {
+/// Has who waits at `token` woken at that time; `None` if there is no thread for it, and none can be started. Holds
+/// the token's lock: nothing here takes another.
+pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     let mut timer = timer();
-    let entry = (deadline, timer.next);
-    timer.next += 1;
-    timer.entries.insert(entry, Arc::downgrade(token));
     let is_here = timer.thread.as_ref().is_some_and(|at| !at.is_finished());
     if is_here && timer.forks == os::forks() {
         CHANGED.notify_all();
-        return entry;
+    } else {
+        let builder = thread::Builder::new().name("roving-timer".to_owned());
+        timer.run += 1;
+        let number = timer.run;
+        timer.thread = Some(faults::start(builder, move || run(number)).ok()?);
+        timer.forks = os::forks();
     }
-    let builder = thread::Builder::new().name("roving-timer".to_owned());
-    match faults::start(builder, run) {
-        Ok(thread) => timer.thread = Some(thread),
-        // The next one who waits for a deadline tries again; until then each is seen by who looks.
-        Err(error) => os::say(&format!(
-            "the timer's thread could not be started ({error}): deadlines wake nobody until it can; \
-             raise the limit on threads"
-        )),
-    }
-    timer.forks = os::forks();
-    entry
+    let entry = (deadline, timer.next);
+    timer.next += 1;
+    timer.entries.insert(entry, Arc::downgrade(token));
+    Some(entry)
 }
 
 /// Nobody waits for that any more.
@@ -76,27 +73,34 @@ pub(super) fn entered(deadline: Instant) -> usize {
     entries.range((deadline, 0)..=(deadline, u64::MAX)).count()
 }
 
-/// Ends the thread, if there is one: before the code is unloaded. It comes back when it is needed.
+/// Ends the thread, if there is one and nobody waits: before the code is unloaded. It comes back when it is
+/// needed.
 pub(crate) fn stop() {
     let threads = {
         let mut timer = timer();
-        timer.ends = true;
-        CHANGED.notify_all();
-        match timer.forks == os::forks() {
-            true => [timer.retired.take(), timer.thread.take()],
-            false => [None, None],
+        if timer.forks != os::forks() {
+            return;
         }
+        let thread = match timer.entries.is_empty() {
+            true => timer.thread.take(),
+            false => None,
+        };
+        if thread.is_some() {
+            timer.run += 1;
+            CHANGED.notify_all();
+        }
+        [timer.retired.take(), thread]
     };
     for thread in threads.into_iter().flatten() {
         // It has no panic of its own to report.
         let _ = thread.join();
     }
-    timer().ends = false;
 }
 
-fn run() {
+/// The thread, until it is no longer the one of that number.
+fn run(number: u64) {
     let mut timer = timer();
-    while !timer.ends {
+    while timer.run == number {
         let now = Instant::now();
         let next = timer.entries.first_key_value().map(|(&(at, _), _)| at);
         match next {

@@ -23,6 +23,16 @@ pub(crate) struct Token {
     waiters: Mutex<Waiters>,
 }
 
+/// One after the other: a chain of any length fits the native stack.
+impl Drop for Token {
+    fn drop(&mut self) {
+        let mut parent = self.parent.take();
+        while let Some(mut token) = parent.and_then(Arc::into_inner) {
+            parent = token.parent.take();
+        }
+    }
+}
+
 /// Who is to be woken when the token is cancelled.
 #[derive(Default)]
 struct Waiters {
@@ -103,19 +113,20 @@ impl Token {
     }
 
     /// Has `waker` woken when this token is cancelled, or its time is up. Returns what
-    /// [`Self::forget`] needs.
+    /// [`Self::forget`] needs, and whether the latter is seen to: not if the timer has no thread.
     ///
     /// The caller looks whether it is cancelled afterwards: under the lock either `cancel` finds the
     /// waker, or this call comes after the flag was set.
-    pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> u64 {
+    pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> (u64, bool) {
         let mut waiters = self.waiters();
         let id = waiters.next;
         waiters.next += 1;
         waiters.wakers.insert(id, waker.clone());
         if let (Some(deadline), None) = (self.deadline, &waiters.timed) {
-            waiters.timed = Some(timer::enter(deadline, self));
+            waiters.timed = timer::enter(deadline, self);
         }
-        id
+        let is_timed = self.deadline.is_none() || waiters.timed.is_some();
+        (id, is_timed)
     }
 
     /// Nobody waits for that any more.

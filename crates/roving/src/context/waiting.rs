@@ -4,12 +4,18 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Once};
 use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::Duration;
 
 use super::cancel::{Cancel, Cancelled};
 use super::node;
 use super::token::Token;
+use crate::os;
 use crate::pool::Pool;
 use crate::worker::Worker;
+
+/// How long who waits for a deadline sleeps between two looks when there is no thread for that.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Waits until what this is called in is cancelled: a [`Cancel`], by hand or by its deadline, or the pool. For ever, if
 /// there is nothing of the kind. To be used beside what is waited for, in a `select`.
@@ -70,13 +76,21 @@ impl Cancel {
     }
 }
 
-/// The tokens to look at, each with its waker's number there.
-struct Tokens(Vec<(Arc<Token>, Option<u64>)>);
+/// The tokens to look at.
+struct Tokens {
+    /// Each with its waker's number there.
+    all: Vec<(Arc<Token>, Option<u64>)>,
+    /// Left with each of them.
+    waker: Option<Waker>,
+}
 
 impl Tokens {
     fn of<'t>(entered: impl Iterator<Item = &'t Arc<Token>>) -> Tokens {
         let all = entered.flat_map(|token| token.upwards());
-        Tokens(all.map(|token| (Arc::clone(token), None)).collect())
+        Tokens {
+            all: all.map(|token| (Arc::clone(token), None)).collect(),
+            waker: None,
+        }
     }
 
     /// Those of the context that the calling thread is in.
@@ -85,22 +99,37 @@ impl Tokens {
     }
 
     fn add(&mut self, token: &Arc<Token>) {
-        self.0.push((Arc::clone(token), None));
+        self.all.push((Arc::clone(token), None));
     }
 
     fn is_cancelled(&self) -> bool {
-        self.0.iter().any(|(token, _)| token.is_cancelled())
+        self.all.iter().any(|(token, _)| token.is_cancelled())
     }
 
-    fn wait(&mut self, waker: &Waker) {
-        self.forget();
-        for (token, id) in &mut self.0 {
-            *id = Some(token.wait(waker));
+    /// Has the waker woken when one is cancelled. False if a deadline is to be looked for instead.
+    fn wait(&mut self, waker: &Waker) -> bool {
+        if self
+            .waker
+            .as_ref()
+            .is_some_and(|left| left.will_wake(waker))
+        {
+            // Whoever took it away has cancelled its token, and this is not asked again.
+            return true;
         }
+        self.forget();
+        let mut all_timed = true;
+        for (token, id) in &mut self.all {
+            let (number, is_timed) = token.wait(waker);
+            *id = Some(number);
+            all_timed &= is_timed;
+        }
+        self.waker = all_timed.then(|| waker.clone());
+        all_timed
     }
 
     fn forget(&mut self) {
-        for (token, id) in &mut self.0 {
+        self.waker = None;
+        for (token, id) in &mut self.all {
             if let Some(id) = id.take() {
                 token.forget(id);
             }
@@ -141,7 +170,12 @@ impl OnCancel {
             once: Once::new(),
             f,
         }));
-        tokens.wait(&waker);
+        if !tokens.wait(&waker) {
+            os::say(
+                "no thread can be started for deadlines: they do not end this network; raise the limit on \
+                 threads",
+            );
+        }
         // Again, because it may have come before: see `Token::wait`.
         if tokens.is_cancelled() {
             waker.wake();
@@ -174,12 +208,17 @@ impl Future for UntilCancelled {
         if self.0.is_cancelled() {
             return Poll::Ready(());
         }
-        self.0.wait(context.waker());
+        let is_timed = self.0.wait(context.waker());
         // Again, because it may have come between: see `Token::wait`.
-        match self.0.is_cancelled() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if self.0.is_cancelled() {
+            return Poll::Ready(());
         }
+        if !is_timed {
+            // No thread can be started now: looks again after a while, slow but sure.
+            thread::sleep(LOOK_EVERY);
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
     }
 }
 

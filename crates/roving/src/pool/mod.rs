@@ -428,8 +428,10 @@ where
 
 /// A job was added to a pool whose only worker may be the caller.
 pub(crate) fn run_if_in_place(registry: &Arc<Registry>) {
-    if registry.settings.in_place {
-        run_in_place(registry);
+    // A frame further out runs it when it ends. Another thread that has the pool is not waited for:
+    // it may wait for this one.
+    if registry.settings.in_place && !Worker::is_or_was(registry) {
+        Worker::run_left_in_place(registry);
     }
 }
 
