@@ -159,11 +159,6 @@ impl Injector {
         taken.into_iter().map(|(_, job)| job).collect()
     }
 
-    /// Whether there is none at all. Asks under the lock.
-    pub(crate) fn is_surely_empty(&self) -> bool {
-        self.with(|jobs| jobs.len()) == 0
-    }
-
     /// Whether there is an urgent one. Asks under the lock.
     pub(crate) fn has_urgent(&self) -> bool {
         let jobs = self.jobs.lock();
