@@ -104,7 +104,6 @@ fn what_has_not_begun_is_dropped_under_every_seed() {
                 });
             })
         });
-        let _ = outcome;
         assert_eq!(gone.into_inner(), 8, "dropped once each");
         let (ran, dropped) = (
             ran.into_inner(),

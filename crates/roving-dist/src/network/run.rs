@@ -54,11 +54,18 @@ impl<'env> Network<'env> {
             (None, Ok(report)) => Outcome::Done(Share::of(&part, &report)),
             (None, Err(error)) => {
                 let ended = Ended::of(rank, error);
-                part.post.stop_all(ended.clone());
+                if !world.link().is_faulty() {
+                    part.post.stop_all(ended.clone());
+                }
                 Outcome::Ended(ended)
             }
         };
-        let outcomes = gather(world, &outcome);
+        // Where ranks are out of reach, processes were dropped for that, and nobody is to take it for a cancellation: one that is
+        // lost may hear what the others say.
+        let outcomes = match world.link().fault() {
+            Some(error) => Err(error.into()),
+            None => gather(world, &outcome),
+        };
         world.link().close(part.post.tag());
         let mut shares = Vec::new();
         for outcome in outcomes? {

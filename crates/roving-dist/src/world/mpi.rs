@@ -76,6 +76,8 @@ pub(super) struct Mpi {
     oldest: usize,
     /// So many places before the oldest one are not posted: see [`Mpi::post_again`].
     free: usize,
+    /// A lone batch was handed over, and nothing has been looked for since.
+    is_behind: bool,
     sends: VecDeque<Send>,
     sources: Vec<Source>,
     /// How many of them wait for a large message.
@@ -114,6 +116,7 @@ pub(super) fn start() -> Result<Mpi, Error> {
         posted: Vec::new(),
         oldest: 0,
         free: 0,
+        is_behind: false,
         sends: VecDeque::new(),
         sources: Vec::new(),
         bulks: 0,
@@ -447,6 +450,7 @@ impl Transport for Mpi {
         let mut is_any = false;
         for _ in 0..TOGETHER {
             let Some((from, length)) = self.arrived()? else {
+                self.is_behind = false;
                 self.post_again()?;
                 break;
             };
@@ -468,8 +472,10 @@ impl Transport for Mpi {
                 self.post_again()?;
             }
             outcome?;
-            // Whoever waits for a lone message goes first: to look for another one takes about as long as that is under way.
-            if length < BATCH_BYTES / 2 {
+            // Whoever waits for a lone message goes first: to look for another one takes about as long as that is under way. But
+            // where the next one is there when this is called again, others may be, too.
+            if length < BATCH_BYTES / 2 && !self.is_behind {
+                self.is_behind = true;
                 break;
             }
         }

@@ -46,6 +46,7 @@ impl Disturbed {
             tasks: random.magnitude(tasks_max),
             pools: 0,
             may_come_back: true,
+            resize: None,
             throws: random.one_in(2),
         };
         let program = generate::program(mix2(seed, 1), limits);

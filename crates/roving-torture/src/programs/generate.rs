@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use roving::Priority;
+
 use super::node::*;
 use crate::random::Random;
 
@@ -14,6 +16,9 @@ pub(crate) struct Limits {
     pub(crate) pools: usize,
     /// Whether the first pool may be entered from another.
     pub(crate) may_come_back: bool,
+    /// To how many workers the first pool can be resized; then nothing is broadcast, because nobody knows
+    /// to how many that would be.
+    pub(crate) resize: Option<usize>,
     /// Whether anything throws.
     pub(crate) throws: bool,
 }
@@ -22,6 +27,13 @@ pub(crate) struct Limits {
 const DEPTH_MAX: u32 = 48;
 /// How many expensive things one program does: threads started, pools entered, all workers called.
 const COSTLY_MAX: u32 = 16;
+/// Classes of detached jobs.
+const PRIORITIES: [Option<Priority>; 4] = [
+    None,
+    Some(Priority::Low),
+    Some(Priority::Normal),
+    Some(Priority::High),
+];
 /// Longest chain of tasks that spawn each other.
 const CHAIN_MAX: u32 = 1000;
 
@@ -157,7 +169,9 @@ impl Maker {
                 Step::Chain(self.node(parts[0], depth), self.node(parts[1], depth))
             }
             12 if self.may_cost() => Step::Foreign(self.node(budget, depth)),
-            13 if self.may_cost() => Step::Broadcast(self.random.next()),
+            13 if self.limits.resize.is_none() && self.may_cost() => {
+                Step::Broadcast(self.random.next())
+            }
             _ => Step::Here(self.node(budget, depth)),
         }
     }
@@ -169,7 +183,11 @@ impl Maker {
 
     fn rare(&mut self, budget: u64, depth: u32) -> Node {
         let small = (budget.min(64)) as u32;
-        match self.random.below(16) {
+        match self.random.below(17) {
+            16 if self.limits.resize.is_some() && !self.in_job => {
+                let most = self.limits.resize.unwrap_or(1) as u64;
+                Node::Resize(self.random.between(1, most) as usize)
+            }
             0 => Node::Cancelled { tasks: small },
             1 => Node::Cancelling {
                 tasks: small,
@@ -177,7 +195,7 @@ impl Maker {
             },
             2 | 3 => self.counted_loop(budget),
             4..=6 => Node::Catch(Box::new(self.node(budget, depth))),
-            7 if self.may_cost() => Node::Broadcast {
+            7 if self.limits.resize.is_none() && self.may_cost() => Node::Broadcast {
                 seed: self.random.next(),
                 throw: (self.limits.throws && self.random.one_in(2))
                     .then(|| (self.random.below(8) as u32, self.id())),
@@ -207,7 +225,10 @@ impl Maker {
                 self.in_job = true;
                 let node = self.node(budget, depth);
                 self.in_job = false;
-                Node::Job(Arc::new(node))
+                Node::Job {
+                    priority: self.random.pick(&PRIORITIES),
+                    node: Arc::new(node),
+                }
             }
             _ => self.bulk(budget),
         }
@@ -383,6 +404,7 @@ mod tests {
             tasks: 2000,
             pools: 2,
             may_come_back: true,
+            resize: None,
             throws: true,
         };
         let text = |seed| format!("{:?}", program(seed, limits));
@@ -399,6 +421,7 @@ mod tests {
             tasks: 500,
             pools: 0,
             may_come_back: true,
+            resize: None,
             throws: false,
         };
         for seed in 0..200 {

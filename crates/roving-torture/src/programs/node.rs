@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use roving::Priority;
+
 /// What a panic carries: each place that throws has a number of its own.
 pub(crate) type Id = u32;
 
@@ -83,7 +85,13 @@ pub(crate) enum Node {
         by_deadline: bool,
     },
     /// A detached job. Its result is looked for at the end of the program.
-    Job(Arc<Node>),
+    Job {
+        /// Of a class, in the program's first pool.
+        priority: Option<Priority>,
+        node: Arc<Node>,
+    },
+    /// The first pool has so many workers from now on.
+    Resize(usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use roving::{Pool, Scope, context};
+use roving::{Pool, Priority, Scope, context};
 
 use super::contexts;
 use super::node::*;
@@ -134,7 +134,12 @@ pub(crate) fn node(node: &Node, cx: Cx<'_>) -> u64 {
         Node::Seen => contexts::seen(),
         Node::Stoppable { stop, node } => contexts::stoppable(*stop, node, cx),
         Node::Waits { by_deadline } => contexts::waits(*by_deadline, cx),
-        Node::Job(node) => job(node, cx.census),
+        Node::Job { priority, node } => job(*priority, node, cx),
+        Node::Resize(workers) => {
+            let resized = cx.pools[0].resize(*workers);
+            assert!(resized.is_ok(), "{resized:?}");
+            4
+        }
     }
 }
 
@@ -414,14 +419,19 @@ fn broadcast(seed: u64, throws: Option<(u32, Id)>, census: &'static Census) -> u
 }
 
 /// The job runs until some time; the program's end waits for it.
-fn job(part: &Arc<Node>, census: &'static Census) -> u64 {
+fn job(priority: Option<Priority>, part: &Arc<Node>, cx: Cx<'_>) -> u64 {
+    let census = cx.census;
     let (part, owned) = (Arc::clone(part), census.one());
-    roving::spawn(move || {
+    let job = move || {
         census.ran(1);
         let value = node(&part, Cx { census, pools: &[] });
         drop((owned, part));
         // The last thing, because somebody waits for it. A panic goes to the pool's handler.
         census.job_ended(Ok(mix(value)));
-    });
+    };
+    match priority {
+        None => roving::spawn(job),
+        Some(priority) => cx.pools[0].spawn_with(priority, job),
+    }
     3
 }

@@ -48,6 +48,7 @@ impl Plan {
                 let limits = Limits {
                     tasks: tasks.min(setup.tasks_max()),
                     pools: setup.others.len(),
+                    resize: setup.resizes.then_some(setup.workers),
                     may_come_back: !setup.threads.is_nobodys(),
                     throws: random.one_in(2),
                 };

@@ -142,8 +142,10 @@ impl Serial<'_> {
                 self.expected.ran_max += 2;
                 Ok(STOPPED)
             }
-            Node::Job(node) => {
-                self.job(node);
+            Node::Resize(_) => Ok(4),
+            Node::Job { priority, node } => {
+                let pool = priority.map(|_| 0);
+                self.elsewhere(pool, |serial| serial.job(node));
                 Ok(3)
             }
         }

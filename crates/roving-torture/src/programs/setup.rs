@@ -5,7 +5,7 @@ use std::fmt;
 use std::thread::{Builder, JoinHandle};
 
 use roving::task::SpawnOrder;
-use roving::{Amount, BuildError, Dropped, Pool, PoolBuilder};
+use roving::{Amount, Arena, BuildError, Dropped, Pool, PoolBuilder, Priority};
 
 use super::parallel::Thrown;
 use crate::census::Census;
@@ -20,6 +20,8 @@ pub(crate) enum Threads {
     Pools,
     /// Started by us.
     Ours,
+    /// Of an arena with so many, whose shares all pools of the round are.
+    Arena(usize),
     /// Nobody's: who calls is the worker.
     InPlace,
     /// The same, and a seed says who does what and when.
@@ -45,6 +47,9 @@ pub(crate) struct Setup {
     profile: bool,
     pub(crate) threads: Threads,
     pub(crate) others: Vec<usize>,
+    /// The first pool starts with fewer workers than it can have, and is resized over and over.
+    pub(crate) resizes: bool,
+    priority: Priority,
 }
 
 impl Setup {
@@ -53,12 +58,14 @@ impl Setup {
             0 => Threads::InPlace,
             1 => Threads::Ours,
             2 | 3 => Threads::Drawn(random.next()),
+            4..=7 => Threads::Arena(random.between(1, 4) as usize),
             _ => Threads::Pools,
         };
         let workers = match threads {
             Threads::InPlace => 1,
             _ => random.between(1, 8) as usize,
         };
+        let resizes = !threads.is_nobodys() && threads != Threads::Ours && random.one_in(4);
         let others = random.pick(&[0, 0, 1, 2]);
         let fixed = random.between(1, 8) as usize;
         Setup {
@@ -73,6 +80,8 @@ impl Setup {
             slots: random.one_in(3).then(|| random.pick(&[1, 2, 3, 8, 64])),
             profile: random.one_in(4),
             threads,
+            resizes,
+            priority: random.pick(&[Priority::Low, Priority::Normal, Priority::High]),
             others: (0..others).map(|_| random.between(1, 3) as usize).collect(),
         }
     }
@@ -92,8 +101,15 @@ impl Setup {
         first.chain(self.others.iter().copied()).collect()
     }
 
-    fn builder(&self, workers: usize) -> PoolBuilder {
-        let builder = Pools::builder()
+    fn builder(&self, workers: usize, arena: Option<&Arena>) -> PoolBuilder {
+        let builder = match arena {
+            Some(arena) => arena
+                .pool()
+                .priority(self.priority)
+                .panic_handler(job_panicked),
+            None => Pools::builder(),
+        };
+        let builder = builder
             .workers(workers)
             .steal(self.amount)
             .spawn_order(self.order)
@@ -110,9 +126,17 @@ impl Setup {
 
     pub(crate) fn build(&self) -> Result<Pools, BuildError> {
         let mut threads = Vec::new();
-        let first = self.builder(self.workers);
+        let arena = match self.threads {
+            Threads::Arena(threads) => Some(Pools::arena(threads)?),
+            _ => None,
+        };
+        let arena = arena.as_ref();
+        let first = match self.resizes {
+            true => self.builder(1, arena).workers_max(self.workers),
+            false => self.builder(self.workers, arena),
+        };
         let first = match self.threads {
-            Threads::Pools => first.build()?,
+            Threads::Pools | Threads::Arena(_) => first.build()?,
             Threads::InPlace => first.use_current_thread().build()?,
             Threads::Drawn(seed) => first.deterministic(seed).keep_seed_quiet().build()?,
             Threads::Ours => first.build_with(|worker| {
@@ -123,7 +147,7 @@ impl Setup {
         };
         let mut all = vec![first];
         for workers in &self.others {
-            all.push(self.builder(*workers).build()?);
+            all.push(self.builder(*workers, arena).build()?);
         }
         Ok(Pools {
             all,
@@ -144,6 +168,7 @@ impl fmt::Display for Setup {
             write!(f, ", {slots} slots")?;
         }
         for (is_so, what) in [
+            (self.resizes, ", resized"),
             (self.migrate, ", parents migrate at each fork"),
             (self.profile, ", profiled"),
             (self.threads == Threads::Ours, ", on threads of ours"),
@@ -153,6 +178,10 @@ impl fmt::Display for Setup {
             if is_so {
                 f.write_str(what)?;
             }
+        }
+        if let Threads::Arena(threads) = self.threads {
+            let priority = self.priority;
+            write!(f, ", shares of {threads} threads, of class {priority:?}")?;
         }
         match self.others.is_empty() {
             true => Ok(()),
@@ -177,6 +206,12 @@ impl Pools {
             .panic_handler(job_panicked)
     }
 
+    /// The handle need not be kept: the arena lives as long as its shares.
+    pub(crate) fn arena(threads: usize) -> Result<Arena, BuildError> {
+        let builder = Arena::builder().threads(threads).name("torture");
+        builder.stack_size(STACK).build()
+    }
+
     pub(crate) fn of(pool: Pool) -> Pools {
         Pools {
             all: vec![pool],
@@ -190,8 +225,9 @@ impl Pools {
     pub(crate) fn end_now(self, census: &'static Census) -> Result<(), String> {
         const JOBS: u64 = 20;
         let ours = !self.threads.is_empty();
-        let mut dropped = Vec::new();
-        for pool in self.all {
+        let first = self.all.len() - 1;
+        // The first comes last: where its threads are ours, they are joined afterwards.
+        for (number, pool) in self.all.into_iter().rev().enumerate() {
             census.reset();
             for _ in 0..JOBS {
                 let (owned, next) = (census.one(), census.one());
@@ -204,16 +240,16 @@ impl Pools {
                     });
                 });
             }
-            dropped.push(pool.shutdown_now());
-            let last = dropped.len() == 1 && ours;
-            if !last {
-                check_dropped(census, dropped[dropped.len() - 1])?;
+            let dropped = pool.shutdown_now();
+            if !(ours && number == first) {
+                check_dropped(census, dropped)?;
             }
         }
         for thread in self.threads {
+            // The pool catches what its tasks panic with.
             let _ = thread.join();
         }
-        Ok(())
+        census.counts().complaint().map_or(Ok(()), Err)
     }
 
     /// Ends them; returns when all threads have ended.

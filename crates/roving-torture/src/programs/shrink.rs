@@ -130,7 +130,7 @@ fn parts(node: &Node) -> Vec<&Node> {
             .collect(),
         Node::Catch(node) | Node::Blocking { node, .. } | Node::Install { node, .. } => vec![node],
         Node::Tagged { node, .. } | Node::Stoppable { node, .. } => vec![node],
-        Node::Job(node) => vec![node],
+        Node::Job { node, .. } => vec![node],
         Node::Root { task, .. } => match &**task {
             TaskNode::Tree(tree) => tree.inner.iter().collect(),
             _ => vec![],
@@ -251,6 +251,7 @@ mod tests {
             tasks: 300,
             pools: 0,
             may_come_back: true,
+            resize: None,
             throws: true,
         };
         let mut shrunk = 0;

@@ -121,3 +121,33 @@ fn chains_of_any_length_can_be_dropped() {
     assert!(!token.is_cancelled());
     drop((token, here));
 }
+
+/// Small enough for Miri; the large ones are in `tests/context.rs`.
+#[test]
+fn what_is_made_inside_inherits() {
+    let pool = Pool::builder().use_current_thread().build().unwrap();
+    let see = super::get::<u8>;
+    super::with(1_u8, || {
+        pool.install(|| {
+            assert_eq!(crate::join(see, see), (Some(1), Some(1)));
+            crate::scope(|s| s.spawn(|_| assert_eq!(see(), Some(1))));
+            crate::spawn(move || assert_eq!(see(), Some(1)));
+        });
+        let token = Cancel::new();
+        let seen = pool.run(|s| {
+            let token = &token;
+            async move {
+                let inner = super::with(2_u8, || s.spawn(async move { see() }));
+                let forked = s.fork(async move { see() }).await;
+                let cancelled = token.run(|| {
+                    token.cancel();
+                    s.spawn(async move { see() })
+                });
+                let cancelled = cancelled.unwrap().or_cancelled().await;
+                (inner.await, forked.await, cancelled)
+            }
+        });
+        assert_eq!(seen, (Some(2), Some(1), Err(super::Cancelled)));
+    });
+    assert_eq!(see(), None);
+}

@@ -123,7 +123,12 @@ impl Registry {
             following: AtomicUsize::new(0),
             lending: Lending::default(),
             injector: Injector::new(),
-            spares: Spares::new(workers, settings.cores, settings.stand_in),
+            // Benched workers take nobody's core.
+            spares: Spares::new(
+                settings.size.min(workers),
+                settings.cores,
+                settings.stand_in,
+            ),
             in_use: AtomicUsize::new(workers),
             crew: Mutex::new(Crew::default()),
             closing: AtomicBool::new(false),

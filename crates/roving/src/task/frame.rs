@@ -326,7 +326,7 @@ pub(super) unsafe fn fail(frame: Frame, payload: Box<dyn Any + Send>) {
         drop_quietly(panic::catch_unwind(dropped));
     }
     // SAFETY: a frame runs only while its root waits for it.
-    let root = unsafe { &*header.root.get() }.to_arc();
+    let root = unsafe { Root::arc_of(header.root.get()) };
     // SAFETY: the body is empty, and large enough for a failure.
     unsafe { body::<Failure>(frame).write(Failure { payload, root }) };
     header.stage.set(Stage::Failure);

@@ -325,7 +325,7 @@ impl Local {
             return root;
         }
         // SAFETY: the frame of a task that is polled is alive, and its root open for this worker.
-        let root = unsafe { Root::below((*(*beneath.task).root.get()).to_arc()) };
+        let root = unsafe { Root::below(Root::arc_of((*beneath.task).root.get())) };
         roots.push(root);
         root
     }

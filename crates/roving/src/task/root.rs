@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
@@ -151,11 +150,34 @@ impl Root {
         upwards.any(|above| ptr::eq(above, root))
     }
 
-    /// A root is always in an `Arc`; this is another one of it.
-    pub(super) fn to_arc(&self) -> Arc<Root> {
-        // SAFETY: `new` put it into an `Arc`, which is alive while it is borrowed.
-        let arc = ManuallyDrop::new(unsafe { Arc::from_raw(self) });
-        Arc::clone(&arc)
+    /// A root is always in an `Arc`; this is another one of it. By pointer, because this may come to be the last, which
+    /// frees the memory: what was a reference may not.
+    ///
+    /// # Safety
+    /// The root is alive, and the pointer came from its `Arc`.
+    pub(super) unsafe fn arc_of(this: *const Root) -> Arc<Root> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Arc::increment_strong_count(this);
+            Arc::from_raw(this)
+        }
+    }
+
+    /// The same of that for which a blocking call waits.
+    ///
+    /// # Safety
+    /// As [`Root::arc_of`].
+    unsafe fn outermost_of(this: *const Root) -> Arc<Root> {
+        // SAFETY: the caller's promise.
+        let above = unsafe { (*this).above.as_ref() };
+        let Some(mut root) = above else {
+            // SAFETY: the caller's promise is handed on.
+            return unsafe { Root::arc_of(this) };
+        };
+        while let Some(above) = &root.above {
+            root = above;
+        }
+        Arc::clone(root)
     }
 
     /// Something more can bring frames to life. The caller knows that the root is not over.
@@ -248,7 +270,7 @@ impl Root {
         // The frame may run as soon as it is in the queue, and the root be over and gone: hence
         // another handle of it, and no reference for an argument.
         // SAFETY: it is not over before the frame has run.
-        let root = unsafe { &*this }.outermost().to_arc();
+        let root = unsafe { Root::outermost_of(this) };
         let ticket = {
             let mut ready = root.ready();
             ready.frames.push_back(frame);
@@ -368,7 +390,7 @@ impl Root {
         self.set_waiter(false);
         with_frame_lent(|| {
             // SAFETY: new, and counted since the root was made.
-            unsafe { Root::make_ready(&**self, frame) };
+            unsafe { Root::make_ready(Arc::as_ptr(self), frame) };
             while !self.is_over() {
                 faults::park();
             }

@@ -119,10 +119,10 @@ where
     registry.check_not_left_behind();
     let root = Root::new(registry);
     let future = f(Scope {
-        root: &*root,
+        root: Arc::as_ptr(&root),
         marker: PhantomData,
     });
-    let frame = frame::new(future, &*root);
+    let frame = frame::new(future, Arc::as_ptr(&root));
     let outside = Worker::with_current(|worker| worker.is_none());
     if outside && !registry.settings.in_place {
         // SAFETY: just made.

@@ -9,7 +9,7 @@ use crate::schedule;
 use crate::sleep::spares::StandIn;
 
 impl PoolBuilder {
-    /// To how many workers the pool can be [resized](Pool::resize), 1 to 768. By default what it starts
+    /// To how many workers the pool can be [resized](crate::Pool::resize), 1 to 768. By default what it starts
     /// with. Those that do not work have threads all the same, which sleep.
     ///
     /// ```
@@ -22,7 +22,7 @@ impl PoolBuilder {
     }
 
     /// Resizes the pool by itself when the process may use more or fewer processors than before, as
-    /// [`Pool::refresh_quota`] does when it is called. Looked at when work comes from outside, at
+    /// [`crate::Pool::refresh_quota`] does when it is called. Looked at when work comes from outside, at
     /// most once a second; there is no thread for it. Off by default. Without [`Self::workers`] and
     /// [`Self::workers_max`] the pool can grow to as many workers as the machine has processors.
     ///
