@@ -88,7 +88,7 @@ fn what_has_not_begun_is_dropped_under_every_seed() {
         let pool = pool.profile(true).build().unwrap();
         let (ran, gone) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let token = Cancel::new();
-        let outcome = pool.install(|| {
+        let _ = pool.install(|| {
             token.run(|| {
                 roving::scope(|s| {
                     for index in 0..8 {
