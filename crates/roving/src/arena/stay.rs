@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::share::{Request, Station};
 use crate::inject::{Job, Kind};
+use crate::pool::builder::IndexHandler;
 use crate::pool::registry::Registry;
 use crate::stats::{Activity, bump};
 use crate::worker::Worker;
@@ -94,8 +95,15 @@ impl Worker {
         self.registry().idle.retract(self.index());
         self.owner().attach();
         self.clock().enter(Activity::Frame);
-        self.handle(&self.registry().settings.on_start);
+        self.call_back(&self.registry().settings.on_start);
         self.clock().enter(Activity::Steal);
+    }
+
+    /// In no context, also where the thread is on a visit.
+    fn call_back(&self, callback: &Option<IndexHandler>) {
+        if callback.is_some() {
+            self.framed_outside(|| self.handle(callback));
+        }
     }
 
     /// True if there is work left for a thread at this seat.
@@ -103,7 +111,7 @@ impl Worker {
         let settings = &self.registry().settings;
         if settings.on_exit.is_some() {
             self.clock().enter(Activity::Frame);
-            self.handle(&settings.on_exit);
+            self.call_back(&settings.on_exit);
             // What that spawned, for which else the next thread would come and go in the same way.
             while let Some(job) = self.seat().spawned.pop_newest() {
                 self.run_job((job, None));
