@@ -123,7 +123,9 @@ fn run(number: u64) {
                 let waited = CHANGED.wait_timeout(timer, LINGER);
                 let (held, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
                 timer = held;
-                if timeout.timed_out() && timer.entries.is_empty() {
+                // Unless it was stopped meanwhile: then the thread there is another one.
+                let is_it = timer.run == number;
+                if is_it && timeout.timed_out() && timer.entries.is_empty() {
                     // Under the lock: who comes next finds none, and starts another.
                     let ended = timer.thread.take();
                     // ThreadSanitizer calls a thread that has ended, and that nobody joins, a leak.
