@@ -49,6 +49,10 @@ pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     if is_here && timer.forks == os::forks() {
         CHANGED.notify_all();
     } else {
+        if timer.forks != os::forks() {
+            // They are the parent's.
+            std::mem::forget((timer.thread.take(), timer.retired.take()));
+        }
         let builder = thread::Builder::new().name("roving-timer".to_owned());
         timer.run += 1;
         let number = timer.run;
