@@ -9,7 +9,7 @@ use roving::task::{block_on, fork, spawn};
 use roving::{Pool, context, scope};
 
 /// How many closures each call of [`closures_between_frames`] spawns.
-const CLOSURES: usize = 6;
+const CLOSURES: usize = 7;
 
 /// Closures lie on the stack below, between and above the frames of tasks, when these end or are suspended.
 fn closures_between_frames(run: &AtomicUsize) {
@@ -32,13 +32,16 @@ fn closures_between_frames(run: &AtomicUsize) {
                     roving::join(count, || ());
                 });
                 sum += first.await;
+                yield_now().await;
+                s.spawn(|_| count());
+                fork(yield_now()).await.await;
                 let second = spawn(async { 4 });
                 s.spawn(|_| count());
                 sum += second.await;
                 s.spawn(|_| count());
-                sum
+                sum + fork(async { 8 }).await.await
             });
-            assert_eq!(sum, 7);
+            assert_eq!(sum, 15);
         });
     });
 }

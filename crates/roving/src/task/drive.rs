@@ -229,6 +229,10 @@ impl Worker {
             };
         }
         local.current.set(ptr::null());
+        if self.schedule().is_some() {
+            // A fork that leaves its child for later ends the loop, whatever the parent has left on the stack.
+            self.drain(base);
+        }
     }
 
     /// The loop. Unwinds when a poll does; that frame is still the current one then.
