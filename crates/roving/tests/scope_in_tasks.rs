@@ -56,7 +56,7 @@ fn closures_and_frames_lie_on_one_stack() {
                 for _ in 0..rounds {
                     pool.install(|| closures_between_frames(&run));
                 }
-                assert_eq!(run.into_inner(), rounds as usize * CLOSURES);
+                assert_eq!(run.into_inner(), rounds * CLOSURES);
             }
         }
     });
@@ -100,7 +100,7 @@ fn a_child_leaves_closures_above_its_parent() {
                     });
                 });
             }
-            assert_eq!(run.into_inner(), rounds as usize * 2);
+            assert_eq!(run.into_inner(), rounds * 2);
         }
     });
 }

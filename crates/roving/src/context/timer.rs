@@ -115,7 +115,8 @@ fn run(number: u64) {
                     .and_then(|(_, token)| token.upgrade());
                 drop(timer);
                 if let Some(token) = token {
-                    token.wake();
+                    // Not only woken: who looks at the clock on another processor may be told an earlier time.
+                    token.cancel();
                 }
                 timer = self::timer();
             }
