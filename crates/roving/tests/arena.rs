@@ -601,6 +601,9 @@ fn callbacks_are_in_no_context() {
         assert_eq!(got, Some(7), "the call itself is in it");
         drop(inner);
         let seen = seen.lock().unwrap();
-        assert!(seen.len() >= 4 && seen.iter().all(Option::is_none), "{seen:?}");
+        assert!(
+            seen.len() >= 4 && seen.iter().all(Option::is_none),
+            "{seen:?}"
+        );
     });
 }
