@@ -14,7 +14,7 @@ use std::thread;
 
 use common::{Census, tries, wait_until, watched};
 use panics::{Because, caught, fail, reason};
-use roving::{Arena, Pool, Priority, WorkerLocal, context, join, par_for, task};
+use roving::{Arena, Pool, Priority, WorkerLocal, join, par_for, task};
 use system::used_by_threads;
 
 fn fib(n: u32) -> u64 {
@@ -575,35 +575,4 @@ fn what_a_share_cannot_have_is_said() {
     assert!(refusal(arena.pool().workers(0)).starts_with("0 workers"));
     let error = Arena::new(100_000).unwrap_err().to_string();
     assert!(error.starts_with("an arena of 100000 threads"), "{error}");
-}
-
-/// A thread that comes for a call brings the context of the call, which is nothing to the callbacks, nor
-/// to what they spawn.
-#[test]
-fn callbacks_are_in_no_context() {
-    watched(|| {
-        let arena = arena(1);
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let note = |seen: &Arc<Mutex<Vec<Option<u8>>>>| {
-            let seen = Arc::clone(seen);
-            move || {
-                seen.lock().unwrap().push(context::get::<u8>());
-                let seen = Arc::clone(&seen);
-                roving::spawn(move || seen.lock().unwrap().push(context::get::<u8>()));
-            }
-        };
-        let (came, left) = (note(&seen), note(&seen));
-        let inner = arena.pool().workers(1).on_start(move |_| came());
-        let inner = inner.on_exit(move |_| left()).build().unwrap();
-        let outer = share(&arena, 1);
-        let inside = || inner.install(context::get::<u8>);
-        let got = outer.install(|| context::with(7_u8, inside));
-        assert_eq!(got, Some(7), "the call itself is in it");
-        drop(inner);
-        let seen = seen.lock().unwrap();
-        assert!(
-            seen.len() >= 4 && seen.iter().all(Option::is_none),
-            "{seen:?}"
-        );
-    });
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{AMOUNTS, Random, pool, pool_that_steals, tries, wait_until, watched, yield_now};
 use roving::task::{Scope as Token, Task, block_on, branch, call, fork, spawn};
-use roving::{Pool, context, join, par_for, scope};
+use roving::{Arena, Pool, context, join, par_for, scope};
 
 /// Which node of a tree of contexts it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -469,5 +469,36 @@ fn values_are_dropped() {
         });
         drop(pool);
         assert_eq!(Arc::strong_count(&value), 1);
+    });
+}
+
+/// A thread that comes for a call brings the context of the call, which is nothing to the callbacks, nor
+/// to what they spawn.
+#[test]
+fn callbacks_are_in_no_context() {
+    watched(|| {
+        let arena = Arena::new(1).unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let note = |seen: &Arc<Mutex<Vec<Option<u8>>>>| {
+            let seen = Arc::clone(seen);
+            move || {
+                seen.lock().unwrap().push(context::get::<u8>());
+                let seen = Arc::clone(&seen);
+                roving::spawn(move || seen.lock().unwrap().push(context::get::<u8>()));
+            }
+        };
+        let (came, left) = (note(&seen), note(&seen));
+        let inner = arena.pool().workers(1).on_start(move |_| came());
+        let inner = inner.on_exit(move |_| left()).build().unwrap();
+        let outer = arena.pool().workers(1).build().unwrap();
+        let inside = || inner.install(context::get::<u8>);
+        let got = outer.install(|| context::with(7_u8, inside));
+        assert_eq!(got, Some(7), "the call itself is in it");
+        drop(inner);
+        let seen = seen.lock().unwrap();
+        assert!(
+            seen.len() >= 4 && seen.iter().all(Option::is_none),
+            "{seen:?}"
+        );
     });
 }
