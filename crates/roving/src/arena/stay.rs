@@ -41,6 +41,7 @@ pub(super) fn serve(request: Request, number: usize) {
     let found = unsafe {
         Worker::be(Arc::clone(&registry), index, |worker| {
             worker.arrive();
+            worker.run_callbacks_jobs();
             worker.work();
             worker.depart()
         })
@@ -98,16 +99,21 @@ impl Worker {
         self.clock().enter(Activity::Steal);
     }
 
+    /// Runs what a callback of this stay has spawned, for which else the next thread would come and go in
+    /// the same way.
+    fn run_callbacks_jobs(&self) {
+        while let Some(job) = self.seat().spawned.pop_newest() {
+            self.run_job((job, None));
+        }
+    }
+
     /// True if there is work left for a thread at this seat.
     fn depart(&self) -> bool {
         let settings = &self.registry().settings;
         if settings.on_exit.is_some() {
             self.clock().enter(Activity::Frame);
             self.handle(&settings.on_exit);
-            // What that spawned, for which else the next thread would come and go in the same way.
-            while let Some(job) = self.seat().spawned.pop_newest() {
-                self.run_job((job, None));
-            }
+            self.run_callbacks_jobs();
         }
         let found = self.last_look();
         // Without a thread it sleeps.
