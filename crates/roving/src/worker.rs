@@ -496,10 +496,12 @@ impl Worker {
         }
     }
 
+    /// Outside of all contexts: the thread may have come to its seat in that of a call.
     pub(crate) fn handle(&self, callback: &Option<IndexHandler>) {
         if let Some(callback) = callback {
             self.in_handler.set(true);
-            let called = panic::catch_unwind(AssertUnwindSafe(|| callback(self.index)));
+            let call = || panic::catch_unwind(AssertUnwindSafe(|| callback(self.index)));
+            let called = self.framed_outside(call);
             called.unwrap_or_else(|payload| self.registry.handle_panic(payload));
             self.in_handler.set(false);
         }

@@ -144,3 +144,25 @@ fn who_waits_takes_nothing_below_its_class() {
             .for_each(|thread| thread.join().unwrap());
     });
 }
+
+/// What `on_start` spawns is no turn: else a share whose thread is wanted elsewhere would do nothing else.
+#[test]
+fn a_share_whose_callback_spawns_gets_on_beside_a_higher_one() {
+    fn again(stop: Arc<AtomicBool>) {
+        if !stop.load(SeqCst) {
+            roving::spawn(move || again(stop));
+        }
+    }
+    watched(|| {
+        let arena = Arena::new(1).unwrap();
+        let high = arena.pool().workers(1).priority(Priority::High);
+        let high = high.build().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stops = Arc::clone(&stop);
+        high.spawn(move || again(stops));
+        let low = arena.pool().workers(1).priority(Priority::Low);
+        let low = low.on_start(|_| roving::spawn(|| ())).build().unwrap();
+        assert_eq!(low.install(|| 7), 7);
+        stop.store(true, SeqCst);
+    });
+}

@@ -5,6 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use common::{Random, tries, wait_until, watched};
 use roving::{Arena, Pool, join};
@@ -240,5 +241,65 @@ fn a_pool_follows_the_affinity_mask() {
         assert!(allow(&all));
         assert_eq!(both.refresh_quota(), now().min(2));
         wait_until(|| follows.install(|| fib(3)) == 2 && follows.workers() == now().min(2));
+    });
+}
+
+/// A pool with threads of its own, and a share, that start with `workers` workers of `most`.
+fn both_of(workers: usize, most: usize) -> [Pool; 2] {
+    let arena = Arena::new(most).unwrap();
+    [Pool::builder(), arena.pool()].map(|builder| {
+        let builder = builder.workers(workers).workers_max(most);
+        builder.build().unwrap()
+    })
+}
+
+/// Those that sleep until the pool is made larger stand in for nobody that waits.
+#[test]
+fn a_small_pool_that_could_be_large_gives_the_core_of_who_waits_away() {
+    watched(|| {
+        let cores = thread::available_parallelism().unwrap().get();
+        for pool in both_of(1, cores + 1) {
+            let (sender, receiver) = mpsc::channel();
+            let received = pool.install(move || {
+                roving::spawn(move || sender.send(7).unwrap());
+                roving::blocking(|| receiver.recv().unwrap())
+            });
+            assert_eq!(received, 7);
+        }
+    });
+}
+
+/// While enough others work, a worker that waits gets nobody in its place; the others may be those that
+/// are benched then.
+#[test]
+fn a_pool_whose_smaller_half_waits_goes_on_when_the_other_half_is_benched() {
+    watched(|| {
+        let cores = thread::available_parallelism().unwrap().get();
+        for pool in both_of(2 * cores, 2 * cores) {
+            let released = AtomicBool::new(false);
+            let waiting = AtomicUsize::new(0);
+            thread::scope(|s| {
+                s.spawn(|| {
+                    pool.broadcast(|index| {
+                        if index < cores {
+                            roving::blocking(|| {
+                                waiting.fetch_add(1, SeqCst);
+                                wait_until(|| released.load(SeqCst));
+                            });
+                        }
+                    });
+                });
+                wait_until(|| waiting.load(SeqCst) == cores);
+                // The others go to sleep meanwhile.
+                thread::sleep(Duration::from_millis(50));
+                pool.resize(cores).unwrap();
+                thread::sleep(Duration::from_millis(50));
+                let (sender, receiver) = mpsc::channel();
+                pool.spawn(move || sender.send(()).unwrap());
+                let ran = receiver.recv_timeout(Duration::from_secs(10));
+                released.store(true, SeqCst);
+                assert!(ran.is_ok(), "nobody works");
+            });
+        }
     });
 }

@@ -529,3 +529,34 @@ fn contexts_below_each_other_end_one_after_the_other() {
         pool.run(|_| link(if cfg!(miri) { 10 } else { 10_000 }));
     });
 }
+
+/// A thread that comes for a call brings the context of the call, which is nothing to the callbacks, nor
+/// to what they spawn.
+#[test]
+fn callbacks_are_in_no_context() {
+    watched(|| {
+        let arena = Arena::new(1).unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let note = |seen: &Arc<Mutex<Vec<Option<u8>>>>| {
+            let seen = Arc::clone(seen);
+            move || {
+                seen.lock().unwrap().push(context::get::<u8>());
+                let seen = Arc::clone(&seen);
+                roving::spawn(move || seen.lock().unwrap().push(context::get::<u8>()));
+            }
+        };
+        let (came, left) = (note(&seen), note(&seen));
+        let inner = arena.pool().workers(1).on_start(move |_| came());
+        let inner = inner.on_exit(move |_| left()).build().unwrap();
+        let outer = arena.pool().workers(1).build().unwrap();
+        let inside = || inner.install(context::get::<u8>);
+        let got = outer.install(|| context::with(7_u8, inside));
+        assert_eq!(got, Some(7), "the call itself is in it");
+        drop(inner);
+        let seen = seen.lock().unwrap();
+        assert!(
+            seen.len() >= 4 && seen.iter().all(Option::is_none),
+            "{seen:?}"
+        );
+    });
+}

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use common::{tries, wait_until, watched};
 use roving::{Pool, WorkerLocal, current_worker, current_workers, join, scope};
@@ -211,6 +212,58 @@ fn it_waits_for_who_uses_it() {
             user.join().unwrap();
             is_done.recv().unwrap();
             roving::shutdown_global().unwrap();
+        }
+    });
+}
+
+/// A thread that uses the pool while another one shuts it down does not wait for its tasks: it may hold
+/// what they need.
+#[test]
+fn who_uses_it_last_does_not_wait_for_its_tasks() {
+    let _turn = alone();
+    watched(|| {
+        let lock = Arc::new(Mutex::new(0));
+        let (begun, has_begun) = mpsc::channel();
+        let held = lock.lock().unwrap();
+        let needs = Arc::clone(&lock);
+        let shut = roving::in_place_scope(|_| {
+            let old = roving::broadcast(|_| thread::current().id());
+            roving::spawn(move || {
+                begun.send(()).unwrap();
+                *needs.lock().unwrap() += 1;
+            });
+            has_begun.recv().unwrap();
+            let shut = thread::spawn(|| roving::shutdown_global().unwrap());
+            // It is closed as soon as there is another one.
+            wait_until(|| !old.contains(&join(|| thread::current().id(), || ()).0));
+            shut
+        });
+        drop(held);
+        shut.join().unwrap();
+        assert_eq!(*lock.lock().unwrap(), 1);
+        roving::shutdown_global().unwrap();
+    });
+}
+
+/// One of its own tasks has shut it down and could not wait; who asks later, outside, can.
+#[test]
+fn who_is_outside_waits_for_what_was_shut_down_inside() {
+    let _turn = alone();
+    watched(|| {
+        for _ in 0..5 {
+            let (shut, is_shut) = mpsc::channel();
+            let ended = Arc::new(AtomicBool::new(false));
+            let ends = Arc::clone(&ended);
+            roving::spawn(move || {
+                let result = roving::shutdown_global();
+                assert!(roving::shutdown_global().is_err(), "it runs still");
+                shut.send(result).unwrap();
+                thread::sleep(Duration::from_millis(50));
+                ends.store(true, SeqCst);
+            });
+            assert!(is_shut.recv().unwrap().is_err());
+            roving::shutdown_global().unwrap();
+            assert!(ended.load(SeqCst), "a task of it runs still");
         }
     });
 }

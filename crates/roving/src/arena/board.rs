@@ -152,12 +152,15 @@ impl<R> Board<R> {
         start
     }
 
-    /// The thread could not be started. The core stays idle until another thread finds the request.
+    /// The thread could not be started. The core stays idle until another thread finds the request, which
+    /// those at work hear of.
     pub(crate) fn not_started(&self, start: Start) {
         let mut state = self.lock();
         state.unused.push(start.0);
         state.active -= 1;
         state.coming -= 1;
+        // Ordering: Relaxed; a hint.
+        self.pressure.store(state.pressure(), Ordering::Relaxed);
     }
 
     /// The calling thread has that number from now on.
@@ -259,5 +262,25 @@ impl<R> State<R> {
             })
         });
         number.map(Start)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Board;
+    use crate::priority::Priority;
+
+    /// A worker that is never without work leaves its seat only because it is told that something waits.
+    #[test]
+    fn what_gets_no_thread_is_seen_by_those_at_work() {
+        let board = Board::new(2, 0);
+        let first = board.start_one().expect("there is room");
+        assert!(board.request(Some(Priority::Normal), 'a').is_none());
+        let (request, start) = board.next(first.0, true);
+        assert_eq!((request, start.is_none()), (Some('a'), true));
+        let second = board.request(Some(Priority::Low), 'b');
+        assert!(board.pressure().is_none(), "a thread is coming");
+        board.not_started(second.expect("one more may work"));
+        assert!(!board.pressure().is_none(), "none is");
     }
 }

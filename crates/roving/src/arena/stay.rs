@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 
 use super::share::{Request, Station};
 use crate::inject::{Job, Kind};
-use crate::pool::builder::IndexHandler;
 use crate::pool::registry::Registry;
 use crate::stats::{Activity, bump};
 use crate::worker::Worker;
@@ -42,6 +41,7 @@ pub(super) fn serve(request: Request, number: usize) {
     let found = unsafe {
         Worker::be(Arc::clone(&registry), index, |worker| {
             worker.arrive();
+            worker.run_callbacks_jobs();
             worker.work();
             worker.depart()
         })
@@ -95,14 +95,15 @@ impl Worker {
         self.registry().idle.retract(self.index());
         self.owner().attach();
         self.clock().enter(Activity::Frame);
-        self.call_back(&self.registry().settings.on_start);
+        self.handle(&self.registry().settings.on_start);
         self.clock().enter(Activity::Steal);
     }
 
-    /// In no context, also where the thread is on a visit.
-    fn call_back(&self, callback: &Option<IndexHandler>) {
-        if callback.is_some() {
-            self.framed_outside(|| self.handle(callback));
+    /// Runs what a callback of this stay has spawned, for which else the next thread would come and go in
+    /// the same way.
+    fn run_callbacks_jobs(&self) {
+        while let Some(job) = self.seat().spawned.pop_newest() {
+            self.run_job((job, None));
         }
     }
 
@@ -111,11 +112,8 @@ impl Worker {
         let settings = &self.registry().settings;
         if settings.on_exit.is_some() {
             self.clock().enter(Activity::Frame);
-            self.call_back(&settings.on_exit);
-            // What that spawned, for which else the next thread would come and go in the same way.
-            while let Some(job) = self.seat().spawned.pop_newest() {
-                self.run_job((job, None));
-            }
+            self.handle(&settings.on_exit);
+            self.run_callbacks_jobs();
         }
         let found = self.last_look();
         // Without a thread it sleeps.

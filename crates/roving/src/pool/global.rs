@@ -12,11 +12,12 @@ use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::ops::Deref;
 use std::ptr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
 use super::error::{BuildError, Reason};
 use super::home::Home;
+use super::registry::Registry;
 use super::stop::Dropped;
 use super::{Pool, PoolBuilder};
 use crate::context::timer;
@@ -48,37 +49,107 @@ struct Global {
 
 impl Drop for Global {
     fn drop(&mut self) {
-        let is_final = self.pool.end();
-        // SAFETY: it is not used again. Dropped before anybody hears that the pool has ended.
-        unsafe { ManuallyDrop::drop(&mut self.pool) };
-        self.ended.say(is_final);
+        // SAFETY: it is not used again.
+        self.ended
+            .leave(unsafe { ManuallyDrop::take(&mut self.pool) });
     }
 }
 
-/// The news that a pool has ended, and whether with all its threads.
+/// What becomes of a pool that has been closed, and who hears of it.
+///
+/// Its last user leaves it and goes on: to wait for its tasks could be to wait for what this thread
+/// holds. It is for those that shut it down to wait.
 #[derive(Default)]
 struct Ended {
-    is_final: Mutex<Option<bool>>,
+    fate: Mutex<Fate>,
     changed: Condvar,
 }
 
+#[derive(Default)]
+enum Fate {
+    #[default]
+    Used,
+    /// It ends by itself; whoever wants to wait for that takes it.
+    Left(Pool),
+    /// Somebody waits for its end.
+    Ending,
+    /// With all its threads?
+    Over(bool),
+}
+
 impl Ended {
-    fn lock(&self) -> MutexGuard<'_, Option<bool>> {
-        self.is_final.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Fate> {
+        self.fate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn say(&self, is_final: bool) {
-        *self.lock() = Some(is_final);
+    fn set(&self, fate: Fate) {
+        *self.lock() = fate;
         self.changed.notify_all();
     }
 
+    fn leave(&self, pool: Pool) {
+        pool.begin_to_end();
+        self.set(Fate::Left(pool));
+    }
+
+    /// Returns when the pool has ended, and whether with all its threads.
     fn wait(&self) -> bool {
-        let waited = self
-            .changed
-            .wait_while(self.lock(), |ended| ended.is_none());
-        waited
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some_and(|is_final| is_final)
+        let busy = |fate: &mut Fate| matches!(fate, Fate::Used | Fate::Ending);
+        let waited = self.changed.wait_while(self.lock(), busy);
+        let mut fate = waited.unwrap_or_else(PoisonError::into_inner);
+        match mem::replace(&mut *fate, Fate::Ending) {
+            Fate::Left(pool) => {
+                drop(fate);
+                let is_final = pool.end();
+                // Before anybody hears that it has ended.
+                drop(pool);
+                self.set(Fate::Over(is_final));
+                is_final
+            }
+            over => {
+                let is_final = matches!(over, Fate::Over(true));
+                *fate = over;
+                is_final
+            }
+        }
+    }
+}
+
+/// Pools that have been closed and have not ended as far as is known: also those that were shut down by
+/// who used them, and so could not wait.
+static CLOSED: Mutex<Vec<Closed>> = Mutex::new(Vec::new());
+
+#[derive(Clone)]
+struct Closed {
+    registry: Weak<Registry>,
+    ended: Arc<Ended>,
+}
+
+fn closed() -> MutexGuard<'static, Vec<Closed>> {
+    CLOSED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Closed {
+    /// Returns when the pool has ended, and whether with all its threads; at once, with none, if the calling
+    /// thread uses it.
+    fn wait(&self) -> Option<bool> {
+        let is_own = self.registry.upgrade().is_some_and(|registry| {
+            Worker::is_or_was(&registry) || registry.is_thread_of(thread::current().id())
+        });
+        if is_own || LEASES.get() > 0 {
+            return None;
+        }
+        Some(Worker::with_current(|worker| match worker {
+            Some(worker) => worker.blocking(|| self.ended.wait()),
+            None => self.ended.wait(),
+        }))
+    }
+
+    /// Whether nobody has to wait for it any more; in a forked child, for a pool of the parent.
+    fn is_over(&self) -> bool {
+        let registry = self.registry.upgrade();
+        let is_here = registry.is_some_and(|registry| !registry.is_left_behind());
+        !is_here || matches!(*self.ended.lock(), Fate::Over(_))
     }
 }
 
@@ -251,7 +322,7 @@ pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
 /// # Errors
 /// The calling thread uses the pool itself: as one of its workers, or in a call such as
 /// [`crate::in_place_scope`] that it is inside of. Then this does not wait, and the pool ends by
-/// itself when its last user has gone. Also in a forked child, and when the pool has a thread of the
+/// itself when its last user has gone; a later call, by a thread that does not use it, waits for that too. Also in a forked child, and when the pool has a thread of the
 /// user's own.
 ///
 /// ```
@@ -283,16 +354,30 @@ pub fn shutdown_global_now() -> Dropped {
 }
 
 fn shut_down(now: bool) -> Dropped {
-    let further = starting();
-    let Some(lease) = find() else {
-        drop(further);
+    let dropped = shut_down_and_wait(now);
+    // When nothing holds a registry any more.
+    if dropped.is_final() {
         leave_nothing();
-        return Dropped::NOTHING;
-    };
-    lease.shell.close();
-    // Ordering: Relaxed; who still finds the shell finds it closed.
-    CURRENT.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+    dropped
+}
+
+fn shut_down_and_wait(now: bool) -> Dropped {
+    let further = starting();
+    let lease = find();
+    if let Some(lease) = &lease {
+        lease.shell.close();
+        // Ordering: Relaxed; who still finds the shell finds it closed.
+        CURRENT.store(ptr::null_mut(), Ordering::Relaxed);
+        closed().push(Closed {
+            registry: Arc::downgrade(lease.registry()),
+            ended: Arc::clone(&lease.global().ended),
+        });
+    }
     drop(further);
+    let Some(lease) = lease else {
+        return Dropped::nothing(end_closed(None));
+    };
     let registry = Arc::clone(lease.registry());
     if registry.is_left_behind() {
         // Its users are counted for threads that are not here, so it can never be ended.
@@ -304,21 +389,26 @@ fn shut_down(now: bool) -> Dropped {
         registry.stop();
     }
     let ended = Arc::clone(&lease.global().ended);
-    let is_own = Worker::is_or_was(&registry) || registry.is_thread_of(thread::current().id());
     drop(lease);
-    let is_final = match is_own || LEASES.get() > 0 {
-        true => *ended.lock() == Some(true),
-        false => Worker::with_current(|worker| match worker {
-            Some(worker) => worker.blocking(|| ended.wait()),
-            None => ended.wait(),
-        }),
-    };
-    let dropped = Dropped::of(&registry, is_final);
-    drop(registry);
-    if is_final {
-        leave_nothing();
+    let is_final = end_closed(Some(&ended));
+    Dropped::of(&registry, is_final)
+}
+
+/// Returns when all pools that have been closed have ended; false, if one of them is the calling thread's own
+/// or, of the `last`, a thread is the user's.
+fn end_closed(last: Option<&Arc<Ended>>) -> bool {
+    closed().retain(|one| !one.is_over());
+    let all = closed().clone();
+    let mut is_final = true;
+    for one in &all {
+        // Who shut down an earlier one was told of its threads.
+        let is_last = last.is_some_and(|last| Arc::ptr_eq(last, &one.ended));
+        is_final &= one.wait().is_some_and(|is_final| is_final || !is_last);
     }
-    dropped
+    let mut left = closed();
+    left.retain(|one| !one.is_over());
+    left.shrink_to_fit();
+    is_final
 }
 
 /// Ends the threads that serve all pools, and that come back when they are needed.

@@ -106,7 +106,7 @@ impl Registry {
             migrate: settings.migrate,
         };
         let share = settings.take_share().map(Arc::new);
-        let seats = (workers, spares);
+        let (seats, size) = ((workers, spares), settings.size.min(workers));
         let Some(seats) = Seats::new(showing, settings.keep(), tasks, share.as_ref(), seats) else {
             if let Some(share) = share {
                 share.close();
@@ -123,12 +123,7 @@ impl Registry {
             following: AtomicUsize::new(0),
             lending: Lending::default(),
             injector: Injector::new(),
-            // Benched workers take nobody's core.
-            spares: Spares::new(
-                settings.size.min(workers),
-                settings.cores,
-                settings.stand_in,
-            ),
+            spares: Spares::new(size, settings.cores, settings.stand_in),
             in_use: AtomicUsize::new(workers),
             crew: Mutex::new(Crew::default()),
             closing: AtomicBool::new(false),
@@ -139,7 +134,7 @@ impl Registry {
             forks: os::forks(),
             in_place: Mutex::new(()),
             share,
-            size: Size::new(settings.size.min(workers)),
+            size: Size::new(size),
             settings,
         })
     }

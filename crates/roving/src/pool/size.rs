@@ -1,6 +1,6 @@
 //! How many of a pool's workers work, which can be changed while it runs.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Pool;
@@ -54,13 +54,13 @@ impl Registry {
     /// A worker that is taken out of the idle set by somebody who has work for it, and finds itself
     /// benched, passes the call on ([`Worker::bench`]). A worker that enters the set while it is being benched
     /// does so when it is called.
-    pub(crate) fn resize(&self, workers: usize) {
+    pub(crate) fn resize(self: &Arc<Registry>, workers: usize) {
         let changing = self.size.changing.lock();
         let _changing = changing.unwrap_or_else(PoisonError::into_inner);
         let before = self.size();
         // Ordering: Relaxed, as in `size`.
         self.size.workers.store(workers, Ordering::Relaxed);
-        self.spares.resize(before, workers);
+        self.spares.resize(self, before, workers);
         for index in workers.min(before)..workers.max(before) {
             if workers < before {
                 self.idle.retract(index);
@@ -72,7 +72,7 @@ impl Registry {
 
 impl Registry {
     /// In a pool that follows the quota: looks at it, unless somebody has in the last second.
-    pub(crate) fn follow_quota(&self) {
+    pub(crate) fn follow_quota(self: &Arc<Registry>) {
         let now = self.size.built.elapsed().as_millis() as u64;
         // Ordering: Relaxed; it says who looks, nothing is handed over.
         let looked = self.size.looked_ms.load(Ordering::Relaxed);
@@ -163,7 +163,7 @@ impl Pool {
     }
 }
 
-fn refresh(registry: &Registry) -> usize {
+fn refresh(registry: &Arc<Registry>) -> usize {
     // A pinned worker's own mask says nothing of the process.
     let pinned = registry.settings.is_pinned() && Worker::with_current(|worker| worker.is_some());
     if pinned {

@@ -59,10 +59,10 @@ pub struct Dropped {
 
 impl Dropped {
     /// There was no pool.
-    pub(super) const NOTHING: Dropped = Dropped {
-        tasks: 0,
-        is_final: true,
-    };
+    pub(super) fn nothing(is_final: bool) -> Dropped {
+        let tasks = 0;
+        Dropped { tasks, is_final }
+    }
 
     pub(super) fn of(registry: &Registry, is_final: bool) -> Dropped {
         let tasks = registry.stopping.dropped();
@@ -136,6 +136,14 @@ impl Pool {
         }
         let is_final = self.end();
         Dropped::of(&registry, is_final)
+    }
+
+    /// Nothing will come from outside any more. The pool ends by itself; [`Self::end`] waits for that.
+    pub(super) fn begin_to_end(&self) {
+        let registry = &self.registry;
+        if !registry.is_left_behind() && !registry.settings.in_place {
+            registry.close();
+        }
     }
 
     /// What a drop does. True if the pool has ended, with all its threads.

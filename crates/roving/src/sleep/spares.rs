@@ -39,6 +39,7 @@ struct Bench {
 }
 
 impl Spares {
+    /// For that many workers that work. Those that are benched do not count: they take nobody's core.
     pub(crate) fn new(workers: usize, cores: usize, stand_in: StandIn) -> Spares {
         Spares {
             active: AtomicUsize::new(workers),
@@ -61,13 +62,29 @@ impl Spares {
     }
 
     /// The pool has `workers` workers from now on, and had `before`.
-    pub(crate) fn resize(&self, before: usize, workers: usize) {
+    ///
+    /// A worker that waits got nobody in its place while enough others were at work. If those are the
+    /// ones that are benched now, it gets somebody here: nobody else would look.
+    pub(crate) fn resize(&self, registry: &Arc<Registry>, before: usize, workers: usize) {
         let target = Spares::target(workers, self.cores, self.stand_in);
         // Ordering: Relaxed; it steers, as the count does.
         self.target.store(target, Ordering::Relaxed);
+        let change = workers.wrapping_sub(before);
         // Ordering: Relaxed; a count that steers. It wraps while workers that wait are taken away.
-        self.active
-            .fetch_add(workers.wrapping_sub(before), Ordering::Relaxed);
+        let active = self.active.fetch_add(change, Ordering::Relaxed);
+        let active = active.wrapping_add(change) as isize;
+        if self.is_needed(registry) {
+            (active..target as isize).for_each(|_| self.bring_in_one(registry));
+        }
+    }
+
+    /// Whether who waits is to have somebody in its place now.
+    fn is_needed(&self, registry: &Registry) -> bool {
+        match self.stand_in {
+            StandIn::ForAll => true,
+            StandIn::ForJobs => registry.has_jobs(),
+            StandIn::Nobody => false,
+        }
     }
 
     fn is_short(&self, active: usize) -> bool {
@@ -80,11 +97,7 @@ impl Spares {
         // Ordering: Relaxed; a count that steers. Where jobs hang on it, their queues' locks order
         // it: who adds a job reads the count after, who leaves looks for jobs after.
         let active = self.active.fetch_sub(1, Ordering::Relaxed).wrapping_sub(1);
-        let needed = match self.stand_in {
-            StandIn::ForAll => true,
-            StandIn::ForJobs => registry.has_jobs(),
-            StandIn::Nobody => false,
-        };
+        let needed = self.is_needed(registry);
         if self.is_short(active) && needed {
             self.bring_in_one(registry);
         }
