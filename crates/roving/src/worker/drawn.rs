@@ -294,17 +294,14 @@ impl Worker {
     }
 }
 
-/// The two closures of a join that is not pushed: in that order, unless the pool's schedule says
-/// otherwise. Neither unwinds.
+/// The two closures of a join in a pool whose schedule is drawn, as that has it. Neither unwinds.
+#[cold]
+#[inline(never)]
 pub(crate) fn run_both(a: &mut dyn FnMut(bool), b: &mut dyn FnMut(bool)) {
     Worker::with_current(|worker| {
-        match worker.and_then(|worker| Some((worker, worker.schedule()?))) {
-            Some((worker, schedule)) => worker.join_drawn(schedule, a, b),
-            None => {
-                a(false);
-                b(false);
-            }
-        }
+        let drawn = worker.and_then(|worker| Some((worker, worker.schedule()?)));
+        let (worker, schedule) = drawn.expect("the push was refused for the schedule's sake");
+        worker.join_drawn(schedule, a, b);
     });
 }
 
