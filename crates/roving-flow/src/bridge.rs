@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use roving::adapt::spawn_kept;
+
 use crate::channel::words::{End, UNBOUNDED, Words};
 use crate::channel::{Channel, Empty, Full, Handle, reopen_port};
 use crate::deadlock::{self, Wait};
@@ -75,10 +77,10 @@ impl<'env> Network<'env> {
 
 impl<'env> Network<'env> {
     /// A task that runs with the processes, on the same workers, and is none of them: a network is run when
-    /// it has ended, too.
+    /// it has ended, too. It begins also where the network is cancelled before.
     pub fn beside(&mut self, task: impl Future<Output = ()> + Send + 'env) {
         self.beside
-            .push(Box::new(move |scope| drop(scope.spawn(task))));
+            .push(Box::new(move |scope| drop(spawn_kept(scope, task))));
     }
 
     /// Has `tell` called whenever nothing in the network can go on but by what comes from outside, and when all

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
+use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
@@ -9,7 +10,7 @@ use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 use crate::channel::drop_port;
 use crate::channel::words::{End, Words};
 use crate::prim::{AtomicBool, Ordering};
-use crate::shared::Shared;
+use crate::shared::{Failure, Shared};
 
 /// An operation that could not be done at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -272,9 +273,19 @@ impl<'p> Turn<'p> {
     #[inline(always)]
     pub(crate) fn close_all(&self) {
         if let Some(closing) = self.closing.take() {
-            for (channel, end) in *closing {
-                // SAFETY: that port has left it to this turn.
-                unsafe { drop_port(channel, end) };
+            self.close_each(*closing);
+        }
+    }
+
+    /// Whatever messages do when they are dropped, all of these are closed; and what one of them panics with, the
+    /// process has panicked with.
+    #[cold]
+    fn close_each(&self, closing: Closing) {
+        for (channel, end) in closing {
+            // SAFETY: that port has left it to this turn.
+            let closed = AssertUnwindSafe(|| unsafe { drop_port(channel, end) });
+            if let Err(payload) = panic::catch_unwind(closed) {
+                self.shared.stop(Failure::unwound(self.process, payload));
             }
         }
     }

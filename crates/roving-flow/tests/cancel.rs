@@ -189,3 +189,26 @@ fn a_network_that_has_ended_is_not_concerned() {
     let refused = token.run(|| Network::new().run(&pool));
     assert!(matches!(refused, Err(Cancelled)));
 }
+
+/// Who moves the messages of a network is to see it end, as the processes are.
+#[test]
+fn what_runs_beside_a_cancelled_network_begins() {
+    watched(|| {
+        for workers in [1, 3] {
+            let pool = Pool::new(workers).unwrap();
+            let begun = AtomicUsize::new(0);
+            let token = Cancel::new();
+            let outcome = token.run(|| {
+                let mut network = Network::new();
+                network.process("waits", (), async |()| pending().await);
+                network.beside(async {
+                    begun.fetch_add(1, SeqCst);
+                });
+                token.cancel();
+                network.run(&pool)
+            });
+            assert!(matches!(outcome, Ok(Err(Error::Cancelled))));
+            assert_eq!(begun.into_inner(), 1);
+        }
+    });
+}

@@ -96,3 +96,45 @@ fn the_messages_beside_one_that_panics_are_dropped() {
         }
     });
 }
+
+/// Ports that are closed when it is known whether their process has failed.
+#[test]
+fn ports_beside_one_whose_messages_panic_are_closed() {
+    watched(|| {
+        for fails in [false, true] {
+            let dropped = AtomicUsize::new(0);
+            let mut network = Network::new();
+            let (out, input) = network.bounded("messages", 4);
+            let (ready, is_ready) = network.channel("ready");
+            network.process("source", (out, ready), async |(mut out, mut ready)| {
+                for panics in [true, false] {
+                    let message = Message {
+                        panics,
+                        dropped: &dropped,
+                    };
+                    assert!(out.send(message).await.is_ok());
+                }
+                drop(out);
+                ready.send(()).await.unwrap();
+            });
+            let (beside, rest) = network.channel::<u8>("beside");
+            let ports = (input, is_ready, beside);
+            network.try_process(
+                "fails",
+                ports,
+                async move |(_input, mut is_ready, _beside)| {
+                    is_ready.recv().await;
+                    if fails { Err("an error") } else { Ok(()) }
+                },
+            );
+            network.sink("sink", rest, |_| {});
+            let result = network.run(&Pool::new(1).unwrap());
+            match &result {
+                Err(Error::Failed { .. }) => assert!(fails),
+                Err(Error::Panicked { .. }) => {}
+                _ => panic!("{result:?}"),
+            }
+            assert_eq!(dropped.into_inner(), 2);
+        }
+    });
+}

@@ -174,7 +174,7 @@ impl<L, C> Tree<L, C> {
             let end = self.length.min(start.saturating_add(self.grain));
             return self.unless_given_up(|| (self.leaf)(start..end));
         }
-        let left = leaves.len().next_power_of_two() / 2;
+        let left = 1 << (leaves.len() - 1).ilog2();
         let middle = leaves.start + left;
         let (left, right) = join(
             || self.node(leaves.start..middle),

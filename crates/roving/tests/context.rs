@@ -3,6 +3,7 @@
 mod common;
 
 use std::panic::{self, AssertUnwindSafe};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use common::{AMOUNTS, Random, pool, pool_that_steals, tries, wait_until, watched, yield_now};
 use roving::task::{Scope as Token, Task, block_on, branch, call, fork, spawn};
-use roving::{Pool, context, join, par_for, scope};
+use roving::{Arena, Pool, context, join, par_for, scope};
 
 /// Which node of a tree of contexts it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -470,5 +471,61 @@ fn values_are_dropped() {
         });
         drop(pool);
         assert_eq!(Arc::strong_count(&value), 1);
+    });
+}
+
+/// A job for a seat that its thread has further out is in its own context: not in that in which the thread has
+/// left the seat, whatever it is in by then.
+#[test]
+fn what_a_seat_further_out_is_sent_inherits_nothing_from_who_waits_there() {
+    watched(|| {
+        let arena = Arena::new(2).unwrap();
+        let [a, b] = [(); 2].map(|()| arena.pool().workers(2).build().unwrap());
+        let outside = context::current();
+        let stolen = || {
+            let begun = AtomicUsize::new(0);
+            let here = || {
+                wait_until(|| begun.load(SeqCst) == 1);
+                context::get::<u8>()
+            };
+            let there = || {
+                begun.store(1, SeqCst);
+                context::get::<u8>()
+            };
+            join(here, there)
+        };
+        let mut hits = 0;
+        for _ in 0..tries(200) {
+            let seen = a.install(|| {
+                let mine = roving::current_worker();
+                let both = |index| (Some(index) == mine).then(stolen);
+                context::with(7_u8, || b.install(|| outside.run(|| a.broadcast(both))))
+            });
+            // None where the job was at a spare seat.
+            for seen in seen.into_iter().flatten() {
+                assert_eq!(seen, (None, None));
+                hits += 1;
+            }
+        }
+        assert!(hits > 0);
+    });
+}
+
+/// Each task spawns the next in a context of its own, and ends: when the last one does, all their roots are over.
+#[test]
+fn contexts_below_each_other_end_one_after_the_other() {
+    fn link(left: u32) -> Pin<Box<dyn Task<()>>> {
+        Box::pin(async move {
+            // Suspended, so that it does not run on top of who spawns it.
+            yield_now().await;
+            if left > 0 {
+                context::with(left, || drop(spawn(link(left - 1))));
+            }
+        })
+    }
+    watched(|| {
+        let builder = Pool::builder().workers(2).stack_size(256 << 10);
+        let pool = builder.build().unwrap();
+        pool.run(|_| link(if cfg!(miri) { 10 } else { 10_000 }));
     });
 }

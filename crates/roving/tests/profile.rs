@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{AMOUNTS, pool, pool_that_steals, tries, watched};
+use common::{AMOUNTS, pool, pool_that_steals, tries, wait_until, watched};
 use roving::{Amount, Pool, join, scope};
 
 // The builder.
@@ -31,8 +31,11 @@ fn profile_times_add_up() {
     };
     let work = |pool: &Pool| {
         for _ in 0..3 {
+            let before = pool.profile().total().idle;
             pool.install(|| tree(9, &leaf));
             thread::sleep(Duration::from_millis(20));
+            // On a loaded machine it takes a worker long to look around often enough.
+            wait_until(|| pool.profile().total().idle > before);
         }
     };
     // How far the sum is off, as a share of the wall time.

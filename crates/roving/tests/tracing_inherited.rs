@@ -8,7 +8,9 @@ use common::{pool, tries, wait_until, watched};
 use roving::context::in_current_span;
 use roving::task::{fork, spawn};
 use roving::{join, scope};
-use tracing::Span;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Span, Subscriber};
+use tracing_core::span::Current;
 
 fn name() -> Option<&'static str> {
     Span::current().metadata().map(|data| data.name())
@@ -71,6 +73,47 @@ fn spans_are_inherited() {
                 );
             }
         });
+    });
+}
+
+/// In one span, which can be entered once.
+struct EnteredOnce(AtomicUsize);
+
+impl Subscriber for EnteredOnce {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {
+        assert_eq!(self.0.fetch_add(1, SeqCst), 0, "entered again");
+    }
+
+    fn exit(&self, _: &Id) {}
+
+    fn current_span(&self) -> Current {
+        let span = tracing::info_span!("known");
+        Current::new(Id::from_u64(1), span.metadata().unwrap())
+    }
+}
+
+#[test]
+fn a_subscriber_that_panics_leaves_nobody_in_a_context() {
+    tracing::subscriber::with_default(EnteredOnce(AtomicUsize::new(0)), || {
+        let _known = tracing::info_span!("known").entered();
+        let caught = std::panic::catch_unwind(|| in_current_span(|| unreachable!()));
+        assert!(caught.is_err());
+        let here = format!("{:?}", roving::context::current());
+        assert!(here.contains("empty: true"), "{here}");
     });
 }
 

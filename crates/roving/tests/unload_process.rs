@@ -163,26 +163,24 @@ fn a_library_is_unloaded_a_hundred_times() {
     let path = watched(build);
     let path = CString::new(path.into_os_string().into_encoded_bytes()).unwrap();
     for cycle in [used_by_another_thread, used_by_the_same_thread] {
-        watched(|| {
-            let mut warm = [0; 3];
-            for number in 0..ROUNDS {
-                let threads = held()[0];
-                cycle(&path, number);
-                // One that was joined may not have left the system's list yet.
-                wait_until(|| held()[0] <= threads);
-                if number == WARM {
-                    warm = held();
-                }
+        let mut warm = [0; 3];
+        for number in 0..ROUNDS {
+            let threads = held()[0];
+            watched(|| cycle(&path, number));
+            // One that was joined may not have left the system's list yet.
+            wait_until(|| held()[0] <= threads);
+            if number == WARM {
+                warm = held();
             }
-            let [threads, files, mappings] = held();
-            assert_eq!([threads, files], warm[..2], "threads and files");
-            // The allocator may yet make an arena or two.
-            assert!(
-                mappings <= warm[2] + 8,
-                "{mappings} mappings, {} before",
-                warm[2]
-            );
-        });
+        }
+        let [threads, files, mappings] = held();
+        assert_eq!([threads, files], warm[..2], "threads and files");
+        // The allocator may yet make an arena or two.
+        assert!(
+            mappings <= warm[2] + 8,
+            "{mappings} mappings, {} before",
+            warm[2]
+        );
     }
     if env::var_os(ROLE).is_none() {
         // The same again, with the threads and the files that these ask for.

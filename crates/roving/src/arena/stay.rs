@@ -254,7 +254,8 @@ impl Worker {
             if is_share && let Some(job) = worker.seat().mailbox.pop() {
                 let run = |worker: &Worker| {
                     let doing = worker.clock().enter(Activity::Busy);
-                    worker.framed_outside(job);
+                    // Also where the thread has left the context that it was in at this seat, for none.
+                    worker.segment(|| worker.framed_outside(job));
                     worker.clock().enter(doing);
                 };
                 // SAFETY: the calling thread is that worker further out.

@@ -153,14 +153,14 @@ impl<'c> Inside<'c> {
     /// # Safety
     /// `context` is null, or alive for as long as `'c`.
     unsafe fn enter(context: Place) -> Inside<'c> {
-        let outer = CURRENT.replace(context);
         // SAFETY: who let this thread into the outer one keeps that, and the caller the other.
         #[cfg(feature = "tracing")]
-        let (from, to) = unsafe { (outer.as_ref(), context.as_ref()) };
+        let (from, to) = unsafe { (place().as_ref(), context.as_ref()) };
         Inside {
-            outer,
+            // First, because a subscriber may panic: then the thread stays where it is.
             #[cfg(feature = "tracing")]
             _span: Entered::pass(from.and_then(Node::span), to.and_then(Node::span)),
+            outer: CURRENT.replace(context),
             context: PhantomData,
         }
     }

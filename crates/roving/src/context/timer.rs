@@ -49,6 +49,10 @@ pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     if is_here && timer.forks == os::forks() {
         CHANGED.notify_all();
     } else {
+        if timer.forks != os::forks() {
+            // They are the parent's.
+            std::mem::forget((timer.thread.take(), timer.retired.take()));
+        }
         let builder = thread::Builder::new().name("roving-timer".to_owned());
         timer.run += 1;
         let number = timer.run;
@@ -111,7 +115,8 @@ fn run(number: u64) {
                     .and_then(|(_, token)| token.upgrade());
                 drop(timer);
                 if let Some(token) = token {
-                    token.wake();
+                    // Not only woken: who looks at the clock on another processor may be told an earlier time.
+                    token.cancel();
                 }
                 timer = self::timer();
             }
@@ -123,7 +128,9 @@ fn run(number: u64) {
                 let waited = CHANGED.wait_timeout(timer, LINGER);
                 let (held, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
                 timer = held;
-                if timeout.timed_out() && timer.entries.is_empty() {
+                // Unless it was stopped meanwhile: then the thread there is another one.
+                let is_it = timer.run == number;
+                if is_it && timeout.timed_out() && timer.entries.is_empty() {
                     // Under the lock: who comes next finds none, and starts another.
                     let ended = timer.thread.take();
                     // ThreadSanitizer calls a thread that has ended, and that nobody joins, a leak.

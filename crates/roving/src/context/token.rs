@@ -102,7 +102,7 @@ impl Token {
     }
 
     /// Wakes all that wait at this token.
-    pub(super) fn wake(&self) {
+    fn wake(&self) {
         let woken = mem::take(&mut self.waiters().wakers);
         // Outside of the lock: a waker may run anything.
         for waker in woken.into_values() {

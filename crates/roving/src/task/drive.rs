@@ -1,10 +1,10 @@
 //! How a worker runs frames: one after the other, each from its own loop, so that the native stack
 //! is as deep below ten thousand nested forks as below one.
 //!
-//! Between two polls, the part of the worker's stack above the loop's base holds frames only:
+//! Between two polls, the part of the worker's stack above the loop's base holds frames:
 //! continuations that forks left there, and children that were spawned. What a poll itself pushes
 //! there (`join`, `scope`, a nested root) it has popped when it returns, or left unjoined as a
-//! spawned child.
+//! spawned child; or as a closure, if it has spawned into a `scope` in which the root's blocking call stands.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -229,6 +229,10 @@ impl Worker {
             };
         }
         local.current.set(ptr::null());
+        if self.schedule().is_some() {
+            // A fork that leaves its child for later ends the loop, whatever the parent has left on the stack.
+            self.drain(base);
+        }
     }
 
     /// The loop. Unwinds when a poll does; that frame is still the current one then.
@@ -376,10 +380,11 @@ impl Worker {
     }
 
     /// Takes the newest frame above the base off the stack; what thieves have taken is gone. When
-    /// none is left, one that has its place here.
+    /// none is left, one that has its place here. Runs what polls have spawned into a scope of closures
+    /// that stands around the root: that lies between the frames.
     ///
     /// # Safety
-    /// Above the base are frames only.
+    /// This worker runs frames above that base, and polls none now.
     #[inline(never)]
     pub(super) unsafe fn pop_frame(&self, local: &Local, base: *const Slot) -> Option<Frame> {
         let owner = self.owner();
@@ -389,13 +394,18 @@ impl Worker {
                 owner.answer_alarm();
                 owner.top() - 1
             });
-            if private.is_some() || self.take(index) == Taken::Here {
-                // SAFETY: popped; it is a frame.
-                let pushed = unsafe { owner.stack().slot(index).take::<Pushed>() };
-                // SAFETY: this worker's now.
-                return Some(unsafe { pushed.resume(local) });
+            if private.is_none() && self.take(index) != Taken::Here {
+                local.count_loss();
+                continue;
             }
-            local.count_loss();
+            let slot = owner.stack().slot(index);
+            if holds_frame(slot) {
+                // SAFETY: popped; it is a frame, and this worker's now.
+                return Some(unsafe { slot.take::<Pushed>().resume(local) });
+            }
+            // SAFETY: popped, and run once.
+            let further = unsafe { slot.run() };
+            self.run_further(further, Level::Above);
         }
         let frame = local.next_placed()?;
         let placed = Pushed {

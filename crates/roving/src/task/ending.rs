@@ -8,7 +8,7 @@ use super::end::Ending;
 use super::frame::{self, Frame, Resume};
 use super::local::Local;
 use super::placed;
-use super::pushed::{COUNTED, Pushed};
+use super::pushed::{COUNTED, Pushed, holds_frame};
 use super::root::Root;
 use super::waker;
 use crate::stack::line::current_line;
@@ -44,8 +44,8 @@ impl Worker {
         let line = unsafe { &*current_line() };
         let newest = line.top.get().wrapping_sub(1);
         if newest >= line.pop_limit.get() && newest >= base && header.is_alone() {
-            // SAFETY: private, and above the base, so it holds a frame; it is read again when it
-            // is not taken now.
+            // SAFETY: private, above the base, and no closure left by a poll, because those are below
+            // the limit: so it holds a frame; it is read again when it is not taken now.
             let pushed = unsafe { (*newest).take::<Pushed>() };
             if link.is_push(pushed.number) {
                 // The parent is here, so nobody looks at the child's handle but after this worker
@@ -105,13 +105,14 @@ impl Worker {
         base: *const Slot,
     ) -> Option<Frame> {
         let owner = self.owner();
-        // SAFETY: the frame is this worker's until it is finished; what is above the base is a
-        // frame; what was popped is this worker's.
+        // SAFETY: the frame is this worker's until it is finished; what was popped is this worker's.
         unsafe {
             let header = frame.as_ref();
             owner.answer_alarm();
-            if owner.stack().at(owner.top()) > base {
-                let index = owner.top() - 1;
+            let index = owner.top().wrapping_sub(1);
+            // Else it is what a poll has spawned into a scope of closures, for `pop_frame` to run.
+            let is_frame = || holds_frame(owner.stack().slot(index));
+            if owner.stack().at(owner.top()) > base && is_frame() {
                 let (popped, wake) = owner.pop(index);
                 self.wake_if(wake);
                 if popped == Popped::Here {

@@ -200,19 +200,31 @@ impl Root {
         }
     }
 
-    /// A root below `above` is over.
+    /// A root below `above` is over, and perhaps that one with it, and so on: one after the other, because
+    /// a task that spawns the next in a context of its own makes a chain of any length.
     ///
     /// # Safety
     /// So it is, and [`Root::below`] made it.
     #[cold]
     unsafe fn free(this: *const Root, above: Arc<Root>) {
-        // SAFETY: `below` has left it to whoever ends it, and has counted it above. That all that its frames
-        // did comes before is what the count's own read-modify-writes see to, [close] being one sequence.
-        unsafe {
-            let is_over = (*this).is_over();
-            debug_assert!(is_over);
-            drop(Arc::from_raw(this));
-            Root::close(Arc::as_ptr(&above), 1);
+        let (mut this, mut above) = (this, above);
+        loop {
+            // SAFETY: `below` has left it to whoever ends it, and has counted it above. That all that its frames
+            // did comes before is what the count's own read-modify-writes see to, [close] being one sequence.
+            let over = unsafe {
+                let is_over = (*this).is_over();
+                debug_assert!(is_over);
+                drop(Arc::from_raw(this));
+                above.open.sub(1, || above.listener())
+            };
+            match over {
+                None | Some(None) => return,
+                Some(Some(Listener::Thread(waiter))) => return waiter.unpark(),
+                Some(Some(Listener::Root(further))) => {
+                    this = Arc::as_ptr(&above);
+                    above = further;
+                }
+            }
         }
     }
 

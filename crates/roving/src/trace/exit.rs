@@ -166,6 +166,8 @@ extern "C" fn at_exit() {
         write(path, &records.iter().collect::<Vec<_>>());
     }
     if let Some(path) = &wishes().top {
+        // Joins its threads; of a server that could not be woken the socket is left.
+        server::stop();
         live::end(path);
     }
 }

@@ -46,8 +46,8 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
     guard::begin();
     let mut watcher = watcher();
     if watcher.forks != os::forks() {
-        // Its thread is the parent's.
-        std::mem::forget(watcher.thread.take());
+        // Its threads are the parent's.
+        std::mem::forget((watcher.thread.take(), watcher.retired.take()));
         watcher.pools.clear();
         watcher.forks = os::forks();
     }

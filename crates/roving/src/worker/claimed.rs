@@ -113,7 +113,7 @@ impl Worker {
     }
 
     /// What stood in a slot was an offer of what stands in another, or a frame.
-    pub(super) fn run_further(&self, further: Option<Further>, level: Level) {
+    pub(crate) fn run_further(&self, further: Option<Further>, level: Level) {
         match further {
             None => {}
             Some(Further::Offer(offer)) => self.run_offered(offer),
