@@ -173,6 +173,8 @@ enum Pushed<A, B> {
 enum Why {
     Full,
     NoWorker,
+    /// The pool's schedule says what becomes of it.
+    Drawn,
 }
 
 #[cold]
@@ -193,7 +195,11 @@ where
             }
             Err((b, wake)) => {
                 worker.wake_if(wake);
-                Pushed::Not(a, b, Why::Full)
+                let why = match worker.schedule() {
+                    None => Why::Full,
+                    Some(_) => Why::Drawn,
+                };
+                Pushed::Not(a, b, why)
             }
         }
     }));
@@ -207,7 +213,8 @@ fn join_brought_in<H: Home>(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() +
     });
 }
 
-/// A join without a task: one after the other, or all of it on a worker.
+/// A join without a task: one after the other, or all of it on a worker. A recursion that is deeper than
+/// the task stack has this frame for each level, so what is rare has frames of its own.
 #[cold]
 #[inline(never)]
 fn join_unpushed<H, A, B, RA, RB>(a: A, b: B, why: Why) -> (RA, RB)
@@ -219,33 +226,64 @@ where
     RB: Send,
 {
     match why {
-        Why::NoWorker => {
-            let (mut a, mut b) = (Some(a), Some(b));
-            let (mut ra, mut rb) = (None, None);
-            join_brought_in::<H>(&mut || ra = a.take().map(|a| a(true)), &mut || {
-                rb = b.take().map(|b| b(true))
-            });
-            let both = ra.zip(rb);
-            both.expect("join runs both closures")
-        }
+        Why::NoWorker => join_outside::<H, _, _, _, _>(a, b),
         Why::Full => {
-            let (mut a, mut b) = (Some(a), Some(b));
-            let (mut ra, mut rb) = (None, None);
-            run_both(
-                &mut |migrated| ra = a.take().map(|a| caught(|| a(migrated))),
-                &mut |migrated| rb = b.take().map(|b| caught(|| b(migrated))),
-            );
-            match ra.zip(rb).expect("join runs both closures") {
-                (Ok(ra), Ok(rb)) => (ra, rb),
-                (Err(payload), rb) => {
-                    drop_quietly(rb);
-                    panic::resume_unwind(payload)
-                }
-                (Ok(ra), Err(payload)) => {
-                    drop_quietly(ra);
-                    panic::resume_unwind(payload)
-                }
-            }
+            let ra = caught(|| a(false));
+            let rb = caught(|| b(false));
+            both(ra, rb)
+        }
+        Why::Drawn => join_drawn(a, b),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn join_outside<H, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    H: Home,
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let (mut a, mut b) = (Some(a), Some(b));
+    let (mut ra, mut rb) = (None, None);
+    join_brought_in::<H>(&mut || ra = a.take().map(|a| a(true)), &mut || {
+        rb = b.take().map(|b| b(true))
+    });
+    ra.zip(rb).expect("join runs both closures")
+}
+
+/// In the order, and on the workers, that the pool's schedule says.
+#[cold]
+#[inline(never)]
+fn join_drawn<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let (mut a, mut b) = (Some(a), Some(b));
+    let (mut ra, mut rb) = (None, None);
+    run_both(
+        &mut |migrated| ra = a.take().map(|a| caught(|| a(migrated))),
+        &mut |migrated| rb = b.take().map(|b| caught(|| b(migrated))),
+    );
+    let (ra, rb) = ra.zip(rb).expect("join runs both closures");
+    both(ra, rb)
+}
+
+fn both<RA, RB>(ra: Outcome<RA>, rb: Outcome<RB>) -> (RA, RB) {
+    match (ra, rb) {
+        (Ok(ra), Ok(rb)) => (ra, rb),
+        (Err(payload), rb) => {
+            drop_quietly(rb);
+            panic::resume_unwind(payload)
+        }
+        (Ok(ra), Err(payload)) => {
+            drop_quietly(ra);
+            panic::resume_unwind(payload)
         }
     }
 }

@@ -19,7 +19,6 @@ use crate::prim::{AtomicUsize, Ordering};
 use crate::stack::slot::{Further, Slot, fits};
 use crate::unwind::drop_quietly;
 use crate::worker::Worker;
-use crate::worker::drawn::Spawned;
 
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
 /// ended. The tasks may borrow whatever outlives the call.
@@ -311,15 +310,11 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         if let Some(schedule) = worker.schedule() {
-            match worker.draw_spawned(schedule) {
-                Spawned::Kept => match worker.owner().keep(run_spawned::<F>, task) {
-                    Ok(()) => return,
-                    Err(back) => task = back,
-                },
-                // SAFETY: this scope is alive: it was borrowed for this call.
-                Spawned::On(thief) => return worker.play_task(thief, || unsafe { task.run() }),
-                // SAFETY: as above.
-                Spawned::Here => return worker.run_at_once(|| unsafe { task.run() }),
+            // SAFETY: this scope is alive: it was borrowed for this call.
+            let run = |task: Task<'scope, F>| unsafe { task.run() };
+            match worker.spawn_drawn(schedule, run_spawned::<F>, task, run) {
+                None => return,
+                Some(back) => task = back,
             }
         }
         // SAFETY: this scope is alive: it was borrowed for this call.

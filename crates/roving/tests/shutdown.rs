@@ -382,6 +382,45 @@ fn no_thread_of_a_pool_outlives_it() {
     });
 }
 
+/// Not even where the pool was given its threads: what it has started beside them ends before they have.
+#[test]
+fn no_spare_thread_outlives_the_threads_that_a_pool_was_given() {
+    watched(|| {
+        for _ in 0..tries(5) {
+            let (begun, has_begun) = mpsc::channel();
+            let (started, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let spares = Arc::new((started, ended));
+            let (at_start, at_end) = (Arc::clone(&spares), Arc::clone(&spares));
+            let builder = Pool::builder().workers(1).on_start(move |index| {
+                if index > 0 {
+                    at_start.0.fetch_add(1, SeqCst);
+                    begun.send(()).unwrap();
+                }
+            });
+            let builder = builder.on_exit(move |index| {
+                if index > 0 {
+                    thread::sleep(Duration::from_millis(20));
+                    at_end.1.fetch_add(1, SeqCst);
+                }
+            });
+            let mut threads = Vec::new();
+            let pool = builder.build_with(|worker| {
+                threads.push(thread::Builder::new().spawn(move || worker.run())?);
+                Ok(())
+            });
+            let pool = pool.unwrap();
+            // A spare thread takes the place of the only worker.
+            pool.install(move || roving::blocking(move || has_begun.recv().unwrap()));
+            drop(pool);
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            assert!(spares.0.load(SeqCst) > 0);
+            assert_eq!(spares.1.load(SeqCst), spares.0.load(SeqCst));
+        }
+    });
+}
+
 /// Who is suspended until it is asked to end hears of a stop.
 #[test]
 fn what_waits_to_be_cancelled_is_woken() {

@@ -356,7 +356,8 @@ impl PoolBuilder {
     /// As [`Self::build`], with threads that `start` provides: it is called for each worker, and has
     /// some thread call [`WorkerThread::run`], which returns when the pool has ended. Dropping the
     /// pool does not wait for these threads: who started them joins them. Names and stack sizes are
-    /// the caller's business too.
+    /// the caller's business too. Spare threads are the pool's: whichever of the user's threads ends first
+    /// joins them, so who has joined all of the latter has outlived all threads of the pool.
     ///
     /// # Errors
     /// As [`Self::build`], and what `start` returns.

@@ -162,6 +162,7 @@ impl Pool {
         }
         registry.close();
         if registry.settings.own_threads {
+            // They join what the pool itself has started: see `WorkerThread::run`.
             return false;
         }
         if let Some(share) = &registry.share {
@@ -181,10 +182,7 @@ impl Pool {
             drop(registry.take_threads());
             return false;
         }
-        Worker::with_current(|worker| match worker {
-            Some(worker) => worker.blocking(|| registry.join_threads()),
-            None => registry.join_threads(),
-        });
+        registry.join_threads();
         watch::leave(registry);
         !registry.settings.adopts
     }
@@ -213,7 +211,16 @@ impl Registry {
         dropped.unwrap_or_else(|payload| self.handle_panic(payload));
     }
 
-    fn join_threads(&self) {
+    /// Returns when the threads that the pool has started are gone, but for those that another caller has
+    /// taken to join.
+    pub(super) fn join_threads(&self) {
+        Worker::with_current(|worker| match worker {
+            Some(worker) => worker.blocking(|| self.join_all()),
+            None => self.join_all(),
+        });
+    }
+
+    fn join_all(&self) {
         loop {
             let threads = self.take_threads();
             if threads.is_empty() {

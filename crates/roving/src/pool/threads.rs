@@ -37,7 +37,9 @@ impl WorkerThread {
         self.index
     }
 
-    /// Works until the pool has ended. Blocks that long.
+    /// Works until the pool has ended, and then joins the spare threads that the pool has started itself,
+    /// unless another worker's thread does: so when all of these have returned, the pool has no thread left.
+    /// Blocks that long.
     ///
     /// ```
     /// let pool = roving::Pool::builder().workers(1).build_with(|worker| {
@@ -48,7 +50,11 @@ impl WorkerThread {
     /// ```
     pub fn run(mut self) {
         if let Some(registry) = self.registry.take() {
-            run_thread(registry, self.index);
+            run_thread(Arc::clone(&registry), self.index);
+            // The threads of a pool end together, so those have nothing left to do, and none is started
+            // any more. The drop of the pool cannot wait for them: it would wait for this thread as well,
+            // which perhaps nobody has started yet.
+            registry.join_threads();
         }
     }
 }

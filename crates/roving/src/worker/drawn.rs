@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::{Taken, Worker};
 use crate::pool::registry::Registry;
 use crate::schedule::{Habit, Schedule};
+use crate::stack::slot::Run;
 use crate::stats::Activity;
 use crate::task::Level;
 
@@ -21,7 +22,7 @@ const DEPTH_MAX: usize = 32;
 const BLOCK_BITS: usize = 12;
 
 /// What becomes of a task that a scope has spawned.
-pub(crate) enum Spawned {
+enum Spawned {
     /// It is kept for the end of the scope.
     Kept,
     /// It runs at once, here.
@@ -194,8 +195,27 @@ impl Worker {
         self.run_further(further, Level::Above);
     }
 
+    /// Keeps a task that this worker has spawned into a scope, or has it run. Gives it back if there is no
+    /// room. Has a frame of its own, because tasks that spawn more on a full stack nest with the caller's.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn spawn_drawn<T>(
+        &self,
+        schedule: &Schedule,
+        kept: Run,
+        task: T,
+        run: impl FnOnce(T),
+    ) -> Option<T> {
+        match self.draw_spawned(schedule) {
+            Spawned::Kept => return self.owner.keep(kept, task).err(),
+            Spawned::Here => self.run_at_once(|| run(task)),
+            Spawned::On(thief) => self.play_task(thief, || run(task)),
+        }
+        None
+    }
+
     /// What becomes of a task that this worker has spawned into a scope.
-    pub(crate) fn draw_spawned(&self, schedule: &Schedule) -> Spawned {
+    fn draw_spawned(&self, schedule: &Schedule) -> Spawned {
         let spawned = match self.draw_at_once(schedule) {
             false => Spawned::Kept,
             true => match self.draw_thief(schedule) {
@@ -294,17 +314,14 @@ impl Worker {
     }
 }
 
-/// The two closures of a join that is not pushed: in that order, unless the pool's schedule says
-/// otherwise. Neither unwinds.
+/// The two closures of a join in a pool whose schedule is drawn, as that has it. Neither unwinds.
+#[cold]
+#[inline(never)]
 pub(crate) fn run_both(a: &mut dyn FnMut(bool), b: &mut dyn FnMut(bool)) {
     Worker::with_current(|worker| {
-        match worker.and_then(|worker| Some((worker, worker.schedule()?))) {
-            Some((worker, schedule)) => worker.join_drawn(schedule, a, b),
-            None => {
-                a(false);
-                b(false);
-            }
-        }
+        let drawn = worker.and_then(|worker| Some((worker, worker.schedule()?)));
+        let (worker, schedule) = drawn.expect("the push was refused for the schedule's sake");
+        worker.join_drawn(schedule, a, b);
     });
 }
 
