@@ -11,6 +11,10 @@ const COLUMNS: [&str; 10] = [
     "row", "what", "figure", "unit", "must", "verdict", "seconds", "seed", "commit", "machine",
 ];
 
+/// The page begins with it.
+const HEAD: &str = "# Torture\n\nWritten by `cargo xtask torture`, from torture.csv. Do not edit. What each row attacks: \
+[What is guaranteed](../guarantees.md).\n\n";
+
 /// Where and when the figures came to be.
 pub(crate) struct Origin {
     pub(crate) seed: u64,
@@ -65,7 +69,7 @@ impl Report {
         fs::create_dir_all(folder)?;
         let csv = self.csv();
         fs::write(folder.join("torture.csv"), &csv)?;
-        fs::write(folder.join("torture.md"), table(&csv))
+        fs::write(folder.join("torture.md"), HEAD.to_owned() + &table(&csv))
     }
 }
 
