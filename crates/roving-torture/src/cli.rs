@@ -167,6 +167,11 @@ pub(crate) fn main() -> ExitCode {
     {
         let share = if row.is_some() { 1.0 } else { each.share };
         session.run(each, share);
+        // What is measured is kept, whatever comes of the next row.
+        if let Err(message) = session.keep(options) {
+            eprintln!("{message}");
+            return ExitCode::FAILURE;
+        }
     }
     session.end(options)
 }
@@ -289,14 +294,18 @@ impl Session {
         }
     }
 
+    /// Writes what there is so far.
+    fn keep(&self, options: &Options) -> Result<(), String> {
+        let Some(folder) = &options.out else {
+            return Ok(());
+        };
+        let folder_name = folder.display();
+        let written = self.report.write(folder);
+        written
+            .map_err(|error| format!("{folder_name}: {error}: name a folder that can be written"))
+    }
+
     fn end(&self, options: &Options) -> ExitCode {
-        if let Some(folder) = &options.out
-            && let Err(error) = self.report.write(folder)
-        {
-            let folder = folder.display();
-            eprintln!("{folder}: {error}: name a folder that can be written");
-            return ExitCode::FAILURE;
-        }
         let part = self.part * 100.0;
         println!(
             "{} broken, {} short; the numbers asked for are {part:.0} % of those of a full run",

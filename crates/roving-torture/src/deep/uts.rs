@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use roving::Pool;
 use sha1::{Digest as _, Sha1};
 
+use crate::dog::Leash;
 use crate::row::{Figure, Outcome, Run};
 use crate::system;
 
@@ -84,29 +85,32 @@ impl Tree {
         }
     }
 
-    /// Nodes of the subtree, and its height.
-    fn walk(&self, node: &State) -> (u64, u64) {
-        self.walk_children(node, 0, self.children(node))
+    /// Nodes of the subtree, and its height. Some nodes by chance tell the watchdog that it goes on.
+    fn walk(&self, node: &State, leash: &Leash<'_>) -> (u64, u64) {
+        if node.starts_with(&[0, 0]) {
+            leash.stroke();
+        }
+        self.walk_children(node, 0, self.children(node), leash)
     }
 
     /// Of the children from `first` to before `end`, and the node itself once.
-    fn walk_children(&self, node: &State, first: u32, end: u32) -> (u64, u64) {
-        let below = self.halves(node, first, end);
+    fn walk_children(&self, node: &State, first: u32, end: u32, leash: &Leash<'_>) -> (u64, u64) {
+        let below = self.halves(node, first, end, leash);
         (below.0 + 1, below.1)
     }
 
-    fn halves(&self, node: &State, first: u32, end: u32) -> (u64, u64) {
+    fn halves(&self, node: &State, first: u32, end: u32, leash: &Leash<'_>) -> (u64, u64) {
         match end - first {
             0 => (0, 0),
             1 => {
-                let (nodes, height) = self.walk(&child(node, first));
+                let (nodes, height) = self.walk(&child(node, first), leash);
                 (nodes, height + 1)
             }
             count => {
                 let middle = first + count / 2;
                 let (a, b) = roving::join(
-                    || self.halves(node, first, middle),
-                    || self.halves(node, middle, end),
+                    || self.halves(node, first, middle, leash),
+                    || self.halves(node, middle, end, leash),
                 );
                 (a.0 + b.0, a.1.max(b.1))
             }
@@ -127,7 +131,6 @@ pub(crate) fn figures(run: &Run<'_>) -> Outcome {
     let node_s = start.elapsed().as_secs_f64() / T3.nodes as f64;
     for tree in [&T3L, &T3XXL] {
         let left_s = run.time.as_secs_f64() - run.start.elapsed().as_secs_f64();
-        // T3XXL has more nodes than a watchdog's patience is long: it is told that it goes on by nobody.
         if tree.nodes as f64 * node_s * 1.2 > left_s {
             let what = format!("{}, nodes: no time for it", tree.name);
             figures.push(Figure::skipped(what, "nodes"));
@@ -147,15 +150,14 @@ fn one(tree: &Tree, run: &Run<'_>) -> Outcome {
     let start = Instant::now();
     let root = root(tree.seed);
     let (mut nodes, mut height) = (1, 0);
-    // In parts, so that the watchdog hears that it goes on.
     let leash = run.dog.watch(tree.name, run.replay());
+    // In parts, to tell how far it is.
     const PARTS: u32 = 50;
     for part in 0..PARTS {
         let share = |part| tree.root_children * part / PARTS;
-        let below = pool.install(|| tree.halves(&root, share(part), share(part + 1)));
+        let below = pool.install(|| tree.halves(&root, share(part), share(part + 1), &leash));
         nodes += below.0;
         height = height.max(below.1);
-        leash.stroke();
         run.tell(|| format!("{nodes} nodes of {}", tree.name));
     }
     drop(leash);
@@ -192,6 +194,7 @@ fn one(tree: &Tree, run: &Run<'_>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dog::Dog;
 
     /// A subtree of T3 that is known from the serial program: the sum over all is its published size.
     #[test]
@@ -202,7 +205,9 @@ mod tests {
             .build()
             .unwrap();
         let root = root(T3.seed);
-        let parallel = pool.install(|| T3.halves(&root, 0, 100));
+        let dog = Dog::new(Duration::from_secs(1000));
+        let leash = dog.watch("T3", "this test");
+        let parallel = pool.install(|| T3.halves(&root, 0, 100, &leash));
         fn serial(tree: &Tree, node: &State) -> u64 {
             let below = (0..tree.children(node)).map(|index| serial(tree, &child(node, index)));
             below.sum::<u64>() + 1
