@@ -133,10 +133,10 @@ pub use {
         BuildError, Dropped, Pool, PoolBuilder, StillUsed, WorkerThread, current_worker,
         current_workers, shutdown_global, shutdown_global_now, spawn,
     },
-    priority::Priority,
     reduce::{reduce, reduce_chunks, reduce_slice},
     scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},
 };
 
+pub use priority::Priority;
 pub use stats::{Counters, Profile, WorkerProfile};
