@@ -34,6 +34,7 @@ pub(crate) fn resident_kib() -> Option<u64> {
 }
 
 /// The numbers of the threads whose names begin so.
+#[cfg(target_os = "linux")]
 pub(crate) fn threads_named(prefix: &str) -> Vec<i32> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else {
         return Vec::new();

@@ -1,6 +1,7 @@
 //! The row `programs`: random programs on random pools, each against its serial evaluation.
 
 mod contexts;
+#[cfg(target_os = "linux")]
 mod disturbed;
 mod generate;
 mod node;
@@ -12,6 +13,7 @@ mod setup;
 mod shrink;
 mod tasks;
 
+#[cfg(target_os = "linux")]
 pub(crate) use disturbed::Disturbed;
 
 use std::thread;

@@ -212,6 +212,7 @@ impl Pools {
         builder.stack_size(STACK).build()
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn of(pool: Pool) -> Pools {
         Pools {
             all: vec![pool],
