@@ -5,11 +5,11 @@ mod common;
 use std::cell::Cell;
 use std::env;
 use std::panic::{self, AssertUnwindSafe};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use common::watched;
+use common::{this_program, watched};
 use roving::testing::{Explored, Explorer, explore};
 use roving::{Pool, WorkerLocal};
 
@@ -217,7 +217,7 @@ fn child() {
 }
 
 fn run_child(what: &str, seed: Option<&str>) -> Output {
-    let mut child = Command::new(env::current_exe().unwrap());
+    let mut child = this_program();
     child.args(["--exact", "child", "--nocapture"]);
     child
         .env("ROVING_TEST_CHILD", what)

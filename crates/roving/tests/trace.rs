@@ -1,24 +1,14 @@
 //! Traces and the table at a program's end, read back as their users' tools read them.
 
+mod common;
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
+use common::this_program;
 use roving::{Pool, task, trace};
 use serde_json::Value;
-
-/// This program again: by the emulator that runs it, if one does.
-fn this_program() -> Command {
-    let program = std::env::current_exe().unwrap();
-    let Ok(runner) = std::env::var("ROVING_TEST_RUNNER") else {
-        return Command::new(program);
-    };
-    let mut words = runner.split_whitespace();
-    let mut command = Command::new(words.next().expect("ROVING_TEST_RUNNER names a program"));
-    command.args(words).arg(program);
-    command
-}
 
 fn fib(n: u32) -> u64 {
     if n < 2 {

@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::io::Write as _;
 use std::panic::Location;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
@@ -38,6 +39,18 @@ pub(crate) fn watched<R>(body: impl FnOnce() -> R) -> R {
     drop(over);
     dog.join().expect("the watchdog does not panic");
     result
+}
+
+/// This program again: by the emulator that runs it, if one does.
+pub(crate) fn this_program() -> Command {
+    let program = std::env::current_exe().unwrap();
+    let Ok(runner) = std::env::var("ROVING_TEST_RUNNER") else {
+        return Command::new(program);
+    };
+    let mut words = runner.split_whitespace();
+    let mut command = Command::new(words.next().expect("ROVING_TEST_RUNNER names a program"));
+    command.args(words).arg(program);
+    command
 }
 
 /// The steal amounts that every program has to be right with.
