@@ -33,7 +33,7 @@
 //! | `stack` | the memory that owner and thieves share |
 //! | `join`, `scope` | put closures into slots, and take results out |
 //! | `worker` | runs slots; knows which thread is which worker |
-//! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back |
+//! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back; the handler for a stack that is full |
 //! | `context` | leads threads to contexts that others keep |
 //! | `task` | moves futures into frames, and frames between workers |
 //! | `arena` | makes a thread the worker at a seat, for as long as the seat's word says so |

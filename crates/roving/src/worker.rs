@@ -16,6 +16,7 @@ use self::rest::Woken;
 use crate::os;
 use crate::pool::SendPtr;
 use crate::pool::builder::IndexHandler;
+use crate::pool::overflow::Watched;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
 use crate::priority::Priority;
@@ -566,6 +567,7 @@ impl Drop for Back<'_> {
 
 /// A thread of a pool, from start to end.
 pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
+    let _watched = Watched::new();
     let seat = &registry.seats[index];
     registry.enlist(index);
     if let Some(processor) = registry.settings.processor(index) {

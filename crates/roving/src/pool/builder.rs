@@ -236,7 +236,8 @@ impl PoolBuilder {
     }
 
     /// Native stack of each worker in bytes; by default what `std::thread` gives. A worker's stack
-    /// gets no deeper than the program's own nesting of `join`, `scope` and calls.
+    /// gets no deeper than the program's own nesting of `join`, `scope` and calls. One that is full ends
+    /// the process, with a line that names this limit (on Linux).
     pub fn stack_size(mut self, bytes: usize) -> PoolBuilder {
         self.stack_size = Some(bytes);
         self

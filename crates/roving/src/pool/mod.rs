@@ -6,6 +6,7 @@ pub(crate) mod global;
 pub(crate) mod home;
 pub(crate) mod lending;
 mod muster;
+pub(crate) mod overflow;
 pub(crate) mod registry;
 pub(crate) mod seats;
 mod size;
