@@ -118,10 +118,12 @@ impl Token {
     /// The caller looks whether it is cancelled afterwards: under the lock either `cancel` finds the
     /// waker, or this call comes after the flag was set.
     pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> (u64, bool) {
+        // Outside of the lock, as in `wake`: its clone may run anything, too.
+        let waker = waker.clone();
         let mut waiters = self.waiters();
         let id = waiters.next;
         waiters.next += 1;
-        waiters.wakers.insert(id, waker.clone());
+        waiters.wakers.insert(id, waker);
         if let (Some(deadline), None) = (self.deadline, &waiters.timed) {
             waiters.timed = timer::enter(deadline, self);
         }
