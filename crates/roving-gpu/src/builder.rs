@@ -200,10 +200,7 @@ impl DevicesBuilder {
         let history = History::new(measured);
         let common = Common::new(self.choice, self.writes, history, self.on_failure);
         let common = Arc::new(common);
-        self.notes
-            .into_iter()
-            .chain(problem)
-            .for_each(|note| common.note(Some(note)));
+        common.note(self.notes.into_iter().chain(problem));
         let devices = self.backends.into_iter().enumerate();
         let devices = devices.map(|(index, backend)| {
             let name = backend.name();

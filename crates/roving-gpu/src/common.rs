@@ -191,8 +191,8 @@ impl Common {
     }
 
     /// Something to be told in the profile.
-    pub(crate) fn note(&self, problem: Option<String>) {
-        self.told().reports.extend(problem);
+    pub(crate) fn note(&self, notes: impl IntoIterator<Item = String>) {
+        self.told().reports.extend(notes);
     }
 
     pub(crate) fn kinds(&self) -> BTreeMap<&'static str, KindProfile> {

@@ -210,7 +210,6 @@ impl Injector {
     /// the lock.
     pub(crate) fn has_not_below(&self, class: Priority) -> bool {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let classes = [Priority::Low, Priority::Normal, Priority::High];
-        jobs.has_urgent() || classes.iter().any(|&at| at >= class && jobs.has(at))
+        jobs.has_not_below(class)
     }
 }

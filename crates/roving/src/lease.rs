@@ -106,11 +106,10 @@ impl<T> Shell<T> {
         value
     }
 
-    /// From now on nobody gets the value. False if that was so already. The caller is counted as a
-    /// user.
-    pub(crate) fn close(&self) -> bool {
+    /// From now on nobody gets the value. The caller is counted as a user.
+    pub(crate) fn close(&self) {
         // Ordering: Relaxed; whoever takes the value out has to acquire what its users released.
-        self.word.fetch_and(!OPEN, Ordering::Relaxed) & OPEN != 0
+        self.word.fetch_and(!OPEN, Ordering::Relaxed);
     }
 }
 

@@ -97,6 +97,8 @@ mod schedule;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod scope;
+#[cfg(not(loom))]
+mod service;
 mod sleep;
 #[allow(unsafe_code)]
 mod stack;

@@ -26,8 +26,8 @@ pub enum Priority {
     High,
 }
 
-/// How many there are.
-const CLASSES: usize = 3;
+/// All of them, the lowest first: each at its own number.
+pub(crate) const CLASSES: [Priority; 3] = [Priority::Low, Priority::Normal, Priority::High];
 
 /// How often in a row a class that waits is passed over before it is served.
 pub(crate) const PASSED_MAX: u32 = 8;
@@ -36,17 +36,17 @@ pub(crate) const PASSED_MAX: u32 = 8;
 pub(crate) struct Ranked<T> {
     urgent: VecDeque<T>,
     /// By `Priority as usize`.
-    queues: [VecDeque<T>; CLASSES],
+    queues: [VecDeque<T>; CLASSES.len()],
     /// How often in a row each was passed over while something waited in it.
-    passed: [u32; CLASSES],
+    passed: [u32; CLASSES.len()],
 }
 
 impl<T> Ranked<T> {
     pub(crate) const fn new() -> Ranked<T> {
         Ranked {
             urgent: VecDeque::new(),
-            queues: [const { VecDeque::new() }; CLASSES],
-            passed: [0; CLASSES],
+            queues: [const { VecDeque::new() }; CLASSES.len()],
+            passed: [0; CLASSES.len()],
         }
     }
 
@@ -111,23 +111,20 @@ impl<T> Ranked<T> {
             return Some((item, None));
         }
         let class = self.turn()?;
-        let at = class as usize;
-        for other in 0..CLASSES {
-            if other != at && !self.queues[other].is_empty() {
-                self.passed[other] += 1;
+        for other in CLASSES {
+            if other != class && self.has(other) {
+                self.passed[other as usize] += 1;
             }
         }
-        self.passed[at] = 0;
-        let item = self.queues[at].pop_front()?;
+        self.passed[class as usize] = 0;
+        let item = self.queues[class as usize].pop_front()?;
         Some((item, Some(class)))
     }
 
     /// Whose turn it is.
     fn turn(&self) -> Option<Priority> {
-        use Priority::{High, Low, Normal};
-        let waiting = [High, Normal, Low]
-            .into_iter()
-            .filter(|&class| self.has(class));
+        let highest_first = CLASSES.into_iter().rev();
+        let waiting = highest_first.filter(|&class| self.has(class));
         let aged = |&class: &Priority| self.passed[class as usize] >= PASSED_MAX;
         // Of two that have waited long enough, the one that has waited longer.
         let oldest = waiting
@@ -142,14 +139,17 @@ impl<T> Ranked<T> {
         if let Some(item) = self.urgent.pop_front() {
             return Some((item, None));
         }
-        let classes = [Priority::High, Priority::Normal, Priority::Low];
-        classes
-            .into_iter()
-            .filter(|&class| class >= least)
-            .find_map(|class| {
-                let item = self.queues[class as usize].pop_front()?;
-                Some((item, Some(class)))
-            })
+        let mut highest_first = CLASSES.into_iter().rev();
+        highest_first.find_map(|class| match class >= least {
+            true => Some((self.queues[class as usize].pop_front()?, Some(class))),
+            false => None,
+        })
+    }
+
+    /// Whether that would find one.
+    pub(crate) fn has_not_below(&self, least: Priority) -> bool {
+        let mut classes = CLASSES.into_iter();
+        self.has_urgent() || classes.any(|class| class >= least && self.has(class))
     }
 }
 

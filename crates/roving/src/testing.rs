@@ -27,6 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::pool::error::Reason;
 use crate::pool::{BuildError, Pool};
 use crate::schedule::{PLAYED, VARIABLE, seed_of_environment};
 
@@ -164,7 +165,7 @@ impl Explorer {
             Ok(Some(seed)) => seed..=seed,
             Ok(None) if self.seeds.is_empty() => return Explored::default(),
             Ok(None) => self.seeds.start..=self.seeds.end - 1,
-            Err(text) => panic!("{}", BuildError::no_seed(text)),
+            Err(text) => panic!("{}", BuildError::from(Reason::Seed(text))),
         };
         let mut explored = Explored::default();
         let mut digests = HashSet::new();

@@ -106,11 +106,23 @@ impl Worker {
         // SAFETY: the registry outlives the worker, which holds it; and there is one owner, by
         // this function's contract.
         let owner = unsafe { Owner::new(&*stack) };
+        let worker = Worker::new(registry, index, owner);
+        CURRENT.set(&worker);
+        task::set_current_local(&worker.seat().tasks);
+        worker.owner.enter();
+        let back = Back(&worker);
+        let result = f(&worker);
+        drop(back);
+        result
+    }
+
+    /// On top of whatever worker the calling thread is.
+    fn new(registry: Arc<Registry>, index: usize, owner: Owner<'static>) -> Worker {
         let outer = CURRENT.get();
         // SAFETY: workers further out are further down this thread's native stack.
         let (nesting, at_once) = unsafe { outer.as_ref() }
             .map_or((0, 0), |outer| (outer.nesting.get(), outer.at_once.get()));
-        let worker = Worker {
+        Worker {
             registry,
             index,
             owner,
@@ -124,14 +136,7 @@ impl Worker {
             waits: Cell::new(false),
             at_once: Cell::new(at_once),
             outer,
-        };
-        CURRENT.set(&worker);
-        task::set_current_local(&worker.seat().tasks);
-        worker.owner.enter();
-        let back = Back(&worker);
-        let result = f(&worker);
-        drop(back);
-        result
+        }
     }
 
     /// Makes the calling thread the worker of an in-place pool, and runs what the pool holds. If
@@ -208,21 +213,7 @@ impl Worker {
         let owner = unsafe { Owner::new(&registry.seats[0].stack) };
         registry.enlist(0);
         owner.attach_for_life();
-        let worker = Box::leak(Box::new(Worker {
-            registry: Arc::clone(registry),
-            index: 0,
-            owner,
-            victims: Victims::new(0),
-            restraint: Restraint::default(),
-            borrowed: Cell::new(None),
-            in_handler: Cell::new(false),
-            is_blocked: Cell::new(false),
-            nesting: Cell::new(0),
-            class: Cell::new(Priority::Low),
-            waits: Cell::new(false),
-            at_once: Cell::new(0),
-            outer: ptr::null(),
-        }));
+        let worker = Box::leak(Box::new(Worker::new(Arc::clone(registry), 0, owner)));
         let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
         let mut for_life = FOR_LIFE.lock().unwrap_or_else(PoisonError::into_inner);
         for_life.push(SendPtr(kept));
@@ -238,15 +229,10 @@ impl Worker {
     /// Whether the calling thread is a worker of that pool, or was one before it became another
     /// pool's for a while.
     pub(crate) fn is_or_was(registry: &Arc<Registry>) -> bool {
-        let mut at = CURRENT.get();
-        // SAFETY: workers further out are further down this thread's native stack.
-        while let Some(worker) = unsafe { at.as_ref() } {
-            if Arc::ptr_eq(&worker.registry, registry) {
-                return true;
-            }
-            at = worker.outer;
-        }
-        false
+        Worker::with_current(|worker| {
+            let mut workers = worker.into_iter().flat_map(Worker::outwards);
+            workers.any(|worker| Arc::ptr_eq(&worker.registry, registry))
+        })
     }
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {
@@ -262,9 +248,14 @@ impl Worker {
     }
 
     /// What the thread was before.
-    pub(crate) fn outer(&self) -> Option<&Worker> {
+    fn outer(&self) -> Option<&Worker> {
         // SAFETY: it is further down this thread's native stack.
         unsafe { self.outer.as_ref() }
+    }
+
+    /// This worker, and those that the thread is further out.
+    pub(crate) fn outwards(&self) -> impl Iterator<Item = &Worker> {
+        std::iter::successors(Some(self), |worker| worker.outer())
     }
 
     /// The class of the job that it runs.
@@ -551,8 +542,7 @@ struct Back<'w>(&'w Worker);
 impl Drop for Back<'_> {
     fn drop(&mut self) {
         CURRENT.set(self.0.outer);
-        // SAFETY: the outer worker is further down this thread's native stack.
-        match unsafe { self.0.outer.as_ref() } {
+        match self.0.outer() {
             Some(outer) => {
                 task::set_current_local(&outer.seat().tasks);
                 outer.owner.enter();

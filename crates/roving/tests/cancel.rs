@@ -4,8 +4,10 @@ mod common;
 
 use std::future::pending;
 use std::panic::{self, AssertUnwindSafe};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -476,4 +478,25 @@ fn a_fork_in_a_loop_ends_early() {
         })
     });
     assert_eq!((outcome, ran.load(SeqCst)), (Ok(()), 10));
+}
+
+/// A clone of a waker runs whatever it likes: here it cancels what is about to be waited for.
+#[test]
+#[allow(unsafe_code, reason = "a waker of its own")]
+fn no_waker_is_cloned_under_a_lock() {
+    static TOKEN: OnceLock<Cancel> = OnceLock::new();
+    static CANCELS: RawWakerVTable = RawWakerVTable::new(clone, |_| (), |_| (), |_| ());
+    const WAKER: RawWaker = RawWaker::new(std::ptr::null(), &CANCELS);
+    fn clone(_: *const ()) -> RawWaker {
+        TOKEN.get().unwrap().cancel();
+        WAKER
+    }
+    watched(|| {
+        let token = TOKEN.get_or_init(Cancel::new);
+        // SAFETY: its functions use no data, and may be called by any thread.
+        let waker = unsafe { Waker::from_raw(WAKER) };
+        let mut waits = pin!(token.cancelled());
+        let polled = waits.as_mut().poll(&mut Context::from_waker(&waker));
+        assert_eq!(polled, Poll::Ready(()));
+    });
 }

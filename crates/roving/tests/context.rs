@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{AMOUNTS, Random, pool, pool_that_steals, tries, wait_until, watched, yield_now};
-use roving::task::{Scope as Token, Task, block_on, branch, call, fork, spawn};
+use roving::task::{Forked, Scope as Token, Task, block_on, branch, call, fork, spawn};
 use roving::{Arena, Pool, context, join, par_for, scope};
 
 /// Which node of a tree of contexts it is.
@@ -559,4 +559,30 @@ fn callbacks_are_in_no_context() {
             "{seen:?}"
         );
     });
+}
+
+/// Each task is spawned in a context of its own, and so has a root of its own below that of the one before; the handle of the
+/// last, which has failed, outlives them all.
+#[test]
+fn a_handle_keeps_no_chain_of_roots() {
+    const LENGTH: usize = if cfg!(miri) { 50 } else { 100_000 };
+    type Kept = Arc<Mutex<Option<Forked<()>>>>;
+    fn next(left: usize, kept: Kept) -> impl Task<()> {
+        async move {
+            // The one before leaves its context meanwhile.
+            yield_now().await;
+            if left == 0 {
+                panic::resume_unwind(Box::new("nobody awaits it"));
+            }
+            let child = context::with(left, || spawn(next(left - 1, Arc::clone(&kept))));
+            if left == 1 {
+                *kept.lock().unwrap() = Some(child);
+            }
+        }
+    }
+    let kept = Kept::default();
+    pool(2).run(|_| next(LENGTH, Arc::clone(&kept)));
+    let last = kept.lock().unwrap().take().expect("the last was spawned");
+    assert!(last.is_ended());
+    drop(last);
 }

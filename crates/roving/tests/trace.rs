@@ -303,3 +303,34 @@ fn a_socket_tells_what_the_workers_do() {
     assert!(output.status.success(), "{said}");
     assert!(!socket.exists(), "the socket is removed at the end");
 }
+
+/// As when several programs inherit the same `ROVING_TOP`: the first one answers, and goes on to.
+#[cfg(unix)]
+#[test]
+fn a_socket_at_which_another_process_answers_is_left_to_it() {
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    if std::env::var_os("ROVING_TEST_SECOND").is_some() {
+        let pool = Pool::new(1).unwrap();
+        assert_eq!(pool.install(|| fib(10)), 55);
+        return;
+    }
+    let socket = std::env::temp_dir().join(format!("roving-test-{}-2.sock", std::process::id()));
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut command = this_program();
+    command.args([
+        "--exact",
+        "a_socket_at_which_another_process_answers_is_left_to_it",
+        "--nocapture",
+    ]);
+    command
+        .env("ROVING_TEST_SECOND", "1")
+        .env("ROVING_TOP", &socket);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("cannot be served"), "{said}");
+    assert!(UnixStream::connect(&socket).is_ok(), "it is still there");
+    drop(listener);
+    fs::remove_file(&socket).unwrap();
+}

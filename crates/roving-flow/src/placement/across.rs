@@ -8,7 +8,6 @@ use super::meter::Spent;
 use super::partitioned::Partitioned;
 use super::seen::{Seen, Shape};
 use super::watch::Policy;
-use crate::partition::{Load, MigrationCost};
 
 /// What a network has done since it began to run, and how many workers it has had, all parts together.
 #[derive(Clone, Debug, Default)]
@@ -29,11 +28,6 @@ pub struct Figures {
 #[derive(Debug)]
 pub struct Across {
     policy: Partitioned,
-    processes: usize,
-    parts: usize,
-    alpha: u64,
-    migration_cost: MigrationCost,
-    imbalance: f64,
     may_move: Vec<bool>,
     seen: Seen,
 }
@@ -47,26 +41,12 @@ impl Across {
         may_move: Vec<bool>,
         parts: usize,
     ) -> Option<Across> {
-        let Placement::Partitioned {
-            alpha,
-            migration_cost,
-            imbalance,
-            ..
-        } = *placement
-        else {
-            return None;
-        };
         let shape = Shape {
             processes: may_move.len(),
             channels,
         };
         Some(Across {
             policy: Partitioned::new(placement, &shape, parts)?,
-            processes: shape.processes,
-            parts,
-            alpha,
-            migration_cost,
-            imbalance,
             may_move,
             seen: Seen::default(),
         })
@@ -97,13 +77,16 @@ impl Across {
         let fixed = fixed.map(|(&may_move, spent)| !may_move || spent.has_ended);
         self.policy.stand(now, fixed.collect(), figures.workers);
         let change = self.policy.look(&self.seen)?;
-        let is_worth_it = self.is_worth_it(self.policy.load(), now, &change.places);
+        let is_worth_it = self.policy.is_worth_it(now, &change.places);
         is_worth_it.then_some(change.places)
     }
+}
 
+impl Partitioned {
     /// Whether the heaviest part becomes lighter by as much as a part may be too heavy; or what passes between parts becomes less by more
     /// than the moves cost, and no part too heavy. Figures differ a little from look to look, and nothing is to move for that.
-    fn is_worth_it(&self, load: &Load, now: &[u32], then: &[u32]) -> bool {
+    fn is_worth_it(&self, now: &[u32], then: &[u32]) -> bool {
+        let load = &self.load;
         let heaviest = |parts: &[u32]| {
             let mut weights = vec![0_u128; self.parts];
             for (&part, &weight) in parts.iter().zip(&load.processes) {
@@ -119,16 +102,14 @@ impl Across {
             cut.map(|one| u128::from(one.messages)).sum::<u128>() * u128::from(self.alpha)
         };
         let total: u128 = load.processes.iter().map(|&one| u128::from(one)).sum();
-        let tolerance = total as f64 / self.parts as f64 * self.imbalance;
         let mean = total as f64 / self.parts as f64;
+        let tolerance = mean * self.imbalance;
         let (before, after) = (heaviest(now), heaviest(then));
         if before - after > tolerance {
             return true;
         }
-        let moves = (0..self.processes)
-            .filter(|&one| now[one] != then[one])
-            .count();
-        let cost = moves as u128 * u128::from(self.migration_cost.of(0));
+        let moves = now.iter().zip(then).filter(|(now, then)| now != then);
+        let cost = moves.count() as u128 * u128::from(self.migration_cost.of(0));
         after <= before.max(mean + tolerance) && cut(now) > cut(then) + cost
     }
 }

@@ -28,19 +28,19 @@ pub(super) struct Partitioned {
     /// Whose idle time is counted.
     workers: usize,
     /// One for each worker, unless these are in other parts.
-    parts: usize,
+    pub(super) parts: usize,
     /// Processes that stay where they are; all may move if this is empty.
     fixed: Vec<bool>,
     distances: Distances,
     threshold_ns: u64,
-    alpha: u64,
-    migration_cost: MigrationCost,
-    imbalance: f64,
+    pub(super) alpha: u64,
+    pub(super) migration_cost: MigrationCost,
+    pub(super) imbalance: f64,
     now: Vec<u32>,
     base: Seen,
     weights: Vec<u64>,
     /// What the last partition was made for.
-    load: Load,
+    pub(super) load: Load,
     patience: u32,
     /// Idle and worker time between the last two times.
     earlier: Option<(u64, u64)>,
@@ -86,11 +86,6 @@ impl Partitioned {
     pub(super) fn stand(&mut self, now: &[u32], fixed: Vec<bool>, workers: usize) {
         now.clone_into(&mut self.now);
         (self.fixed, self.workers) = (fixed, workers.max(1));
-    }
-
-    /// What the last partition was made for.
-    pub(super) fn load(&self) -> &Load {
-        &self.load
     }
 
     fn rebalanced(&mut self, seen: &Seen) -> Option<Vec<u32>> {

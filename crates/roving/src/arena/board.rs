@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use crate::prim::thread::Thread;
 use crate::prim::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, park, thread};
-use crate::priority::{Priority, Ranked};
+use crate::priority::{CLASSES, Priority, Ranked};
 
 /// Requests of the kind `R`, by class, and the threads of an arena.
 ///
@@ -74,8 +74,7 @@ impl<R> State<R> {
         if self.requests.len() <= self.coming {
             return surplus;
         }
-        let classes = [Priority::Low, Priority::Normal, Priority::High];
-        let waiting = classes.map(|class| usize::from(self.requests.has(class)) << class as usize);
+        let waiting = CLASSES.map(|class| usize::from(self.requests.has(class)) << class as usize);
         let urgent = if self.requests.has_urgent() {
             URGENT
         } else {

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::core::Core;
+use crate::blocking::blocking;
 use crate::os;
 use crate::pool::builder::{SPARES_MAX, WORKERS_LIMIT};
 use crate::pool::error::Reason;
 use crate::pool::{BuildError, PoolBuilder};
-use crate::worker::Worker;
 
 /// A set of threads that any number of pools share.
 ///
@@ -109,10 +109,7 @@ impl Drop for Arena {
             return std::mem::forget(Arc::clone(&self.core));
         }
         if self.core.board.let_go() {
-            Worker::with_current(|worker| match worker {
-                Some(worker) => worker.blocking(|| self.core.join()),
-                None => self.core.join(),
-            });
+            blocking(|| self.core.join());
         }
     }
 }

@@ -246,8 +246,7 @@ impl Worker {
     /// Runs one job that is addressed to a seat which the calling thread has further out, beneath
     /// what it waits in. False if there is none.
     pub(crate) fn serve_further_out(&self) -> bool {
-        let mut at = self.outer();
-        while let Some(worker) = at {
+        for worker in self.outwards().skip(1) {
             let is_share = worker.registry().share.is_some();
             if is_share && let Some(job) = worker.seat().mailbox.pop() {
                 let run = |worker: &Worker| {
@@ -260,7 +259,6 @@ impl Worker {
                 unsafe { Worker::be(Arc::clone(worker.registry()), worker.index(), run) };
                 return true;
             }
-            at = worker.outer();
         }
         false
     }

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::token::Token;
-use crate::{faults, os};
+use crate::service::Service;
 
 /// What a token has in the timer.
 pub(super) type Entry = (Instant, u64);
@@ -18,22 +17,13 @@ const LINGER: Duration = Duration::from_secs(1);
 struct Timer {
     entries: BTreeMap<Entry, Weak<Token>>,
     next: u64,
-    thread: Option<JoinHandle<()>>,
-    /// One that had nothing to do, and ends.
-    retired: Option<JoinHandle<()>>,
-    /// [`os::forks`] when the thread was started: threads do not survive a fork.
-    forks: usize,
-    /// Which thread it is: another one than that ends.
-    run: u64,
+    service: Service,
 }
 
 static TIMER: Mutex<Timer> = Mutex::new(Timer {
     entries: BTreeMap::new(),
     next: 0,
-    thread: None,
-    retired: None,
-    forks: 0,
-    run: 0,
+    service: Service::new(),
 });
 static CHANGED: Condvar = Condvar::new();
 
@@ -45,20 +35,8 @@ fn timer() -> MutexGuard<'static, Timer> {
 /// the token's lock: nothing here takes another.
 pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     let mut timer = timer();
-    let is_here = timer.thread.as_ref().is_some_and(|at| !at.is_finished());
-    if is_here && timer.forks == os::forks() {
-        CHANGED.notify_all();
-    } else {
-        if timer.forks != os::forks() {
-            // They are the parent's.
-            std::mem::forget((timer.thread.take(), timer.retired.take()));
-        }
-        let builder = thread::Builder::new().name("roving-timer".to_owned());
-        timer.run += 1;
-        let number = timer.run;
-        timer.thread = Some(faults::start(builder, move || run(number)).ok()?);
-        timer.forks = os::forks();
-    }
+    timer.service.start("roving-timer", run).ok()?;
+    CHANGED.notify_all();
     let entry = (deadline, timer.next);
     timer.next += 1;
     timer.entries.insert(entry, Arc::downgrade(token));
@@ -82,19 +60,16 @@ pub(super) fn entered(deadline: Instant) -> usize {
 pub(crate) fn stop() {
     let threads = {
         let mut timer = timer();
-        if timer.forks != os::forks() {
+        if !timer.service.is_here() {
             return;
         }
         let thread = match timer.entries.is_empty() {
-            true => timer.thread.take(),
+            true => timer.service.end(),
             false => None,
         };
-        if thread.is_some() {
-            timer.run += 1;
-            CHANGED.notify_all();
-        }
-        [timer.retired.take(), thread]
+        [timer.service.take_retired(), thread]
     };
+    CHANGED.notify_all();
     for thread in threads.into_iter().flatten() {
         // It has no panic of its own to report.
         let _ = thread.join();
@@ -104,7 +79,7 @@ pub(crate) fn stop() {
 /// The thread, until it is no longer the one of that number.
 fn run(number: u64) {
     let mut timer = timer();
-    while timer.run == number {
+    while timer.service.is_served_by(number) {
         let now = Instant::now();
         let next = timer.entries.first_key_value().map(|(&(at, _), _)| at);
         match next {
@@ -129,13 +104,9 @@ fn run(number: u64) {
                 let (held, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
                 timer = held;
                 // Unless it was stopped meanwhile: then the thread there is another one.
-                let is_it = timer.run == number;
+                let is_it = timer.service.is_served_by(number);
                 if is_it && timeout.timed_out() && timer.entries.is_empty() {
-                    // Under the lock: who comes next finds none, and starts another.
-                    let ended = timer.thread.take();
-                    // ThreadSanitizer calls a thread that has ended, and that nobody joins, a leak.
-                    timer.retired = ended.filter(|_| cfg!(not(roving_tsan)));
-                    return;
+                    timer.service.retire();
                 }
             }
         }

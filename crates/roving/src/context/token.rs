@@ -89,9 +89,11 @@ impl Token {
     /// Whether it, or one above it, was cancelled, or its time is up. A load for each token on the way up, and a
     /// look at the clock if one of them has a deadline.
     pub(crate) fn is_cancelled(self: &Arc<Token>) -> bool {
-        if self.upwards().any(|token| token.is_flagged()) {
-            return true;
-        }
+        self.upwards().any(|token| token.is_flagged()) || self.is_late()
+    }
+
+    /// Whether its time is up, or that of one above it.
+    fn is_late(&self) -> bool {
         let is_late = self.deadline.is_some_and(|at| Instant::now() >= at);
         if is_late {
             // The next look needs no clock.
@@ -99,6 +101,11 @@ impl Token {
             self.cancelled.store(true, Ordering::Relaxed);
         }
         is_late
+    }
+
+    /// [`Self::is_cancelled`] of a token all of whose ancestors are asked as well.
+    pub(super) fn is_up_itself(&self) -> bool {
+        self.is_flagged() || self.is_late()
     }
 
     /// Wakes all that wait at this token.
@@ -118,10 +125,12 @@ impl Token {
     /// The caller looks whether it is cancelled afterwards: under the lock either `cancel` finds the
     /// waker, or this call comes after the flag was set.
     pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> (u64, bool) {
+        // Outside of the lock, as in `wake`: its clone may run anything, too.
+        let waker = waker.clone();
         let mut waiters = self.waiters();
         let id = waiters.next;
         waiters.next += 1;
-        waiters.wakers.insert(id, waker.clone());
+        waiters.wakers.insert(id, waker);
         if let (Some(deadline), None) = (self.deadline, &waiters.timed) {
             waiters.timed = timer::enter(deadline, self);
         }

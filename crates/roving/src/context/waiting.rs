@@ -78,7 +78,7 @@ impl Cancel {
 
 /// The tokens to look at.
 struct Tokens {
-    /// Each with its waker's number there.
+    /// With all above them; each with its waker's number there.
     all: Vec<(Arc<Token>, Option<u64>)>,
     /// Left with each of them.
     waker: Option<Waker>,
@@ -99,11 +99,12 @@ impl Tokens {
     }
 
     fn add(&mut self, token: &Arc<Token>) {
-        self.all.push((Arc::clone(token), None));
+        let upwards = token.upwards().map(|token| (Arc::clone(token), None));
+        self.all.extend(upwards);
     }
 
     fn is_cancelled(&self) -> bool {
-        self.all.iter().any(|(token, _)| token.is_cancelled())
+        self.all.iter().any(|(token, _)| token.is_up_itself())
     }
 
     /// Has the waker woken when one is cancelled. False if a deadline is to be looked for instead.

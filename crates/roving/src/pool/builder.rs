@@ -6,6 +6,7 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use super::error::{BuildError, Reason};
@@ -66,8 +67,13 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    pub(crate) fn thread_name(&self, index: usize) -> String {
-        format!("{}-{index}", self.name)
+    /// For the thread of that worker, or spare one.
+    pub(crate) fn thread(&self, index: usize) -> thread::Builder {
+        let thread = thread::Builder::new().name(format!("{}-{index}", self.name));
+        match self.stack_size {
+            Some(size) => thread.stack_size(size),
+            None => thread,
+        }
     }
 
     pub(crate) fn keep(&self) -> Keep {

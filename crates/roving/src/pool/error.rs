@@ -35,13 +35,6 @@ pub(crate) enum Reason {
     GlobalExists,
 }
 
-impl BuildError {
-    /// The environment says a seed that is none.
-    pub(crate) fn no_seed(text: String) -> BuildError {
-        BuildError(Reason::Seed(text))
-    }
-}
-
 impl From<Reason> for BuildError {
     fn from(reason: Reason) -> BuildError {
         BuildError(reason)

@@ -20,6 +20,7 @@ use super::home::Home;
 use super::registry::Registry;
 use super::stop::Dropped;
 use super::{Pool, PoolBuilder};
+use crate::blocking::blocking;
 use crate::context::timer;
 use crate::lease::{Entry, Shell};
 use crate::os;
@@ -139,10 +140,7 @@ impl Closed {
         if is_own || LEASES.get() > 0 {
             return None;
         }
-        Some(Worker::with_current(|worker| match worker {
-            Some(worker) => worker.blocking(|| self.ended.wait()),
-            None => self.ended.wait(),
-        }))
+        Some(blocking(|| self.ended.wait()))
     }
 
     /// Whether nobody has to wait for it any more; in a forked child, for a pool of the parent.

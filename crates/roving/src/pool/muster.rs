@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use super::builder::Settings;
 use super::error::{BuildError, Reason};
@@ -24,17 +24,13 @@ struct Recruit {
 
 impl Recruit {
     fn new(settings: &Settings, index: usize) -> io::Result<Recruit> {
-        let mut thread = thread::Builder::new().name(settings.thread_name(index));
-        if let Some(size) = settings.stack_size {
-            thread = thread.stack_size(size);
-        }
         let (orders, ordered) = mpsc::channel::<(Arc<Registry>, usize)>();
         let run = move || {
             if let Ok((registry, index)) = ordered.recv() {
                 run_thread(registry, index);
             }
         };
-        let thread = faults::start(thread, run)?;
+        let thread = faults::start(settings.thread(index), run)?;
         Ok(Recruit { thread, orders })
     }
 

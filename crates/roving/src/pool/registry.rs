@@ -515,12 +515,9 @@ impl Registry {
         if !self.seats.make(index) {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let mut thread = thread::Builder::new().name(self.settings.thread_name(index));
-        if let Some(size) = self.settings.stack_size {
-            thread = thread.stack_size(size);
-        }
         let registry = Arc::clone(self);
-        let thread = faults::start(thread, move || run_thread(registry, index))?;
+        let run = move || run_thread(registry, index);
+        let thread = faults::start(self.settings.thread(index), run)?;
         crew.enter(thread);
         // Ordering: Edge [seat_in_use]: Release, so that who looks at the seat finds it made; Acquire,
         // for the new thread, which starts under the lock, to see who sleeps without having looked.

@@ -7,6 +7,7 @@ use std::thread;
 
 use super::Pool;
 use super::registry::Registry;
+use crate::blocking::blocking;
 use crate::context;
 use crate::inject::Job;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
@@ -169,10 +170,7 @@ impl Pool {
             // A task drops its own pool, which ends by itself when the task has.
             let waits = !Worker::is_or_was(registry);
             if waits {
-                Worker::with_current(|worker| match worker {
-                    Some(worker) => worker.blocking(|| share.wait_until_over()),
-                    None => share.wait_until_over(),
-                });
+                blocking(|| share.wait_until_over());
                 watch::leave(registry);
             }
             return waits;
@@ -214,10 +212,7 @@ impl Registry {
     /// Returns when the threads that the pool has started are gone, but for those that another caller has
     /// taken to join.
     pub(super) fn join_threads(&self) {
-        Worker::with_current(|worker| match worker {
-            Some(worker) => worker.blocking(|| self.join_all()),
-            None => self.join_all(),
-        });
+        blocking(|| self.join_all());
     }
 
     fn join_all(&self) {

@@ -219,6 +219,7 @@ pub(super) fn not_a_task() -> ! {
 ///
 /// # Safety
 /// The child is new, and bound to the root of the task that is polled.
+#[inline]
 pub(super) unsafe fn put_on_stack(child: Frame) {
     Worker::with_current(|worker| {
         let worker = worker.expect("tasks are polled by workers");

@@ -111,7 +111,8 @@ enum Stage {
     Empty,
 }
 
-/// What a task panicked with, and whose root is to hear of it if nobody awaits the task.
+/// What a task panicked with, and which root is to hear of it if nobody awaits the task: the outermost, because a handle
+/// that outlives them all must not keep a chain of them.
 pub(super) struct Failure {
     pub(super) payload: Box<dyn Any + Send>,
     pub(super) root: Arc<Root>,
@@ -326,7 +327,7 @@ pub(super) unsafe fn fail(frame: Frame, payload: Box<dyn Any + Send>) {
         drop_quietly(panic::catch_unwind(dropped));
     }
     // SAFETY: a frame runs only while its root waits for it.
-    let root = unsafe { Root::arc_of(header.root.get()) };
+    let root = unsafe { Root::outermost_of(header.root.get()) };
     // SAFETY: the body is empty, and large enough for a failure.
     unsafe { body::<Failure>(frame).write(Failure { payload, root }) };
     header.stage.set(Stage::Failure);

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use super::bind::bind_new;
 use super::end::{Awaiting, Retracted};
+use super::fork::put_on_stack;
 use super::frame::{self, Failure, Frame};
 use super::local::{Local, Next};
 use super::root::Root;
@@ -87,13 +88,11 @@ impl<T> Forked<T> {
         // Nothing before this may unwind, see `store::take_slowly`.
         let child = frame::new(child, root);
         bind_new(child);
-        Worker::with_current(|worker| {
-            let worker = worker.expect("tasks are polled by workers");
-            // SAFETY: a new frame of the root of the task that is polled.
-            unsafe { worker.spawn_frame(child) };
-        });
-        // SAFETY: its handle, of that output. With a full stack it has run already.
-        unsafe { Forked::started(child) }
+        // SAFETY: a new frame, bound just now; its handle, of that output. With a full stack it has run already.
+        unsafe {
+            put_on_stack(child);
+            Forked::started(child)
+        }
     }
 
     /// # Safety
@@ -108,19 +107,25 @@ impl<T> Forked<T> {
 
     #[inline(never)]
     fn ask(&mut self, child: Frame, context: &Context<'_>) -> Poll<T> {
-        if take_back(child, context) {
-            self.state = State::Open(child);
-            return Poll::Pending;
-        }
-        // SAFETY: this was its handle, and is again if it is not ready.
-        match unsafe { ask(child, context) } {
+        match self.ask_outcome(child, context) {
             Poll::Ready(Ok(value)) => Poll::Ready(value),
             Poll::Ready(Err(failure)) => panic::resume_unwind(failure.payload),
-            Poll::Pending => {
-                self.state = State::Open(child);
-                Poll::Pending
-            }
+            Poll::Pending => Poll::Pending,
         }
+    }
+
+    /// What the child, which was taken out of this handle, has come to; until then it is back in there.
+    #[inline(always)]
+    fn ask_outcome(&mut self, child: Frame, context: &Context<'_>) -> Poll<Result<T, Failure>> {
+        let polled = match take_back(child, context) {
+            true => Poll::Pending,
+            // SAFETY: this was its handle, and is again if it is not ready.
+            false => unsafe { ask(child, context) },
+        };
+        if polled.is_pending() {
+            self.state = State::Open(child);
+        }
+        polled
     }
 
     /// Awaits the child where it may be dropped instead of begun, or end early, because of a
@@ -259,21 +264,13 @@ impl<T> Future for OrCancelled<T> {
             State::Open(child) => child,
             State::Taken => panic!("polled after it was ready"),
         };
-        if take_back(child, context) {
-            handle.state = State::Open(child);
-            return Poll::Pending;
-        }
-        // SAFETY: this was its handle, and is again if it is not ready.
-        match unsafe { ask(child, context) } {
+        match handle.ask_outcome(child, context) {
             Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
             Poll::Ready(Err(failure)) if failure.payload.is::<Cancelled>() => {
                 Poll::Ready(Err(Cancelled))
             }
             Poll::Ready(Err(failure)) => panic::resume_unwind(failure.payload),
-            Poll::Pending => {
-                handle.state = State::Open(child);
-                Poll::Pending
-            }
+            Poll::Pending => Poll::Pending,
         }
     }
 }

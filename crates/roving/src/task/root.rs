@@ -35,6 +35,8 @@ pub(crate) struct Root {
     /// The root of the task that has entered another context to make what is below this one. Counts there
     /// for as long as this root is open, and keeps itself.
     above: Option<Arc<Root>>,
+    /// That for which a blocking call waits, if it is not this one: chains are of any length.
+    outermost: Option<Arc<Root>>,
     open: Open,
     ready: Mutex<Ready>,
     /// What the first task panicked with that nobody awaited.
@@ -85,10 +87,15 @@ impl Root {
     }
 
     fn with(registry: &Arc<Registry>, above: Option<Arc<Root>>) -> Arc<Root> {
+        let outermost = above.as_ref().map(|above| {
+            let further = above.outermost.as_ref();
+            Arc::clone(further.unwrap_or(above))
+        });
         Arc::new(Root {
             registry: Arc::clone(registry),
             context: node::current(),
             above,
+            outermost,
             open: Open::new(),
             ready: Mutex::new(Ready {
                 frames: VecDeque::new(),
@@ -137,11 +144,7 @@ impl Root {
 
     /// That for which a blocking call waits.
     pub(super) fn outermost(&self) -> &Root {
-        let mut root = self;
-        while let Some(above) = &root.above {
-            root = above;
-        }
-        root
+        self.outermost.as_deref().unwrap_or(self)
     }
 
     /// Whether `root` is this one or above it. By address: it may be gone.
@@ -167,17 +170,13 @@ impl Root {
     ///
     /// # Safety
     /// As [`Root::arc_of`].
-    unsafe fn outermost_of(this: *const Root) -> Arc<Root> {
+    pub(super) unsafe fn outermost_of(this: *const Root) -> Arc<Root> {
         // SAFETY: the caller's promise.
-        let above = unsafe { (*this).above.as_ref() };
-        let Some(mut root) = above else {
+        match unsafe { (*this).outermost.as_ref() } {
+            Some(root) => Arc::clone(root),
             // SAFETY: the caller's promise is handed on.
-            return unsafe { Root::arc_of(this) };
-        };
-        while let Some(above) = &root.above {
-            root = above;
+            None => unsafe { Root::arc_of(this) },
         }
-        Arc::clone(root)
     }
 
     /// Something more can bring frames to life. The caller knows that the root is not over.

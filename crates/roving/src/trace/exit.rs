@@ -165,11 +165,8 @@ extern "C" fn at_exit() {
     if let Some(path) = &wishes().trace {
         write(path, &records.iter().collect::<Vec<_>>());
     }
-    if let Some(path) = &wishes().top {
-        // Joins its threads; of a server that could not be woken the socket is left.
-        server::stop();
-        live::end(path);
-    }
+    // The socket goes with it; where another process answers at that path, there is none of this one.
+    server::stop();
 }
 
 /// A trace that cannot be written is no reason to fail: the program's own work is done.

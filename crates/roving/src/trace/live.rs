@@ -78,19 +78,14 @@ fn of_worker(doing: &str, worker: &WorkerProfile) -> String {
     )
 }
 
-/// The process exits.
+/// Removes the socket, and nothing that is not one.
+#[cfg(unix)]
 pub(super) fn end(path: &Path) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt as _;
+    use std::os::unix::fs::FileTypeExt as _;
 
-        // Nothing that is not a socket is removed.
-        if std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
-            let _ = std::fs::remove_file(path);
-        }
+    if std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
+        let _ = std::fs::remove_file(path);
     }
-    #[cfg(not(unix))]
-    let _ = path;
 }
 
 pub(super) fn refuse(path: &Path, why: &str) {

@@ -3,30 +3,21 @@
 
 use std::io::Write as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::{guard, report, reporter, system};
+use crate::os;
 use crate::pool::registry::Registry;
-use crate::{faults, os};
+use crate::service::Service;
 
 struct Watcher {
     pools: Vec<Weak<Registry>>,
-    thread: Option<JoinHandle<()>>,
-    /// One whose pools ended by themselves, and that ends.
-    retired: Option<JoinHandle<()>>,
-    /// Which thread it is: an earlier one that has not noticed yet ends.
-    number: u64,
-    /// [`os::forks`] when it was started.
-    forks: usize,
+    service: Service,
 }
 
 static WATCHER: Mutex<Watcher> = Mutex::new(Watcher {
     pools: Vec::new(),
-    thread: None,
-    retired: None,
-    number: 0,
-    forks: 0,
+    service: Service::new(),
 });
 /// Pools have come or gone.
 static CHANGED: Condvar = Condvar::new();
@@ -45,25 +36,15 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
     }
     guard::begin();
     let mut watcher = watcher();
-    if watcher.forks != os::forks() {
-        // Its threads are the parent's.
-        std::mem::forget((watcher.thread.take(), watcher.retired.take()));
+    if !watcher.service.is_here() {
+        // They are the parent's.
         watcher.pools.clear();
-        watcher.forks = os::forks();
     }
     watcher.pools.push(Arc::downgrade(registry));
-    if watcher.thread.is_none() {
-        watcher.number += 1;
-        let number = watcher.number;
-        let builder = thread::Builder::new().name("roving-watch".into());
-        match faults::start(builder, move || run(number)) {
-            Ok(thread) => watcher.thread = Some(thread),
-            Err(error) => {
-                os::say(&format!(
-                    "no thread can be started to watch pools ({error}); nothing is watched"
-                ));
-            }
-        }
+    if let Err(error) = watcher.service.start("roving-watch", run) {
+        os::say(&format!(
+            "no thread can be started to watch pools ({error}); nothing is watched"
+        ));
     }
     CHANGED.notify_all();
 }
@@ -75,14 +56,15 @@ pub(crate) fn leave(registry: &Arc<Registry>) {
     }
     let thread = {
         let mut watcher = watcher();
-        if watcher.forks != os::forks() {
+        if !watcher.service.is_here() {
             return;
         }
         let other = |pool: &Weak<Registry>| !std::ptr::eq(pool.as_ptr(), &raw const **registry);
         watcher.pools.retain(other);
-        let is_last = watcher.pools.is_empty();
-        watcher.number += u64::from(is_last);
-        watcher.thread.take_if(|_| is_last)
+        match watcher.pools.is_empty() {
+            true => watcher.service.end(),
+            false => None,
+        }
     };
     CHANGED.notify_all();
     if let Some(thread) = thread {
@@ -92,11 +74,7 @@ pub(crate) fn leave(registry: &Arc<Registry>) {
 
 /// Joins the thread that has ended by itself, if there is one: before the code is unloaded.
 pub(crate) fn join_retired() {
-    let thread = {
-        let mut watcher = watcher();
-        let is_here = watcher.forks == os::forks();
-        watcher.retired.take_if(|_| is_here)
-    };
+    let thread = watcher().service.take_retired();
     if let Some(thread) = thread {
         let _ = thread.join();
     }
@@ -116,16 +94,12 @@ fn run(number: u64) {
         let pools = {
             let mut watcher = watcher();
             watcher.pools.retain(|pool| pool.strong_count() > 0);
-            if watcher.number != number {
+            if !watcher.service.is_served_by(number) {
                 return;
             }
             if watcher.pools.is_empty() {
-                // The last pool has ended by itself. Who unloads the library joins this thread.
-                let ended = watcher.thread.take();
-                // ThreadSanitizer calls a thread that has ended, and that nobody joins, a leak.
-                watcher.retired = ended.filter(|_| cfg!(not(roving_tsan)));
-                watcher.number += 1;
-                return;
+                // The last pool has ended by itself.
+                return watcher.service.retire();
             }
             watcher.pools.clone()
         };
@@ -139,7 +113,7 @@ fn run(number: u64) {
             }
         }
         let watcher = watcher();
-        if watcher.number == number {
+        if watcher.service.is_served_by(number) {
             let pause = (pause / LOOKS).max(Duration::from_millis(1));
             drop(CHANGED.wait_timeout(watcher, pause));
         }

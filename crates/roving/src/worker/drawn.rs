@@ -4,7 +4,6 @@
 //! ended when the play is over, so nobody ever waits for long, and the state words of tasks go the way
 //! that they go between threads.
 
-use std::ptr;
 use std::sync::Arc;
 
 use super::{Taken, Worker};
@@ -121,14 +120,7 @@ impl Worker {
 
     /// Whether no more workers are to be played on top of this one.
     fn is_deep(&self) -> bool {
-        let mut depth = 0;
-        let mut at = ptr::from_ref(self);
-        // SAFETY: workers further out are further down this thread's native stack.
-        while let Some(worker) = unsafe { at.as_ref() } {
-            depth += 1;
-            at = worker.outer;
-        }
-        depth >= DEPTH_MAX
+        self.outwards().count() >= DEPTH_MAX
     }
 
     /// Whether what this worker has spawned is to run at once.
@@ -345,13 +337,9 @@ pub(super) fn draw_entrance(registry: &Arc<Registry>) -> usize {
 /// The workers of that pool which are not on this thread's native stack, or last stand there waiting.
 fn free_workers_above(newest: &Worker, registry: &Arc<Registry>) -> Vec<usize> {
     let mut is_busy = vec![None; registry.workers()];
-    let mut at = ptr::from_ref(newest);
-    // SAFETY: workers further out are further down this thread's native stack.
-    while let Some(worker) = unsafe { at.as_ref() } {
-        if Arc::ptr_eq(&worker.registry, registry) {
-            is_busy[worker.index].get_or_insert(!worker.waits.get());
-        }
-        at = worker.outer;
+    let of_pool = |worker: &&Worker| Arc::ptr_eq(&worker.registry, registry);
+    for worker in newest.outwards().filter(of_pool) {
+        is_busy[worker.index].get_or_insert(!worker.waits.get());
     }
     let busy = is_busy.iter().enumerate();
     busy.filter(|(_, is_busy)| **is_busy != Some(true))
