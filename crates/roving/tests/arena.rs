@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
-use common::{Census, tries, wait_until, watched};
+use common::{Census, forever, occupy_one, tries, wait_until, watched};
 use panics::{Because, caught, fail, reason};
 use roving::{Arena, Pool, Priority, WorkerLocal, join, par_for, task};
 use system::used_by_threads;
@@ -383,7 +383,7 @@ fn a_task_can_drop_its_own_share() {
 
 #[test]
 fn what_a_share_holds_is_dropped_with_it() {
-    let census = Box::leak(Box::new(Census::new()));
+    let census = forever(Census::new());
     watched(|| {
         let arena = arena(2);
         for _ in 0..tries(100) {
@@ -536,15 +536,9 @@ fn a_share_can_be_stopped_at_once() {
         let arena = named(1, "stopped");
         for _ in 0..tries(50) {
             let (pool, other) = (share(&arena, 1), share(&arena, 1));
-            let (begun, has_begun) = mpsc::channel();
-            let (go_on, may_go_on) = mpsc::channel::<()>();
-            pool.spawn(move || {
-                begun.send(()).unwrap();
-                // Until the sender is dropped, with the task that holds it.
-                let _ = may_go_on.recv();
-            });
-            has_begun.recv().unwrap();
-            pool.spawn_with(Priority::High, move || drop(go_on));
+            let occupied = occupy_one(&pool);
+            // It goes on when this task is dropped, with what it holds.
+            pool.spawn_with(Priority::High, move || drop(occupied));
             pool.spawn_with(Priority::Low, || unreachable!("dropped"));
             let dropped = pool.shutdown_now();
             assert_eq!((dropped.tasks(), dropped.is_final()), (2, true));
