@@ -15,7 +15,6 @@ use std::thread;
 use common::{Census, forever, occupy_one, tries, wait_until, watched};
 use panics::{Because, caught, fail, reason};
 use roving::{Arena, Pool, Priority, WorkerLocal, join, par_for, task};
-use system::used_by_threads;
 
 fn fib(n: u32) -> u64 {
     if n < 2 {
@@ -37,11 +36,6 @@ fn named(threads: usize, name: &str) -> Arena {
 fn share(arena: &Arena, workers: usize) -> Pool {
     let builder = arena.pool().workers(workers);
     builder.build().expect("a share can be built")
-}
-
-/// How many threads have that prefix; `None` where the system does not say.
-fn threads_of(prefix: &str) -> Option<usize> {
-    used_by_threads(prefix).map(|used| used.threads)
 }
 
 #[test]
@@ -100,7 +94,7 @@ fn a_hundred_pools_at_once_have_two_threads() {
             }
         });
         assert!(most.load(SeqCst) <= 2, "{} at work", most.load(SeqCst));
-        if let Some(threads) = threads_of("hundred") {
+        if let Some(threads) = system::threads("hundred") {
             assert_eq!(threads, 2);
         }
         // With joins, waits bring spare threads, but no more than wait.
@@ -109,7 +103,7 @@ fn a_hundred_pools_at_once_have_two_threads() {
         }
         drop(pools);
         drop(arena);
-        wait_until(|| threads_of("hundred").unwrap_or(0) == 0);
+        wait_until(|| system::threads("hundred").unwrap_or(0) == 0);
     });
 }
 
@@ -352,7 +346,7 @@ fn shares_and_handles_can_be_dropped_in_any_order() {
             assert_eq!(ran.load(SeqCst), 20);
             assert_eq!(Arc::strong_count(&ran), 1);
             // The system may still show a thread that has been joined.
-            wait_until(|| threads_of(name).unwrap_or(0) == 0);
+            wait_until(|| system::threads(name).unwrap_or(0) == 0);
         }
     });
 }
@@ -376,7 +370,7 @@ fn a_task_can_drop_its_own_share() {
             drop(arena);
             release.send(()).unwrap();
             assert_eq!(receiver.recv(), Ok(7));
-            wait_until(|| threads_of("ownshare").unwrap_or(0) == 0);
+            wait_until(|| system::threads("ownshare").unwrap_or(0) == 0);
         }
     });
 }
