@@ -107,7 +107,7 @@ fn serial(stages: u64, tokens: u64) -> Vec<u64> {
 #[test]
 fn random_moves_at_random_moments_leave_the_serial_answer() {
     watched(MOST, || {
-        let right = serial(3, 200);
+        let (right, mut moves) = (serial(3, 200), 0);
         for ranks in 2..=4 {
             for capacity in [1, 2, 17] {
                 for seed in 1..=2 {
@@ -122,6 +122,7 @@ fn random_moves_at_random_moments_leave_the_serial_answer() {
                         })
                     });
                     assert_eq!(ran[ranks - 1].0, right, "{ranks} {capacity} {seed}");
+                    moves += ran[0].1.moves.len();
                     for (_, report) in &ran {
                         assert!(report.deterministic);
                         assert!(report.channels().all(|one| one.messages == 200));
@@ -134,13 +135,15 @@ fn random_moves_at_random_moments_leave_the_serial_answer() {
                 }
             }
         }
+        // Else nothing would have been tested.
+        assert!(moves > 0);
     });
 }
 
 #[test]
 fn a_process_moves_to_its_neighbours_rank_and_back() {
     watched(MOST, || {
-        let right = serial(1, 300);
+        let (right, mut moves) = (serial(1, 300), 0);
         for seed in 1..=3 {
             let ran = World::threads_with(&plan(2, seed), |world| {
                 line(&world, 1, 300, 3, |mover, number| {
@@ -152,14 +155,16 @@ fn a_process_moves_to_its_neighbours_rank_and_back() {
             assert_eq!(ran[1].0, right);
             let mut processes = ran[0].1.processes();
             assert!(processes.all(|one| one.moves == 0 || one.name == "stage 1"));
+            moves += ran[0].1.moves.len();
         }
+        assert!(moves > 0);
     });
 }
 
 #[test]
 fn neighbours_that_are_to_move_at_the_same_time_both_do() {
     watched(MOST, || {
-        let right = serial(4, 200);
+        let (right, mut moves) = (serial(4, 200), 0);
         for seed in 1..=2 {
             let ran = World::threads_with(&plan(3, seed), |world| {
                 line(&world, 4, 200, 2, |mover, number| {
@@ -172,7 +177,9 @@ fn neighbours_that_are_to_move_at_the_same_time_both_do() {
                 })
             });
             assert_eq!(ran[2].0, right, "{seed}");
+            moves += ran[0].1.moves.len();
         }
+        assert!(moves > 0);
     });
 }
 
