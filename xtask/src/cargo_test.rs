@@ -74,6 +74,9 @@ impl Tally {
                 group.name
             ));
         }
+        if self.groups.is_empty() && seen.ok {
+            step.fail("no test binary ran");
+        }
         for group in self.groups.iter().filter(|group| group.is_empty()) {
             step.fail(format!("{} ran no test", group.name));
         }
@@ -190,6 +193,12 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         let text = "     Running tests/empty.rs (x)\n\
             test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0s";
         assert_eq!(complaints(text, true), ["tests/empty.rs (x) ran no test"]);
+    }
+
+    #[test]
+    fn to_run_no_binary_is_a_failure() {
+        let text = "    Finished `test` profile [unoptimized + debuginfo] target(s) in 0.1s";
+        assert_eq!(complaints(text, true), ["no test binary ran"]);
     }
 
     #[test]

@@ -35,10 +35,7 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
     report.step("loom", |step| loom::check(workspace, step));
     report.step("mutants", |step| mutants::check(workspace, step));
     report.step("faults", |step| faults(workspace, step));
-    report.step("torture", |step| {
-        let out = workspace.target.join("torture-quick");
-        torture::programs(workspace, step, torture::Length::Quick, &out)
-    });
+    report.step("torture", |step| torture::quick(workspace, step));
     report.step("deny", |step| deny(workspace, step));
     for triple in ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"] {
         report.step(triple_name(triple), |step| {
@@ -156,15 +153,9 @@ fn triple_name(triple: &'static str) -> &'static str {
     }
 }
 
-/// Everything compiles for another system, where its `rust-std` is here or can be had.
+/// Everything compiles for another system.
 fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool) -> Result<()> {
-    if !has_target(triple)? && !no_install && tool::works("rustup", &["--version"]) {
-        let _ = tool::watch(Command::new("rustup").args(["target", "add", triple]));
-    }
-    if !has_target(triple)? {
-        step.skip(format!(
-            "rust-std for {triple} is not here: rustup target add {triple}"
-        ));
+    if !may_build_for(triple, step, no_install)? {
         return Ok(());
     }
     let words = ["check", "--workspace", "--all-targets", "--target", triple];
@@ -175,10 +166,23 @@ fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool)
     Ok(())
 }
 
-pub(crate) fn has_target(triple: &str) -> Result<bool> {
-    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+/// Whether the `rust-std` of another system is here or can be had; if not, the check is skipped.
+pub(crate) fn may_build_for(triple: &str, step: &mut Step, no_install: bool) -> Result<bool> {
+    if !has_target(triple)? && !no_install && tool::works("rustup", &["--version"]) {
+        let _ = tool::watch(Command::new("rustup").args(["target", "add", triple]));
+    }
+    let found = has_target(triple)?;
+    if !found {
+        step.skip(format!(
+            "rust-std for {triple} is not here: rustup target add {triple}"
+        ));
+    }
+    Ok(found)
+}
+
+fn has_target(triple: &str) -> Result<bool> {
     let words = ["--print", "target-libdir", "--target", triple];
-    let dir = tool::output(Command::new(rustc).args(words))?;
+    let dir = tool::output(tool::rustc().args(words))?;
     Ok(std::path::Path::new(dir.trim()).is_dir())
 }
 

@@ -1,9 +1,7 @@
 //! The tests on a processor with a weak memory order: built for aarch64, run by QEMU.
 
-use std::process::Command;
-
 use crate::cargo_test::Tally;
-use crate::checks::has_target;
+use crate::checks::may_build_for;
 use crate::nightly;
 use crate::report::Step;
 use crate::workspace::Workspace;
@@ -37,13 +35,7 @@ pub(crate) fn check(
         );
         return Ok(());
     }
-    if !has_target(TRIPLE)? && !no_install && tool::works("rustup", &["--version"]) {
-        let _ = tool::watch(Command::new("rustup").args(["target", "add", TRIPLE]));
-    }
-    if !has_target(TRIPLE)? {
-        step.skip(format!(
-            "rust-std for {TRIPLE} is not here: rustup target add {TRIPLE}"
-        ));
+    if !may_build_for(TRIPLE, step, no_install)? {
         return Ok(());
     }
     for package in packages {

@@ -62,30 +62,33 @@ pub(crate) fn explored(lines: &[String]) -> BTreeMap<String, u64> {
     found
 }
 
-/// Lines `test  floor`; `#` starts a comment.
-fn floors(text: &str) -> Result<BTreeMap<String, u64>> {
-    let mut floors = BTreeMap::new();
+/// Lines of two words, each with its place in the file; `#` starts a comment.
+pub(crate) fn pairs<'t>(
+    file: &str,
+    expected: &str,
+    text: &'t str,
+) -> Result<Vec<(String, [&'t str; 2])>> {
+    let mut pairs = Vec::new();
     for (index, line) in text.lines().enumerate() {
+        let place = format!("{file}:{}", index + 1);
         let line = line.split('#').next().unwrap_or_default();
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             [] => {}
-            [test, floor] => {
-                let floor = floor.parse().map_err(|_| {
-                    format!(
-                        "{FLOORS}:{}: {floor:?} is no number of executions",
-                        index + 1
-                    )
-                })?;
-                floors.insert(test.to_owned(), floor);
-            }
-            _ => {
-                return Err(format!(
-                    "{FLOORS}:{}: expected `loom_test_name  floor`",
-                    index + 1
-                ));
-            }
+            [first, second] => pairs.push((place, [first, second])),
+            _ => return Err(format!("{place}: expected `{expected}`")),
         }
+    }
+    Ok(pairs)
+}
+
+fn floors(text: &str) -> Result<BTreeMap<String, u64>> {
+    let mut floors = BTreeMap::new();
+    for (place, [test, floor]) in pairs(FLOORS, "loom_test_name  floor", text)? {
+        let floor = floor
+            .parse()
+            .map_err(|_| format!("{place}: {floor:?} is no number of executions"))?;
+        floors.insert(test.to_owned(), floor);
     }
     Ok(floors)
 }

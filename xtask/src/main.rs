@@ -148,10 +148,9 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Asan { packages } => report.step("asan", |step| {
             nightly::sanitize(workspace, step, &nightly::ADDRESS, &packages)
         }),
-        Verb::Torture { quick: true, .. } => report.step("torture", |step| {
-            let out = workspace.target.join("torture-quick");
-            torture::programs(workspace, step, torture::Length::Quick, &out)
-        }),
+        Verb::Torture { quick: true, .. } => {
+            report.step("torture", |step| torture::quick(workspace, step));
+        }
         Verb::Torture { minutes, .. } => torture::all(workspace, &mut report, minutes)?,
         Verb::Valgrind => report.step("valgrind", |step| valgrind::check(workspace, step)),
         Verb::Aarch64 => report.step("aarch64", |step| {

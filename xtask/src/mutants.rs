@@ -90,30 +90,15 @@ fn check_package(workspace: &Workspace, package: &str, step: &mut Step) -> Resul
     Ok(())
 }
 
-/// Lines `name  test`; `#` starts a comment.
 fn parse(text: &str) -> Result<Vec<Mutant>> {
-    let mut mutants: Vec<Mutant> = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let words: Vec<&str> = line
-            .split('#')
-            .next()
-            .unwrap_or("")
-            .split_whitespace()
-            .collect();
-        match words[..] {
-            [] => {}
-            [name, test] => mutants.push(Mutant {
-                name: name.into(),
-                test: test.into(),
-            }),
-            _ => {
-                return Err(format!(
-                    "{LIST}:{}: expected `name  loom_test_name`",
-                    index + 1
-                ));
-            }
-        }
-    }
+    let pairs = loom::pairs(LIST, "name  loom_test_name", text)?;
+    let mutants: Vec<Mutant> = pairs
+        .into_iter()
+        .map(|(_, [name, test])| Mutant {
+            name: name.into(),
+            test: test.into(),
+        })
+        .collect();
     if mutants.is_empty() {
         return Err(format!("{LIST} names no ordering"));
     }

@@ -52,7 +52,7 @@ pub(crate) fn sanitize(
     if !has(step, "rust-src") {
         return Ok(());
     }
-    let triple = host()?;
+    let triple = tool::host(Command::new("rustup").args(["run", "nightly", "rustc"]))?;
     let chosen = |package: &&str| only.is_empty() || only.iter().any(|name| name == package);
     for package in SANITIZED.into_iter().filter(chosen) {
         let mut command = nightly(workspace, &["test", "-p", package, "--target", &triple]);
@@ -143,13 +143,6 @@ fn nightly(workspace: &Workspace, words: &[&str]) -> Command {
         command.env_remove(name);
     }
     command
-}
-
-fn host() -> Result<String> {
-    let text = tool::output(Command::new("rustup").args(["run", "nightly", "rustc", "-vV"]))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("host: "));
-    line.map(str::to_owned)
-        .ok_or_else(|| "rustc -vV names no host".into())
 }
 
 /// The integration tests of a crate that start no other program.

@@ -74,6 +74,19 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// The triple for which a compiler builds by itself.
+pub(crate) fn host(rustc: &mut Command) -> Result<String> {
+    let text = output(rustc.arg("-vV"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("host: "));
+    line.map(str::to_owned)
+        .ok_or_else(|| "rustc -vV names no host".into())
+}
+
+/// The compiler of the cargo that runs us, or the one in the path.
+pub(crate) fn rustc() -> Command {
+    Command::new(std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()))
+}
+
 /// Whether a program starts and succeeds; nothing is shown.
 pub(crate) fn works(program: &str, words: &[&str]) -> bool {
     Command::new(program)

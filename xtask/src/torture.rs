@@ -10,26 +10,16 @@ use crate::{Result, emulated, loom, mutants, nightly, tool, valgrind};
 /// The checks of one call, below `docs/results`.
 const CHECKS: &str = "torture-checks.csv";
 
-/// How long the programs run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Length {
-    Quick,
-    Minutes(f64),
+/// The programs for some minutes. What they found is written below `target`.
+pub(crate) fn quick(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let out = workspace.target.join("torture-quick");
+    programs(workspace, step, &["--quick"], &out)
 }
 
 /// The programs of `roving-torture`. What they found is written to a folder.
-pub(crate) fn programs(
-    workspace: &Workspace,
-    step: &mut Step,
-    length: Length,
-    out: &Path,
-) -> Result<()> {
+fn programs(workspace: &Workspace, step: &mut Step, length: &[&str], out: &Path) -> Result<()> {
     let mut command = workspace.cargo(&["run", "--profile", "torture", "-p", "roving-torture"]);
-    command.args(["--", "all", "--out"]).arg(out);
-    match length {
-        Length::Quick => command.arg("--quick"),
-        Length::Minutes(minutes) => command.arg("--minutes").arg(minutes.to_string()),
-    };
+    command.args(["--", "all", "--out"]).arg(out).args(length);
     let seen = tool::watch(&mut command)?;
     let broken: Vec<&String> = seen
         .lines
@@ -49,7 +39,8 @@ pub(crate) fn programs(
 pub(crate) fn all(workspace: &Workspace, report: &mut Report, minutes: f64) -> Result<()> {
     let results = workspace.root.join("docs/results");
     report.step("programs", |step| {
-        programs(workspace, step, Length::Minutes(minutes), &results)
+        let minutes = minutes.to_string();
+        programs(workspace, step, &["--minutes", &minutes], &results)
     });
     report.step("loom", |step| loom::check(workspace, step));
     report.step("mutants", |step| mutants::check(workspace, step));

@@ -4,8 +4,6 @@
 //! library are atomics and futexes, which they do not see, so they report an error for each access
 //! under a `std::sync::Mutex` of the simplest program. ThreadSanitizer and loom do that work.
 
-use std::process::Command;
-
 use crate::cargo_test::Tally;
 use crate::report::Step;
 use crate::workspace::Workspace;
@@ -44,12 +42,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
 
 /// The variable that tells cargo by what to run programs for this machine.
 fn runner_variable() -> Result<String> {
-    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
-    let text = tool::output(Command::new(rustc).arg("-vV"))?;
-    let triple = text
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .ok_or("rustc -vV names no host")?;
+    let triple = tool::host(&mut tool::rustc())?;
     let triple = triple.replace('-', "_").to_uppercase();
     Ok(format!("CARGO_TARGET_{triple}_RUNNER"))
 }

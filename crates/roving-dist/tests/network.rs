@@ -1,29 +1,18 @@
 //! Networks across ranks that are threads of this process: the same tokens on any number of ranks, and ends
 //! that all ranks hear of.
 
-use std::sync::{Mutex, mpsc};
-use std::thread;
+mod common;
+
+use std::sync::Mutex;
 use std::time::Duration;
 
+use common::watched;
 use roving::Pool;
 use roving_dist::{Network, NetworkError, Plan, Report, World};
 use roving_flow::{In, Merge, Out};
 
-/// Fails instead of hanging.
-fn watchdog<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R {
-    let (done, is_done) = mpsc::channel();
-    let run = thread::spawn(move || {
-        let result = f();
-        let _ = done.send(());
-        result
-    });
-    match is_done.recv_timeout(Duration::from_secs(120)) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("hangs"),
-        _ => run
-            .join()
-            .unwrap_or_else(|payload| std::panic::resume_unwind(payload)),
-    }
-}
+/// Longer than any of these takes.
+const MOST: Duration = Duration::from_secs(120);
 
 fn pool(workers: usize) -> Pool {
     Pool::new(workers).unwrap()
@@ -51,7 +40,7 @@ fn everywhere(
             network.run(&pool(1)).unwrap()
         })
     };
-    watchdog(move || plans().into_iter().map(run).collect())
+    watched(MOST, move || plans().into_iter().map(run).collect())
 }
 
 /// A pipeline of `stages` processes, the channels of which hold `capacity`.
@@ -86,7 +75,7 @@ fn pipeline(world: &World, stages: u64, tokens: u64, capacity: usize) -> (Vec<u6
 
 #[test]
 fn a_pipeline_gives_the_same_tokens_on_any_number_of_ranks() {
-    watchdog(|| {
+    watched(MOST, || {
         for capacity in [1, 3, 64] {
             for plan in plans() {
                 let ran = World::threads_with(&plan, |world| pipeline(&world, 9, 300, capacity));
@@ -107,7 +96,7 @@ fn a_pipeline_gives_the_same_tokens_on_any_number_of_ranks() {
 #[test]
 fn no_more_than_its_capacity_lies_between_two_ranks() {
     use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-    watchdog(|| {
+    watched(MOST, || {
         for capacity in [1, 2, 7] {
             let taken = AtomicU64::new(0);
             World::threads(2, |world| {
@@ -234,7 +223,7 @@ fn unbounded_channels_and_merges_cross_ranks() {
 
 #[test]
 fn a_stage_is_ordered_on_any_number_of_ranks() {
-    watchdog(|| {
+    watched(MOST, || {
         for plan in plans() {
             let got = World::threads_with(&plan, |world| {
                 let mut got = Vec::new();
@@ -258,7 +247,7 @@ fn a_stage_is_ordered_on_any_number_of_ranks() {
 
 #[test]
 fn a_panic_on_any_rank_is_every_ranks_error() {
-    watchdog(|| {
+    watched(MOST, || {
         for ranks in 2..=4 {
             for bad in 0..ranks {
                 let errors = World::threads(ranks, |world| {
@@ -290,7 +279,7 @@ fn a_panic_on_any_rank_is_every_ranks_error() {
 
 #[test]
 fn an_error_of_a_process_is_no_end_of_a_stream() {
-    watchdog(|| {
+    watched(MOST, || {
         for seed in 0..20 {
             let plan = Plan::new(2)
                 .seed(seed)
@@ -324,7 +313,7 @@ fn an_error_of_a_process_is_no_end_of_a_stream() {
 
 #[test]
 fn a_rank_that_is_lost_ends_the_network_on_the_others() {
-    let errors = watchdog(|| {
+    let errors = watched(MOST, || {
         let plan = Plan::new(3)
             .lose(1, 40)
             .silence_max(Duration::from_millis(100));
@@ -364,7 +353,7 @@ fn a_rank_that_is_lost_ends_the_network_on_the_others() {
 
 #[test]
 fn one_world_runs_many_networks_and_goes_on_after_one_that_failed() {
-    watchdog(|| {
+    watched(MOST, || {
         World::threads(3, |world| {
             for round in 0..10_u64 {
                 let (got, _) = pipeline(&world, 5, 50, 2);
@@ -444,7 +433,7 @@ fn a_token_that_is_read_in_another_way_is_an_error() {
             u8::deserialize(from).map(|_| Odd)
         }
     }
-    let errors = watchdog(|| {
+    let errors = watched(MOST, || {
         World::threads(2, |world| {
             let mut network = Network::new(&world);
             let (out, input) = network.channel("odd");
@@ -494,7 +483,7 @@ fn what_was_measured_decides_who_runs_together() {
         }
         network
     }
-    watchdog(|| {
+    watched(MOST, || {
         for heavy in [0, 1] {
             World::threads(2, |world| {
                 let first = circle(&world, heavy).run(&pool(1)).unwrap();

@@ -1,32 +1,19 @@
 //! Deadlocks across ranks: those that larger channels resolve, those that nothing does, and random networks
 //! with channels that are too small.
 
+mod common;
+
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::task::Poll;
-use std::thread;
 use std::time::{Duration, Instant};
 
+use common::{pause, watched};
 use proptest::prelude::*;
 use roving::Pool;
 use roving_dist::{Network, NetworkError, Plan, World};
 use roving_flow::{In, Operation, Out};
 
-/// Fails instead of hanging.
-fn watchdog<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R {
-    let (done, is_done) = mpsc::channel();
-    let run = thread::spawn(move || {
-        let result = f();
-        let _ = done.send(());
-        result
-    });
-    match is_done.recv_timeout(Duration::from_secs(180)) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("hangs"),
-        _ => run
-            .join()
-            .unwrap_or_else(|payload| std::panic::resume_unwind(payload)),
-    }
-}
+/// Longer than any of these takes.
+const MOST: Duration = Duration::from_secs(180);
 
 fn pool() -> Pool {
     Pool::new(1).unwrap()
@@ -39,7 +26,7 @@ fn delayed(ranks: usize, seed: u64) -> Plan {
 
 #[test]
 fn a_channel_between_ranks_grows_until_the_batch_fits() {
-    watchdog(|| {
+    watched(MOST, || {
         for seed in 0..8 {
             let grown = World::threads_with(&delayed(2, seed), |world| {
                 let mut network = Network::new(&world);
@@ -78,7 +65,7 @@ fn a_channel_between_ranks_grows_until_the_batch_fits() {
 
 #[test]
 fn a_circle_over_three_ranks_grows_its_smallest_channel() {
-    watchdog(|| {
+    watched(MOST, || {
         let grown = World::threads(3, |world| {
             let mut network = Network::new(&world);
             let mut ends = [("a", 3), ("b", 2), ("c", 5)].map(|(name, capacity)| {
@@ -121,7 +108,7 @@ fn a_circle_over_three_ranks_grows_its_smallest_channel() {
 
 #[test]
 fn a_true_deadlock_across_ranks_names_processes_and_ranks() {
-    watchdog(|| {
+    watched(MOST, || {
         for seed in 0..6 {
             let errors = World::threads_with(&delayed(3, seed), |world| {
                 let mut network = Network::new(&world);
@@ -162,7 +149,7 @@ fn a_true_deadlock_across_ranks_names_processes_and_ranks() {
 
 #[test]
 fn deadlocks_within_a_rank_are_found_as_well() {
-    watchdog(|| {
+    watched(MOST, || {
         World::threads(2, |world| {
             let mut network = Network::new(&world);
             let (out, input) = network.bounded::<u32>("self", 2);
@@ -194,7 +181,7 @@ fn deadlocks_within_a_rank_are_found_as_well() {
 
 #[test]
 fn a_deadlock_is_resolved_while_the_rest_goes_on() {
-    watchdog(|| {
+    watched(MOST, || {
         World::threads(2, |world| {
             let mut network = Network::new(&world);
             // Two that talk until the others are done.
@@ -246,22 +233,9 @@ fn a_deadlock_is_resolved_while_the_rest_goes_on() {
     });
 }
 
-/// Lets the others of this worker run.
-async fn yield_now() {
-    let mut is_polled = false;
-    std::future::poll_fn(|context| {
-        if std::mem::replace(&mut is_polled, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 #[test]
 fn a_deadlock_is_resolved_on_ranks_that_never_rest() {
-    watchdog(|| {
+    watched(MOST, || {
         for busy in [[true, false], [false, true], [true, true]] {
             let is_done = AtomicBool::new(false);
             World::threads(2, |world| {
@@ -296,7 +270,7 @@ fn a_deadlock_is_resolved_on_ranks_that_never_rest() {
                         // Until long after the ranks have nothing to say to each other any more.
                         let begun = Instant::now();
                         while begun.elapsed() < Duration::from_millis(30) {
-                            yield_now().await;
+                            pause().await;
                         }
                         batch.send(number).await.unwrap();
                     }
@@ -409,7 +383,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
     #[test]
     fn random_networks_with_tiny_channels_compute_the_same(random in Random::arbitrary(), seed: u64) {
-        let results = watchdog(move || {
+        let results = watched(MOST, move || {
             let right = random.run(&Plan::new(1), 1);
             let others = [
                 random.run(&Plan::new(2), 1),

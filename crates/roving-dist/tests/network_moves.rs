@@ -2,43 +2,21 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 
-use common::pause;
+use common::{pause, plan, watched};
 use roving::Pool;
-use roving_dist::{Mover, Network, NetworkError, Plan, Report, World};
+use roving_dist::{Mover, Network, NetworkError, Report, World};
 use roving_flow::{In, Out};
 use serde::{Deserialize, Serialize};
 
-/// Fails instead of hanging.
-fn watchdog<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R {
-    let (done, is_done) = mpsc::channel();
-    let run = thread::spawn(move || {
-        let result = f();
-        let _ = done.send(());
-        result
-    });
-    match is_done.recv_timeout(Duration::from_secs(120)) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("hangs"),
-        _ => run
-            .join()
-            .unwrap_or_else(|payload| std::panic::resume_unwind(payload)),
-    }
-}
+/// Longer than any of these takes.
+const MOST: Duration = Duration::from_secs(120);
 
 fn pool(workers: usize) -> Pool {
     Pool::new(workers).unwrap()
-}
-
-fn plan(ranks: usize, seed: u64) -> Plan {
-    let plan = Plan::new(ranks).seed(seed);
-    match seed % 3 {
-        0 => plan,
-        _ => plan.delay_max(Duration::from_micros(seed % 3 * 150)),
-    }
 }
 
 /// Numbers that look random.
@@ -128,8 +106,8 @@ fn serial(stages: u64, tokens: u64) -> Vec<u64> {
 
 #[test]
 fn random_moves_at_random_moments_leave_the_serial_answer() {
-    watchdog(|| {
-        let right = serial(3, 200);
+    watched(MOST, || {
+        let (right, mut moves) = (serial(3, 200), 0);
         for ranks in 2..=4 {
             for capacity in [1, 2, 17] {
                 for seed in 1..=2 {
@@ -144,6 +122,7 @@ fn random_moves_at_random_moments_leave_the_serial_answer() {
                         })
                     });
                     assert_eq!(ran[ranks - 1].0, right, "{ranks} {capacity} {seed}");
+                    moves += ran[0].1.moves.len();
                     for (_, report) in &ran {
                         assert!(report.deterministic);
                         assert!(report.channels().all(|one| one.messages == 200));
@@ -156,13 +135,15 @@ fn random_moves_at_random_moments_leave_the_serial_answer() {
                 }
             }
         }
+        // Else nothing would have been tested.
+        assert!(moves > 0);
     });
 }
 
 #[test]
 fn a_process_moves_to_its_neighbours_rank_and_back() {
-    watchdog(|| {
-        let right = serial(1, 300);
+    watched(MOST, || {
+        let (right, mut moves) = (serial(1, 300), 0);
         for seed in 1..=3 {
             let ran = World::threads_with(&plan(2, seed), |world| {
                 line(&world, 1, 300, 3, |mover, number| {
@@ -174,14 +155,16 @@ fn a_process_moves_to_its_neighbours_rank_and_back() {
             assert_eq!(ran[1].0, right);
             let mut processes = ran[0].1.processes();
             assert!(processes.all(|one| one.moves == 0 || one.name == "stage 1"));
+            moves += ran[0].1.moves.len();
         }
+        assert!(moves > 0);
     });
 }
 
 #[test]
 fn neighbours_that_are_to_move_at_the_same_time_both_do() {
-    watchdog(|| {
-        let right = serial(4, 200);
+    watched(MOST, || {
+        let (right, mut moves) = (serial(4, 200), 0);
         for seed in 1..=2 {
             let ran = World::threads_with(&plan(3, seed), |world| {
                 line(&world, 4, 200, 2, |mover, number| {
@@ -194,7 +177,9 @@ fn neighbours_that_are_to_move_at_the_same_time_both_do() {
                 })
             });
             assert_eq!(ran[2].0, right, "{seed}");
+            moves += ran[0].1.moves.len();
         }
+        assert!(moves > 0);
     });
 }
 
@@ -210,7 +195,7 @@ fn one_rank_moves_nothing() {
 
 #[test]
 fn only_movable_processes_are_moved() {
-    watchdog(|| {
+    watched(MOST, || {
         let ran = World::threads(2, |world| {
             line(&world, 1, 50, 4, |mover, _| {
                 assert!(!mover.move_to("sink", 0));
@@ -224,7 +209,7 @@ fn only_movable_processes_are_moved() {
 /// A process that waits in a step moves when that step has ended, and one that has ended does not.
 #[test]
 fn a_process_that_waits_moves_later_and_one_that_is_done_never() {
-    watchdog(|| {
+    watched(MOST, || {
         for seed in 1..=4 {
             let reports = World::threads_with(&plan(2, seed), |world| {
                 let mut network = Network::new(&world);
@@ -263,7 +248,7 @@ fn a_process_that_waits_moves_later_and_one_that_is_done_never() {
 /// The rest of a stream that has ended goes with its consumer, also to where that was before.
 #[test]
 fn tokens_behind_which_nothing_comes_move_with_their_consumer() {
-    watchdog(|| {
+    watched(MOST, || {
         for seed in 1..=6 {
             let sums = World::threads_with(&plan(3, seed), |world| {
                 let mut got = 0;
@@ -309,7 +294,7 @@ fn tokens_behind_which_nothing_comes_move_with_their_consumer() {
 
 #[test]
 fn a_loop_of_one_process_moves_with_it() {
-    watchdog(|| {
+    watched(MOST, || {
         for seed in 1..=6 {
             World::threads_with(&plan(3, seed), |world| {
                 let mut network = Network::new(&world);
@@ -356,7 +341,7 @@ fn a_loop_of_one_process_moves_with_it() {
 
 #[test]
 fn a_panic_or_a_cancel_while_processes_move_is_every_ranks_error() {
-    watchdog(|| {
+    watched(MOST, || {
         for seed in 1..=12 {
             let is_cancelled = seed % 2 == 0;
             let errors = World::threads_with(&plan(3, seed), |world| {
@@ -413,7 +398,7 @@ fn a_state_that_cannot_be_read_is_an_error_of_its_process() {
             Err(serde::de::Error::custom("bad"))
         }
     }
-    let errors = watchdog(|| {
+    let errors = watched(MOST, || {
         World::threads(2, |world| {
             let mut network = Network::new(&world);
             let (out, input) = network.bounded::<u64>("numbers", 2);
@@ -442,7 +427,7 @@ fn a_state_that_cannot_be_read_is_an_error_of_its_process() {
 /// deadlock grow wherever their producers are.
 #[test]
 fn deadlocks_are_found_after_a_move() {
-    watchdog(|| {
+    watched(MOST, || {
         for seed in 1..=6 {
             let errors = World::threads_with(&plan(3, seed), |world| {
                 let mut network = Network::new(&world);
@@ -496,7 +481,7 @@ fn deadlocks_are_found_after_a_move() {
 
 #[test]
 fn full_channels_of_a_process_that_has_moved_grow() {
-    watchdog(|| {
+    watched(MOST, || {
         for seed in 1..=3 {
             let reports = World::threads_with(&plan(2, seed), |world| {
                 let mut network = Network::new(&world);
@@ -551,7 +536,7 @@ fn no_more_than_its_capacity_lies_on_the_way_of_a_moving_producer() {
         let all = (Arc::clone(&sent), Arc::clone(&taken), Arc::clone(&is_late));
         sent.store(0, SeqCst);
         taken.store(0, SeqCst);
-        watchdog(move || {
+        watched(MOST, move || {
             World::threads_with(&plan(3, seed), |world| {
                 let (sent, taken, is_late) = all.clone();
                 let mut network = Network::new(&world);

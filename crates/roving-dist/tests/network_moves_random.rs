@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{hash, watched};
+use common::{hash, plan, watched};
 use roving::Pool;
 use roving_dist::{Network, NetworkError, Plan, World};
 use roving_flow::{In, Out};
@@ -228,14 +228,6 @@ fn run(drawn: &Drawn, plan: &Plan, workers: usize, asks: usize) -> (Outcome, usi
         Some(_) => Outcome::Seen(board.seen.lock().unwrap().clone()),
     };
     (outcome, board.moves.load(SeqCst))
-}
-
-fn plan(ranks: usize, seed: u64) -> Plan {
-    let plan = Plan::new(ranks).seed(seed);
-    match seed % 3 {
-        0 => plan,
-        _ => plan.delay_max(Duration::from_micros(hash(seed) % 400)),
-    }
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use common::{hash, pause, watched};
+use common::{hash, pause, plan, watched};
 use roving::Pool;
-use roving_dist::{Network, NetworkError, Plan, World};
+use roving_dist::{Network, NetworkError, World};
 use roving_flow::{In, Out};
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
@@ -18,14 +18,6 @@ const MOST: Duration = Duration::from_secs(120);
 
 fn pool() -> Pool {
     Pool::new(1).unwrap()
-}
-
-fn plan(ranks: usize, seed: u64) -> Plan {
-    let plan = Plan::new(ranks).seed(seed);
-    match seed % 3 {
-        0 => plan,
-        _ => plan.delay_max(Duration::from_micros(hash(seed) % 400)),
-    }
 }
 
 /// Gives every number on.

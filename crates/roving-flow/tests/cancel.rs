@@ -1,28 +1,17 @@
 //! Networks that belong to a token, and what their processes inherit.
 
+#[path = "common/watched.rs"]
+mod watched;
+
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use roving::{Cancel, Cancelled, Pool, context};
 use roving_flow::{Error, In, Network, Out, Placement};
-
-/// Runs the body of a test that might hang: then the process is aborted, with a message.
-fn watched(body: impl FnOnce()) {
-    let (over, is_over) = mpsc::channel::<()>();
-    let dog = thread::spawn(move || {
-        if is_over.recv_timeout(Duration::from_secs(120)) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("a test of cancelled networks hangs");
-            std::process::abort();
-        }
-    });
-    body();
-    drop(over);
-    dog.join().unwrap();
-}
+use watched::watched;
 
 /// A pipeline without end. Each number that is under way holds an `Arc` of `held`.
 fn endless<'env>(network: &mut Network<'env>, held: &Arc<()>, got: &'env AtomicUsize) {

@@ -1,27 +1,15 @@
 //! Messages whose destructors panic.
 
+#[path = "common/watched.rs"]
+mod watched;
+
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
 
 use roving::Pool;
 use roving_flow::{Error, Network};
-
-/// Runs what might hang.
-fn watched(body: impl FnOnce()) {
-    let (over, is_over) = mpsc::channel::<()>();
-    let dog = thread::spawn(move || {
-        if is_over.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("a network hangs");
-            std::process::abort();
-        }
-    });
-    body();
-    drop(over);
-    dog.join().unwrap();
-}
+use watched::watched;
 
 /// Panics when it is dropped, if it is the one.
 struct Message<'a> {

@@ -2,14 +2,14 @@
 //! known about it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::system;
 
 /// Says more about a thing that hangs.
-type State = Arc<dyn Fn() -> String + Send + Sync>;
+pub(crate) type State = Arc<dyn Fn() -> String + Send + Sync>;
 
 struct Watched {
     since: Instant,
@@ -58,6 +58,10 @@ impl Dog {
         dog
     }
 
+    fn kennel(&self) -> MutexGuard<'_, Kennel> {
+        self.kennel.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn limit(&self) -> Duration {
         self.limit
     }
@@ -73,7 +77,7 @@ impl Dog {
         replay: String,
         state: Option<State>,
     ) -> Leash<'_> {
-        let mut kennel = self.kennel.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kennel = self.kennel();
         kennel.next += 1;
         let number = kennel.next;
         let since = Instant::now();
@@ -90,7 +94,7 @@ impl Dog {
     /// What hangs at that time, in words.
     fn look(&self, now: Instant) -> Option<String> {
         let (mut text, state) = {
-            let kennel = self.kennel.lock().unwrap_or_else(PoisonError::into_inner);
+            let kennel = self.kennel();
             let hangs =
                 |watched: &&Watched| now.saturating_duration_since(watched.since) > self.limit;
             let watched = kennel.watched.values().find(hangs)?;
@@ -111,11 +115,7 @@ impl Dog {
 impl Leash<'_> {
     /// There was progress: the time begins again.
     pub(crate) fn stroke(&self) {
-        let mut kennel = self
-            .dog
-            .kennel
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut kennel = self.dog.kennel();
         if let Some(watched) = kennel.watched.get_mut(&self.number) {
             watched.since = Instant::now();
         }
@@ -124,11 +124,7 @@ impl Leash<'_> {
 
 impl Drop for Leash<'_> {
     fn drop(&mut self) {
-        let mut kennel = self
-            .dog
-            .kennel
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut kennel = self.dog.kennel();
         kennel.watched.remove(&self.number);
     }
 }

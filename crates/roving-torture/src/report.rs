@@ -1,4 +1,4 @@
-//! What all rows came to, as a CSV and as a table made from it.
+//! What all rows came to, as a CSV and as a table.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ const COLUMNS: [&str; 10] = [
 ];
 
 /// The page begins with it.
-const HEAD: &str = "# Torture\n\nWritten by `cargo xtask torture`, from torture.csv. Do not edit. What each row attacks: \
+const HEAD: &str = "# Torture\n\nWritten by `cargo xtask torture`, with torture.csv. Do not edit. What each row attacks: \
 [What is guaranteed](../guarantees.md).\n\n";
 
 /// Where and when the figures came to be.
@@ -53,7 +53,7 @@ impl Report {
         }
     }
 
-    pub(crate) fn csv(&self) -> String {
+    fn csv(&self) -> String {
         let mut csv = String::new();
         let head = COLUMNS.map(str::to_owned);
         for line in std::iter::once(&head).chain(&self.lines) {
@@ -64,12 +64,30 @@ impl Report {
         csv
     }
 
-    /// Writes the CSV, and the table from it.
+    /// A table in Markdown. What is the same in every line stands below it.
+    fn table(&self) -> String {
+        let mut table = String::from(
+            "| row | what | figure | must | verdict | seconds |\n|---|---|---:|---|---|---:|\n",
+        );
+        for [row, what, figure, unit, must, verdict, seconds, ..] in &self.lines {
+            let figure = grouped(figure);
+            table.push_str(&format!(
+                "| {row} | {what} | {figure} {unit} | {must} | {verdict} | {seconds} |\n"
+            ));
+        }
+        let Origin {
+            seed,
+            commit,
+            machine,
+        } = &self.origin;
+        table + &format!("\nSeed {seed}, commit {commit}, {machine}.\n")
+    }
+
+    /// Writes the CSV and the table.
     pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
-        let csv = self.csv();
-        fs::write(folder.join("torture.csv"), &csv)?;
-        fs::write(folder.join("torture.md"), HEAD.to_owned() + &table(&csv))
+        fs::write(folder.join("torture.csv"), self.csv())?;
+        fs::write(folder.join("torture.md"), HEAD.to_owned() + &self.table())
     }
 }
 
@@ -78,58 +96,6 @@ fn quoted(cell: &str) -> String {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
         false => cell.to_owned(),
     }
-}
-
-/// The cells of one line of a CSV.
-fn cells(line: &str) -> Vec<String> {
-    let (mut cells, mut cell, mut inside) = (Vec::new(), String::new(), false);
-    let mut rest = line.chars().peekable();
-    while let Some(next) = rest.next() {
-        match next {
-            '"' if inside && rest.peek() == Some(&'"') => {
-                rest.next();
-                cell.push('"');
-            }
-            '"' => inside = !inside,
-            ',' if !inside => cells.push(std::mem::take(&mut cell)),
-            other => cell.push(other),
-        }
-    }
-    cells.push(cell);
-    cells
-}
-
-/// A table in Markdown, of a CSV as [`Report::csv`] writes it. What is the same in every line stands
-/// below it.
-pub(crate) fn table(csv: &str) -> String {
-    let mut table = String::from(
-        "| row | what | figure | must | verdict | seconds |\n|---|---|---:|---|---|---:|\n",
-    );
-    let mut origin = String::new();
-    for line in csv.lines().skip(1) {
-        let cells = cells(line);
-        let [
-            row,
-            what,
-            figure,
-            unit,
-            must,
-            verdict,
-            seconds,
-            seed,
-            commit,
-            machine,
-        ] = &cells[..]
-        else {
-            continue;
-        };
-        table.push_str(&format!(
-            "| {row} | {what} | {} {unit} | {must} | {verdict} | {seconds} |\n",
-            grouped(figure)
-        ));
-        origin = format!("\nSeed {seed}, commit {commit}, {machine}.\n");
-    }
-    table + &origin
 }
 
 /// With commas between the thousands.
@@ -165,6 +131,25 @@ mod tests {
         report
     }
 
+    /// The cells of one line of a CSV.
+    fn cells(line: &str) -> Vec<String> {
+        let (mut cells, mut cell, mut inside) = (Vec::new(), String::new(), false);
+        let mut rest = line.chars().peekable();
+        while let Some(next) = rest.next() {
+            match next {
+                '"' if inside && rest.peek() == Some(&'"') => {
+                    rest.next();
+                    cell.push('"');
+                }
+                '"' => inside = !inside,
+                ',' if !inside => cells.push(std::mem::take(&mut cell)),
+                other => cell.push(other),
+            }
+        }
+        cells.push(cell);
+        cells
+    }
+
     #[test]
     fn a_csv_can_be_read_back() {
         let csv = report().csv();
@@ -177,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_made_from_the_csv() {
-        let table = table(&report().csv());
+    fn the_table_has_the_figures_of_the_csv() {
+        let table = report().table();
         assert!(table.contains("| programs | tasks | 1,234,567 tasks | ≥ 1000000 | held | 1.2 |"));
         assert!(
             table.ends_with("Seed 7, commit abc, 2 x \"fast\", they say.\n"),

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 
-use common::{wait_until, watched};
+use common::{tries, wait_until, watched};
 use roving::{Arena, Pool, Priority, join};
 
 const CLASSES: [Priority; 3] = [Priority::Low, Priority::Normal, Priority::High];
@@ -70,7 +70,39 @@ fn no_class_is_starved_by_more_than_the_bound() {
     });
 }
 
-/// A worker that never runs out of tasks to steal looks for jobs of the high class between two of them.
+/// A worker that finds tasks to steal looks for jobs of the high class between two of them.
+#[test]
+fn a_high_job_is_begun_between_two_thefts() {
+    watched(|| {
+        let pool = Pool::new(2).unwrap();
+        for _ in 0..tries(100) {
+            let order = Arc::new(Mutex::new(Vec::new()));
+            let all_are_there = AtomicBool::new(false);
+            pool.install(|| {
+                roving::scope(|s| {
+                    for _ in 0..3 {
+                        s.spawn(|_| {
+                            wait_until(|| all_are_there.load(SeqCst));
+                            let mut begun = order.lock().unwrap();
+                            if begun.is_empty() {
+                                let order = Arc::clone(&order);
+                                let job = move || order.lock().unwrap().push("the job");
+                                pool.spawn_with(Priority::High, job);
+                            }
+                            begun.push("a task");
+                        });
+                    }
+                    all_are_there.store(true, SeqCst);
+                    // This worker does nothing meanwhile, so that the other one chooses.
+                    wait_until(|| order.lock().unwrap().contains(&"the job"));
+                });
+            });
+            assert_eq!(order.lock().unwrap()[..2], ["a task", "the job"]);
+        }
+    });
+}
+
+/// Nor does it wait for the end of those that never run out.
 #[test]
 fn a_high_job_is_begun_while_workers_are_busy_with_others() {
     watched(|| {

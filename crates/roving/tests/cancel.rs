@@ -11,7 +11,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Census, Counted, pool, tries, wait_until, watched, yield_now};
+use common::{Census, Counted, occupy_one, pool, tries, wait_until, watched, yield_now};
 use roving::task::{self, call};
 use roving::{Cancel, Cancelled, Pool, context, is_cancelled, join, scope};
 
@@ -196,14 +196,8 @@ fn detached_tasks_are_dropped() {
         let pool = pool(1);
         let census = Arc::new(Census::new());
         let token = Cancel::new();
-        let (go, gate) = mpsc::channel::<()>();
         // The only worker is busy meanwhile. (A spare thread is not called for.)
-        let (at, busy) = mpsc::channel();
-        pool.spawn(move || {
-            at.send(()).unwrap();
-            let _ = gate.recv();
-        });
-        busy.recv().unwrap();
+        let occupied = occupy_one(&pool);
         struct Held(Arc<Census>);
         impl Drop for Held {
             fn drop(&mut self) {
@@ -223,7 +217,7 @@ fn detached_tasks_are_dropped() {
             })
             .unwrap();
         token.cancel();
-        drop(go);
+        drop(occupied);
         let counters = pool.install(|| dropped(&pool));
         assert!(counters <= 10);
         wait_until(|| census.dropped.load(SeqCst) == 10);

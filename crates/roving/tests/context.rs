@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use common::{AMOUNTS, Random, pool, pool_that_steals, tries, wait_until, watched, yield_now};
+use common::{
+    AMOUNTS, Random, join_stolen, pool, pool_that_steals, tries, wait_until, watched, yield_now,
+};
 use roving::task::{Forked, Scope as Token, Task, block_on, branch, call, fork, spawn};
 use roving::{Arena, Pool, context, join, par_for, scope};
 
@@ -29,24 +31,6 @@ fn expect_nothing() {
 
 fn child(path: u64, number: u64) -> u64 {
     Random(path.wrapping_mul(31) + number).next()
-}
-
-/// Runs both at the same time, which takes a thief.
-fn join_stolen<RA: Send, RB: Send>(
-    a: impl FnOnce() -> RA + Send,
-    b: impl FnOnce() -> RB + Send,
-) -> (RA, RB) {
-    let begun = AtomicUsize::new(0);
-    join(
-        || {
-            wait_until(|| begun.load(SeqCst) == 1);
-            a()
-        },
-        || {
-            begun.store(1, SeqCst);
-            b()
-        },
-    )
 }
 
 #[test]
@@ -482,18 +466,7 @@ fn what_a_seat_further_out_is_sent_inherits_nothing_from_who_waits_there() {
         let arena = Arena::new(2).unwrap();
         let [a, b] = [(); 2].map(|()| arena.pool().workers(2).build().unwrap());
         let outside = context::current();
-        let stolen = || {
-            let begun = AtomicUsize::new(0);
-            let here = || {
-                wait_until(|| begun.load(SeqCst) == 1);
-                context::get::<u8>()
-            };
-            let there = || {
-                begun.store(1, SeqCst);
-                context::get::<u8>()
-            };
-            join(here, there)
-        };
+        let stolen = || join_stolen(context::get::<u8>, context::get::<u8>);
         let mut hits = 0;
         for _ in 0..tries(200) {
             let seen = a.install(|| {

@@ -314,7 +314,8 @@ mod planned {
             faults()
         );
         assert!(right > 2000 && not_built > 200 && faults() > 5_000);
-        assert!(grown < 100_000, "{grown} bytes of what failed are left");
+        // Of ours nothing. The harness may have begun another test meanwhile.
+        assert!(grown < 4096, "{grown} bytes of what failed are left");
     }
 
     /// Each thing alone, every time: what the pages say becomes of it.

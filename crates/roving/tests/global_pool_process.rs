@@ -1,34 +1,20 @@
 //! The global pool, whose size the environment says: each case in a process of its own, which is
 //! this program again with one of the tests below that do nothing otherwise.
 
+#[path = "common/child.rs"]
+mod child;
 mod common;
 
-use std::env;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::thread;
 
-use common::watched;
+use child::{child, is_child, passed};
 use roving::{Pool, current_worker, current_workers, join, scope};
 
-const ROLE: &str = "ROVING_TEST_ROLE";
-
 /// Runs the test of that name in a process of its own.
-fn child(role: &str, workers: Option<&str>) -> Output {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", role, "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env_remove("ROVING_WORKERS");
-    if let Some(workers) = workers {
-        command.env("ROVING_WORKERS", workers);
-    }
-    let output = watched(|| command.output().unwrap());
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{role}: {output:?}");
-    assert!(text.contains("1 passed"), "{role} has not been run: {text}");
-    output
-}
-
-fn is_child(role: &str) -> bool {
-    env::var(ROLE).is_ok_and(|found| found == role)
+fn run(role: &str, workers: Option<&str>) -> Output {
+    let mut command = child(role);
+    passed(command.envs(workers.map(|workers| ("ROVING_WORKERS", workers))))
 }
 
 /// What the child says about the pool.
@@ -90,7 +76,7 @@ fn child_ends_with_the_global_pool_at_work() {
 #[test]
 fn the_variable_says_how_many_workers() {
     for (text, workers) in [("1", 1), ("3", 3), (" 5 ", 5)] {
-        let output = child("child_uses_the_global_pool", Some(text));
+        let output = run("child_uses_the_global_pool", Some(text));
         assert_eq!(said(&output), format!("{workers} true"));
     }
 }
@@ -98,7 +84,7 @@ fn the_variable_says_how_many_workers() {
 #[test]
 fn without_the_variable_there_is_a_worker_for_each_core() {
     let cores = thread::available_parallelism().unwrap();
-    let output = child("child_uses_the_global_pool", None);
+    let output = run("child_uses_the_global_pool", None);
     assert_eq!(said(&output), format!("{cores} true"));
 }
 
@@ -106,7 +92,7 @@ fn without_the_variable_there_is_a_worker_for_each_core() {
 #[test]
 fn a_bad_variable_is_named_in_one_line() {
     let expect = |text: &str, start: &str| {
-        let output = child("child_uses_the_global_pool", Some(text));
+        let output = run("child_uses_the_global_pool", Some(text));
         assert_eq!(said(&output), "1 false", "on the calling thread");
         let errors = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<&str> = errors
@@ -129,12 +115,12 @@ fn a_bad_variable_is_named_in_one_line() {
 
 #[test]
 fn the_program_may_build_the_global_pool_itself() {
-    let output = child("child_builds_the_global_pool", Some("7"));
+    let output = run("child_builds_the_global_pool", Some("7"));
     assert_eq!(said(&output), "3 mine-");
 }
 
 #[test]
 fn the_global_pool_keeps_no_process_alive() {
-    let output = child("child_ends_with_the_global_pool_at_work", Some("2"));
+    let output = run("child_ends_with_the_global_pool_at_work", Some("2"));
     assert_eq!(said(&output), "spawned");
 }

@@ -3,37 +3,21 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "setrlimit")]
 
+#[path = "common/child.rs"]
+mod child;
 mod common;
 #[path = "common/system.rs"]
 mod system;
 
-use std::env;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
+use child::{child, is_child, passed};
 use common::watched;
 use roving::{Pool, join};
-
-const ROLE: &str = "ROVING_TEST_ROLE";
-
-fn child(role: &str) -> Output {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", role, "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env_remove("ROVING_WORKERS");
-    let output = watched(|| command.output().unwrap());
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{role}: {output:?}");
-    assert!(text.contains("1 passed"), "{role} has not been run: {text}");
-    output
-}
-
-fn is_child(role: &str) -> bool {
-    env::var(ROLE).is_ok_and(|found| found == role)
-}
 
 fn fib(n: u32) -> u64 {
     if n < 2 {
@@ -116,7 +100,7 @@ fn child_has_little_address_space() {
 
 #[test]
 fn without_address_space_there_are_fewer_workers() {
-    child("child_has_little_address_space");
+    passed(&mut child("child_has_little_address_space"));
 }
 
 #[test]
@@ -180,16 +164,8 @@ fn with_a_limit_on_threads_there_are_fewer_workers() {
             .into_encoded_bytes(),
     );
     let procs = procs.unwrap();
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args([
-        "--exact",
-        "child_has_few_threads",
-        "--nocapture",
-        "--test-threads=1",
-    ]);
-    command
-        .env(ROLE, "child_has_few_threads")
-        .env("ROVING_WORKERS", "40");
+    let mut command = child("child_has_few_threads");
+    command.env("ROVING_WORKERS", "40");
     // SAFETY: between fork and exec it makes system calls only.
     unsafe { command.pre_exec(move || enter(&procs)) };
     let output = match watched(|| command.output()) {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use common::{pool, tries, wait_until, watched};
+use common::{occupy_one, pool, tries, wait_until, watched};
 use roving::adapt::{Order, Target};
 use roving::{Pool, join};
 
@@ -230,17 +230,6 @@ fn a_task_stops_its_own_pool() {
             drop(others);
         }
     });
-}
-
-fn occupy_one(pool: &Pool) -> Sender<()> {
-    let (begun, has_begun) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel::<()>();
-    pool.spawn(move || {
-        begun.send(()).unwrap();
-        let _ = may_go_on.recv();
-    });
-    has_begun.recv().unwrap();
-    go_on
 }
 
 /// From a worker of another pool, which gives its core away meanwhile.

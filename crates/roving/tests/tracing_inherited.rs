@@ -4,10 +4,10 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use common::{pool, tries, wait_until, watched};
+use common::{join_stolen, pool, tries, watched};
 use roving::context::in_current_span;
+use roving::scope;
 use roving::task::{fork, spawn};
-use roving::{join, scope};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Span, Subscriber};
 use tracing_core::span::Current;
@@ -18,17 +18,7 @@ fn name() -> Option<&'static str> {
 
 /// Both run at the same time, on two workers.
 fn names_of_both() -> (Option<&'static str>, Option<&'static str>) {
-    let begun = AtomicUsize::new(0);
-    join(
-        || {
-            wait_until(|| begun.load(SeqCst) == 1);
-            name()
-        },
-        || {
-            begun.store(1, SeqCst);
-            name()
-        },
-    )
+    join_stolen(name, name)
 }
 
 /// The subscriber is that of one thread: those that steal have none of their own.

@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "dlopen, dlsym and dlclose")]
 
+#[path = "common/child.rs"]
+mod child;
 mod common;
 
 use std::env;
@@ -11,8 +13,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 
+use child::{child, is_child, passed};
 use common::{wait_until, watched};
 
+const TEST: &str = "a_library_is_unloaded_a_hundred_times";
 const ROUNDS: usize = 100;
 /// The first rounds fill caches of the C library: of stacks, of memory.
 const WARM: usize = 20;
@@ -182,7 +186,7 @@ fn a_library_is_unloaded_a_hundred_times() {
             warm[2]
         );
     }
-    if env::var_os(ROLE).is_none() {
+    if !is_child(TEST) {
         // The same again, with the threads and the files that these ask for.
         let trace = env::temp_dir().join(format!("roving-unload-{}.json", std::process::id()));
         let trace = trace.to_str().expect("a plain path");
@@ -197,18 +201,7 @@ fn a_library_is_unloaded_a_hundred_times() {
     }
 }
 
-const ROLE: &str = "ROVING_TEST_ROLE";
-
 /// Runs the test in another process, with that in its environment.
 fn again_with(variable: &str, value: &str) {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "a_library_is_unloaded_a_hundred_times"]);
-    let output = watched(|| {
-        command
-            .env(ROLE, "again")
-            .env(variable, value)
-            .output()
-            .unwrap()
-    });
-    assert!(output.status.success(), "{variable}={value}: {output:?}");
+    passed(child(TEST).env(variable, value));
 }

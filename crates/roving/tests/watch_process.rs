@@ -1,32 +1,24 @@
 //! Programs that stand still, each in a process of its own, and what is said about them.
 
+#[path = "common/child.rs"]
+mod child;
 mod common;
 #[path = "common/system.rs"]
 mod system;
 
-use std::env;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::process::{self, Command, Stdio};
+use std::process::{self, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use child::{child, is_child};
 use common::watched;
 use roving::watch;
 use roving::{Pool, join, scope};
 
-const ROLE: &str = "ROVING_TEST_ROLE";
 const PATIENCE: Duration = Duration::from_millis(100);
-
-/// A child, which is this program again with the test of that name.
-fn child(role: &str) -> Command {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", role, "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env_remove("ROVING_WATCH");
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
 
 /// What the child says, which ends by itself.
 fn said_by(role: &str) -> String {
@@ -35,10 +27,6 @@ fn said_by(role: &str) -> String {
     assert!(output.status.success(), "{role}: {output:?}");
     assert!(text.contains("nothing has moved"), "{role}: {text}");
     text
-}
-
-fn is_child(role: &str) -> bool {
-    env::var(ROLE).is_ok_and(|found| found == role)
 }
 
 /// A pool whose first report ends the process.
@@ -176,7 +164,9 @@ fn the_environment_asks_for_it() {
     let mut command = child("child_is_watched_by_its_environment");
     command
         .env("ROVING_WATCH", "150")
-        .env("ROVING_WORKERS", "2");
+        .env("ROVING_WORKERS", "2")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     watched(|| {
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -227,9 +217,6 @@ fn a_bad_variable_is_named_in_one_line() {
 /// which others wait; a region that blocks; a root that waits for an event; no work at all.
 #[test]
 fn what_moves_or_may_wait_is_not_reported() {
-    if env::var(ROLE).is_ok() {
-        return;
-    }
     watched(|| {
         let reports = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&reports);

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::ffi::OsStr;
+use std::io::Write as _;
+use std::panic::Location;
 use std::path::Path;
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +12,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use roving_dist::Local;
+use roving_dist::{Local, Plan};
 
 /// A number that looks random.
 pub(crate) fn hash(number: u64) -> u64 {
@@ -53,12 +55,25 @@ pub(crate) fn tree(node: Node, local: &mut Local<'_, Node, u64>) {
     }
 }
 
+/// So many ranks; those of two seeds in three deliver late.
+pub(crate) fn plan(ranks: usize, seed: u64) -> Plan {
+    let plan = Plan::new(ranks).seed(seed);
+    match seed % 3 {
+        0 => plan,
+        _ => plan.delay_max(Duration::from_micros(hash(seed) % 400)),
+    }
+}
+
 /// Calls `f`, and ends the process if it takes longer than that: a test that hangs has failed.
+#[track_caller]
 pub(crate) fn watched<R>(most: Duration, f: impl FnOnce() -> R) -> R {
+    let place = Location::caller();
     let (done, waits) = mpsc::channel::<()>();
     let watchdog = thread::spawn(move || {
         if waits.recv_timeout(most) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("hangs: not done after {most:?}");
+            // Not with a macro: what those print is kept back until the test has ended.
+            let text = format!("\nthe test at {place} hangs: not done after {most:?}\n");
+            let _ = std::io::stderr().write_all(text.as_bytes());
             process::abort();
         }
     });

@@ -5,6 +5,7 @@
 //! every run must come to the same digests, and whoever is stuck there is stuck in every run.
 
 use std::collections::VecDeque;
+use std::io::Write as _;
 use std::pin::Pin;
 use std::sync::mpsc;
 use std::task::{Context, Poll};
@@ -302,7 +303,9 @@ impl Guard {
         thread::spawn(move || {
             let limit = Duration::from_secs(60);
             if watched.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-                eprintln!("the network with seed {seed} hangs");
+                // Not with a macro: what those print is kept back until the test has ended.
+                let text = format!("\nthe network with seed {seed} hangs\n");
+                let _ = std::io::stderr().write_all(text.as_bytes());
                 std::process::abort();
             }
         });

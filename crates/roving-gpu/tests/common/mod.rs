@@ -1,6 +1,7 @@
 //! Programs of tasks with two sides, small enough to be run once for each thing that can go wrong.
 #![allow(dead_code, reason = "each test uses some of them")]
 
+use std::io::Write as _;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -23,7 +24,8 @@ pub(crate) fn within<R: Send + 'static>(
     if let Err(mpsc::RecvTimeoutError::Timeout) =
         receiver.recv_timeout(Duration::from_secs(seconds))
     {
-        eprintln!("hangs: {what}");
+        // Not with a macro: what those print is kept back until the test has ended.
+        let _ = std::io::stderr().write_all(format!("\nhangs: {what}\n").as_bytes());
         std::process::abort();
     }
     match thread.join() {

@@ -51,13 +51,8 @@ impl Disturbed {
         };
         let program = generate::program(mix2(seed, 1), limits);
         let expected = serial::expected(&program, &[self.workers]);
-        let weak = Arc::downgrade(&self.pools);
-        let state = move || {
-            weak.upgrade()
-                .map_or_else(String::new, |pools| pools.state())
-        };
         let what = format!("program {seed} on {} workers", self.workers);
-        let leash = dog.watch_with(what, replay.to_owned(), Some(Arc::new(state)));
+        let leash = dog.watch_with(what, replay.to_owned(), Some(self.pools.told_later()));
         let done = round::check(&program, &expected, &self.pools, census, dog.limit())?;
         drop(leash);
         Ok(done.tasks)

@@ -179,15 +179,10 @@ fn one(
 ) -> Result<Done, String> {
     let (seed, limits) = plan.programs[number];
     let program = generate::program(seed, limits);
-    let weak = Arc::downgrade(pools);
-    let state = move || {
-        weak.upgrade()
-            .map_or_else(String::new, |pools| pools.state())
-    };
     let leash = dog.watch_with(
         format!("program {number} of round {} on {}", plan.seed, plan.setup),
         plan.replay(Some(number)),
-        Some(Arc::new(state)),
+        Some(pools.told_later()),
     );
     let expected = serial::expected(&program, &plan.setup.all_workers());
     let done = check(&program, &expected, pools, census, dog.limit())?;

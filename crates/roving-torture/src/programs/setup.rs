@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use roving::task::SpawnOrder;
@@ -9,6 +10,7 @@ use roving::{Amount, Arena, BuildError, Dropped, Pool, PoolBuilder, Priority};
 
 use super::parallel::Thrown;
 use crate::census::Census;
+use crate::dog::State;
 use crate::random::Random;
 
 /// Native stack of a worker: programs are nested, and debug builds have large frames.
@@ -304,8 +306,16 @@ impl Pools {
         self.in_place
     }
 
-    /// What the workers count, for the report of a hang.
-    pub(crate) fn state(&self) -> String {
+    /// What the workers count by then, for the report of a hang; nothing once the pools are gone.
+    pub(crate) fn told_later(self: &Arc<Self>) -> State {
+        let weak = Arc::downgrade(self);
+        Arc::new(move || {
+            let pools = weak.upgrade();
+            pools.map_or_else(String::new, |pools| pools.state())
+        })
+    }
+
+    fn state(&self) -> String {
         let mut text = String::new();
         for (number, pool) in self.all.iter().enumerate() {
             for (index, worker) in pool.profile().workers.iter().enumerate() {

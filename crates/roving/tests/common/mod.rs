@@ -5,13 +5,13 @@ use std::any::Any;
 use std::io::Write as _;
 use std::panic::Location;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use roving::{Amount, Pool};
+use roving::{Amount, Pool, join};
 
 /// Runs the body of a test that might hang. If it does, the process is aborted with the name of
 /// the test: a hung test that is merely ended by its caller says nothing.
@@ -103,6 +103,37 @@ pub(crate) fn holds_within(limit: Duration, condition: impl Fn() -> bool) -> boo
         thread::sleep(Duration::from_micros(200));
     }
     true
+}
+
+/// Runs both at the same time, which takes a thief.
+pub(crate) fn join_stolen<RA: Send, RB: Send>(
+    a: impl FnOnce() -> RA + Send,
+    b: impl FnOnce() -> RB + Send,
+) -> (RA, RB) {
+    let begun = AtomicBool::new(false);
+    // Ordering: Relaxed; nothing else is handed over.
+    join(
+        || {
+            wait_until(|| begun.load(Ordering::Relaxed));
+            a()
+        },
+        || {
+            begun.store(true, Ordering::Relaxed);
+            b()
+        },
+    )
+}
+
+/// Keeps a worker of the pool busy until what it returns is dropped.
+pub(crate) fn occupy_one(pool: &Pool) -> Sender<()> {
+    let (begun, has_begun) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    pool.spawn(move || {
+        begun.send(()).unwrap();
+        let _ = may_go_on.recv();
+    });
+    has_begun.recv().unwrap();
+    go_on
 }
 
 /// A number of tries that is smaller where each costs a multiple.
