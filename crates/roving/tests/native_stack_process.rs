@@ -3,25 +3,24 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "handlers of signals")]
 
+#[path = "common/child.rs"]
+mod child;
 mod common;
 
-use std::env;
 use std::hint::black_box;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Output;
 use std::thread;
 
-use common::{this_program, watched};
+use child::{child, is_child};
+use common::watched;
 use roving::Pool;
 
-const ROLE: &str = "ROVING_TEST_ROLE";
 const SAID: &str = "roving: the native stack of a worker is full: ";
 
 /// Runs a role in another process. Returns by which signal it ended, and what it said.
 fn end_of(role: &str) -> (Option<i32>, String) {
-    let mut command = this_program();
-    command.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
-    let Output { status, stderr, .. } = watched(|| command.env(ROLE, role).output().unwrap());
+    let Output { status, stderr, .. } = watched(|| child(role).output().unwrap());
     (
         status.signal(),
         String::from_utf8_lossy(&stderr).into_owned(),
@@ -53,34 +52,57 @@ fn handler() -> usize {
 }
 
 #[test]
-fn child() {
-    match env::var(ROLE).as_deref() {
-        Ok("join") => drop(shallow().install(|| nest(0))),
-        Ok("second pool") => {
-            assert_eq!(shallow().install(|| 1), 1);
-            let _other = Pool::new(2).unwrap();
-            shallow().install(|| nest(0));
-        }
-        Ok("below another worker") => drop(shallow().install(|| {
+fn child_overflows() {
+    if is_child("child_overflows") {
+        shallow().install(|| nest(0));
+    }
+}
+
+#[test]
+fn child_overflows_in_its_second_pool() {
+    if is_child("child_overflows_in_its_second_pool") {
+        assert_eq!(shallow().install(|| 1), 1);
+        let _other = Pool::new(2).unwrap();
+        shallow().install(|| nest(0));
+    }
+}
+
+#[test]
+fn child_overflows_after_a_pool_inside() {
+    if is_child("child_overflows_after_a_pool_inside") {
+        shallow().install(|| {
             let inner = Pool::builder().workers(1).stack_size(1 << 20);
             inner.build().unwrap().install(|| 1);
             nest(0)
-        })),
-        Ok("no worker") => {
-            let _pool = shallow();
-            let thread = thread::Builder::new().stack_size(300 << 10);
-            let _ = thread.spawn(|| nest_alone(0)).unwrap().join();
+        });
+    }
+}
+
+#[test]
+fn child_overflows_beside_a_pool() {
+    if is_child("child_overflows_beside_a_pool") {
+        let _pool = shallow();
+        let thread = thread::Builder::new().stack_size(300 << 10);
+        let _ = thread.spawn(|| nest_alone(0)).unwrap().join();
+    }
+}
+
+#[test]
+fn child_touches_a_bad_address() {
+    if is_child("child_touches_a_bad_address") {
+        shallow().install(|| touch(4096));
+    }
+}
+
+#[test]
+fn child_is_sent_the_signal() {
+    if is_child("child_is_sent_the_signal") {
+        let _pool = shallow();
+        // The handler of the standard library takes the first for a fault, which comes again.
+        for _ in 0..2 {
+            // SAFETY: the call takes no pointer.
+            unsafe { libc::raise(libc::SIGSEGV) };
         }
-        Ok("bad address") => shallow().install(|| touch(4096)),
-        Ok("sent") => {
-            let _pool = shallow();
-            // The handler of the standard library takes the first for a fault, which comes again.
-            for _ in 0..2 {
-                // SAFETY: the call takes no pointer.
-                unsafe { libc::raise(libc::SIGSEGV) };
-            }
-        }
-        _ => {}
     }
 }
 
@@ -91,7 +113,11 @@ fn nest_alone(depth: u64) -> u64 {
 
 #[test]
 fn an_overflow_says_which_limit_to_raise() {
-    for role in ["join", "second pool", "below another worker"] {
+    for role in [
+        "child_overflows",
+        "child_overflows_in_its_second_pool",
+        "child_overflows_after_a_pool_inside",
+    ] {
         let (signal, text) = end_of(role);
         assert_eq!(signal, Some(libc::SIGABRT), "{role}: {text}");
         let ours = text.find(SAID).unwrap_or_else(|| panic!("{role}: {text}"));
@@ -114,11 +140,11 @@ fn an_overflow_says_which_limit_to_raise() {
 
 #[test]
 fn any_other_fault_is_handled_as_without_pools() {
-    let (signal, text) = end_of("no worker");
+    let (signal, text) = end_of("child_overflows_beside_a_pool");
     assert_eq!(signal, Some(libc::SIGABRT), "{text}");
     assert!(text.contains("has overflowed its stack"), "{text}");
     assert!(!text.contains("roving:"), "{text}");
-    for role in ["bad address", "sent"] {
+    for role in ["child_touches_a_bad_address", "child_is_sent_the_signal"] {
         let (signal, text) = end_of(role);
         assert_eq!(signal, Some(libc::SIGSEGV), "{role}: {text}");
         assert!(!text.contains("roving:"), "{role}: {text}");
