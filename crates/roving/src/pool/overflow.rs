@@ -141,8 +141,14 @@ mod linux {
         // SAFETY: it is never freed.
         let is_new = unsafe { known.as_ref() }.is_none_or(|known| !is_same(known, &before));
         if is_new && !is_same(&before, &ours) {
-            // Ordering: Release [before] hands its fields to the handler and to the loads here.
-            BEFORE.store(Box::into_raw(Box::new(before)), Ordering::Release);
+            let new = Box::into_raw(Box::new(before));
+            // Ordering: Release [before] hands its fields to the handler and to the loads here. On failure
+            // another thread has just stored what it found, which is the same.
+            let stored = BEFORE.compare_exchange(known, new, Ordering::Release, Ordering::Relaxed);
+            if stored.is_err() {
+                // SAFETY: nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+            }
         }
     }
 
