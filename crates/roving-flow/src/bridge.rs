@@ -23,6 +23,7 @@ use crate::prim::Ordering;
 use crate::shared::Shared;
 
 pub use crate::placement::{Across, Figures};
+pub use crate::prim::fence;
 
 /// Which end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
