@@ -3,11 +3,10 @@
 //!
 //! Such a channel is there in both places. Where its producer is, an [`Egress`] takes what is sent;
 //! where its consumer is, an [`Ingress`] puts it in. Neither is a process: what a process does to
-//! its channel calls their waker at once, in the place of that process.
+//! its channel calls their hook at once, in the place of that process.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use roving::adapt::spawn_kept;
@@ -23,6 +22,7 @@ use crate::prim::Ordering;
 use crate::shared::Shared;
 
 pub use crate::placement::{Across, Figures};
+pub use crate::prim::fence;
 
 /// Which end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -401,11 +401,12 @@ impl<T> Egress<T> {
         })
     }
 
-    /// Has `waker` woken, once, when there is a message, or will never be one again; perhaps earlier. False when
-    /// that is so already.
-    #[must_use]
-    pub fn watch(&self, waker: &Waker) -> bool {
-        self.words().put_waker(End::Reader, waker)
+    /// Has `hook` called, from now on, whenever there may be a message, or will never be one again: by who has sent
+    /// it, and by several threads at a time. The first one stays. What lies here already is for the caller to look at.
+    ///
+    /// What the hook keeps, the channel keeps: it is to keep this no longer than the channel is used.
+    pub fn hook(&self, hook: impl Fn() + Send + Sync + 'static) {
+        self.words().put_hook(End::Reader, Box::new(hook));
     }
 
     /// The real consumer has taken so many messages.
@@ -484,11 +485,10 @@ impl<T> Ingress<T> {
         })
     }
 
-    /// Has `waker` woken, once, when the consumer takes a message or is gone. Look at [`Self::taken`] afterwards: what
-    /// was taken before need not be told.
-    pub fn watch(&self, waker: &Waker) {
-        // There is always room, so that this says that nobody need wait.
-        let _there_is_room = self.words().put_waker(End::Writer, waker);
+    /// Has `hook` called, from now on, whenever the consumer has taken a message or is gone: as
+    /// [`Egress::hook`].
+    pub fn hook(&self, hook: impl Fn() + Send + Sync + 'static) {
+        self.words().put_hook(End::Writer, Box::new(hook));
     }
 
     /// How many have been taken, and whether the consumer is gone.

@@ -24,7 +24,7 @@ pub(crate) use roving::prim::{DataCell, ord};
 /// ThreadSanitizer knows no fences; a read-modify-write of one word by all stands in for it there.
 #[cfg(not(any(loom, roving_tsan)))]
 #[inline(always)]
-pub(crate) fn fence(_: Ordering) {
+pub fn fence(_: Ordering) {
     // A locked instruction is what orders a store before a load on this processor, and costs half
     // of what `mfence` does.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -37,8 +37,9 @@ pub(crate) fn fence(_: Ordering) {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
 
+/// As above.
 #[cfg(roving_tsan)]
-pub(crate) fn fence(_: Ordering) {
+pub fn fence(_: Ordering) {
     static ALL: AtomicU32 = AtomicU32::new(0);
     ALL.fetch_add(1, Ordering::SeqCst);
 }

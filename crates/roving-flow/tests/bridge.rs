@@ -3,25 +3,18 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Wake, Waker};
 
 use roving::Pool;
 use roving_flow::bridge::{self, Side, Verdict, each_port, stuck, verdicts};
 use roving_flow::{Error, In, Merge, Network, Out, TryRecvError, TrySendError};
 
-/// Counts how often it is woken.
-#[derive(Default)]
-struct Count(AtomicUsize);
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-fn counted() -> (Arc<Count>, Waker) {
-    let count = Arc::new(Count::default());
-    (Arc::clone(&count), Waker::from(count))
+/// Counts how often it is called.
+fn counted() -> (Arc<AtomicUsize>, impl Fn() + Send + Sync + 'static) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    (count, move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+    })
 }
 
 fn pool() -> Pool {
@@ -89,14 +82,14 @@ fn what_a_consumer_has_not_read_goes_with_it_and_it_goes_on_counting() {
     let (out, mut input, mut bridge) = network.bridged::<u32>("numbers", Some(4));
     drop(out);
     let mut ingress = bridge.ingress().unwrap();
-    let (count, waker) = counted();
+    let (count, hook) = counted();
     (1..=3).for_each(|number| ingress.give(number).unwrap());
     assert_eq!(input.try_recv(), Ok(1));
-    ingress.watch(&waker);
-    let woken = count.0.load(Ordering::SeqCst);
+    ingress.hook(hook);
+    let called = count.load(Ordering::SeqCst);
     let left = [(); 3].map(|()| bridge::take_unread(&mut input));
     assert_eq!(left, [Some(2), Some(3), None]);
-    assert_eq!(count.0.load(Ordering::SeqCst), woken, "nobody is told");
+    assert_eq!(count.load(Ordering::SeqCst), called, "nobody is told");
     ingress.resume(9);
     assert_eq!(ingress.taken(), (9, false));
     ingress.give(10).unwrap();
@@ -105,21 +98,24 @@ fn what_a_consumer_has_not_read_goes_with_it_and_it_goes_on_counting() {
 }
 
 #[test]
-fn an_egress_is_woken_in_the_place_of_the_producer() {
+fn the_hook_of_an_egress_is_called_in_the_place_of_the_producer() {
     let mut network = Network::new();
     let (mut out, input, mut bridge) = network.bridged::<u32>("numbers", None);
     drop(input);
     let mut egress = bridge.egress().unwrap();
-    let (count, waker) = counted();
-    assert!(egress.watch(&waker));
+    let (count, hook) = counted();
+    let called = || count.load(Ordering::SeqCst);
     out.try_send(1).unwrap();
-    assert_eq!(count.0.load(Ordering::SeqCst), 1);
-    assert!(!egress.watch(&waker), "there is a message");
+    egress.hook(hook);
+    assert_eq!(called(), 0, "what was there before is not told");
     assert_eq!(egress.take(), Ok(1));
-    assert!(egress.watch(&waker));
+    assert_eq!(called(), 0, "what is taken here neither");
+    (2..5).for_each(|number| out.try_send(number).unwrap());
+    assert_eq!(called(), 3, "each time");
+    (2..5).for_each(|number| assert_eq!(egress.take(), Ok(number)));
     drop(out);
+    assert_eq!(called(), 4);
     assert_eq!(egress.take(), Err(TryRecvError::Closed));
-    assert_eq!(count.0.load(Ordering::SeqCst), 2);
     drop(egress);
     assert!(bridge.egress().is_none(), "both ends are gone");
 }
@@ -135,21 +131,18 @@ fn an_ingress_gives_any_number_and_hears_what_is_taken() {
     let mut ingress = bridge.ingress().unwrap();
     assert!(!bridge.is_gone(Side::Producer));
     (0..100).for_each(|number| ingress.give(number).unwrap());
-    let (count, waker) = counted();
-    ingress.watch(&waker);
-    assert_eq!(input.try_recv(), Ok(0));
-    assert_eq!(
-        (count.0.load(Ordering::SeqCst), ingress.taken()),
-        (1, (1, false))
-    );
-    assert_eq!(input.try_recv(), Ok(1));
-    assert_eq!(
-        (count.0.load(Ordering::SeqCst), ingress.taken()),
-        (1, (2, false))
-    );
-    ingress.watch(&waker);
+    let (count, hook) = counted();
+    ingress.hook(hook);
+    for taken in 0..2 {
+        assert_eq!(input.try_recv(), Ok(taken));
+        let called = count.load(Ordering::SeqCst) as u64;
+        assert_eq!(
+            (called, ingress.taken()),
+            (taken as u64 + 1, (called, false))
+        );
+    }
     drop(input);
-    assert!(count.0.load(Ordering::SeqCst) > 1 && ingress.taken().1);
+    assert!(count.load(Ordering::SeqCst) > 2 && ingress.taken().1);
     assert_eq!(ingress.give(7), Err(7));
 }
 

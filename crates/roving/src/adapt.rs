@@ -11,6 +11,7 @@ pub use crate::scope::scope_at;
 pub use crate::sleep::spares::StandIn;
 pub use crate::task::kept::spawn_kept;
 pub use crate::task::placed::{Place, spawn_placed};
+pub use crate::task::yielded::yield_to_woken;
 
 use crate::broadcast::{broadcast_to, spawn_broadcast_to};
 use crate::inject::Kind;

@@ -7,12 +7,13 @@ mod signal;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::task::Poll;
 use std::thread;
 
 use common::{AMOUNTS, pool, pool_that_steals, watched, yield_now};
 use roving::Pool;
-use roving::adapt::StandIn;
+use roving::adapt::{StandIn, yield_to_woken};
 use roving::task::{Forked, block_on, fork, spawn};
 use signal::Signal;
 
@@ -47,6 +48,82 @@ fn tasks_that_keep_waking_each_other_let_others_run() {
             for player in players {
                 assert!(player.await > 0);
             }
+            stopper.await;
+        });
+    });
+}
+
+/// Yields once to what the calling task has woken.
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|context| match std::mem::replace(&mut has_yielded, true) {
+        true => Poll::Ready(()),
+        false => {
+            yield_to_woken(context);
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// A task that yields to one that it keeps waking takes its turns with it, whoever runs them.
+#[test]
+fn who_yields_to_a_woken_task_goes_on_after_it() {
+    const TURNS: u64 = if cfg!(miri) { 30 } else { 3000 };
+    watched(|| {
+        for amount in AMOUNTS {
+            let pool = pool_that_steals(4, amount);
+            pool.run(async |_| {
+                let ball: Arc<Signal> = Arc::default();
+                let turns = Arc::new(AtomicU64::new(0));
+                let (woken, counted) = (Arc::clone(&ball), Arc::clone(&turns));
+                let player = spawn(async move {
+                    while counted.fetch_add(1, SeqCst) < TURNS {
+                        woken.wait().await;
+                        woken.is_set.store(false, SeqCst);
+                    }
+                });
+                while turns.load(SeqCst) <= TURNS {
+                    ball.set();
+                    yield_once().await;
+                }
+                player.await;
+            });
+        }
+    });
+}
+
+/// It does not keep others waiting for ever: neither what came from outside nor what stands on the stack.
+#[test]
+fn who_yields_to_woken_tasks_lets_others_run() {
+    watched(|| {
+        let pool = pool(1);
+        pool.run(async |_| {
+            let stops: Arc<[AtomicBool; 2]> = Arc::default();
+            let seen = Arc::clone(&stops);
+            let has_stopped = move || seen.iter().all(|stop| stop.load(SeqCst));
+            let ball: Arc<Signal> = Arc::default();
+            let stopper = spawn({
+                let stops = Arc::clone(&stops);
+                async move { stops[0].store(true, SeqCst) }
+            });
+            let player = spawn({
+                let (ball, has_stopped) = (Arc::clone(&ball), has_stopped.clone());
+                async move {
+                    while !has_stopped() {
+                        ball.wait().await;
+                        ball.is_set.store(false, SeqCst);
+                    }
+                }
+            });
+            let stopped = Arc::clone(&stops);
+            roving::spawn(move || stopped[1].store(true, SeqCst));
+            while !has_stopped() {
+                ball.set();
+                yield_once().await;
+            }
+            ball.set();
+            player.await;
             stopper.await;
         });
     });

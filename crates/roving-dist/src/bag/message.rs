@@ -75,7 +75,9 @@ impl<'b> Message<'b> {
             Message::Tasks { bytes, .. } => {
                 link.send_owned(to, tag, [&header[..], bytes].concat());
             }
-            _ => link.send(to, tag, &header),
+            _ => {
+                link.send(to, tag, &header);
+            }
         }
         link.flush();
     }

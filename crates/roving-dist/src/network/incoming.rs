@@ -1,13 +1,12 @@
 //! The consumer's side of a channel whose producer is on another rank, or may come to be there.
 //!
 //! A token that arrives is read and put into the channel on the thread that polls, which wakes the
-//! process that waits for it. What the process takes calls the waker that waits at the producer's end, which is this: so
+//! process that waits for it. What the process takes calls the hook at the producer's end, which is this: so
 //! the producer hears how many tokens were taken.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, Weak};
-use std::task::{Wake, Waker};
+use std::sync::{Arc, Mutex};
 
 use roving_flow::In;
 use roving_flow::bridge::{self, Bridge, Ingress};
@@ -65,13 +64,15 @@ struct State<T> {
     bridge: Option<Bridge<T>>,
     /// Tokens that left this rank with their consumer.
     left: u64,
-    /// None when the channel has ended.
+    /// None when the channel has ended. Keeps the channel, which keeps what is called when something was taken, which
+    /// keeps this: so it is dropped at the end of the run at the latest.
     ingress: Option<Ingress<T>>,
+    /// The producer has ended, and need not hear any more.
+    is_ended: bool,
     /// What the producer knows.
     told: u64,
     /// It is on the list of those that have something to tell.
     is_listed: bool,
-    waker: Option<Waker>,
     bytes: Vec<u8>,
 }
 
@@ -83,7 +84,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
         post: &Arc<Post>,
         (ingress, bridge): (Ingress<T>, Option<Bridge<T>>),
     ) -> Arc<Self> {
-        Arc::new_cyclic(|this: &Weak<Self>| IncomingOf {
+        Arc::new(IncomingOf {
             channel,
             post: Arc::clone(post),
             told_every: capacity.map(|capacity| (capacity as u64 / 2).max(1)),
@@ -95,8 +96,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
                 left: 0,
                 told: ingress.taken().0,
                 ingress: Some(ingress),
+                is_ended: false,
                 is_listed: false,
-                waker: Some(Waker::from(Arc::new(Again(Weak::clone(this))))),
                 bytes: Vec::new(),
             }),
         })
@@ -106,19 +107,17 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
     fn look(&self) {
         let mut state = lock(&self.state);
         let state = &mut *state;
-        if state.is_held || !state.is_live {
+        if state.is_held || !state.is_live || state.is_ended {
             return;
         }
-        let (Some(ingress), Some(waker)) = (&state.ingress, &state.waker) else {
+        let Some(ingress) = &state.ingress else {
             return;
         };
-        ingress.watch(waker);
         let (taken, is_gone) = ingress.taken();
         if is_gone {
             if !ingress.is_stopped() {
                 Head::Gone(self.channel).begin(&mut state.bytes);
                 self.post.send(state.from, &mut state.bytes);
-                self.post.nudge();
             }
             state.ingress = None;
             return;
@@ -128,7 +127,6 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
         };
         if taken - state.told >= every {
             self.tell_of(state, taken);
-            self.post.nudge();
         } else if taken != state.told && !state.is_listed {
             state.is_listed = true;
             self.post.list(self.channel);
@@ -140,21 +138,6 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
         Head::Taken(self.channel).begin(&mut state.bytes);
         state.bytes.extend_from_slice(&taken.to_le_bytes());
         self.post.send(state.from, &mut state.bytes);
-    }
-}
-
-/// The waker: it does not keep what it is to call.
-struct Again<T>(Weak<IncomingOf<T>>);
-
-impl<T: Serialize + DeserializeOwned + Send + 'static> Wake for Again<T> {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if let Some(incoming) = self.0.upgrade() {
-            incoming.look();
-        }
     }
 }
 
@@ -179,6 +162,10 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T> {
     fn start(self: Arc<Self>) {
+        let hooked = Arc::clone(&self);
+        if let Some(ingress) = &lock(&self.state).ingress {
+            ingress.hook(move || hooked.look());
+        }
         self.look();
     }
 
@@ -200,9 +187,10 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
 
     fn end(&self) {
         let mut state = lock(&self.state);
-        let (ingress, waker) = (state.ingress.take(), state.waker.take());
+        state.is_ended = true;
+        let ingress = state.ingress.take();
         drop(state);
-        drop((ingress, waker));
+        drop(ingress);
     }
 
     fn tell(&self) {

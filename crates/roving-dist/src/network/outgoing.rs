@@ -1,13 +1,13 @@
 //! The producer's side of a channel whose consumer is on another rank, or may come to be there.
 //!
 //! What a process sends is taken out at once, on the thread of that process, and written into the
-//! batch for the other rank: the channel calls the waker that waits at its consumer's end, which is this.
+//! batch for the other rank: the channel calls the hook at its consumer's end, which is this.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, Weak};
-use std::task::{Wake, Waker};
+use std::sync::{Arc, Mutex};
 
+use postcard::ser_flavors::Flavor;
 use roving_flow::bridge::{self, Egress};
 use roving_flow::{Out, TryRecvError};
 use serde::Serialize;
@@ -61,11 +61,11 @@ struct State<T> {
     is_held: bool,
     /// The producer is here.
     is_live: bool,
-    /// None when the channel has ended.
+    /// None when the channel has ended. Keeps the channel, which keeps what is called when something was sent, which
+    /// keeps this: so it is dropped at the end of the run at the latest.
     egress: Option<Egress<T>>,
     /// What it had last.
     capacity: Option<usize>,
-    waker: Option<Waker>,
     bytes: Vec<u8>,
 }
 
@@ -76,7 +76,7 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         post: &Arc<Post>,
         egress: Egress<T>,
     ) -> Arc<Self> {
-        Arc::new_cyclic(|this: &Weak<Self>| OutgoingOf {
+        Arc::new(OutgoingOf {
             channel,
             post: Arc::clone(post),
             state: Mutex::new(State {
@@ -85,30 +85,23 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
                 is_live: from == post.rank(),
                 capacity: egress.capacity(),
                 egress: Some(egress),
-                waker: Some(Waker::from(Arc::new(Again(Weak::clone(this))))),
                 bytes: Vec::new(),
             }),
         })
     }
 
-    /// Sends all that lies in the channel, and waits for more.
+    /// Sends all that lies in the channel.
     fn drain(&self) {
         let mut state = lock(&self.state);
         if state.is_held {
             return;
         }
         let State {
-            to,
-            egress,
-            waker,
-            bytes,
-            ..
+            to, egress, bytes, ..
         } = &mut *state;
-        let mut is_any = false;
-        while let (Some(port), Some(waker)) = (&mut *egress, &*waker) {
+        while let Some(port) = &mut *egress {
             match port.take() {
                 Ok(token) => {
-                    is_any = true;
                     Head::Token(self.channel).begin(bytes);
                     if let Err(message) = encode(&token, bytes) {
                         self.post.bad_token(self.channel, message);
@@ -117,15 +110,10 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
                     }
                     self.post.send(*to, bytes);
                 }
-                Err(TryRecvError::Empty) => {
-                    if port.watch(waker) {
-                        break;
-                    }
-                }
+                Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Closed) => {
                     // Where processes are dropped, a port that closes says nothing.
                     if !port.is_stopped() {
-                        is_any = true;
                         Head::End(self.channel).begin(bytes);
                         self.post.send(*to, bytes);
                     }
@@ -133,16 +121,35 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
                 }
             }
         }
-        drop(state);
-        if is_any {
-            self.post.nudge();
-        }
+    }
+}
+
+/// What takes the bytes of a token.
+struct Append<'b>(&'b mut Vec<u8>);
+
+impl Flavor for Append<'_> {
+    type Output = ();
+
+    #[inline]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
     }
 }
 
 /// Appends the bytes of a token, or says why it has none.
 pub(super) fn encode<T: Serialize>(token: &T, bytes: &mut Vec<u8>) -> Result<(), String> {
-    let write = || postcard::to_io(token, bytes).map(drop);
+    let write = || postcard::serialize_with_flavor(token, Append(bytes));
     match catch_unwind(AssertUnwindSafe(write)) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(format!("cannot be written as bytes: {error}")),
@@ -153,23 +160,12 @@ pub(super) fn encode<T: Serialize>(token: &T, bytes: &mut Vec<u8>) -> Result<(),
     }
 }
 
-/// The waker: it does not keep what it is to call.
-struct Again<T>(Weak<OutgoingOf<T>>);
-
-impl<T: Serialize + Send + 'static> Wake for Again<T> {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if let Some(outgoing) = self.0.upgrade() {
-            outgoing.drain();
-        }
-    }
-}
-
 impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
     fn start(self: Arc<Self>) {
+        let hooked = Arc::clone(&self);
+        if let Some(egress) = &lock(&self.state).egress {
+            egress.hook(move || hooked.drain());
+        }
         self.drain();
     }
 
@@ -259,9 +255,7 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
     }
 
     fn end(&self) {
-        let mut state = lock(&self.state);
-        let (egress, waker) = (state.egress.take(), state.waker.take());
-        drop(state);
-        drop((egress, waker));
+        let egress = lock(&self.state).egress.take();
+        drop(egress);
     }
 }

@@ -1,10 +1,11 @@
 //! What a rank's part of a network sends with, and who sees to it that it leaves.
 
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use roving_flow::Canceller;
+use roving_flow::bridge::fence;
 
 use super::error::Ended;
 use super::lock;
@@ -67,14 +68,18 @@ impl Post {
         self.tag
     }
 
-    /// Many bytes are taken out of the vector, few are left there.
+    /// Soon: the pump is woken for it, if it sleeps. Many bytes are taken out of the vector, few are left there.
     pub(super) fn send(&self, to: usize, bytes: &mut Vec<u8>) {
         if to == self.rank() {
             return self.send_own(std::mem::take(bytes));
         }
-        match bytes.len() {
+        let is_first = match bytes.len() {
             0..COPIED_BYTES_MAX => self.link.send(to, self.tag, bytes),
             _ => self.link.send_owned(to, self.tag, std::mem::take(bytes)),
+        };
+        // Otherwise who has sent the first one nudges: if it has done so already, the pump has not sent that yet.
+        if is_first {
+            self.nudge();
         }
     }
 

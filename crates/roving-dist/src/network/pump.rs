@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use roving::adapt::yield_to_woken;
+
 use super::part::Part;
 
 /// While messages keep coming, whoever waits for room is looked after so often.
@@ -61,7 +63,8 @@ pub(super) async fn pump(part: Arc<Part>) {
                 break;
             }
         }
-        context.waker().wake_by_ref();
+        // Whoever a message has woken goes first.
+        yield_to_woken(context);
         Poll::Pending
     })
     .await;

@@ -168,6 +168,7 @@ fn run_part(
         }
     });
     flow.beside(pump(Arc::clone(part)));
+    let _ended_at_the_end = End(&part.crossings);
     let Crossings { outgoing, incoming } = &part.crossings;
     outgoing
         .iter()
@@ -182,10 +183,19 @@ fn run_part(
         handled.message(from, bytes)
     });
     let ran = watched(world.link(), part, pool.workers(), || flow.run(pool));
-    outgoing.iter().flatten().for_each(|one| one.end());
-    incoming.iter().flatten().for_each(|one| one.end());
     world.link().flush();
     ran
+}
+
+/// Ends all channels that leave this rank or come here, by a panic as well: until then they keep themselves.
+struct End<'c>(&'c Crossings);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        let Crossings { outgoing, incoming } = self.0;
+        outgoing.iter().flatten().for_each(|one| one.end());
+        incoming.iter().flatten().for_each(|one| one.end());
+    }
 }
 
 /// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other, that

@@ -68,16 +68,19 @@ impl Engine {
         *slot = Slot::Open(handler);
     }
 
-    /// Sends what the outboxes hold; `rank` is this one.
+    /// Sends what the outboxes hold for other ranks; `rank` is this one.
     pub(crate) fn send_all(&mut self, rank: usize, outboxes: &[Outbox]) -> Result<(), Error> {
         for (to, outbox) in outboxes.iter().enumerate() {
-            if to == rank {
-                outbox.empty(|tag, bytes| self.slots.dispatch(rank, tag, bytes));
-            } else {
+            if to != rank {
                 outbox.send_to(to, &mut *self.transport)?;
             }
         }
         Ok(())
+    }
+
+    /// Calls the handlers for what this rank has sent to itself.
+    pub(crate) fn take_own(&mut self, rank: usize, outbox: &Outbox) {
+        outbox.empty(|tag, bytes| self.slots.dispatch(rank, tag, bytes));
     }
 
     /// Calls the handlers for a few of the packets that have arrived; whether there was one.

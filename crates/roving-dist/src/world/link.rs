@@ -6,10 +6,12 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use roving_flow::bridge::fence;
 
 use super::backoff::Backoff;
 use super::engine::{Engine, Handler};
@@ -40,8 +42,9 @@ pub(crate) struct Link {
     /// More threads wait than there are cores.
     crowded: bool,
     outboxes: Vec<Outbox>,
-    /// Some outbox holds something.
+    /// Some outbox holds something, for another rank; the one for this rank does.
     dirty: AtomicBool,
+    own_dirty: AtomicBool,
     engine: Mutex<Engine>,
     /// What was opened and closed since the last poll.
     changes: Mutex<Vec<(u32, Option<Handler>)>>,
@@ -69,6 +72,7 @@ impl Link {
             crowded,
             outboxes: (0..ranks).map(|_| Outbox::default()).collect(),
             dirty: AtomicBool::new(false),
+            own_dirty: AtomicBool::new(false),
             engine: Mutex::new(Engine::new(transport)),
             changes: Mutex::default(),
             changed: AtomicBool::new(false),
@@ -116,41 +120,59 @@ impl Link {
     }
 
     /// Sends a message: soon, with others, or at once after a [`Link::flush`]. Never blocks. Messages to
-    /// one rank arrive in the order in which they were sent.
-    pub(crate) fn send(&self, to: usize, tag: u32, bytes: &[u8]) {
+    /// one rank arrive in the order in which they were sent. Whether somebody has to see to it that it leaves: else it
+    /// is the matter of who has sent the one before.
+    pub(crate) fn send(&self, to: usize, tag: u32, bytes: &[u8]) -> bool {
         if bytes.len() > RECORD_BYTES_MAX {
             return self.send_owned(to, tag, bytes.to_vec());
         }
         let is_full = self.outboxes[to].push(tag, bytes);
-        self.mark_dirty();
+        let is_first = self.mark_dirty(to);
         if is_full {
             self.flush();
         }
+        is_first && !is_full
     }
 
     /// The same for bytes that the caller does not need any more: many of them are not copied.
-    pub(crate) fn send_owned(&self, to: usize, tag: u32, bytes: Vec<u8>) {
+    pub(crate) fn send_owned(&self, to: usize, tag: u32, bytes: Vec<u8>) -> bool {
         if bytes.len() <= RECORD_BYTES_MAX {
             return self.send(to, tag, &bytes);
         }
         self.outboxes[to].push_bulk(tag, bytes);
-        self.mark_dirty();
+        self.mark_dirty(to);
         self.flush();
+        false
     }
 
-    fn mark_dirty(&self) {
+    /// Whether nobody had.
+    fn mark_dirty(&self, to: usize) -> bool {
+        let dirty = match to == self.rank {
+            true => &self.own_dirty,
+            false => &self.dirty,
+        };
         // Most messages of a batch find it set.
         // Ordering: Relaxed; the lock of the outbox orders it. Who clears `dirty` takes that lock afterwards,
         // this thread has held it before. If the clearer comes second, it finds the message. If it came first,
         // its clearing happened before this load, which cannot read what was there earlier.
-        if !self.dirty.load(Ordering::Relaxed) {
+        let is_first = !dirty.load(Ordering::Relaxed);
+        if is_first {
             // Ordering: Relaxed; what was sent is found under the lock of its outbox.
-            self.dirty.store(true, Ordering::Relaxed);
+            dirty.store(true, Ordering::Relaxed);
         }
+        is_first
+    }
+
+    fn is_dirty(&self) -> bool {
+        // Ordering: Relaxed, both; looked at again after the engine is free.
+        self.dirty.load(Ordering::Relaxed) || self.own_dirty.load(Ordering::Relaxed)
     }
 
     /// Has everything sent that was handed to [`Link::send`], by this thread or by one that is polling.
     pub(crate) fn flush(&self) {
+        if self.with_engine(|engine| self.send_dirty(engine)) {
+            return;
+        }
         // Ordering: Edge [handover]: in the manner of Dekker. Who sends has set `dirty`, and then finds
         // the engine taken; who has it frees it, and then reads `dirty`. One of the two sees the other.
         fence(Ordering::SeqCst);
@@ -201,31 +223,36 @@ impl Link {
     }
 
     fn send_dirty(&self, engine: &mut Engine) -> Result<(), Error> {
-        // Ordering: Relaxed; looked at again after the engine is free.
-        while self.dirty.load(Ordering::Relaxed) {
-            // Ordering: Relaxed; as in `mark_dirty`. Each outbox is looked into after this, under its lock.
-            self.dirty.store(false, Ordering::Relaxed);
-            engine.send_all(self.rank, &self.outboxes)?;
+        while self.is_dirty() {
+            // Ordering: Relaxed, all; as in `mark_dirty`. Each outbox is looked into after this, under its lock.
+            if self.dirty.load(Ordering::Relaxed) {
+                self.dirty.store(false, Ordering::Relaxed);
+                engine.send_all(self.rank, &self.outboxes)?;
+            }
+            // Ordering: Relaxed, both; as above.
+            if self.own_dirty.load(Ordering::Relaxed) {
+                self.own_dirty.store(false, Ordering::Relaxed);
+                engine.take_own(self.rank, &self.outboxes[self.rank]);
+            }
         }
         Ok(())
     }
 
-    /// Calls `f`, if nobody else has the engine. What others send meanwhile, and cannot hand over because of
-    /// that, is sent as well.
-    fn with_engine(&self, f: impl FnOnce(&mut Engine) -> Result<(), Error>) {
+    /// Calls `f`, if nobody else has the engine; whether that was so. What others send meanwhile, and cannot hand
+    /// over because of that, is sent as well.
+    fn with_engine(&self, f: impl FnOnce(&mut Engine) -> Result<(), Error>) -> bool {
         let Some(engine) = self.try_engine() else {
-            return;
+            return false;
         };
         self.run_with(engine, f);
         loop {
             // Ordering: SeqCst. Pairs with [handover]: the other half.
             fence(Ordering::SeqCst);
-            // Ordering: Relaxed; the fence orders it.
-            if !self.dirty.load(Ordering::Relaxed) || self.fault.is_set() {
-                return;
+            if !self.is_dirty() || self.fault.is_set() {
+                return true;
             }
             let Some(engine) = self.try_engine() else {
-                return;
+                return true;
             };
             self.run_with(engine, |engine| self.send_dirty(engine));
         }

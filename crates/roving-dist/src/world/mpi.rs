@@ -165,10 +165,17 @@ impl Mpi {
     }
 
     /// An error of MPI, with the name of this rank.
+    #[inline(always)]
     fn check(&self, code: c_int, what: std::fmt::Arguments<'_>) -> Result<(), Error> {
-        if code == ffi::MPI_SUCCESS as c_int {
-            return Ok(());
+        match code == ffi::MPI_SUCCESS as c_int {
+            true => Ok(()),
+            false => Err(self.explain(code, what)),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn explain(&self, code: c_int, what: std::fmt::Arguments<'_>) -> Error {
         let mut text = vec![0_u8; ffi::MPI_MAX_ERROR_STRING as usize];
         let mut length = 0;
         // SAFETY: the buffer has the length that the library may fill.
@@ -179,11 +186,11 @@ impl Mpi {
             0
         });
         let text = String::from_utf8_lossy(&text);
-        Err(Error::at(
+        Error::at(
             self.rank,
             self.ranks,
             format_args!("MPI, {what}: {text} (code {code})"),
-        ))
+        )
     }
 
     /// Posts the receive in this place, which is not posted.

@@ -1,7 +1,7 @@
 //! Who holds a channel: its two ports, and the network that it belongs to.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 use super::Channel;
@@ -25,7 +25,7 @@ pub(crate) struct Meta {
 
 /// The two processes, and the wakers of others.
 pub(crate) struct Holders {
-    /// Of futures that wait here and are not processes polled directly.
+    /// Of futures that wait here and are not processes polled directly, and of ends that are in another place.
     elsewhere: AtomicPtr<Elsewhere>,
     producer: AtomicU32,
     consumer: AtomicU32,
@@ -36,9 +36,19 @@ pub(crate) const OUTSIDE: u32 = u32::MAX;
 
 #[derive(Default)]
 struct Elsewhere {
-    reader: Mutex<Option<Waker>>,
-    writer: Mutex<Option<Waker>>,
+    reader: Outsider,
+    writer: Outsider,
 }
+
+/// What is there for an end at which no process is suspended.
+#[derive(Default)]
+struct Outsider {
+    waker: Mutex<Option<Waker>>,
+    hook: OnceLock<Hook>,
+}
+
+/// Called each time that something was done at the other end, by who did it.
+pub(crate) type Hook = Box<dyn Fn() + Send + Sync>;
 
 struct VTable {
     /// Returns what the first message panicked with that did so in its drop.
@@ -226,7 +236,7 @@ impl Words {
         self.holder(end).store(process, Ordering::Relaxed);
     }
 
-    fn elsewhere(&self, end: End) -> &Mutex<Option<Waker>> {
+    fn elsewhere(&self, end: End) -> &Outsider {
         // Ordering: Acquire. Pairs with [elsewhere]: the slots are there.
         let mut at = self.holders.elsewhere.load(Ordering::Acquire);
         if at.is_null() {
@@ -258,12 +268,19 @@ impl Words {
     /// Has that waker woken when the end is ready. False when it is ready already.
     #[must_use]
     pub(crate) fn put_waker(&self, end: End, waker: &Waker) -> bool {
-        let mut slot = lock(self.elsewhere(end));
+        let mut slot = lock(&self.elsewhere(end).waker);
         if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
             *slot = Some(waker.clone());
         }
         drop(slot);
         self.wait_elsewhere(end)
+    }
+
+    /// Has that function called, from now on, whenever the end has become ready; perhaps also when it has not.
+    /// No process waits at that end, now or later. The first function stays for as long as the channel.
+    pub(crate) fn put_hook(&self, end: End, hook: Hook) {
+        let _a_second_one = self.elsewhere(end).hook.set(hook);
+        self.hook_is_there(end);
     }
 
     /// Wakes whoever waits at that end.
@@ -285,9 +302,14 @@ impl Words {
                 shared.control(self.process(end)).wake();
             }
             Claim::Elsewhere => {
-                let waker = lock(self.elsewhere(end)).take();
+                let waker = lock(&self.elsewhere(end).waker).take();
                 if let Some(waker) = waker {
                     waker.wake();
+                }
+            }
+            Claim::Hook => {
+                if let Some(hook) = self.elsewhere(end).hook.get() {
+                    hook();
                 }
             }
         }

@@ -33,7 +33,7 @@ pub(crate) enum End {
 /// |---|---|---|
 /// | `sent` | producer | number of messages sent, and whether the producer is gone |
 /// | `taken` | consumer | number of messages taken, and whether the consumer is gone |
-/// | `reader` | consumer: `WAITS`, `ELSEWHERE`, `NOBODY`; who claims it: the rest | whether the consumer waits |
+/// | `reader` | consumer: `WAITS`, `ELSEWHERE`, `HOOKED`, `NOBODY`; who claims it: the rest | whether the consumer waits |
 /// | `writer` | the same for the producer | whether the producer waits |
 /// | `capacity` | whoever has found a deadlock | how many messages may lie in the channel |
 ///
@@ -45,6 +45,7 @@ pub(crate) enum End {
 /// | `NOBODY` | nobody waits here | `WAITS` by the process that waits, `ELSEWHERE` by any other future |
 /// | `WAITS` | the process of this end has been suspended here | `CLAIMED` by who wakes it; `NOBODY` by itself when something else woke it |
 /// | `ELSEWHERE` | a waker lies in the channel | `NOBODY` by who wakes it |
+/// | `HOOKED` | this end is no process's: a function is called each time | none |
 /// | `CLAIMED` + line | woken from the thread with that line, and not yet polled | `NOBODY` by the process |
 ///
 /// No wake-up is lost, because each side first writes its word, then is a fence, then reads the
@@ -89,7 +90,8 @@ impl Local {
 const NOBODY: u32 = 0;
 const WAITS: u32 = 1;
 const ELSEWHERE: u32 = 2;
-const CLAIMED: u32 = 3;
+const HOOKED: u32 = 3;
+const CLAIMED: u32 = 4;
 
 /// A count with the mark of an end that is gone.
 const GONE: u64 = 1;
@@ -121,6 +123,8 @@ pub(crate) enum Claim {
     Process,
     /// Whoever left the waker that lies in the channel.
     Elsewhere,
+    /// Nobody need be woken: call the function.
+    Hook,
 }
 
 /// What a process finds when it is polled again.
@@ -291,6 +295,15 @@ impl Words {
         !self.is_ready(end)
     }
 
+    /// A function has been put into the channel for that end, where no process ever waits. What came before is
+    /// for the caller to look at.
+    #[cfg(not(loom))]
+    pub(crate) fn hook_is_there(&self, end: End) {
+        // Ordering: SeqCst. Pairs with [wait], in the manner of Dekker: the caller looks at what was done
+        // before, or who did it finds the function.
+        swap_and_fence(self.waiting(end), HOOKED, Ordering::SeqCst);
+    }
+
     /// The process that waited there is polled again, or has found that it need not wait.
     pub(crate) fn resume(&self, end: End) -> Resumed {
         let word = self.waiting(end);
@@ -315,7 +328,10 @@ impl Words {
     #[inline(always)]
     pub(crate) fn is_waiting(&self, end: End) -> bool {
         // Ordering: Relaxed; a claim decides.
-        matches!(self.waiting(end).load(Ordering::Relaxed), WAITS | ELSEWHERE)
+        matches!(
+            self.waiting(end).load(Ordering::Relaxed),
+            WAITS | ELSEWHERE | HOOKED
+        )
     }
 
     /// Whether somebody waits at that end who did not see what the caller has published before.
@@ -337,7 +353,7 @@ impl Words {
     pub(crate) fn is_process_due(&self, end: End) -> bool {
         // Ordering: Acquire. Pairs with [wait], as above.
         match self.waiting(end).load(Ordering::Acquire) {
-            NOBODY | ELSEWHERE => false,
+            NOBODY | ELSEWHERE | HOOKED => false,
             WAITS => self.is_ready(end),
             _ => true,
         }
@@ -351,6 +367,7 @@ impl Words {
         let (next, claim) = match phase {
             WAITS => (CLAIMED + line, Claim::Process),
             ELSEWHERE => (NOBODY, Claim::Elsewhere),
+            HOOKED => return Claim::Hook,
             _ => return Claim::Nobody,
         };
         // Ordering: Acquire. Pairs with [wait]: the waker is there.

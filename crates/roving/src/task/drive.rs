@@ -250,7 +250,7 @@ impl Worker {
             // SAFETY: the frame stays this worker's until it is passed on by one of these.
             let then = unsafe {
                 match next {
-                    None if ended => self.after_end(local, frame, base),
+                    None | Some(Next::Woken(_)) if ended => self.after_end(local, frame, base),
                     Some(Next::Forked(child)) if !ended => {
                         fork(self, local, frame, child_of(child))
                     }
@@ -268,6 +268,7 @@ impl Worker {
                         self.suspend(frame);
                         self.pop_frame(local, base)
                     }
+                    Some(Next::Woken(frame)) => self.yield_frame(local, frame, base),
                     Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) => {
                         self.leave_to_itself(child_of(child));
                         self.after_end(local, frame, base)

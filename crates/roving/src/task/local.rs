@@ -89,12 +89,15 @@ pub(super) enum Next {
     Called(*const Header),
     /// Its parent waits for it, and has taken it back from the stack; its handle may be anywhere.
     TakenBack(*const Header),
+    /// What it has woken; this is the frame itself, which is to be polled again.
+    Woken(*const Header),
 }
 
 /// Where in `Local::next` it is said which it is: frames are aligned to 8 bytes.
 const KIND: usize = 0b11;
 const CALLED: usize = 1;
 const TAKEN_BACK: usize = 2;
+const WOKEN: usize = 3;
 
 /// What a worker was doing when it began to run frames on top of it.
 pub(super) struct Outer {
@@ -223,6 +226,7 @@ impl Local {
             Next::Forked(frame) => frame,
             Next::Called(frame) => frame.map_addr(|at| at | CALLED),
             Next::TakenBack(frame) => frame.map_addr(|at| at | TAKEN_BACK),
+            Next::Woken(frame) => frame.map_addr(|at| at | WOKEN),
         });
     }
 
@@ -237,7 +241,8 @@ impl Local {
         Some(match next.addr() & KIND {
             0 => Next::Forked(frame),
             CALLED => Next::Called(frame),
-            _ => Next::TakenBack(frame),
+            TAKEN_BACK => Next::TakenBack(frame),
+            _ => Next::Woken(frame),
         })
     }
 

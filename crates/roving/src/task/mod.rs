@@ -81,6 +81,8 @@ mod scope;
 mod store;
 #[cfg(not(loom))]
 mod waker;
+#[cfg(not(loom))]
+pub(crate) mod yielded;
 
 #[cfg(not(loom))]
 pub(crate) use {
