@@ -52,20 +52,24 @@ impl Inner {
             return Plan::Device(device, estimate, Why::Choice);
         }
         let (load, ahead) = (&estimate.cost.load, estimate.ahead_s);
+        // A device on the workers' cores costs as many of them as it takes.
+        let again_s = load.alone() * estimate.cores;
         match choose::place(cpu, estimate.known, load, ahead, estimate.cores) {
-            Place::Cpu if self.is_due(task, Side::Device(&device.name)) => {
+            Place::Cpu if self.is_due(task, Side::Device(&device.name), again_s) => {
                 Plan::Device(device, estimate, Why::Sample)
             }
             Place::Cpu => Plan::Cpu(Why::Sooner),
-            Place::Device if self.is_due(task, Side::Cpu) => Plan::Cpu(Why::Sample),
+            Place::Device if self.is_due(task, Side::Cpu, cpu.took().mean) => {
+                Plan::Cpu(Why::Sample)
+            }
             Place::CpuSample => Plan::Cpu(Why::Sample),
             Place::Device => Plan::Device(device, estimate, Why::Sooner),
             Place::DeviceSample => Plan::Device(device, estimate, Why::Sample),
         }
     }
 
-    fn is_due(&self, task: &Task, side: Side<'_>) -> bool {
-        self.common.history.is_due(task.kind, side, task.work)
+    fn is_due(&self, task: &Task, side: Side<'_>, seconds: f64) -> bool {
+        self.common.history.is_due(task.kind, side, seconds)
     }
 
     /// The device that would be done first; one of which nothing is known before all others.

@@ -3,10 +3,12 @@
 //! A task for which both sides are worth a thought goes into the queue of a device as soon as a worker polls it. So the queue
 //! shows how much there is to do. From there two take it: the device, when a stream is free, the task of
 //! the highest gain ([`admits`]); and a worker that has nothing else to do, that of the lowest ([`takes`]). Both ask who would
-//! be done first.
+//! be done first, and both go by the mean of what is waiting, but by the longest of what they would begin: in a kind whose tasks of one
+//! size differ much, that one may be the last to end.
 
 use super::queue::Load;
 use crate::history::Known;
+use crate::history::law::Took;
 
 /// A task that takes less on the CPU does not wait for anybody: seconds.
 const AT_ONCE_S: f64 = 30e-6;
@@ -30,10 +32,10 @@ pub(crate) fn place(cpu: Known, device: Known, load: &Load, ahead_s: f64, cores:
         (_, Known::Nothing) => Place::DeviceSample,
         (Known::Nothing, _) => Place::CpuSample,
         (Known::AtLeast(_), _) => Place::Device,
-        (Known::Measured(cpu), Known::AtLeast(_)) if cpu < AT_ONCE_S => Place::Cpu,
+        (Known::Measured(cpu), Known::AtLeast(_)) if cpu.mean < AT_ONCE_S => Place::Cpu,
         (Known::Measured(_), Known::AtLeast(_)) => Place::Device,
         (Known::Measured(cpu), Known::Measured(_)) => {
-            let device = load.alone() * cores;
+            let (cpu, device) = (cpu.mean, load.alone() * cores);
             let far = cpu < AT_ONCE_S || device > FAR * cpu;
             if ahead_s + device > cpu && far {
                 Place::Cpu
@@ -48,7 +50,7 @@ pub(crate) fn place(cpu: Known, device: Known, load: &Load, ahead_s: f64, cores:
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     /// What the device still has to do of what it has taken.
-    pub(crate) flying_s: f64,
+    pub(crate) flying: Took,
     /// All that is in its queue.
     pub(crate) queue: Load,
     pub(crate) workers: f64,
@@ -65,11 +67,12 @@ pub(crate) fn admits(cpu: Known, device: Known, load: &Load, standing: &Standing
         // One at a time until it is known what it takes.
         (_, Known::AtLeast(_)) => false,
         (Known::Measured(cpu), Known::Measured(_)) if standing.shares_cores => {
-            load.alone() * standing.cores <= cpu
+            load.alone() * standing.cores <= cpu.mean
         }
         (Known::Measured(cpu), Known::Measured(_)) => {
             let others = standing.queue.cpu / standing.workers;
-            standing.flying_s + load.alone() <= cpu.max(others)
+            standing.flying.mean + load.alone() <= cpu.mean
+                || standing.flying.most + load.alone_most() <= others
         }
         _ => true,
     }
@@ -83,9 +86,11 @@ pub(crate) fn takes(cpu: Known, device: Known, load: &Load, standing: &Standing)
         Known::AtLeast(_) => false,
         // Nobody knows how long the device takes: better not to wait for it.
         Known::Measured(_) if !matches!(device, Known::Measured(_)) => true,
-        Known::Measured(cpu) if standing.shares_cores => cpu <= load.alone() * standing.cores,
+        Known::Measured(cpu) if standing.shares_cores => cpu.mean <= load.alone() * standing.cores,
         Known::Measured(cpu) => {
-            cpu <= standing.flying_s + load.alone().max(standing.queue.overlapped())
+            let (alone, queue) = (load.alone(), standing.queue.overlapped());
+            cpu.mean <= standing.flying.mean + alone
+                || cpu.most <= standing.flying.mean + alone.max(queue)
         }
     }
 }
@@ -95,18 +100,21 @@ mod tests {
     use super::*;
 
     fn load(kernel: f64, cpu: f64) -> Load {
-        Load {
-            kernel,
-            cpu,
-            ..Load::default()
-        }
+        Load::default().priced(measured(cpu), measured(kernel))
     }
 
-    fn standing(flying_s: f64, queued: usize, each: Load) -> Standing {
+    fn measured(seconds: f64) -> Known {
+        Known::Measured(Took {
+            mean: seconds,
+            most: seconds,
+        })
+    }
+
+    fn standing(flying: f64, queued: usize, each: Load) -> Standing {
         let mut queue = Load::default();
         (0..queued).for_each(|_| queue.add(&each));
         Standing {
-            flying_s,
+            flying: measured(flying).took(),
             queue,
             workers: 2.0,
             shares_cores: false,
@@ -115,7 +123,7 @@ mod tests {
     }
 
     fn both(load: &Load) -> (Known, Known) {
-        (Known::Measured(load.cpu), Known::Measured(load.kernel))
+        (measured(load.cpu), measured(load.kernel))
     }
 
     #[test]
@@ -124,10 +132,7 @@ mod tests {
         let place = |cpu, device| place(cpu, device, &none, 0.0, 1.0);
         assert_eq!(place(Known::Nothing, Known::Nothing), Place::DeviceSample);
         assert_eq!(place(Known::Nothing, Known::AtLeast(0.1)), Place::CpuSample);
-        assert_eq!(
-            place(Known::Measured(1.0), Known::Nothing),
-            Place::DeviceSample
-        );
+        assert_eq!(place(measured(1.0), Known::Nothing), Place::DeviceSample);
         // Both are being tried: what comes next waits in the queue.
         assert_eq!(
             place(Known::AtLeast(0.1), Known::AtLeast(0.1)),
@@ -151,7 +156,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_sample() {
         let one = load(0.0, 1.0);
-        let (cpu, device) = (Known::Measured(1.0), Known::AtLeast(0.1));
+        let (cpu, device) = (measured(1.0), Known::AtLeast(0.1));
         assert!(takes(cpu, device, &one, &standing(0.0, 2, one)));
         assert!(!admits(cpu, device, &one, &standing(0.0, 2, one)));
     }
@@ -194,6 +199,33 @@ mod tests {
         assert!(takes(cpu, device, &one, &standing(0.0, 11, one)));
         assert!(!takes(cpu, device, &one, &standing(0.0, 9, one)));
         assert!(takes(cpu, device, &one, &standing(0.5, 9, one)));
+    }
+
+    #[test]
+    fn what_may_be_long_is_not_begun_where_it_would_end_last() {
+        let often_short = |seconds| {
+            Known::Measured(Took {
+                mean: seconds,
+                most: 4.0 * seconds,
+            })
+        };
+        let one = Load::default().priced(often_short(1.0), often_short(3.0));
+        let (cpu, device) = (often_short(1.0), often_short(3.0));
+        // 12 to be done in 12.
+        assert!(admits(cpu, device, &one, &standing(0.0, 24, one)));
+        assert!(!admits(cpu, device, &one, &standing(0.0, 23, one)));
+        // Also what is flying may be long.
+        let mut flying = standing(3.0, 46, one);
+        flying.flying.most = 12.0;
+        assert!(!admits(cpu, device, &one, &flying));
+        flying.flying.most = 11.0;
+        assert!(admits(cpu, device, &one, &flying));
+        let one = Load::default().priced(often_short(1.0), often_short(0.1));
+        let (cpu, device) = (often_short(1.0), often_short(0.1));
+        assert!(takes(cpu, device, &one, &standing(0.0, 41, one)));
+        assert!(!takes(cpu, device, &one, &standing(0.0, 39, one)));
+        // One that is waited for in any case goes by the mean.
+        assert!(takes(cpu, device, &one, &standing(1.0, 1, one)));
     }
 
     #[test]

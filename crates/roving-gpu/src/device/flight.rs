@@ -17,10 +17,13 @@ impl Device {
     pub(super) fn pump(self: &Arc<Self>, state: &mut State, actions: &mut Actions) {
         while state.lost.is_none() && !state.streams.is_empty() {
             let standing = self.standing(state);
-            let popped = state.queue.pop(|entry| self.wants(entry, &standing));
-            let Some(entry) = popped else { return };
+            let workers = self.common.decides().then_some(standing.workers);
+            let popped = state
+                .queue
+                .pop(workers, |entry| self.wants(entry, &standing));
+            let Some((entry, end)) = popped else { return };
             if !self.admit(state, actions, &entry) {
-                state.queue.push_oldest(entry);
+                state.queue.push_at(entry, end);
                 return;
             }
         }

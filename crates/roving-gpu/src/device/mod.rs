@@ -26,6 +26,7 @@ use crate::buffer::content::{Content, Place};
 use crate::buffer::hold::{Held, Use};
 use crate::common::Common;
 use crate::error::{Cause, DeviceError};
+use crate::history::law::Took;
 use crate::history::{Known, Side};
 use crate::profile::DeviceProfile;
 use crate::profile::account::Account;
@@ -275,11 +276,7 @@ impl Device {
     /// What a task would cost here, where it would stand in the queue, and how long what is before it takes.
     pub(crate) fn estimate(&self, task: &Task, cpu: Known) -> Estimate {
         let known = self.known(task.kind, task.work);
-        let mut load = Load {
-            kernel: known.seconds(),
-            cpu: cpu.seconds(),
-            ..Load::default()
-        };
+        let mut load = Load::default().priced(cpu, known);
         let is_through = self.common.is_through();
         let history = &self.common.history;
         let transfer = |direction, one: &Use| {
@@ -298,7 +295,7 @@ impl Device {
             }
         }
         let class = class(task.has_cpu, cpu, known, &load);
-        let ahead = state.queue.ahead_of(class).overlapped() + self.flying_s(&state);
+        let ahead = state.queue.ahead_of(class).overlapped() + self.flying(&state).mean;
         Estimate {
             known,
             cost: Cost { load, class },
@@ -321,11 +318,7 @@ impl Device {
                 let history = &self.common.history;
                 let cpu = history.known(entry.kind, Side::Cpu, entry.work);
                 let known = self.known(entry.kind, entry.work);
-                let load = Load {
-                    kernel: known.seconds(),
-                    cpu: cpu.seconds(),
-                    ..entry.load()
-                };
+                let load = entry.load().priced(cpu, known);
                 let class = class(entry.may_leave, cpu, known, &load);
                 entry.set_cost(Cost { load, class });
             }
@@ -334,9 +327,13 @@ impl Device {
     }
 
     /// What is left of what it has taken.
-    fn flying_s(&self, state: &State) -> f64 {
+    fn flying(&self, state: &State) -> Took {
         let since = state.flying_since.elapsed().as_secs_f64();
-        (state.flying.sum.overlapped() - since).max(0.0)
+        let sum = &state.flying.sum;
+        Took {
+            mean: (sum.overlapped() - since).max(0.0),
+            most: (sum.overlapped_most() - since).max(0.0),
+        }
     }
 
     /// How many cores it takes away from workers that could use them, where so many other tasks wait.
@@ -351,7 +348,7 @@ impl Device {
     fn standing(&self, state: &State) -> Standing {
         let loads = state.queue.loads();
         Standing {
-            flying_s: self.flying_s(state),
+            flying: self.flying(state),
             queue: loads.sum,
             workers: self.common.workers() as f64,
             shares_cores: self.shares_cores,
@@ -380,12 +377,7 @@ impl Device {
             for one in entry.uses.iter().filter(|one| one.access.reads()) {
                 *state.wanted.entry(one.content.id()).or_default() += 1;
             }
-            if entry.may_leave {
-                state.queue.push(Arc::clone(entry));
-            } else {
-                // The device takes it in any case, also where it does not want what waits before it.
-                state.queue.push_oldest(Arc::clone(entry));
-            }
+            state.queue.push(Arc::clone(entry));
         });
         if entry.may_leave && self.common.decides() && entry.phase() == Phase::Queued {
             return self.see_to(entry, blocks);
@@ -436,18 +428,17 @@ impl Device {
     }
 
     /// Where nothing flies, each task is one that the device wants or one that a worker takes, as both ask the same
-    /// question: either the device takes one when this is over, or one is called. Were only the newest of each
+    /// question: either the device takes one when this is over, or one is called. Were only the first of each
     /// class asked, one that the device does not want could be hidden behind one that no worker takes.
     fn call_one(&self, state: &mut State, actions: &mut Actions) {
         if state.has_called || !self.common.decides() {
             return;
         }
-        let may = |entry: &Entry| {
-            entry.may_leave && !entry.lock().is_called && self.worker_takes(state, entry)
-        };
+        let may = |entry: &Entry| entry.may_leave && !entry.lock().is_called;
+        let takes = |entry: &Entry| self.worker_takes(state, entry);
         let worst = match state.flying.count {
-            0 => state.queue.worst_of_all(may),
-            _ => state.queue.worst(may),
+            0 => state.queue.worst_of_all(|entry| may(entry) && takes(entry)),
+            _ => state.queue.worst(may, takes),
         };
         let Some(entry) = worst.map(Arc::clone) else {
             return;

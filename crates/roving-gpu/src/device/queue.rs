@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::entry::{Cost, Entry};
+use crate::history::Known;
 
 /// What a task, or several of them, are expected to take; seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Load {
     /// Kernels.
     pub(crate) kernel: f64,
+    /// Kernels, if each takes as long as the longest of its kind.
+    pub(crate) kernel_most: f64,
     /// Copies to the device.
     pub(crate) up: f64,
     /// Copies from it.
@@ -19,9 +22,25 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    /// What is known now of the task, with the same transfers.
+    pub(crate) fn priced(self, cpu: Known, device: Known) -> Load {
+        let kernel = device.took();
+        Load {
+            kernel: kernel.mean,
+            kernel_most: kernel.most,
+            cpu: cpu.took().mean,
+            ..self
+        }
+    }
+
     /// All that is done for one task on a device, one after the other.
     pub(crate) fn alone(&self) -> f64 {
         self.up + self.kernel + self.down
+    }
+
+    /// The same, if each kernel takes as long as the longest of its kind.
+    pub(crate) fn alone_most(&self) -> f64 {
+        self.up + self.kernel_most + self.down
     }
 
     /// What it adds to the time of a device whose transfers overlap with kernels.
@@ -29,8 +48,14 @@ impl Load {
         self.kernel.max(self.up).max(self.down)
     }
 
+    /// The same, if each kernel takes as long as the longest of its kind.
+    pub(crate) fn overlapped_most(&self) -> f64 {
+        self.kernel_most.max(self.up).max(self.down)
+    }
+
     pub(crate) fn add(&mut self, other: &Load) {
         self.kernel += other.kernel;
+        self.kernel_most += other.kernel_most;
         self.up += other.up;
         self.down += other.down;
         self.cpu += other.cpu;
@@ -40,6 +65,7 @@ impl Load {
     fn remove(&mut self, other: &Load) {
         for (sum, part) in [
             (&mut self.kernel, other.kernel),
+            (&mut self.kernel_most, other.kernel_most),
             (&mut self.up, other.up),
             (&mut self.down, other.down),
             (&mut self.cpu, other.cpu),
@@ -90,9 +116,48 @@ pub(crate) fn class(load: &Load) -> usize {
 /// The class of tasks that no CPU can do.
 pub(crate) const DEVICE_ONLY: usize = CLASSES - 1;
 
+/// Where a task was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Oldest,
+    Newest,
+}
+
+/// So many tasks of a class are looked at for a worker at most.
+const LOOKED_AT: usize = 8;
+
+/// The tasks of a class. Workers begin with the oldest: where each task is followed by another, all of these rows go on, and
+/// none is left over for the end. So does a device that does more of the class than the workers. One that does
+/// less begins with the newest: neighbours are alike, and if both sides came to the last ones together, all of those might be
+/// cheaper than the mean by which the device had begun a long one.
+#[derive(Debug, Default)]
+struct Class {
+    entries: VecDeque<Arc<Entry>>,
+    loads: Loads,
+}
+
+impl Class {
+    /// Where the device begins; beside so many workers, if they may take tasks.
+    fn end(&self, workers: Option<f64>) -> End {
+        let sum = &self.loads.sum;
+        let must = self.entries.front().is_some_and(|entry| !entry.may_leave);
+        match workers {
+            Some(workers) if !must && sum.cpu < workers * sum.overlapped() => End::Newest,
+            _ => End::Oldest,
+        }
+    }
+
+    fn next(&self, end: End) -> Option<&Arc<Entry>> {
+        match end {
+            End::Oldest => self.entries.front(),
+            End::Newest => self.entries.back(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Queue {
-    classes: Vec<(VecDeque<Arc<Entry>>, Loads)>,
+    classes: Vec<Class>,
     all: Loads,
 }
 
@@ -111,79 +176,99 @@ impl Queue {
     /// What is done before a task that comes now: what gains as much or more.
     pub(crate) fn ahead_of(&self, class: usize) -> Load {
         let mut sum = Load::default();
-        for (_, loads) in &self.classes[class..] {
-            sum.add(&loads.sum);
+        for class in &self.classes[class..] {
+            sum.add(&class.loads.sum);
         }
         sum
     }
 
     pub(crate) fn push(&mut self, entry: Arc<Entry>) {
-        let Cost { load, class } = entry.cost();
-        let (entries, loads) = &mut self.classes[class];
-        loads.add(&load);
-        self.all.add(&load);
-        entries.push_back(entry);
+        // What no worker can have the device takes in any case, also where it does not want what waits before it.
+        let end = if entry.may_leave {
+            End::Newest
+        } else {
+            End::Oldest
+        };
+        self.push_at(entry, end);
     }
 
-    /// Back to where it was taken from.
-    pub(crate) fn push_oldest(&mut self, entry: Arc<Entry>) {
+    /// Also back to where it was taken from.
+    pub(crate) fn push_at(&mut self, entry: Arc<Entry>, end: End) {
         let Cost { load, class } = entry.cost();
-        let (entries, loads) = &mut self.classes[class];
-        loads.add(&load);
+        let class = &mut self.classes[class];
+        class.loads.add(&load);
         self.all.add(&load);
-        entries.push_front(entry);
+        match end {
+            End::Oldest => class.entries.push_front(entry),
+            End::Newest => class.entries.push_back(entry),
+        }
     }
 
-    /// The oldest of the best class in which `wanted` holds for the oldest.
-    pub(crate) fn pop(&mut self, wanted: impl Fn(&Entry) -> bool) -> Option<Arc<Entry>> {
-        for (entries, loads) in self.classes.iter_mut().rev() {
-            if entries.front().is_some_and(|entry| wanted(entry))
-                && let Some(entry) = entries.pop_front()
-            {
-                let load = entry.load();
-                loads.remove(&load);
-                self.all.remove(&load);
-                return Some(entry);
+    /// The next one for the device, of the best class in which `wanted` holds for the next one.
+    pub(crate) fn pop(
+        &mut self,
+        workers: Option<f64>,
+        wanted: impl Fn(&Entry) -> bool,
+    ) -> Option<(Arc<Entry>, End)> {
+        for class in self.classes.iter_mut().rev() {
+            let end = class.end(workers);
+            if !class.next(end).is_some_and(|entry| wanted(entry)) {
+                continue;
             }
+            let entry = match end {
+                End::Oldest => class.entries.pop_front(),
+                End::Newest => class.entries.pop_back(),
+            }?;
+            let load = entry.load();
+            class.loads.remove(&load);
+            self.all.remove(&load);
+            return Some((entry, end));
         }
         None
     }
 
-    /// The newest of the worst class in which `wanted` holds for the newest.
-    pub(crate) fn worst(&self, wanted: impl Fn(&Entry) -> bool) -> Option<&Arc<Entry>> {
-        let mut newest = self
-            .classes
-            .iter()
-            .filter_map(|(entries, _)| entries.back());
-        newest.find(|entry| wanted(entry))
+    /// The next one for a worker: the oldest of each class that `may` be offered; and of these that of the worst class for
+    /// which `wanted` holds.
+    pub(crate) fn worst(
+        &self,
+        may: impl Fn(&Entry) -> bool,
+        wanted: impl Fn(&Entry) -> bool,
+    ) -> Option<&Arc<Entry>> {
+        let mut offers = self.classes.iter().filter_map(|class| {
+            let mut oldest = class.entries.iter().take(LOOKED_AT);
+            oldest.find(|entry| may(entry))
+        });
+        offers.find(|entry| wanted(entry))
     }
 
-    /// The newest of the worst class of those for which `wanted` holds. Looks at all, if need be.
+    /// The oldest of the worst class of those for which `wanted` holds. Looks at all, if need be.
     pub(crate) fn worst_of_all(&self, wanted: impl Fn(&Entry) -> bool) -> Option<&Arc<Entry>> {
-        let mut all = self
-            .classes
-            .iter()
-            .flat_map(|(entries, _)| entries.iter().rev());
+        let mut all = self.classes.iter().flat_map(|class| &class.entries);
         all.find(|entry| wanted(entry))
     }
 
     /// False if it is not there.
     pub(crate) fn remove(&mut self, entry: &Arc<Entry>) -> bool {
         let Cost { load, class } = entry.cost();
-        let (entries, loads) = &mut self.classes[class];
-        // Whoever leaves the queue early is mostly one of the newest.
-        let Some(at) = entries.iter().rposition(|one| Arc::ptr_eq(one, entry)) else {
+        let class = &mut self.classes[class];
+        let is_it = |one: &Arc<Entry>| Arc::ptr_eq(one, entry);
+        // Whoever leaves the queue early is mostly the oldest, or one of the newest.
+        let at = match class.entries.front() {
+            Some(oldest) if is_it(oldest) => Some(0),
+            _ => class.entries.iter().rposition(is_it),
+        };
+        let Some(at) = at else {
             return false;
         };
-        entries.remove(at);
-        loads.remove(&load);
+        class.entries.remove(at);
+        class.loads.remove(&load);
         self.all.remove(&load);
         true
     }
 
     pub(crate) fn drain(&mut self) -> Vec<Arc<Entry>> {
         let classes = std::mem::replace(self, Queue::new()).classes;
-        let all = classes.into_iter().flat_map(|(entries, _)| entries);
+        let all = classes.into_iter().flat_map(|class| class.entries);
         all.collect()
     }
 }

@@ -12,6 +12,14 @@ const COLD: f64 = 1.5;
 /// Exponents beyond this are noise.
 const EXPONENT_MAX: f64 = 4.0;
 
+/// What something takes, seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Took {
+    pub(crate) mean: f64,
+    /// The longest of late: of what is begun last, nobody knows that it is not as long as that.
+    pub(crate) most: f64,
+}
+
 /// Mean times by buckets of work, each of them twice as wide as the one before; between and beyond
 /// them a power law.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,6 +32,9 @@ struct Mean {
     samples: u32,
     work: f64,
     seconds: f64,
+    /// The longest, which sinks to the mean as fast as the mean moves. Files of before have none.
+    #[serde(default)]
+    most: f64,
 }
 
 impl Law {
@@ -35,6 +46,7 @@ impl Law {
             samples: 1,
             work,
             seconds,
+            most: seconds,
         };
         let mean = self
             .buckets
@@ -48,10 +60,12 @@ impl Law {
         let share = 1.0 / f64::from(mean.samples);
         mean.work += (work - mean.work) * share;
         mean.seconds += (seconds - mean.seconds) * share;
+        let sunk = mean.most - (mean.most - mean.seconds).max(0.0) / f64::from(SAMPLES_MAX);
+        mean.most = sunk.max(seconds);
     }
 
     /// What so much work is expected to take; `None` when nothing was ever measured.
-    pub(crate) fn seconds(&self, work: f64) -> Option<f64> {
+    pub(crate) fn seconds(&self, work: f64) -> Option<Took> {
         let at = bucket(work);
         let nearest = match self.buckets.get(&at) {
             Some(mean) => mean,
@@ -60,8 +74,11 @@ impl Law {
                 .values()
                 .min_by(|a, b| distance(a, work).total_cmp(&distance(b, work)))?,
         };
-        let seconds = nearest.seconds * (work / nearest.work).powf(self.exponent());
-        Some(seconds)
+        let times = (work / nearest.work).powf(self.exponent());
+        Some(Took {
+            mean: nearest.seconds * times,
+            most: nearest.most.max(nearest.seconds) * times,
+        })
     }
 
     /// What was measured: samples, work, seconds.
@@ -94,7 +111,8 @@ impl Law {
     pub(crate) fn is_sound(&self) -> bool {
         self.buckets.iter().all(|(at, mean)| {
             let fine = |x: f64| x.is_finite() && x >= 0.0;
-            let is_fine = mean.work > 0.0 && fine(mean.work) && fine(mean.seconds);
+            let is_fine =
+                mean.work > 0.0 && [mean.work, mean.seconds, mean.most].into_iter().all(fine);
             is_fine && (1..=SAMPLES_MAX).contains(&mean.samples) && *at == bucket(mean.work)
         })
     }
@@ -112,13 +130,17 @@ fn distance(mean: &Mean, work: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn mean(law: &Law, work: f64) -> Option<f64> {
+        law.seconds(work).map(|took| took.mean)
+    }
+
     #[test]
     fn a_bucket_gives_its_mean() {
         let mut law = Law::default();
-        assert_eq!(law.seconds(1.0), None);
+        assert_eq!(mean(&law, 1.0), None);
         law.record(1000.0, 2.0);
         law.record(1000.0, 4.0);
-        assert_eq!(law.seconds(1000.0), Some(3.0));
+        assert_eq!(mean(&law, 1000.0), Some(3.0));
         assert_eq!(law.means().next().map(|mean| mean.0), Some(2));
     }
 
@@ -127,12 +149,12 @@ mod tests {
         let mut law = Law::default();
         law.record(1e3, 1.0);
         // One bucket alone: in proportion.
-        assert!((law.seconds(1e4).unwrap() - 10.0).abs() < 1e-9);
+        assert!((mean(&law, 1e4).unwrap() - 10.0).abs() < 1e-9);
         law.record(1e5, 1e3);
         // Time as the 1.5th power.
-        let between = law.seconds(1e4).unwrap();
+        let between = mean(&law, 1e4).unwrap();
         assert!((between - 10_f64.powf(1.5)).abs() < 1e-6, "{between}");
-        let beyond = law.seconds(1e7).unwrap();
+        let beyond = mean(&law, 1e7).unwrap();
         assert!((beyond / 1e6 - 1.0).abs() < 1e-9, "{beyond}");
     }
 
@@ -141,10 +163,10 @@ mod tests {
         let mut law = Law::default();
         law.record(8.0, 100.0);
         law.record(8.0, 1.0);
-        assert_eq!(law.seconds(8.0), Some(1.0));
+        assert_eq!(mean(&law, 8.0), Some(1.0));
         // What comes later is averaged.
         law.record(8.0, 4.0);
-        assert_eq!(law.seconds(8.0), Some(2.0));
+        assert_eq!(mean(&law, 8.0), Some(2.0));
     }
 
     #[test]
@@ -152,7 +174,26 @@ mod tests {
         let mut law = Law::default();
         (0..1000).for_each(|_| law.record(8.0, 1.0));
         (0..4000).for_each(|_| law.record(8.0, 2.0));
-        assert!(law.seconds(8.0).unwrap() > 1.99);
+        assert!(mean(&law, 8.0).unwrap() > 1.99);
+    }
+
+    #[test]
+    fn the_longest_is_kept_for_a_while() {
+        let mut law = Law::default();
+        let most = |law: &Law, work| law.seconds(work).map(|took| took.most);
+        law.record(8.0, 1.0);
+        law.record(8.0, 9.0);
+        // In proportion, as the mean.
+        assert_eq!((most(&law, 8.0), most(&law, 16.0)), (Some(9.0), Some(18.0)));
+        (0..100).for_each(|_| law.record(8.0, 1.0));
+        assert!(most(&law, 8.0).unwrap() > 7.0);
+        (0..5000).for_each(|_| law.record(8.0, 1.0));
+        assert!(most(&law, 8.0).unwrap() < 1.01);
+        // A file of before has none.
+        let text = r#"{"buckets":{"3":{"samples":2,"work":8.0,"seconds":2.0}}}"#;
+        let old: Law = serde_json::from_str(text).unwrap();
+        assert!(old.is_sound());
+        assert_eq!(most(&old, 8.0), Some(2.0));
     }
 
     #[test]
@@ -168,6 +209,7 @@ mod tests {
                 samples,
                 work: 3.0,
                 seconds: 1.0,
+                most: 1.0,
             };
             let law = Law {
                 buckets: BTreeMap::from([(1, mean)]),
@@ -186,6 +228,6 @@ mod tests {
         assert_eq!(law, Law::default());
         law.record(3.0, 0.0);
         law.record(300.0, 1.0);
-        assert!(law.seconds(30.0).unwrap().is_finite() && law.is_sound());
+        assert!(mean(&law, 30.0).unwrap().is_finite() && law.is_sound());
     }
 }

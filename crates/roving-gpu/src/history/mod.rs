@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use law::Law;
+use law::{Law, Took};
 use serde::{Deserialize, Serialize};
 
 /// What is known of one side of a task.
@@ -17,16 +17,20 @@ pub(crate) enum Known {
     Nothing,
     /// The first measurement has been going on for so long.
     AtLeast(f64),
-    /// The mean.
-    Measured(f64),
+    Measured(Took),
 }
 
 impl Known {
-    /// Seconds, as far as they are known.
-    pub(crate) fn seconds(self) -> f64 {
+    /// As far as it is known.
+    pub(crate) fn took(self) -> Took {
+        let same = |seconds| Took {
+            mean: seconds,
+            most: seconds,
+        };
         match self {
-            Known::Nothing => 0.0,
-            Known::AtLeast(seconds) | Known::Measured(seconds) => seconds,
+            Known::Nothing => same(0.0),
+            Known::AtLeast(seconds) => same(seconds),
+            Known::Measured(took) => took,
         }
     }
 }
@@ -160,8 +164,8 @@ impl History {
     pub(crate) fn known(&self, kind: &str, side: Side<'_>, work: f64) -> Known {
         let inside = self.lock();
         let law = inside.law(kind, side.key());
-        if let Some(seconds) = law.and_then(|law| law.seconds(work)) {
-            return Known::Measured(seconds);
+        if let Some(took) = law.and_then(|law| law.seconds(work)) {
+            return Known::Measured(took);
         }
         if inside.under_way.is_empty() {
             return Known::Nothing;
@@ -200,9 +204,9 @@ impl History {
         }
     }
 
-    /// Whether a side that never won since its first samples is to be tried once more. That costs a twentieth of what was
-    /// spent at most.
-    pub(crate) fn is_due(&self, kind: &str, side: Side<'_>, work: f64) -> bool {
+    /// Whether a side that never won since its first samples is to be tried once more. It takes so many seconds of
+    /// everybody, and that is a twentieth of what was spent at most.
+    pub(crate) fn is_due(&self, kind: &str, side: Side<'_>, seconds: f64) -> bool {
         let inside = self.lock();
         let (Some(law), Some(spent)) = (inside.law(kind, side.key()), inside.spent.get(kind))
         else {
@@ -210,7 +214,7 @@ impl History {
         };
         let samples: u32 = law.means().map(|(samples, ..)| samples).sum();
         let other = spent[usize::from(side == Side::Cpu)];
-        samples < SAMPLES_FEW && law.seconds(work).is_some_and(|one| other >= SPENT * one)
+        samples < SAMPLES_FEW && other >= SPENT * seconds
     }
 
     pub(crate) fn record(&self, kind: &str, side: Side<'_>, work: f64, seconds: f64) {
@@ -283,7 +287,7 @@ mod tests {
         assert_eq!(history.known("a", Side::Device("d"), 1.0), Known::Nothing);
         history.record("a", Side::Cpu, 1.0, 0.5);
         history.end("a", Side::Cpu);
-        assert_eq!(history.known("a", Side::Cpu, 1.0), Known::Measured(0.5));
+        assert_eq!(history.known("a", Side::Cpu, 1.0).took().mean, 0.5);
         assert!(!history.begin("a", Side::Cpu));
     }
 
@@ -294,7 +298,7 @@ mod tests {
         history.record("a", device, 1.0, 10.0);
         let mut tried = Vec::new();
         for task in 0..2_000 {
-            if history.is_due("a", device, 1.0) {
+            if history.is_due("a", device, 10.0) {
                 tried.push(task);
                 history.record("a", device, 1.0, 10.0);
             } else {
