@@ -61,7 +61,8 @@ impl Law {
         mean.work += (work - mean.work) * share;
         mean.seconds += (seconds - mean.seconds) * share;
         let sunk = mean.most - (mean.most - mean.seconds).max(0.0) / f64::from(SAMPLES_MAX);
-        mean.most = sunk.max(seconds);
+        // Larger work in the bucket is no reason to call it long.
+        mean.most = sunk.max(seconds * mean.work / work);
     }
 
     /// What so much work is expected to take; `None` when nothing was ever measured.
@@ -175,6 +176,18 @@ mod tests {
         (0..1000).for_each(|_| law.record(8.0, 1.0));
         (0..4000).for_each(|_| law.record(8.0, 2.0));
         assert!(mean(&law, 8.0).unwrap() > 1.99);
+    }
+
+    #[test]
+    fn what_takes_longer_because_it_is_larger_is_not_long() {
+        let mut law = Law::default();
+        for work in [8.0, 15.0, 8.0, 15.0] {
+            law.record(work, work);
+        }
+        for work in [8.0, 15.0] {
+            let took = law.seconds(work).unwrap();
+            assert!((took.most / took.mean - 1.0).abs() < 0.02, "{took:?}");
+        }
     }
 
     #[test]
