@@ -10,11 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::task::Poll;
 use std::thread;
+use std::time::Duration;
 
-use common::{AMOUNTS, pool, pool_that_steals, watched, yield_now};
-use roving::Pool;
-use roving::adapt::{StandIn, yield_to_woken};
+use common::{
+    AMOUNTS, holds_within, pool, pool_that_steals, tries, wait_until, watched, yield_now,
+};
+use roving::adapt::{Place, StandIn, spawn_placed, yield_to_woken};
 use roving::task::{Forked, block_on, fork, spawn};
+use roving::{Arena, Cancel, Pool, Priority};
 use signal::Signal;
 
 /// Two tasks that keep waking each other are run newest first, and keep the one that would end
@@ -66,28 +69,59 @@ async fn yield_once() {
     .await;
 }
 
-/// A task that yields to one that it keeps waking takes its turns with it, whoever runs them.
+/// A task that yields to one that it keeps waking.
+async fn take_turns(turns: u64) {
+    let ball: Arc<Signal> = Arc::default();
+    let taken = Arc::new(AtomicU64::new(0));
+    let (woken, counted) = (Arc::clone(&ball), Arc::clone(&taken));
+    let player = spawn(async move {
+        while counted.fetch_add(1, SeqCst) < turns {
+            woken.wait().await;
+            woken.is_set.store(false, SeqCst);
+        }
+    });
+    while taken.load(SeqCst) <= turns {
+        ball.set();
+        yield_once().await;
+    }
+    player.await;
+}
+
+/// It takes its turns with that, whoever runs them.
 #[test]
 fn who_yields_to_a_woken_task_goes_on_after_it() {
     const TURNS: u64 = if cfg!(miri) { 30 } else { 3000 };
     watched(|| {
         for amount in AMOUNTS {
-            let pool = pool_that_steals(4, amount);
+            pool_that_steals(4, amount).run(async |_| take_turns(TURNS).await);
+        }
+    });
+}
+
+/// In pools of all kinds, below roots of all kinds.
+#[test]
+fn who_yields_goes_on_in_any_pool() {
+    const TURNS: u64 = if cfg!(miri) { 5 } else { 50 };
+    watched(|| {
+        let arena = Arena::new(2).unwrap();
+        let drawn = |seed| Pool::builder().deterministic(seed).workers(3);
+        let mut builders: Vec<_> = (0..10).map(drawn).collect();
+        builders.extend([Pool::builder().use_current_thread(), arena.pool()]);
+        builders.extend([1, 2].map(|workers| Pool::builder().workers(workers)));
+        for builder in builders {
+            let pool = builder.build().unwrap();
+            pool.run(async |_| take_turns(TURNS).await);
+            pool.install(|| {
+                let below = || block_on(take_turns(TURNS));
+                roving::join(below, || roving::scope(|_| below()));
+                assert!(Cancel::new().run(below).is_ok());
+            });
+            // A worker that waits for one root, in a poll of another.
             pool.run(async |_| {
-                let ball: Arc<Signal> = Arc::default();
-                let turns = Arc::new(AtomicU64::new(0));
-                let (woken, counted) = (Arc::clone(&ball), Arc::clone(&turns));
-                let player = spawn(async move {
-                    while counted.fetch_add(1, SeqCst) < TURNS {
-                        woken.wait().await;
-                        woken.is_set.store(false, SeqCst);
-                    }
-                });
-                while turns.load(SeqCst) <= TURNS {
-                    ball.set();
-                    yield_once().await;
-                }
-                player.await;
+                let others = spawn(take_turns(TURNS));
+                block_on(take_turns(TURNS));
+                fork(take_turns(TURNS)).await.await;
+                others.await;
             });
         }
     });
@@ -126,6 +160,167 @@ fn who_yields_to_woken_tasks_lets_others_run() {
             player.await;
             stopper.await;
         });
+    });
+}
+
+/// Who yields is in the hands of others while its worker runs a closure that the poll has left on the stack.
+#[test]
+fn who_yields_before_a_closure_does_not_wait_for_it() {
+    watched(|| {
+        let pool = pool(2);
+        let (has_begun, goes_on) = (AtomicBool::new(false), AtomicBool::new(false));
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let (busy, begun) = (Arc::clone(&is_busy), &has_begun);
+        let run = || {
+            roving::scope(|s| {
+                // The other worker takes nothing before the closure has begun here.
+                s.spawn(move |_| {
+                    busy.store(true, SeqCst);
+                    wait_until(|| begun.load(SeqCst));
+                });
+                wait_until(|| is_busy.load(SeqCst));
+                block_on(async {
+                    s.spawn(|_| {
+                        has_begun.store(true, SeqCst);
+                        let limit = Duration::from_secs(20);
+                        assert!(holds_within(limit, || goes_on.load(SeqCst)), "it is kept");
+                    });
+                    yield_once().await;
+                    goes_on.store(true, SeqCst);
+                });
+            });
+        };
+        pool.install(run);
+    });
+}
+
+/// A task with a place is not stolen while the one runs that it has yielded to.
+#[test]
+fn who_has_a_place_yields_there() {
+    watched(|| {
+        let pool = pool(2);
+        let place = &Place::new(Some(0));
+        pool.run(|s| async move {
+            spawn_placed(s, place, async move {
+                let ball: Arc<Signal> = Arc::default();
+                let (woken, is_over) = (Arc::clone(&ball), Arc::new(AtomicBool::new(false)));
+                let over = Arc::clone(&is_over);
+                let player = spawn(async move {
+                    while !over.load(SeqCst) {
+                        woken.wait().await;
+                        woken.is_set.store(false, SeqCst);
+                        // A thief would have time.
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                });
+                let mut elsewhere = 0;
+                for _ in 0..tries(100) {
+                    ball.set();
+                    yield_once().await;
+                    elsewhere += u32::from(roving::current_worker() != Some(0));
+                }
+                is_over.store(true, SeqCst);
+                ball.set();
+                player.await;
+                assert_eq!(elsewhere, 0);
+            })
+            .await;
+        });
+    });
+}
+
+/// Nor those that have their place with its worker.
+#[test]
+fn who_yields_lets_those_with_a_place_run() {
+    watched(|| {
+        let (pool, place) = (pool(1), &Place::new(Some(0)));
+        let (turns, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (turns, is_over) = (&turns, &is_over);
+        let before = pool.run(|s| async move {
+            let placed = spawn_placed(s, place, async move {
+                is_over.store(true, SeqCst);
+                turns.load(SeqCst)
+            });
+            play_until(is_over, turns).await;
+            placed.await
+        });
+        assert!(before < 20, "{before} turns before its own");
+    });
+}
+
+/// Keeps waking another task that works for a while, and yields to it. Counts how often.
+async fn play_until(is_over: &AtomicBool, turns: &AtomicU64) {
+    let (ball, is_done) = (
+        Arc::new(Signal::default()),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let (woken, done) = (Arc::clone(&ball), Arc::clone(&is_done));
+    let player = spawn(async move {
+        while !done.load(SeqCst) {
+            woken.wait().await;
+            woken.is_set.store(false, SeqCst);
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    while !is_over.load(SeqCst) {
+        ball.set();
+        yield_once().await;
+        turns.fetch_add(1, SeqCst);
+    }
+    is_done.store(true, SeqCst);
+    ball.set();
+    player.await;
+}
+
+/// A worker that is no longer to work does not go on because of a task that keeps yielding to one that it wakes.
+#[test]
+fn who_yields_leaves_a_worker_that_is_benched() {
+    watched(|| {
+        let pool = pool(2);
+        let (started, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let turns = AtomicU64::new(0);
+        let over = || is_over.load(SeqCst);
+        // The worker that stays is busy.
+        let stay = || {
+            started.fetch_add(1, SeqCst);
+            wait_until(|| started.load(SeqCst) == 2);
+            wait_until(|| over() || roving::current_worker() != Some(0));
+        };
+        let more = thread::scope(|threads| {
+            (0..2).for_each(|_| drop(threads.spawn(|| pool.install(stay))));
+            wait_until(|| started.load(SeqCst) == 2);
+            threads.spawn(|| pool.run(async |_| play_until(&is_over, &turns).await));
+            wait_until(|| turns.load(SeqCst) > 20);
+            pool.resize(1).unwrap();
+            let before = turns.load(SeqCst);
+            thread::sleep(Duration::from_millis(200));
+            let more = turns.load(SeqCst) - before;
+            is_over.store(true, SeqCst);
+            more
+        });
+        assert!(more < 10, "{more} more turns");
+    });
+}
+
+/// A thread of an arena does not stay with one of its pools for that, while another one waits for it.
+#[test]
+fn who_yields_leaves_a_thread_that_another_pool_waits_for() {
+    watched(|| {
+        let arena = Arena::new(1).unwrap();
+        let low = arena.pool().workers(1).priority(Priority::Low);
+        let high = arena.pool().workers(1).priority(Priority::High);
+        let (low, high) = (low.build().unwrap(), high.build().unwrap());
+        let (turns, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let more = thread::scope(|threads| {
+            threads.spawn(|| low.run(async |_| play_until(&is_over, &turns).await));
+            wait_until(|| turns.load(SeqCst) > 20);
+            let before = turns.load(SeqCst);
+            high.install(|| ());
+            let more = turns.load(SeqCst) - before;
+            is_over.store(true, SeqCst);
+            more
+        });
+        assert!(more < 100, "{more} more turns");
     });
 }
 

@@ -27,6 +27,8 @@ pub(super) trait Incoming: Send + Sync {
     fn token(&self, bytes: &[u8]);
     /// There will be no more, or the consumer has ended elsewhere.
     fn end(&self);
+    /// The run is over, and with it all that keeps the channel.
+    fn close(&self);
     /// Tells the producer what has been taken, if it does not know.
     fn tell(&self);
     /// What there is to say about it. None when one of its ends is gone.
@@ -60,7 +62,8 @@ struct State<T> {
     is_held: bool,
     /// The consumer is here.
     is_live: bool,
-    /// Makes an ingress for a consumer that comes here with the rest of a stream that has ended.
+    /// Makes an ingress for a consumer that comes here with the rest of a stream that has ended. Keeps the channel, as
+    /// `ingress` does, and longer.
     bridge: Option<Bridge<T>>,
     /// Tokens that left this rank with their consumer.
     left: u64,
@@ -191,6 +194,12 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         let ingress = state.ingress.take();
         drop(state);
         drop(ingress);
+    }
+
+    fn close(&self) {
+        self.end();
+        let bridge = lock(&self.state).bridge.take();
+        drop(bridge);
     }
 
     fn tell(&self) {

@@ -194,7 +194,7 @@ impl Drop for End<'_> {
     fn drop(&mut self) {
         let Crossings { outgoing, incoming } = self.0;
         outgoing.iter().flatten().for_each(|one| one.end());
-        incoming.iter().flatten().for_each(|one| one.end());
+        incoming.iter().flatten().for_each(|one| one.close());
     }
 }
 
@@ -290,13 +290,20 @@ fn gather<T: Serialize + DeserializeOwned>(
 mod tests {
     use std::sync::mpsc;
 
+    use roving_flow::{In, Out};
+
     use super::*;
 
-    /// Runs a network as its ranks do, and waits until nothing is left of the rank's part.
-    fn run_and_forget(world: &World) {
+    /// Runs a network as its ranks do, and waits until nothing is left of the rank's part. With a process that can
+    /// move, or none.
+    fn run_and_forget(world: &World, can_move: bool) {
         let mut network = Network::new(world);
         let (out, input) = network.bounded("numbers", 2);
         network.source("source", out, 0..20_u32);
+        let input = match can_move {
+            true => passed_on(&mut network, input),
+            false => input,
+        };
         network.sink("sink", input, |_| {});
         network.pin("source", 0);
         network.pin("sink", 1);
@@ -309,17 +316,35 @@ mod tests {
         gather(world, &()).unwrap();
         world.link().close(part.post.tag());
         let left = Arc::downgrade(&part);
+        let Crossings { outgoing, incoming } = &part.crossings;
+        let outgoing: Vec<_> = outgoing.iter().flatten().map(Arc::downgrade).collect();
+        let incoming: Vec<_> = incoming.iter().flatten().map(Arc::downgrade).collect();
+        assert!(outgoing.len() + incoming.len() > 0);
         drop(part);
         // The handler of its messages is dropped by whoever polls next.
         let gone = world.link().wait(|| left.upgrade().is_none().then_some(()));
         gone.unwrap();
+        assert!(outgoing.iter().all(|one| one.upgrade().is_none()));
+        assert!(incoming.iter().all(|one| one.upgrade().is_none()));
+    }
+
+    fn passed_on(network: &mut Network<'_>, input: In<u32>) -> In<u32> {
+        let (out, passed) = network.bounded("passed", 2);
+        network.movable("mover", (input, out), (), async |(), ports| {
+            let (mut input, mut out): (In<u32>, Out<u32>) = ports;
+            out.send(input.recv().await?).await.ok()?;
+            Some(((), (input, out)))
+        });
+        passed
     }
 
     #[test]
     fn a_network_that_has_run_leaves_nothing_behind() {
         let (done, is_done) = mpsc::channel();
         thread::spawn(move || {
-            World::threads(2, |world| run_and_forget(&world));
+            for can_move in [false, true] {
+                World::threads(2, |world| run_and_forget(&world, can_move));
+            }
             let _ = done.send(());
         });
         let ended = is_done.recv_timeout(Duration::from_secs(60));

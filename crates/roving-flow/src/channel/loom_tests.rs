@@ -207,6 +207,32 @@ fn loom_who_claims_a_waker_sees_it() {
 }
 
 #[test]
+fn loom_who_finds_a_hook_sees_it() {
+    explore(|| {
+        let channel = channel(UNBOUNDED);
+        let slot = Arc::new(DataCell::new(0));
+        let (receiver, written) = (Arc::clone(&channel), Arc::clone(&slot));
+        let thread = thread::spawn(move || {
+            // SAFETY: not read before this thread says that it is there.
+            written.with_mut(|slot| unsafe { *slot = 7 });
+            receiver.words.hook_is_there(End::Reader);
+            receiver.words.is_ready(End::Reader)
+        });
+        assert!(push(&channel, 1));
+        let words = &channel.words;
+        let is_there = words.is_waiting(End::Reader) || words.is_waiting_after_all(End::Reader);
+        let is_called = is_there && words.claim(End::Reader, 0) == Claim::Hook;
+        if is_called {
+            // SAFETY: who put the hook there has written it before.
+            assert_eq!(slot.with(|slot| unsafe { *slot }), 7);
+        }
+        let is_seen = thread.join().unwrap();
+        assert!(is_called || is_seen, "nobody takes the message out");
+        clear(&channel);
+    });
+}
+
+#[test]
 fn loom_who_claims_sees_what_the_waiter_wrote() {
     explore(|| {
         let channel = channel(1);

@@ -297,11 +297,10 @@ impl Words {
 
     /// A function has been put into the channel for that end, where no process ever waits. What came before is
     /// for the caller to look at.
-    #[cfg(not(loom))]
     pub(crate) fn hook_is_there(&self, end: End) {
-        // Ordering: SeqCst. Pairs with [wait], in the manner of Dekker: the caller looks at what was done
-        // before, or who did it finds the function.
-        swap_and_fence(self.waiting(end), HOOKED, Ordering::SeqCst);
+        // Ordering: Edge [hook]: in the manner of Dekker, the caller looks at what was done before, or who did it
+        // finds the function; and Release, for what that keeps.
+        swap_and_fence(self.waiting(end), HOOKED, ord("hook", Ordering::SeqCst));
     }
 
     /// The process that waited there is polled again, or has found that it need not wait.
@@ -367,7 +366,12 @@ impl Words {
         let (next, claim) = match phase {
             WAITS => (CLAIMED + line, Claim::Process),
             ELSEWHERE => (NOBODY, Claim::Elsewhere),
-            HOOKED => return Claim::Hook,
+            HOOKED => {
+                // Ordering: Acquire. Pairs with [hook]: the function is there. The word stays as it is, so this
+                // reads what was read above.
+                let _hooked = word.load(ord("see_hook", Ordering::Acquire));
+                return Claim::Hook;
+            }
             _ => return Claim::Nobody,
         };
         // Ordering: Acquire. Pairs with [wait]: the waker is there.

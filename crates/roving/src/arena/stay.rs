@@ -171,6 +171,14 @@ impl Worker {
         registry.spares.is_one_too_many() && registry.injector.is_hint_empty()
     }
 
+    /// Whether the thread is to come out of what it runs soon, because it may have to leave: a hint, of few loads.
+    pub(crate) fn may_have_to_leave(&self) -> bool {
+        let registry = self.registry();
+        let is_pressed = || !station(registry, self.index()).pressure().is_none();
+        let is_elsewhere_wanted = registry.share.is_some() && is_pressed();
+        self.is_spare() || registry.is_benched(self.index()) || is_elsewhere_wanted
+    }
+
     /// Between two tasks, at a seat of a share: whether the thread has to leave it. `ran`: it has run
     /// something here since `began`; `idles`: its last look around found nothing.
     pub(crate) fn stands_down(&self, began: Instant, ran: bool, idles: bool) -> bool {

@@ -11,7 +11,8 @@ use std::task::Context;
 
 use super::frame::{Frame, Header};
 use super::local::{Local, Next};
-use super::pushed::NO_CHILD;
+use super::placed;
+use super::pushed::{NO_CHILD, holds_frame};
 use super::root::Root;
 use super::waker;
 use crate::stack::slot::Slot;
@@ -73,7 +74,9 @@ impl Worker {
             if header.life.is_shared() {
                 header.life.schedule();
             }
-            let next = match self.may_stay(local, root, base) {
+            // One that has its place with a worker is not for thieves.
+            let may_stay = placed::place_of(frame).is_none() && self.may_stay(local, root, base);
+            let next = match may_stay {
                 true => self.pop_frame(local, base),
                 false => None,
             };
@@ -89,17 +92,22 @@ impl Worker {
     }
 
     /// Whether the frame that has yielded may stand on the stack: just one stands there which goes first, and
-    /// nobody waits for the worker to come out of its loop. As often as woken frames may be put there, together
-    /// with them.
+    /// nobody waits for the worker to come out of its loop, or for its thread. As often as woken frames may be
+    /// put there, together with them. What goes first is no closure: that is run where it is taken off, and who
+    /// has yielded would be in nobody's reach meanwhile.
     fn may_stay(&self, local: &Local, root: *const Root, base: *const Slot) -> bool {
         let (owner, registry, seat) = (self.owner(), self.registry(), self.seat());
         let is_one = owner.top() > 0 && ptr::eq(owner.stack().at(owner.top() - 1), base);
+        let is_frame = || holds_frame(owner.stack().slot(owner.top() - 1));
         let waits = || {
             !registry.injector.is_hint_empty()
                 || !seat.mailbox.is_hint_empty()
                 || !seat.spawned.is_hint_empty()
+                || self.has_placed()
+                || self.may_have_to_leave()
         };
         is_one
+            && is_frame()
             && ptr::eq(local.resumes.get(), root)
             && registry.takes_any()
             && self.schedule().is_none()
