@@ -13,7 +13,7 @@ use std::process::Output;
 use std::thread;
 
 use child::{child, is_child};
-use common::watched;
+use common::{tries, watched};
 use roving::Pool;
 
 const SAID: &str = "roving: the native stack of a worker is full: ";
@@ -155,6 +155,19 @@ fn any_other_fault_is_handled_as_without_pools() {
 #[test]
 fn the_handler_goes_with_the_last_pool() {
     let before = handler();
+    // First ones and last ones at the same time.
+    watched(|| {
+        thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    for _ in 0..tries(1000) {
+                        drop(shallow());
+                    }
+                });
+            }
+        });
+    });
+    assert_eq!(handler(), before);
     for _ in 0..3 {
         let (one, two) = (Pool::new(2).unwrap(), Pool::new(1).unwrap());
         // Its threads have begun.

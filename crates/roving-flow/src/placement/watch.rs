@@ -189,14 +189,19 @@ impl Stop {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
 
     use roving::adapt::Place;
 
     use super::*;
     use crate::partition::MigrationCost;
 
-    /// Two pairs, and nothing passes.
-    struct Quiet([Place; 4]);
+    /// Two pairs, and nothing passes. Counts how often somebody looks.
+    struct Quiet {
+        places: [Place; 4],
+        looks: AtomicUsize,
+    }
 
     impl Network for Quiet {
         fn shape(&self) -> Shape {
@@ -206,15 +211,20 @@ mod tests {
             }
         }
 
-        fn read_messages(&self, _into: &mut Vec<u64>) {}
+        fn read_messages(&self, _into: &mut Vec<u64>) {
+            self.looks.fetch_add(1, Relaxed);
+        }
 
         fn place(&self, process: usize) -> &Place {
-            &self.0[process]
+            &self.places[process]
         }
     }
 
     fn quiet() -> Quiet {
-        Quiet([(); 4].map(|()| Place::new(None)))
+        Quiet {
+            places: [(); 4].map(|()| Place::new(None)),
+            looks: AtomicUsize::new(0),
+        }
     }
 
     #[test]
@@ -232,7 +242,10 @@ mod tests {
         assert_eq!((place(0), place(2)), (place(1), place(3)));
         assert_ne!(place(0), place(2));
         let (result, moved) = placer.run(&network, || {
-            thread::sleep(Duration::from_millis(30));
+            // More than enough to find 2 ms of idle time.
+            while network.looks.load(Relaxed) < 20 {
+                thread::sleep(Duration::from_millis(1));
+            }
             7
         });
         assert_eq!(result, 7);

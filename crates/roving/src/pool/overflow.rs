@@ -140,7 +140,7 @@ mod linux {
         let known = BEFORE.load(Ordering::Acquire);
         // SAFETY: it is never freed.
         let is_new = unsafe { known.as_ref() }.is_none_or(|known| !is_same(known, &before));
-        if is_new && !is_same(&before, &ours) {
+        if is_new && !is_ours(&before) {
             let new = Box::into_raw(Box::new(before));
             // Ordering: Release [before] hands its fields to the handler and to the loads here. On failure
             // another thread has just stored what it found, which is the same.
@@ -152,6 +152,11 @@ mod linux {
         }
     }
 
+    fn is_ours(action: &libc::sigaction) -> bool {
+        action.sa_sigaction == on_fault as *const () as usize
+    }
+
+    /// Of what was read from the system: it adds flags of its own.
     fn is_same(one: &libc::sigaction, other: &libc::sigaction) -> bool {
         one.sa_sigaction == other.sa_sigaction && one.sa_flags == other.sa_flags
     }
@@ -161,9 +166,7 @@ mod linux {
         // SAFETY: as in `set_handler`.
         unsafe {
             let mut now: libc::sigaction = mem::zeroed();
-            if libc::sigaction(libc::SIGSEGV, ptr::null(), &mut now) == 0
-                && now.sa_sigaction == on_fault as *const () as usize
-            {
+            if libc::sigaction(libc::SIGSEGV, ptr::null(), &mut now) == 0 && is_ours(&now) {
                 step_aside();
             }
         }
