@@ -12,6 +12,8 @@
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
+use crate::os::Starting;
+
 /// What can fail.
 #[cfg_attr(
     not(roving_faults),
@@ -45,7 +47,11 @@ where
     F: FnOnce() + Send + 'static,
 {
     ask(Point::ThreadStart)?;
-    builder.spawn(f)
+    let starting = Starting::new();
+    builder.spawn(move || {
+        drop(starting);
+        f();
+    })
 }
 
 /// Parks the calling thread, which may return for no reason.

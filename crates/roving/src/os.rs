@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::faults::{self, Point};
 use crate::prim::{AtomicUsize, Ordering};
@@ -82,12 +83,50 @@ pub(crate) fn forks() -> usize {
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on forks are counted.
+/// A thread of this library that is being started. Until it has begun it may hold a lock of the standard
+/// library that every thread takes when it starts: in a forked child nobody would open that, and none could be
+/// started. So a fork waits for it.
+pub(crate) struct Starting(());
+
+/// How many there are.
+static STARTING: AtomicUsize = AtomicUsize::new(0);
+
+impl Starting {
+    pub(crate) fn new() -> Starting {
+        // Ordering: Relaxed; a fork by another thread may come before.
+        STARTING.fetch_add(1, Ordering::Relaxed);
+        Starting(())
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        // Ordering: Edge [begun]: Release, so that who forks afterwards finds the locks open.
+        STARTING.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Waits for the threads that are being started: a second at most, so that a system that is out of order does not
+/// stop a fork for good.
+#[cfg(unix)]
+fn wait_for_starts() {
+    let patience = Instant::now() + Duration::from_secs(1);
+    // Ordering: Acquire [begun].
+    while STARTING.load(Ordering::Acquire) != 0 && Instant::now() < patience {
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// From now on forks are counted, and wait for the threads that are being started.
 #[cfg(unix)]
 pub(crate) fn count_forks() {
+    extern "C" fn before() {
+        wait_for_starts();
+    }
     extern "C" fn in_child() {
-        // Ordering: Relaxed; there is one thread.
+        // Ordering: Relaxed, both; there is one thread.
         FORKS.fetch_add(1, Ordering::Relaxed);
+        STARTING.store(0, Ordering::Relaxed);
     }
     unsafe extern "C" {
         /// Of POSIX.
@@ -102,7 +141,7 @@ pub(crate) fn count_forks() {
         // SAFETY: the function is as POSIX declares it, and the handler does what a child of a process
         // with several threads may do. Without memory for it, forks are not noticed.
         let _ = faults::ask(Point::Handler)
-            .map(|()| unsafe { pthread_atfork(None, None, Some(in_child)) });
+            .map(|()| unsafe { pthread_atfork(Some(before), None, Some(in_child)) });
     });
 }
 
@@ -126,4 +165,26 @@ pub(crate) fn online() -> Option<usize> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin_to(_processor: usize) -> bool {
     false
+}
+
+#[cfg(all(test, unix, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_fork_waits_until_a_thread_has_begun() {
+        static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+        let starting = Starting::new();
+        let thread = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            HAS_BEGUN.store(true, Ordering::Relaxed);
+            drop(starting);
+        });
+        let waits = Instant::now();
+        wait_for_starts();
+        let has_begun = HAS_BEGUN.load(Ordering::Relaxed);
+        assert!(has_begun || waits.elapsed() >= Duration::from_secs(1));
+        thread.join().unwrap();
+    }
 }

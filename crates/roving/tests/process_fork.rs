@@ -30,7 +30,7 @@ fn in_child(body: impl FnOnce() -> bool) -> bool {
             unsafe { libc::kill(child, libc::SIGKILL) };
             panic!("the child hangs");
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -47,6 +47,35 @@ fn message<R>(call: impl FnOnce() -> R) -> String {
 
 fn is_refusal(message: &str) -> bool {
     message.contains("no threads in this process") && message.contains("build one in the child")
+}
+
+/// The same with an arena and its shares.
+fn of_an_arena() {
+    let arena = Arena::new(2).unwrap();
+    let share = arena.pool().build().unwrap();
+    assert_eq!(share.install(|| join(|| 1, || 2)), (1, 2));
+    assert!(in_child(|| is_refusal(&message(|| share.install(|| 1)))));
+    assert!(in_child(|| is_refusal(&message(|| share.spawn(|| ())))));
+    assert!(in_child(|| is_refusal(&message(|| share.resize(1)))));
+    assert!(in_child(|| {
+        let error = arena.pool().build().unwrap_err();
+        is_refusal(&error.to_string())
+    }));
+    let fresh = || Arena::new(1).unwrap().pool().build().unwrap().install(|| 7) == 7;
+    assert!(in_child(fresh));
+    let mut both = Some((arena.pool().build().unwrap(), arena.clone()));
+    assert!(in_child(|| {
+        both = None;
+        true
+    }));
+    assert_eq!(share.install(|| join(|| 1, || 2)), (1, 2));
+    // Threads that are being started when the process forks hold locks of the standard library.
+    for _ in 0..50 {
+        let starting = Pool::new(4).unwrap();
+        let in_arena = arena.pool().build().unwrap();
+        assert!(in_child(|| arena.pool().build().is_err() && fresh()));
+        drop((starting, in_arena));
+    }
 }
 
 /// One test: a fork is no matter for other tests of the same process.
@@ -90,25 +119,7 @@ fn a_child_is_told_and_can_go_on() {
         true
     }));
 
-    // The same with an arena and its shares.
-    let arena = Arena::new(2).unwrap();
-    let share = arena.pool().build().unwrap();
-    assert_eq!(share.install(|| join(|| 1, || 2)), (1, 2));
-    assert!(in_child(|| is_refusal(&message(|| share.install(|| 1)))));
-    assert!(in_child(|| is_refusal(&message(|| share.spawn(|| ())))));
-    assert!(in_child(|| is_refusal(&message(|| share.resize(1)))));
-    assert!(in_child(|| {
-        let error = arena.pool().build().unwrap_err();
-        is_refusal(&error.to_string())
-    }));
-    let fresh = || Arena::new(1).unwrap().pool().build().unwrap().install(|| 7) == 7;
-    assert!(in_child(fresh));
-    let mut both = Some((arena.pool().build().unwrap(), arena.clone()));
-    assert!(in_child(|| {
-        both = None;
-        true
-    }));
-    assert_eq!(share.install(|| join(|| 1, || 2)), (1, 2));
+    of_an_arena();
     // To stop what was left behind does not hang either, and drops nothing.
     let mut one = Some(Pool::new(2).unwrap());
     assert!(in_child(|| {

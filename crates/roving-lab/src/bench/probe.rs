@@ -385,19 +385,23 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn cpu_time_counts_all_threads() {
-        let before = cpu_time().unwrap();
-        let (stop, stopped) = std::sync::mpsc::channel::<()>();
-        let thread = std::thread::spawn(move || {
-            let start = std::time::Instant::now();
-            while start.elapsed() < Duration::from_millis(200) {
-                std::hint::spin_loop();
-            }
-            let _ = stopped.recv();
-        });
-        sleep(Duration::from_millis(400));
-        let used = cpu_time().unwrap() - before;
-        drop(stop);
-        thread.join().unwrap();
-        assert!(used > Duration::from_millis(20), "{used:?}");
+        // A thread of another test that ends takes its time along.
+        let used = || {
+            let before = cpu_time().unwrap();
+            let (stop, stopped) = std::sync::mpsc::channel::<()>();
+            let thread = std::thread::spawn(move || {
+                let start = std::time::Instant::now();
+                while start.elapsed() < Duration::from_millis(200) {
+                    std::hint::spin_loop();
+                }
+                let _ = stopped.recv();
+            });
+            sleep(Duration::from_millis(400));
+            let used = cpu_time().unwrap().saturating_sub(before);
+            drop(stop);
+            thread.join().unwrap();
+            used
+        };
+        assert!((0..50).any(|_| used() > Duration::from_millis(20)));
     }
 }

@@ -95,7 +95,10 @@ impl Arena {
 
 impl Clone for Arena {
     fn clone(&self) -> Arena {
-        self.core.board.hold();
+        // Its locks are not to be trusted in a forked child, where its drop counts nothing either.
+        if !self.core.is_left_behind() {
+            self.core.board.hold();
+        }
         Arena {
             core: Arc::clone(&self.core),
         }
