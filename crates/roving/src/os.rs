@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::thread;
+#[cfg(unix)]
 use std::time::{Duration, Instant};
 
 use crate::faults::{self, Point};
