@@ -2,20 +2,23 @@
 
 use crate::input::{BadInput, grouped};
 
-/// Bytes held now, and from now on [`peak_bytes`] speaks only of what comes after.
+/// Bytes held now, and from now on [`peak_bytes`] speaks only of what comes after. Pages of files are left out:
+/// those of the program's code come in as it is run, the more the larger the program, and the system may drop them.
 pub(crate) fn restart_peak() -> Option<u64> {
     // Where the kernel refuses, the peak is that of the whole process: an upper bound.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
-    status_bytes("VmRSS:")
+    own_bytes("VmRSS:")
 }
 
-/// The most bytes held at once since [`restart_peak`].
+/// The most bytes held at once since [`restart_peak`], less pages of files.
 pub(crate) fn peak_bytes() -> Option<u64> {
-    status_bytes("VmHWM:")
+    own_bytes("VmHWM:")
 }
 
-fn status_bytes(field: &str) -> Option<u64> {
-    status_field(&std::fs::read_to_string("/proc/self/status").ok()?, field)
+fn own_bytes(field: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let of_files = status_field(&status, "RssFile:").unwrap_or(0);
+    Some(status_field(&status, field)?.saturating_sub(of_files))
 }
 
 /// An error where `input` of a workload needs more memory than there is. Where the system does not

@@ -228,6 +228,17 @@ pub(super) unsafe fn put_on_stack(child: Frame) {
     });
 }
 
+/// The same where it is not the rule. Apart, so that what is the rule stays small enough to be inlined.
+///
+/// # Safety
+/// As [`put_on_stack`].
+#[cold]
+#[inline(never)]
+unsafe fn put_on_stack_apart(child: Frame) {
+    // SAFETY: the caller's promise.
+    unsafe { put_on_stack(child) };
+}
+
 impl Start {
     #[inline(always)]
     fn new(child: Frame, by: *const Header) -> Start {
@@ -281,7 +292,7 @@ impl Start {
                 return true;
             }
             // SAFETY: just bound.
-            unsafe { put_on_stack(child) };
+            unsafe { put_on_stack_apart(child) };
             self.by = SPAWNED;
             false
         })
