@@ -144,6 +144,16 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         Ok(())
     }
 
+    /// Which spare threads the pool has. None, if its user has set up the threads in any way: others would lack
+    /// what a handler has made for its thread, and the name that it was given.
+    fn stand_in(&self) -> StandIn {
+        let handlers = [&self.start_handler, &self.exit_handler];
+        match self.thread_name.is_some() || handlers.into_iter().any(Option::is_some) {
+            true => StandIn::Nobody,
+            false => S::STAND_IN,
+        }
+    }
+
     pub(crate) fn build_pool(mut self) -> Result<Pool, ThreadPoolBuildError> {
         if self.use_current_thread && current_thread_index().is_some() {
             return Err(Reason::CurrentThreadInPool.into());
@@ -156,16 +166,16 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         let mut builder = Pool::builder()
             .workers(threads)
             .name("rayon")
-            .stand_in(S::STAND_IN)
+            .stand_in(self.stand_in())
             .panic_handler(handle_panic(self.panic_handler.take()));
         if let Some(size) = self.stack_size {
             builder = builder.stack_size(size);
         }
         if let Some(handler) = self.start_handler.take() {
-            builder = builder.on_start(move |index| handler(seat_of(index, threads)));
+            builder = builder.on_start(handler);
         }
         if let Some(handler) = self.exit_handler.take() {
-            builder = builder.on_exit(move |index| handler(seat_of(index, threads)));
+            builder = builder.on_exit(handler);
         }
         if self.use_current_thread {
             builder = builder.adopt_current_thread();
@@ -177,11 +187,6 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         });
         built.map_err(ThreadPoolBuildError::from)
     }
-}
-
-/// A spare thread has an index beyond the workers', and is there for one of them.
-fn seat_of(index: usize, threads: usize) -> usize {
-    index % threads
 }
 
 /// The pool's handler, or the end of the process; that is also what a handler that panics comes to.
@@ -265,7 +270,7 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// The calling thread becomes thread 0 of the pool for the rest of its life. It runs tasks when
+    /// The calling thread becomes thread 0 of the pool until the pool is dropped. It runs tasks when
     /// it waits in a `join`, `scope` or the like, or yields. The handlers are not called for it.
     ///
     /// ```

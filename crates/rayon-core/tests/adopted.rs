@@ -1,4 +1,4 @@
-//! `use_current_thread`: the caller is a thread of the pool for the rest of its life.
+//! `use_current_thread`: the caller is a thread of the pool until the pool is dropped, or it ends.
 
 mod common;
 
@@ -8,7 +8,8 @@ use std::thread;
 
 use common::{wait_until, watched};
 use rayon_core::{
-    ThreadPool, ThreadPoolBuilder, broadcast, current_thread_index, join, scope, spawn, yield_now,
+    ThreadPool, ThreadPoolBuilder, broadcast, current_num_threads, current_thread_index, join,
+    scope, spawn, yield_now,
 };
 
 fn adopt(threads: usize) -> ThreadPool {
@@ -80,9 +81,14 @@ fn an_adopted_thread_stays_in_its_pool_and_in_no_other() {
             );
             assert_eq!(broadcast(|all| all.index()), [0, 1]);
             drop(pool);
-            // Alone, it still does all that is asked of it.
+            // A thread like any other again: what it asks for is the global pool's to do.
+            assert_eq!(current_thread_index(), None);
             assert_eq!(fib(15), 610);
-            assert_eq!(current_thread_index(), Some(0));
+            let (sender, receiver) = mpsc::channel();
+            spawn(move || sender.send(current_thread_index()).unwrap());
+            assert!(receiver.recv().unwrap().is_some());
+            assert_eq!(broadcast(|_| ()).len(), current_num_threads());
+            assert!(adopt(2).install(current_thread_index).is_some());
         });
         assert_eq!(current_thread_index(), None);
     });

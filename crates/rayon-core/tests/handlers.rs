@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 
@@ -53,20 +54,84 @@ fn a_single_thread_can_join_in_its_handlers() {
     });
 }
 
-/// A start handler that asks a spare thread for its index must not keep it.
+thread_local! {
+    /// What a start handler has made for its thread.
+    static MADE: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Has `check` run by a pool all of whose threads wait: as a call from inside, and as a detached task.
+fn while_all_wait(builder: ThreadPoolBuilder, check: fn()) {
+    let pool = Arc::new(builder.build().unwrap());
+    let other = common::pool(1);
+    for _ in 0..3 {
+        let theirs = Arc::clone(&pool);
+        pool.install(|| {
+            other.install(|| {
+                let (done, is_done) = mpsc::channel();
+                theirs.spawn(move || {
+                    check();
+                    done.send(()).unwrap();
+                });
+                is_done.recv().unwrap();
+                theirs.install(check);
+            });
+        });
+    }
+}
+
+/// A handler may take what it was given for each thread: it is called once for each index, and what runs in the
+/// pool finds what it has made.
 #[test]
-fn a_start_handler_takes_no_index_away() {
+fn handlers_are_called_once_for_each_index_also_where_all_threads_wait() {
     watched(|| {
+        for threads in [1, 2] {
+            let (to, ended) = mpsc::channel();
+            let slots: Vec<_> = (0..threads).map(|index| Mutex::new(Some(index))).collect();
+            let to = Mutex::new(to);
+            let builder = ThreadPoolBuilder::new().num_threads(threads);
+            let builder = builder.start_handler(move |index| {
+                let slot = slots[index].lock().unwrap().take();
+                MADE.set(Some(slot.expect("called once for each index")));
+            });
+            let builder = builder.exit_handler(move |index| {
+                assert_eq!(MADE.take(), Some(index));
+                to.lock().unwrap().send(index).unwrap();
+            });
+            while_all_wait(builder, || {
+                assert_eq!(MADE.get(), current_thread_index());
+                assert!(MADE.get().is_some());
+            });
+            let mut ended: Vec<usize> = ended.into_iter().collect();
+            ended.sort_unstable();
+            assert!(ended.into_iter().eq(0..threads));
+        }
+    });
+}
+
+#[test]
+fn an_exit_handler_alone_is_called_once_for_each_index() {
+    watched(|| {
+        let (to, ended) = mpsc::channel();
+        let to = Mutex::new(to);
         let builder = ThreadPoolBuilder::new().num_threads(1);
-        let pool = builder
-            .start_handler(|_| _ = current_thread_index())
-            .build()
-            .unwrap();
-        let other = common::pool(1);
-        for _ in 0..3 {
-            // Its only thread waits, so a spare thread starts for the call from inside.
-            let index = pool.install(|| other.install(|| pool.install(current_thread_index)));
-            assert_eq!(index, Some(0));
+        let builder = builder.exit_handler(move |index| to.lock().unwrap().send(index).unwrap());
+        while_all_wait(builder, || assert_eq!(current_thread_index(), Some(0)));
+        assert_eq!(ended.into_iter().collect::<Vec<_>>(), [0]);
+    });
+}
+
+/// Each thread bears the name that was given for its index.
+#[test]
+fn names_are_those_of_their_indices_also_where_all_threads_wait() {
+    watched(|| {
+        for threads in [1, 2] {
+            let builder = ThreadPoolBuilder::new().num_threads(threads);
+            let builder = builder.thread_name(|index| format!("named {index}"));
+            while_all_wait(builder, || {
+                let index = current_thread_index().unwrap();
+                let name = std::thread::current().name().map(str::to_owned);
+                assert_eq!(name, Some(format!("named {index}")));
+            });
         }
     });
 }

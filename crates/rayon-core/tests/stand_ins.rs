@@ -99,7 +99,7 @@ fn no_thread_is_left_of_a_pool_that_has_needed_more() {
         let held = Mutex::new(held);
         let builder = ThreadPoolBuilder::new().num_threads(2);
         let pool = builder
-            .exit_handler(move |_| drop(held.lock()))
+            .panic_handler(move |_| drop(held.lock()))
             .build()
             .unwrap();
         while_all_wait(&pool, || {

@@ -16,8 +16,9 @@ pub use crate::task::yielded::yield_to_woken;
 use crate::broadcast::{broadcast_to, spawn_broadcast_to};
 use crate::inject::Kind;
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, detached, global, install, run_if_in_place, with_registry_at};
+use crate::pool::{Pool, detached, global, install, run_if_alone, with_registry_at};
 use crate::scope::{Scope, in_place_scope_in};
+use crate::sleep::Parts;
 use crate::worker::Worker;
 
 /// Makes the pool that `build` returns the global one.
@@ -123,10 +124,11 @@ impl<'p> Target<'p> {
                     }
                 }
                 registry.job_was_added();
+                worker.run_what_is_left();
             }
             _ => {
                 registry.inject(Kind::Detached, job);
-                run_if_in_place(registry);
+                run_if_alone(registry);
             }
         });
     }

@@ -36,7 +36,7 @@ pub fn blocking<F, R>(f: F) -> R
 where
     F: FnOnce() -> R,
 {
-    Worker::with_current(|worker| match worker {
+    Worker::with_waiting(|worker| match worker {
         None => f(),
         Some(worker) => {
             let result = worker.blocking(|| panic::catch_unwind(AssertUnwindSafe(f)));

@@ -20,8 +20,11 @@ use crate::worker::Worker;
 /// `scope` or `broadcast` gets to it at once, on top of the waiting frame. That is the one
 /// exception to the rule that nothing unrelated runs there (and a worker that waits for such a
 /// worker may run what `f` spawns), so do not broadcast a closure that needs a lock which may be
-/// held across such a wait. Spare threads are left out, and so are workers that a [`Pool::resize`] has
-/// put to sleep.
+/// held across such a wait. A worker that blocks its thread, in [`blocking`](crate::blocking) or without it, is
+/// busy: if it joins a thread that broadcasts to it, say, neither ever ends. Spare threads are left out, and so
+/// are workers that a [`Pool::resize`] has put to sleep, and those that have no thread: a
+/// [`WorkerThread`](crate::WorkerThread) was dropped without having run, an adopted thread has left, or the pool
+/// has ended (in its `on_exit`).
 ///
 /// # Panics
 /// With the payload of the lowest index that panicked, when all have ended.
@@ -74,7 +77,7 @@ where
     F: Fn(usize) -> R + Sync,
     R: Send,
 {
-    registry.check_not_left_behind();
+    registry.check_has_threads();
     let workers = registry.size();
     let results: Vec<Mutex<Option<thread::Result<R>>>> =
         (0..workers).map(|_| Mutex::new(None)).collect();
@@ -85,10 +88,9 @@ where
             .unwrap_or_else(PoisonError::into_inner) = Some(result);
     };
     with_frame_lent(|| run_on_all(registry, workers, &run));
-    let results = results.into_iter().map(|result| {
-        let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
-        result.expect("each worker has left a result")
-    });
+    // Of each worker that has a thread.
+    let results = results.into_iter();
+    let results = results.filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner));
     all_or_first_panic(results.collect())
 }
 
@@ -113,7 +115,17 @@ where
     })
 }
 
-/// Has each of so many workers call `run` with its index, and returns when all have.
+/// Counts down its latch when a job has run, or is dropped because nobody is there to run it.
+struct CountDown(SendPtr<*const Latch>);
+
+impl Drop for CountDown {
+    fn drop(&mut self) {
+        // SAFETY: the frame that made the latch waits for each of its jobs, and each has one of these.
+        unsafe { Latch::count_down(self.0.0) };
+    }
+}
+
+/// Has each of so many workers call `run` with its index, and returns when all have that have a thread.
 fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + Sync)) {
     let here = Worker::with_current(|worker| {
         let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
@@ -123,20 +135,21 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
     let latch = Latch::new(others.clone().count());
     let context = node::place();
     for index in others {
-        let there = SendPtr((&raw const latch, ptr::from_ref(run), context));
+        let there = SendPtr((ptr::from_ref(run), context));
+        let done = CountDown(SendPtr(&raw const latch));
         let job = move || {
             // By pointer, because what the job itself holds is protected until it returns.
-            let SendPtr((latch, run, context)) = { there };
+            let (SendPtr((run, context)), done) = ({ there }, { done });
             Worker::with_current(|worker| {
                 let worker = worker.expect("mailboxes are emptied by workers");
                 // SAFETY: the frame, which is in that context, waits for this job to count down.
                 unsafe { worker.framed_in(context, || (*run)(index)) };
             });
-            // SAFETY: as above; this is the last thing that the job does with the frame.
-            unsafe { Latch::count_down(latch) };
+            // The last thing that the job does with the frame.
+            drop(done);
         };
         // SAFETY: this frame does not return before the latch is down, which needs this job,
-        // and a posted job always runs.
+        // and a posted job always runs or is dropped.
         registry.post(index, Kind::Awaited, unsafe {
             forget_lifetime(Box::new(job))
         });
@@ -144,7 +157,7 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
     if let Some(index) = here.filter(|&index| index < workers) {
         run(index);
     }
-    Worker::with_current(|worker| match worker {
+    Worker::with_waiting(|worker| match worker {
         Some(worker) => worker.park_until(|| latch.is_over()),
         None => latch.wait(),
     });

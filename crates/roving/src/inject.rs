@@ -2,9 +2,10 @@
 //! and the detached tasks that it has spawned.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::mem;
+use std::sync::PoisonError;
 
-use crate::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::prim::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use crate::priority::{Priority, Ranked};
 
 /// A closure that catches its own panics.
@@ -86,6 +87,14 @@ impl Queue {
         // Ordering: Relaxed; a hint, the lock decides.
         self.length.store(jobs.len(), Ordering::Relaxed);
         taken
+    }
+
+    /// Takes out all jobs. Looks under the lock.
+    pub(crate) fn take_all(&self) -> impl Iterator<Item = Job> + use<> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.store(0, Ordering::Relaxed);
+        mem::take(&mut *jobs).into_iter().map(|(_, job)| job)
     }
 
     fn pop_with(

@@ -8,8 +8,9 @@ use crate::pool::{self, global};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Run, Slot, fits};
 use crate::unwind::drop_quietly;
+use crate::wait::Taken;
+use crate::worker::Worker;
 use crate::worker::drawn::run_both;
-use crate::worker::{Taken, Worker};
 
 /// Runs `a` and `b`, perhaps at the same time, and returns both results.
 ///

@@ -62,7 +62,6 @@ pub mod context;
 pub mod faults;
 #[cfg(all(not(loom), not(roving_faults)))]
 mod faults;
-#[cfg(not(loom))]
 mod inject;
 #[cfg(not(loom))]
 mod jobs;
@@ -111,7 +110,6 @@ pub mod testing;
 pub mod trace;
 #[cfg(not(loom))]
 mod unwind;
-#[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]
 pub mod watch;

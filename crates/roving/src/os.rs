@@ -10,7 +10,7 @@ use crate::prim::{AtomicUsize, Ordering};
 
 /// The processors this process may use, as numbers of the system, in ascending order; empty where
 /// the system does not say. Read it before any thread is pinned.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn allowed_processors() -> Vec<usize> {
     if faults::ask(Point::Affinity).is_err() {
         return Vec::new();
@@ -150,8 +150,9 @@ pub(crate) fn count_forks() {
 #[cfg(not(unix))]
 pub(crate) fn count_forks() {}
 
-/// Elsewhere nothing is known, and nothing is pinned.
-#[cfg(not(target_os = "linux"))]
+/// Elsewhere nothing is known, and nothing is pinned. Miri has no processors, and would follow the look at each
+/// of 1024 numbers, in each pool.
+#[cfg(not(all(target_os = "linux", not(miri))))]
 pub(crate) fn allowed_processors() -> Vec<usize> {
     Vec::new()
 }

@@ -8,7 +8,6 @@
 pub(crate) use loom::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
     sync::{Mutex, MutexGuard},
-    thread,
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
@@ -19,12 +18,45 @@ pub(crate) use std::{
 
 #[cfg(not(loom))]
 pub(crate) use crate::faults::park;
-#[cfg(loom)]
-pub(crate) use loom::thread::park;
 /// What is set once, before anybody who reads it hears of it; loom has none of its own.
 pub(crate) use std::sync::OnceLock;
+#[cfg(loom)]
+pub(crate) use thread::park;
 
 pub(crate) use std::sync::atomic::Ordering;
+
+/// Threads of the model checker. Its own `unpark` also wakes a thread that waits for a lock, and what a
+/// thread was told before it waited for one is lost; so a thread's token is a notification here. A park may also
+/// return for no reason.
+#[cfg(loom)]
+pub(crate) mod thread {
+    use std::sync::Arc;
+
+    use loom::sync::Notify;
+    pub(crate) use loom::thread::{JoinHandle, yield_now};
+
+    loom::thread_local! {
+        static TOKEN: Arc<Notify> = Arc::new(Notify::new());
+    }
+
+    /// A thread, to be unparked.
+    #[derive(Clone)]
+    pub(crate) struct Thread(Arc<Notify>);
+
+    impl Thread {
+        pub(crate) fn unpark(&self) {
+            self.0.notify();
+        }
+    }
+
+    pub(crate) fn current() -> Thread {
+        Thread(TOKEN.with(Arc::clone))
+    }
+
+    pub(crate) fn park() {
+        current().0.wait();
+    }
+}
 
 /// Names an ordering, so that the mutation check can weaken it.
 ///
@@ -40,13 +72,28 @@ pub const fn ord(_name: &'static str, ordering: Ordering) -> Ordering {
 #[cfg(loom)]
 #[doc(hidden)]
 pub fn ord(name: &'static str, ordering: Ordering) -> Ordering {
+    match mutant(name) {
+        true => Ordering::Relaxed,
+        false => ordering,
+    }
+}
+
+/// Names a step, so that the mutation check can leave it out or do it wrongly.
+///
+/// False, and folded away, in a normal build. Under loom it is true when the environment variable
+/// `ROVING_MUTANT` holds `name`: the loom test that `mutants.txt` lists for that name has to fail then.
+#[cfg(not(loom))]
+#[inline(always)]
+pub const fn mutant(_name: &'static str) -> bool {
+    false
+}
+
+#[cfg(loom)]
+#[doc(hidden)]
+pub fn mutant(name: &'static str) -> bool {
     static MUTANT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
     let mutant = MUTANT.get_or_init(|| std::env::var("ROVING_MUTANT").ok());
-    if mutant.as_deref() == Some(name) {
-        Ordering::Relaxed
-    } else {
-        ordering
-    }
+    mutant.as_deref() == Some(name)
 }
 
 /// Explores all executions of a small program, and says how many they were: `cargo xtask loom` wants
@@ -77,6 +124,37 @@ pub fn explore_within(preemptions: Option<usize>, program: impl Fn() + Send + Sy
 #[doc(hidden)]
 pub fn explore(program: impl Fn() + Send + Sync + 'static) {
     explore_within(None, program);
+}
+
+/// A moment that a waiting thread remembers.
+#[cfg(not(loom))]
+pub(crate) struct Since(std::time::Instant);
+
+#[cfg(not(loom))]
+impl Since {
+    pub(crate) fn now() -> Since {
+        Since(std::time::Instant::now())
+    }
+
+    /// Whether that much time has passed since.
+    pub(crate) fn is_past(&self, time: std::time::Duration) -> bool {
+        self.0.elapsed() >= time
+    }
+}
+
+/// The model checker has no time: any span of it is past at once.
+#[cfg(loom)]
+pub(crate) struct Since;
+
+#[cfg(loom)]
+impl Since {
+    pub(crate) fn now() -> Since {
+        Since
+    }
+
+    pub(crate) fn is_past(&self, _: std::time::Duration) -> bool {
+        true
+    }
 }
 
 /// Data that one thread at a time may touch; loom checks that it is so.

@@ -1,17 +1,18 @@
 //! `scope`: any number of tasks that may borrow from the caller.
 
+mod remote;
+
 use std::any::Any;
-use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{self, Thread};
+use std::thread;
 
+use self::remote::{Remote, Running};
 use crate::broadcast::post_to_all;
 use crate::context::{self, node};
-use crate::faults;
-use crate::inject::{Job, Kind};
+use crate::inject::Kind;
 use crate::pool::home::{Home, Roving};
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, forget_lifetime, global, install, with_registry_at};
@@ -113,12 +114,12 @@ where
         _ if registry.settings.in_place => Worker::be_in_place(registry, || {
             Worker::with_current(|worker| scope_here(worker.expect("it is in place"), f))
         }),
-        worker => {
-            registry.check_not_left_behind();
+        _ => {
+            registry.check_has_threads();
             let scope = Scope::new(registry);
             let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
             if let Some(remote) = scope.remote.get() {
-                remote.wait(worker);
+                Worker::with_waiting(|worker| remote.wait(worker));
             }
             scope.end(result)
         }
@@ -364,15 +365,17 @@ impl<'scope> Scope<'scope> {
         let shared = SendTask(Task { scope: self, f });
         let (shared, context) = (Arc::new(shared), node::current());
         post_to_all(self.registry(), Kind::Awaited, |index| {
-            let (remote, shared) = (Arc::clone(&remote), Arc::clone(&shared));
             let context = context.clone();
-            remote.with(|open| open.running += 1);
-            let job = move || {
-                // SAFETY: the scope waits until this job has ended.
-                node::run_in(context.as_ref(), || unsafe { run_broadcast(shared, index) });
-                remote.end_one();
+            let share = Share {
+                task: Arc::clone(&shared),
+                _running: Running::new(&remote),
             };
-            // SAFETY: the scope does not end before the job has.
+            let job = move || {
+                let Share { task, _running } = { share };
+                // SAFETY: the scope waits until this job has ended.
+                node::run_in(context.as_ref(), || unsafe { run_broadcast(task, index) });
+            };
+            // SAFETY: the scope does not end before the job has run, or been dropped.
             unsafe { forget_lifetime(Box::new(job)) }
         });
     }
@@ -471,6 +474,13 @@ impl fmt::Debug for Scope<'_> {
     }
 }
 
+/// One worker's share of a broadcast task, which is dropped with it where a worker has no thread.
+struct Share<T> {
+    /// Dropped first: it may borrow what ends with the scope.
+    task: Arc<T>,
+    _running: Running,
+}
+
 /// Runs one worker's share of a broadcast task, and drops it.
 ///
 /// # Safety
@@ -498,94 +508,3 @@ struct SendTask<T>(T);
 unsafe impl<'scope, F: Send> Send for SendTask<Task<'scope, F>> {}
 // SAFETY: the closure is `Sync` where this is asked for, and the scope it points to is.
 unsafe impl<'scope, F: Sync> Sync for SendTask<Task<'scope, F>> {}
-
-/// The tasks of a scope that were spawned from outside. The injector gets a ticket for each; who
-/// draws it runs the oldest that is left, and so does the scope itself when it waits for them.
-/// Shared, because tickets outlive the scope.
-#[derive(Default)]
-struct Remote {
-    open: Mutex<Open>,
-}
-
-#[derive(Default)]
-struct Open {
-    waiting: VecDeque<Job>,
-    running: usize,
-    /// The scope's own thread, once it waits.
-    waiter: Option<Thread>,
-}
-
-impl Remote {
-    fn with<R>(&self, f: impl FnOnce(&mut Open) -> R) -> R {
-        f(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn push(&self, job: Job) {
-        self.with(|open| {
-            open.waiting.push_back(job);
-            open.wake();
-        });
-    }
-
-    /// Runs the oldest task, if one is left.
-    fn run_one(&self) {
-        let job = self.with(|open| {
-            let job = open.waiting.pop_front();
-            open.running += usize::from(job.is_some());
-            job
-        });
-        if let Some(job) = job {
-            Worker::with_current(|worker| match worker {
-                Some(worker) => worker.framed_outside(job),
-                None => unreachable!("tickets are drawn by workers"),
-            });
-            self.end_one();
-        }
-    }
-
-    /// A task that was counted as running has ended.
-    fn end_one(&self) {
-        self.with(|open| {
-            open.running -= 1;
-            open.wake();
-        });
-    }
-
-    /// A thread that does not run the tasks itself: returns when none is left.
-    fn wait(&self, worker: Option<&Worker>) {
-        self.with(|open| open.waiter = Some(thread::current()));
-        let is_over = || self.with(|open| open.is_over());
-        match worker {
-            Some(worker) => worker.park_until(is_over),
-            None => {
-                while !is_over() {
-                    faults::park();
-                }
-            }
-        }
-    }
-
-    /// The scope's own worker: returns when none is left.
-    fn finish(&self, worker: &Worker) {
-        self.with(|open| open.waiter = Some(thread::current()));
-        while !self.with(|open| open.is_over()) {
-            self.run_one();
-            if self.with(|open| open.waiting.is_empty() && !open.is_over()) {
-                worker.park_until(|| self.with(|open| !open.waiting.is_empty() || open.is_over()));
-            }
-        }
-    }
-}
-
-impl Open {
-    fn is_over(&self) -> bool {
-        self.waiting.is_empty() && self.running == 0
-    }
-
-    /// Something has changed that the scope may wait for.
-    fn wake(&self) {
-        if let Some(waiter) = &self.waiter {
-            waiter.unpark();
-        }
-    }
-}

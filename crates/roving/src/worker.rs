@@ -1,5 +1,6 @@
 //! A worker: own tasks, then other workers' tasks, then sleep.
 
+pub(crate) mod adopted;
 mod claimed;
 pub(crate) mod drawn;
 mod rest;
@@ -8,20 +9,19 @@ use std::cell::Cell;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::thread;
 use std::time::Instant;
 
-use self::rest::Woken;
 use crate::os;
-use crate::pool::SendPtr;
 use crate::pool::builder::IndexHandler;
 use crate::pool::overflow::Watched;
 use crate::pool::registry::Registry;
 use crate::pool::seats::Seat;
 use crate::priority::Priority;
+use crate::sleep::Parts;
+use crate::sleep::rest::{Woken, sleep};
 use crate::sleep::spares::StandIn;
-use crate::stack::TaskStack;
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::Slot;
 use crate::stats::{Activity, Clock, Tally, bump};
@@ -29,6 +29,7 @@ use crate::steal::Search;
 use crate::steal::restraint::Restraint;
 use crate::steal::victim::Victims;
 use crate::task::{self, Level};
+use crate::wait::Taken;
 
 /// The calling thread's view of itself as a worker. Lives on the thread's native stack.
 pub(crate) struct Worker {
@@ -50,6 +51,8 @@ pub(crate) struct Worker {
     waits: Cell<bool>,
     /// How many tasks it runs on top of their spawners, see [`drawn`].
     at_once: Cell<usize>,
+    /// When it last began to look around in vain.
+    looks_since: Cell<Instant>,
     /// What the thread was before: only an in-place pool can be entered by a worker.
     outer: *const Worker,
 }
@@ -58,39 +61,17 @@ thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
 }
 
-thread_local! {
-    /// Set on a thread that was adopted.
-    static LEAVING: Cell<Option<Leaving>> = const { Cell::new(None) };
-}
-
-/// What an adopted thread leaves behind, where a tool that looks for leaks finds it.
-static FOR_LIFE: Mutex<Vec<SendPtr<AdoptedFor>>> = Mutex::new(Vec::new());
-type AdoptedFor = (*const Arc<Registry>, *const Worker);
-
-/// The end of an adopted thread: thieves must not reach into its thread-local memory any more.
-struct Leaving(&'static TaskStack);
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.0.cut_wire();
-    }
-}
-
-/// What became of a task that its owner wants back.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Taken {
-    /// It is the owner's to run.
-    Here,
-    /// A thief has run it: what it came to is in the payload.
-    Ended,
-}
-
 impl Worker {
     /// Calls `f` with the worker that the calling thread is.
     pub(crate) fn with_current<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
         // SAFETY: set by `Worker::be` for as long as the worker lives, on this thread.
         f(unsafe { CURRENT.get().as_ref() })
+    }
+
+    /// The same for a call that waits for another pool, and has the worker stood in for meanwhile. In a forked
+    /// child nobody does that for a worker of the parent's pool: its thread waits as any other.
+    pub(crate) fn with_waiting<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
+        Worker::with_current(|worker| f(worker.filter(|worker| !worker.registry.is_left_behind())))
     }
 
     /// Makes the calling thread worker `index` of the pool for the duration of `f`.
@@ -135,6 +116,7 @@ impl Worker {
             class: Cell::new(Priority::Low),
             waits: Cell::new(false),
             at_once: Cell::new(at_once),
+            looks_since: Cell::new(Instant::now()),
             outer,
         }
     }
@@ -202,30 +184,6 @@ impl Worker {
         }
     }
 
-    /// Makes the calling thread worker 0 of the pool for the rest of its life. The worker, and with
-    /// it the registry, is never freed. False if the thread is a worker already.
-    pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
-        if !CURRENT.get().is_null() {
-            return false;
-        }
-        let registry: &'static Arc<Registry> = Box::leak(Box::new(Arc::clone(registry)));
-        // SAFETY: the registry is never freed, and seat 0 of such a pool has no other thread.
-        let owner = unsafe { Owner::new(&registry.seats[0].stack) };
-        registry.enlist(0);
-        owner.attach_for_life();
-        let worker = Box::leak(Box::new(Worker::new(Arc::clone(registry), 0, owner)));
-        let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
-        let mut for_life = FOR_LIFE.lock().unwrap_or_else(PoisonError::into_inner);
-        for_life.push(SendPtr(kept));
-        drop(for_life);
-        worker.clock().enter(Activity::Busy);
-        worker.stay_away();
-        CURRENT.set(worker);
-        task::set_current_local(&worker.seat().tasks);
-        LEAVING.set(Some(Leaving(&registry.seats[0].stack)));
-        true
-    }
-
     /// Whether the calling thread is a worker of that pool, or was one before it became another
     /// pool's for a while.
     pub(crate) fn is_or_was(registry: &Arc<Registry>) -> bool {
@@ -233,6 +191,11 @@ impl Worker {
             let mut workers = worker.into_iter().flat_map(Worker::outwards);
             workers.any(|worker| Arc::ptr_eq(&worker.registry, registry))
         })
+    }
+
+    /// Whether the calling thread is the worker at that seat.
+    pub(crate) fn is_at(seat: &Seat) -> bool {
+        Worker::with_current(|worker| worker.is_some_and(|worker| ptr::eq(worker.seat(), seat)))
     }
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {
@@ -421,12 +384,12 @@ impl Worker {
                 // Goes on to tire, and to sleep.
                 Search::GotLittle => {}
                 Search::Busy => self.pause(0),
-                Search::Empty if round < registry.settings.patience => {
+                Search::Empty if !self.is_tired(round) => {
                     self.pause(round);
                     round += 1;
                 }
                 Search::Empty => {
-                    if began.is_some() || self.sleep() == Woken::ToEnd {
+                    if began.is_some() || sleep(self) == Woken::ToEnd {
                         return;
                     }
                     self.restraint.lift();
@@ -454,10 +417,6 @@ impl Worker {
     pub(crate) fn lent_index(&self) -> usize {
         if !self.is_spare() {
             return self.index;
-        }
-        if self.in_handler.get() {
-            // It stands in for nobody yet, and takes an index away from nobody.
-            return self.index % self.registry.workers();
         }
         if self.borrowed.get().is_none() {
             self.borrowed.set(self.registry.lending.borrow());
@@ -513,9 +472,18 @@ impl Worker {
         self.index >= self.registry.workers()
     }
 
+    /// Whether a worker that has paused in each round up to this one had better park. The clock decides
+    /// and not the number of rounds, because a pause that gives the core away can take milliseconds.
+    pub(crate) fn is_tired(&self, round: usize) -> bool {
+        round > 0 && self.looks_since.get().elapsed() >= self.registry.settings.patience
+    }
+
     /// Between two looks around: almost nothing at first, then longer and longer, and now and
     /// then the core goes to another thread that may be waiting for it.
     pub(crate) fn pause(&self, round: usize) {
+        if round == 0 {
+            self.looks_since.set(Instant::now());
+        }
         let quick = self.registry.settings.quick_rounds;
         if round >= quick && round.is_multiple_of(YIELD_EVERY) {
             thread::yield_now();

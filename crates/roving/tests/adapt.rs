@@ -10,7 +10,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use common::{pool, tries, wait_until, watched};
+use common::{pool, size, tries, wait_until, watched};
 use roving::{Pool, current_worker, join, join_context};
 
 /// A pool whose threads this test starts and joins: calls `f` with it.
@@ -43,15 +43,15 @@ fn own_threads_do_all_that_a_pool_does_and_end_with_it() {
         for workers in [1, 2, 4] {
             let ran = AtomicUsize::new(0);
             with_own_threads(workers, |pool| {
-                assert_eq!(pool.install(|| fib(15)), 610);
+                assert_eq!(pool.install(|| fib(size(15, 6))), size(610, 8));
                 assert!(pool.broadcast(|index| index).into_iter().eq(0..workers));
                 pool.in_place_scope(|s| {
-                    for _ in 0..50 {
+                    for _ in 0..size(50, 5) {
                         s.spawn(|_| _ = ran.fetch_add(1, SeqCst));
                     }
                 });
             });
-            assert_eq!(ran.into_inner(), 50);
+            assert_eq!(ran.into_inner(), size(50, 5));
         }
     });
 }
@@ -62,7 +62,7 @@ fn own_threads_run_what_is_left_when_the_pool_is_dropped() {
     watched(|| {
         let (sender, receiver) = mpsc::channel();
         with_own_threads(2, |pool| {
-            for number in 0..100 {
+            for number in 0..size(100, 10) {
                 let sender = sender.clone();
                 pool.spawn(move || roving::spawn(move || sender.send(number).unwrap()));
             }
@@ -70,7 +70,7 @@ fn own_threads_run_what_is_left_when_the_pool_is_dropped() {
         drop(sender);
         let mut numbers: Vec<u32> = receiver.into_iter().collect();
         numbers.sort_unstable();
-        assert!(numbers.into_iter().eq(0..100));
+        assert!(numbers.into_iter().eq(0..size(100, 10)));
     });
 }
 
@@ -105,7 +105,7 @@ fn a_worker_without_a_thread_keeps_nobody() {
                 Ok(())
             });
             let pool = pool.unwrap();
-            assert_eq!(pool.install(|| fib(10)), 55);
+            assert_eq!(pool.install(|| fib(size(10, 5))), size(55, 5));
             drop(pool);
             for thread in threads {
                 thread.join().unwrap();
@@ -293,9 +293,12 @@ fn a_worker_of_one_pool_can_work_for_another_meanwhile() {
             Ok(())
         });
         let inner = inner.unwrap();
-        assert_eq!(inner.install(|| fib(15)), 610);
-        assert_eq!(inner.install(|| elsewhere(|| fib(10))), 55);
+        assert_eq!(inner.install(|| fib(size(15, 6))), size(610, 8));
+        assert_eq!(
+            inner.install(|| elsewhere(|| fib(size(10, 5)))),
+            size(55, 5)
+        );
         drop(inner);
-        assert_eq!(outer.install(|| fib(15)), 610);
+        assert_eq!(outer.install(|| fib(size(15, 6))), size(610, 8));
     });
 }

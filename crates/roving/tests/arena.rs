@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
-use common::{Census, forever, occupy_one, tries, wait_until, watched};
+use common::{Census, forever, occupy_one, size, tries, wait_until, watched};
 use panics::{Because, caught, fail, reason};
 use roving::{Arena, Pool, Priority, WorkerLocal, join, par_for, task};
 
@@ -45,19 +45,19 @@ fn a_share_does_what_a_pool_does() {
             let arena = arena(threads);
             let pool = share(&arena, workers);
             assert_eq!(pool.workers(), workers);
-            assert_eq!(pool.install(|| fib(18)), 2584);
+            assert_eq!(pool.install(|| fib(size(18, 6))), size(2584, 8));
             assert!(pool.install(roving::current_worker).is_some());
             assert_eq!(pool.install(roving::current_workers), workers);
             let indices: Vec<usize> = (0..workers).collect();
             assert_eq!(pool.broadcast(|index| index), indices);
             let sums = pool.install(|| {
                 let sums = WorkerLocal::new(|| Cell::new(0));
-                par_for(0..1000, |i| {
+                par_for(0..size(1000, 20), |i| {
                     sums.with(|sum| sum.set(sum.get() + i)).expect("a worker");
                 });
                 sums.into_iter().map(Cell::into_inner).sum::<usize>()
             });
-            assert_eq!(sums, 499_500);
+            assert_eq!(sums, size(499_500, 190));
             assert_eq!(
                 pool.run(|s| async move { s.fork(async { 7 }).await.await }),
                 7
@@ -73,7 +73,7 @@ fn a_share_does_what_a_pool_does() {
 fn a_hundred_pools_at_once_have_two_threads() {
     watched(|| {
         let arena = named(2, "hundred");
-        let pools: Vec<Pool> = (0..100).map(|_| share(&arena, 2)).collect();
+        let pools: Vec<Pool> = (0..size(100, 5)).map(|_| share(&arena, 2)).collect();
         let at_work = AtomicUsize::new(0);
         let most = AtomicUsize::new(0);
         thread::scope(|s| {
@@ -99,7 +99,7 @@ fn a_hundred_pools_at_once_have_two_threads() {
         }
         // With joins, waits bring spare threads, but no more than wait.
         for pool in &pools {
-            assert_eq!(pool.install(|| fib(12)), 144);
+            assert_eq!(pool.install(|| fib(size(12, 5))), size(144, 5));
         }
         drop(pools);
         drop(arena);
@@ -147,13 +147,13 @@ fn pools_install_into_each_other_without_deadlock() {
                 }
                 let (rest, _) = join(
                     || pools[depth % pools.len()].install(|| down(pools, depth - 1)),
-                    || fib(5),
+                    || fib(size(5, 2)),
                 );
                 rest + 1
             }
             let pools = [&a, &b, &c];
             // Deeper than calls are nested on one thread.
-            for depth in [1, 2, 3, 10, 100] {
+            for depth in [1, 2, 3, size(10, 4), size(100, 5)] {
                 let expected = depth + b.workers();
                 assert_eq!(a.install(|| down(&pools, depth)), expected, "depth {depth}");
             }
@@ -161,8 +161,8 @@ fn pools_install_into_each_other_without_deadlock() {
             let other = common::pool(2);
             let through =
                 |n: u32| other.install(|| b.install(|| other.install(|| a.install(|| fib(n)))));
-            assert_eq!(a.install(|| through(10)), 55);
-            assert_eq!(b.install(|| through(10)), 55);
+            assert_eq!(a.install(|| through(size(10, 5))), size(55, 5));
+            assert_eq!(b.install(|| through(size(10, 5))), size(55, 5));
         }
     });
 }
@@ -179,14 +179,14 @@ fn a_lock_held_across_a_call_into_another_share_does_not_deadlock() {
             let mut held = lock.lock().unwrap();
             *held += pool.install(|| 1);
         };
-        a.install(|| par_for(0..200, |_| work(&b)));
+        a.install(|| par_for(0..size(200, 4), |_| work(&b)));
         // From a pool with threads of its own, while the arena's threads need the lock, too.
         thread::scope(|s| {
-            s.spawn(|| outer.install(|| par_for(0..200, |_| work(&b))));
-            s.spawn(|| a.install(|| par_for(0..200, |_| work(&b))));
-            s.spawn(|| b.install(|| par_for(0..200, |_| work(&a))));
+            s.spawn(|| outer.install(|| par_for(0..size(200, 4), |_| work(&b))));
+            s.spawn(|| a.install(|| par_for(0..size(200, 4), |_| work(&b))));
+            s.spawn(|| b.install(|| par_for(0..size(200, 4), |_| work(&a))));
         });
-        assert_eq!(lock.into_inner().unwrap(), 800);
+        assert_eq!(lock.into_inner().unwrap(), size(800, 16));
     });
 }
 
@@ -412,7 +412,7 @@ fn a_panic_reaches_one_caller_and_the_share_lives_on() {
         let inside = || panic::catch_unwind(AssertUnwindSafe(|| b.install(|| fail("caught"))));
         assert!(a.install(|| inside().unwrap_err().is::<Because>()));
         assert_eq!(
-            caught(|| a.install(|| join(|| fail("joined"), || fib(10)))),
+            caught(|| a.install(|| join(|| fail("joined"), || fib(5)))),
             "joined"
         );
         a.spawn(|| fail("detached"));
@@ -443,7 +443,7 @@ fn on_start_and_on_exit_frame_each_stay() {
             on_exit.fetch_add(1, SeqCst);
         });
         let pool = pool.build().unwrap();
-        for _ in 0..20 {
+        for _ in 0..size(20, 3) {
             assert!(pool.install(|| join(|| HERE.get(), || HERE.get())) == (true, true));
         }
         let other = share(&arena, 1);
@@ -456,12 +456,13 @@ fn on_start_and_on_exit_frame_each_stay() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it reads the file that was written")]
 fn profile_and_trace_know_the_seats() {
     watched(|| {
         let arena = arena(2);
         let file = std::env::temp_dir().join(format!("roving-arena-{}.json", std::process::id()));
         let pool = arena.pool().workers(2).trace(&file).build().unwrap();
-        assert_eq!(pool.install(|| fib(15)), 610);
+        assert_eq!(pool.install(|| fib(size(15, 6))), size(610, 8));
         let profile = pool.profile();
         assert!(profile.total().counters.tasks > 0);
         for worker in &profile.workers[..2] {
@@ -501,8 +502,11 @@ fn async_tasks_run_in_shares() {
             }
         }
         for _ in 0..tries(20) {
-            assert_eq!(a.run(|_| sum(0, 1000)), 499_500);
-            assert_eq!(a.install(|| b.run(|_| sum(0, 1000))), 499_500);
+            assert_eq!(a.run(|_| sum(0, size(1000, 10))), size(499_500, 45));
+            assert_eq!(
+                a.install(|| b.run(|_| sum(0, size(1000, 10)))),
+                size(499_500, 45)
+            );
         }
     });
 }

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 
-use common::{tries, wait_until, watched};
+use common::{size, tries, wait_until, watched};
 use roving::{Arena, Pool, Priority, join};
 
 const CLASSES: [Priority; 3] = [Priority::Low, Priority::Normal, Priority::High];
@@ -47,13 +47,13 @@ fn no_class_is_starved_by_more_than_the_bound() {
         for pool in pools() {
             let order = Arc::new(Mutex::new(Vec::new()));
             pool.install(|| {
-                for number in 0..150 {
+                for number in 0..size(150, 30) {
                     let class = CLASSES[number % 3];
                     let order = Arc::clone(&order);
                     pool.spawn_with(class, move || order.lock().unwrap().push(class));
                 }
             });
-            wait_until(|| order.lock().unwrap().len() == 150);
+            wait_until(|| order.lock().unwrap().len() == size(150, 30));
             let order = order.lock().unwrap();
             for class in CLASSES {
                 let last = order.iter().rposition(|&at| at == class).unwrap();
@@ -120,7 +120,7 @@ fn a_high_job_is_begun_while_workers_are_busy_with_others() {
             let (stop, count) = (Arc::clone(&stop), Arc::clone(&count));
             pool.spawn(move || again(stop, count));
         }
-        wait_until(|| count.load(SeqCst) > 100);
+        wait_until(|| count.load(SeqCst) > size(100, 5));
         let (sender, receiver) = mpsc::channel();
         let seen = Arc::clone(&count);
         let before = count.load(SeqCst);

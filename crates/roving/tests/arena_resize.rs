@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use common::{Random, tries, wait_until, watched};
+use common::{Random, size, tries, wait_until, watched};
 use roving::{Arena, Pool, join};
 
 fn fib(n: u32) -> u64 {
@@ -55,7 +55,7 @@ fn a_pool_works_with_as_many_workers_as_it_is_told() {
                 let all: Vec<usize> = (0..workers).collect();
                 assert_eq!(meet(&pool, workers), all);
                 assert_eq!(pool.broadcast(|index| index), all);
-                assert_eq!(pool.install(|| fib(15)), 610);
+                assert_eq!(pool.install(|| fib(size(15, 6))), size(610, 8));
             }
         }
     });
@@ -111,7 +111,7 @@ fn nothing_is_lost_while_the_size_changes() {
                 });
                 let worker = s.spawn(|| {
                     for round in 0..tries(300) {
-                        assert_eq!(pool.install(|| fib(10)), 55);
+                        assert_eq!(pool.install(|| fib(size(10, 5))), size(55, 5));
                         pool.install(|| pool.resize(1 + round % 4).unwrap());
                         let jobs = Arc::clone(&jobs);
                         pool.spawn(move || {
@@ -139,13 +139,13 @@ fn a_worker_that_is_at_work_ends_its_task_first() {
                 let (a, b) = join(
                     || {
                         pool.resize(1).unwrap();
-                        fib(12)
+                        fib(size(12, 6))
                     },
-                    || fib(12),
+                    || fib(size(12, 6)),
                 );
                 a + b
             });
-            assert_eq!(sum, 288);
+            assert_eq!(sum, size(288, 16));
             // A pool that closes ends, benched workers and all.
             drop(pool);
         }
@@ -235,7 +235,7 @@ fn a_pool_follows_the_affinity_mask() {
         assert!(allow(&all[..1]));
         assert_eq!(both.refresh_quota(), 1);
         assert_eq!(both.workers(), 1);
-        assert_eq!(both.install(|| fib(10)), 55);
+        assert_eq!(both.install(|| fib(size(10, 5))), size(55, 5));
         // At most once a second, when work comes from outside.
         wait_until(|| follows.install(|| fib(3)) == 2 && follows.workers() == 1);
         assert!(allow(&all));

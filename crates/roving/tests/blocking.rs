@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use common::watched;
+use common::{size, watched};
 use roving::{Pool, blocking, join, scope, spawn, task};
 
 /// Both ends for tasks that wait for each other.
@@ -55,10 +55,10 @@ fn tasks_that_wait_for_later_ones_get_them() {
 fn a_barrier_of_many_is_met() {
     watched(|| {
         let pool = Pool::new(2).unwrap();
-        let barrier = Barrier::new(40);
+        let barrier = Barrier::new(size(40, 5));
         pool.install(|| {
             scope(|s| {
-                for _ in 0..40 {
+                for _ in 0..size(40, 5) {
                     s.spawn(|_| {
                         blocking(|| barrier.wait());
                     });
@@ -95,7 +95,7 @@ fn both_sides_of_a_join_may_wait_for_each_other() {
 fn a_panic_comes_out_and_the_worker_goes_on() {
     watched(|| {
         let pool = Pool::new(2).unwrap();
-        for _ in 0..20 {
+        for _ in 0..size(20, 3) {
             let call = || pool.install(|| blocking(|| panic!("inside")));
             let payload = panic::catch_unwind(AssertUnwindSafe(call)).unwrap_err();
             assert_eq!(payload.downcast_ref(), Some(&"inside"));
@@ -115,7 +115,10 @@ fn regions_nest_and_may_fork() {
             a + b
         }
         let pool = Pool::new(2).unwrap();
-        assert_eq!(pool.install(|| blocking(|| blocking(|| fib(12)))), 144);
+        assert_eq!(
+            pool.install(|| blocking(|| blocking(|| fib(size(12, 5))))),
+            size(144, 5)
+        );
     });
 }
 
@@ -151,7 +154,7 @@ fn more_than_there_are_spare_threads() {
         let pool = Pool::new(1).unwrap();
         let done = Arc::new(AtomicUsize::new(0));
         let (sender, receiver) = mpsc::channel();
-        for _ in 0..1_000 {
+        for _ in 0..size(1_000, 20) {
             let (done, sender) = (Arc::clone(&done), sender.clone());
             pool.install(|| {
                 spawn(move || {
@@ -162,10 +165,10 @@ fn more_than_there_are_spare_threads() {
                 });
             });
         }
-        for _ in 0..1_000 {
+        for _ in 0..size(1_000, 20) {
             receiver.recv_timeout(Duration::from_secs(60)).unwrap();
         }
         // Ordering: Relaxed, as above.
-        assert_eq!(done.load(Ordering::Relaxed), 1_000);
+        assert_eq!(done.load(Ordering::Relaxed), size(1_000, 20));
     });
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{pool, watched};
+use common::{pool, size, watched};
 use roving::{Amount, Pool, current_worker, current_workers, join, par_for, scope};
 
 // The builder.
@@ -78,12 +78,16 @@ fn stack_size_is_what_workers_get() {
     watched(|| {
         let builder = Pool::builder().workers(2).stack_size(64 << 20);
         let pool = builder.build().unwrap();
-        assert_eq!(pool.broadcast(|_| deep(10_000)), [10_000; 2]);
+        assert_eq!(
+            pool.broadcast(|_| deep(size(10_000, 50))),
+            [size(10_000, 50); 2]
+        );
     });
 }
 
 #[cfg(target_os = "linux")]
 #[test]
+#[cfg_attr(miri, ignore = "it asks for processors")]
 fn pin_keeps_each_worker_on_one_processor() {
     fn allowed() -> BTreeSet<usize> {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
@@ -178,9 +182,9 @@ fn a_pool_in_place_has_one_worker_at_a_time() {
         let pool = Pool::builder().use_current_thread().build().unwrap();
         let inside = AtomicUsize::new(0);
         thread::scope(|threads| {
-            for _ in 0..8 {
+            for _ in 0..size(8, 3) {
                 threads.spawn(|| {
-                    for _ in 0..20 {
+                    for _ in 0..size(20, 2) {
                         pool.install(|| {
                             assert_eq!(inside.fetch_add(1, SeqCst), 0);
                             join(thread::yield_now, thread::yield_now);

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Census, Counted, occupy_one, pool, tries, wait_until, watched, yield_now};
+use common::{Census, Counted, occupy_one, pool, size, tries, wait_until, watched, yield_now};
 use roving::task::{self, call};
 use roving::{Cancel, Cancelled, Pool, context, is_cancelled, join, scope};
 
@@ -60,7 +60,7 @@ fn everything_inside_sees_it() {
                 assert!(is_cancelled());
                 join(|| assert!(is_cancelled()), || assert!(is_cancelled()));
                 elsewhere.install(|| assert!(is_cancelled()));
-                roving::par_for(0..100, |_| assert!(is_cancelled()));
+                roving::par_for(0..size(100, 10), |_| assert!(is_cancelled()));
                 roving::broadcast(|_| assert!(is_cancelled()));
                 scope(|s| assert!(s.is_cancelled()));
             };
@@ -113,7 +113,7 @@ fn spawn_counted<'s>(
 
 #[test]
 fn tasks_of_a_scope_are_dropped_once_and_counted() {
-    const COUNT: usize = 100;
+    const COUNT: usize = size(100, 6);
     let (census, ran) = (Census::new(), AtomicUsize::new(0));
     let pool = in_place();
     pool.install(|| {
@@ -228,7 +228,7 @@ fn detached_tasks_are_dropped() {
 
 #[test]
 fn async_tasks_are_dropped_once_and_counted() {
-    const COUNT: usize = 100;
+    const COUNT: usize = size(100, 6);
     let (census, ran) = (Census::new(), AtomicUsize::new(0));
     let (census_of, ran_of) = (&census, &ran);
     let pool = in_place();

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
-use common::{Census, Random, tries, watched, yield_now};
+use common::{Census, Random, size, tries, watched, yield_now};
 use roving::task::{Scope as Token, Task};
 use roving::{Cancel, Pool, context, is_cancelled, join, scope};
 
@@ -98,10 +98,10 @@ fn tasks<'s>(s: Token<'s>, world: &'s World<'s>, depth: u32, seed: u64) -> impl 
 /// twice, and the pool is as before.
 fn run_random_programs(pool: &Pool, first: u64, from_outside: bool) {
     let mut random = Random(first);
-    for round in 0..tries(40) {
+    for round in 0..tries(40).max(2) {
         let (census, begun) = (Census::new(), AtomicUsize::new(0));
         let token = Cancel::new();
-        let (after, seed) = (random.below(1500) as usize, random.next());
+        let (after, seed) = (random.below(size(1500, 30)) as usize, random.next());
         let world = World {
             census: &census,
             begun: &begun,
@@ -116,8 +116,10 @@ fn run_random_programs(pool: &Pool, first: u64, from_outside: bool) {
                 });
             }
             let outcome = match round % 2 {
-                0 => token.run(|| pool.install(|| scope(|s| closures(s, &world, 8, seed)))),
-                _ => token.run(|| pool.run(|s| tasks(s, &world, 6, seed))),
+                0 => {
+                    token.run(|| pool.install(|| scope(|s| closures(s, &world, size(8, 4), seed))))
+                }
+                _ => token.run(|| pool.run(|s| tasks(s, &world, size(6, 3), seed))),
             };
             over.store(true, SeqCst);
             assert!(outcome.is_ok() || token.is_cancelled());

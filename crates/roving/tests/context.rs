@@ -10,7 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{
-    AMOUNTS, Random, join_stolen, pool, pool_that_steals, tries, wait_until, watched, yield_now,
+    AMOUNTS, Random, join_stolen, pool, pool_that_steals, size, tries, wait_until, watched,
+    yield_now,
 };
 use roving::task::{Forked, Scope as Token, Task, block_on, branch, call, fork, spawn};
 use roving::{Arena, Pool, context, join, par_for, scope};
@@ -137,7 +138,7 @@ fn node(world: &World, depth: u32, path: u64) {
             }
             s.spawn_broadcast(move |_, _| expect(path));
         }),
-        4 => par_for(0..64, |index| match index % 16 {
+        4 => par_for(0..size(64, 16), |index| match index % 16 {
             0 => node(world, depth - 1, path),
             _ => expect(path),
         }),
@@ -423,7 +424,11 @@ fn a_root_waits_for_what_was_spawned_in_another_context() {
 /// each such level takes some thirty when nothing is inlined.
 #[test]
 fn contexts_nest_as_deep_as_joins() {
-    const DEPTH: u64 = if cfg!(roving_tsan) { 1_000 } else { 10_000 };
+    const DEPTH: u64 = if cfg!(roving_tsan) {
+        1_000
+    } else {
+        size(10_000, 50)
+    };
     fn nest(depth: u64) {
         if depth > 0 {
             context::with(Path(depth), || {
@@ -499,7 +504,7 @@ fn contexts_below_each_other_end_one_after_the_other() {
     watched(|| {
         let builder = Pool::builder().workers(2).stack_size(256 << 10);
         let pool = builder.build().unwrap();
-        pool.run(|_| link(if cfg!(miri) { 10 } else { 10_000 }));
+        pool.run(|_| link(size(10_000, 10)));
     });
 }
 
@@ -538,7 +543,7 @@ fn callbacks_are_in_no_context() {
 /// last, which has failed, outlives them all.
 #[test]
 fn a_handle_keeps_no_chain_of_roots() {
-    const LENGTH: usize = if cfg!(miri) { 50 } else { 100_000 };
+    const LENGTH: usize = size(100_000, 50);
     type Kept = Arc<Mutex<Option<Forked<()>>>>;
     fn next(left: usize, kept: Kept) -> impl Task<()> {
         async move {

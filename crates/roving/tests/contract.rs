@@ -13,7 +13,9 @@ use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{AMOUNTS, BEYOND_THE_STACK, forever, pool, pool_that_steals, wait_until, watched};
+use common::{
+    AMOUNTS, BEYOND_THE_STACK, forever, pool, pool_that_steals, size, wait_until, watched,
+};
 use roving::{Amount, Pool, current_worker, join, scope};
 
 /// Timing on a shared machine: whether a try succeeds, out of so many. Each promise holds always;
@@ -36,6 +38,9 @@ fn spin(time: Duration) {
     }
 }
 
+/// Of one task stack.
+const SLOTS: usize = size(8192, 32);
+
 // 2. Quiet.
 
 /// All workers at work at the same time, so each had to be woken.
@@ -54,6 +59,7 @@ fn meet(pool: &Pool) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "there is no account of processor time")]
 fn an_idle_pool_uses_no_processor_and_work_wakes_it() {
     watched(|| {
         let builder = Pool::builder().workers(4).name("quiet");
@@ -82,6 +88,7 @@ fn an_idle_pool_uses_no_processor_and_work_wakes_it() {
 
 /// The same for a worker that waits for a stolen task.
 #[test]
+#[cfg_attr(miri, ignore = "there is no account of processor time")]
 fn a_waiting_worker_uses_no_processor() {
     watched(|| {
         let builder = Pool::builder().workers(2).name("waits");
@@ -260,7 +267,7 @@ fn fixed_takes_all_of_its_number_or_nothing() {
 /// stack must be shown all the same, and what has ended make room, or the second worker starves.
 #[test]
 fn a_full_stack_keeps_all_workers_busy() {
-    const TASKS: usize = 6 * 8192;
+    const TASKS: usize = 6 * SLOTS;
     watched(|| {
         for amount in AMOUNTS {
             let pool = pool_that_steals(2, amount);
@@ -330,13 +337,13 @@ fn what_does_not_fit_the_stack_runs_in_place() {
                         ran.fetch_add(1, SeqCst);
                     });
                     spawned += 1;
-                    assert!(spawned <= 8193, "the stack has 8192 slots");
+                    assert!(spawned <= SLOTS + 1, "the stack has {SLOTS} slots");
                 }
-                assert_eq!(spawned, 8193);
+                assert_eq!(spawned, SLOTS + 1);
             });
         });
-        assert_eq!(ran.into_inner(), 8193);
-        assert_eq!(pool.profile().total().counters.max_depth, 8192);
+        assert_eq!(ran.into_inner(), SLOTS + 1);
+        assert_eq!(pool.profile().total().counters.max_depth, SLOTS as u64);
     });
 }
 
@@ -372,7 +379,7 @@ fn dropping_a_pool_runs_what_it_holds_and_joins_its_threads() {
                 ended.fetch_add(1, SeqCst);
             };
             let pool = builder.on_exit(on_exit).build().unwrap();
-            for _ in 0..200 {
+            for _ in 0..size(200, 10) {
                 pool.spawn(|| {
                     ran.fetch_add(1, SeqCst);
                     roving::spawn(|| {
@@ -385,7 +392,7 @@ fn dropping_a_pool_runs_what_it_holds_and_joins_its_threads() {
                 });
             }
             drop(pool);
-            assert_eq!(ran.load(SeqCst), 400);
+            assert_eq!(ran.load(SeqCst), size(400, 20));
             assert!(ended.load(SeqCst) >= workers, "threads are left");
             // A thread that has been joined may be on the system's list for a moment.
             wait_until(|| system::threads("dropped-").unwrap_or(0) == 0);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{AMOUNTS, Random, pool_that_steals, tries, watched};
+use common::{AMOUNTS, Random, pool_that_steals, size, tries, watched};
 use roving::{Pool, join, scope};
 
 /// The levels of a computation that holds a lock at each, across a join or a scope by turns.
@@ -63,7 +63,11 @@ impl Locks {
 
 #[test]
 fn locks_held_across_join_and_scope_ten_thousand_deep() {
-    let depth = if cfg!(roving_tsan) { 1_000 } else { 10_000 };
+    let depth = if cfg!(roving_tsan) {
+        1_000
+    } else {
+        size(10_000, 40)
+    };
     let others = depth / 5;
     watched(|| {
         for (workers, amount) in [1, 2, 8].into_iter().flat_map(|w| AMOUNTS.map(|a| (w, a))) {
@@ -126,9 +130,9 @@ fn one_lock_for_all() {
             for amount in AMOUNTS {
                 let pool = pool_that_steals(workers, amount);
                 let (lock, steps) = (Mutex::new(0), AtomicU64::new(0));
-                pool.install(|| tree(6, &lock, &steps));
-                assert_eq!(lock.into_inner().unwrap(), 64 * 32);
-                assert_eq!(steps.into_inner(), 64 * 32);
+                pool.install(|| tree(size(6, 2), &lock, &steps));
+                assert_eq!(lock.into_inner().unwrap(), size(64, 4) * 32);
+                assert_eq!(steps.into_inner(), size(64, 4) * 32);
             }
         }
     });
@@ -207,7 +211,7 @@ fn program(path: Path, depth: u32, seed: u64, deepest: &AtomicUsize) {
 /// a worker holds at most one task a level of the program, however long it waits.
 #[test]
 fn only_descendants_run_on_top_of_a_waiting_frame() {
-    const DEPTH: u32 = 6;
+    const DEPTH: u32 = size(6, 4);
     watched(|| {
         let mut leapfrogs = 0;
         for workers in [2, 3, 8] {

@@ -9,7 +9,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{watched, yield_now};
+use common::{size, watched, yield_now};
 use roving::task::{Task, block_on, branch, call, fork, spawn};
 use roving::{Pool, WorkerLocal};
 
@@ -17,7 +17,15 @@ use roving::{Pool, WorkerLocal};
 /// busy machine all of them together may take long.
 fn under_seeds<R: Send + Ord>(seeds: u64, program: impl Fn() -> R + Sync) -> BTreeSet<R> {
     let run = |seed| watched(|| drawn(seed, 3).install(&program));
-    (0..seeds).map(run).collect()
+    (0..size(seeds, 2)).map(run).collect()
+}
+
+/// All of this is seen under as many seeds as there are natively. Miri has time for few: nothing else is.
+fn assert_all<R: Ord + std::fmt::Debug>(seen: &BTreeSet<R>, all: &BTreeSet<R>) {
+    match cfg!(miri) {
+        true => assert!(seen.is_subset(all), "{seen:?}"),
+        false => assert_eq!(seen, all),
+    }
 }
 
 fn drawn(seed: u64, workers: usize) -> Pool {
@@ -70,7 +78,7 @@ fn medley() -> Vec<(usize, usize)> {
             });
         }
     });
-    roving::par_for(0..500, |n| {
+    roving::par_for(0..size(500, 100), |n| {
         if n % 50 == 0 {
             note(400 + n);
         }
@@ -89,15 +97,23 @@ fn one_seed_is_one_schedule_and_most_others_are_others() {
     };
     let mut logs = HashSet::new();
     let mut traces = HashSet::new();
-    for seed in 0..200 {
+    for seed in 0..size(200, 1) {
         let (trace, log) = run(seed);
         assert!(!log.is_empty());
         assert_eq!(run(seed), (trace.clone(), log.clone()), "seed {seed}");
         logs.insert(log);
         traces.insert(trace);
     }
-    assert!(logs.len() > 195, "{} of 200 schedules differ", logs.len());
-    assert!(traces.len() > 195, "{} of 200 runs differ", traces.len());
+    assert!(
+        logs.len() > size(195, 0),
+        "{} of 200 schedules differ",
+        logs.len()
+    );
+    assert!(
+        traces.len() > size(195, 0),
+        "{} of 200 runs differ",
+        traces.len()
+    );
 }
 
 #[test]
@@ -135,7 +151,7 @@ fn a_join_runs_its_closures_in_both_orders_here_and_elsewhere() {
         (a.0, b.1)
     });
     // First and here, first and stolen, second though stolen.
-    assert_eq!(seen, BTreeSet::from([(0, false), (0, true), (1, true)]));
+    assert_all(&seen, &BTreeSet::from([(0, false), (0, true), (1, true)]));
 }
 
 #[test]
@@ -150,7 +166,7 @@ fn tasks_of_a_scope_run_in_every_order() {
         });
         order.into_inner().unwrap()
     });
-    assert_eq!(orders.len(), 24);
+    assert!(orders.len() == 24 || cfg!(miri));
 }
 
 #[test]
@@ -163,10 +179,8 @@ fn a_task_of_a_scope_may_run_before_its_spawner_goes_on() {
             (ran != usize::MAX, Some(ran) == roving::current_worker())
         })
     });
-    assert_eq!(
-        seen,
-        BTreeSet::from([(false, false), (true, false), (true, true)])
-    );
+    let all = BTreeSet::from([(false, false), (true, false), (true, true)]);
+    assert_all(&seen, &all);
 }
 
 /// What lies on the stack of whoever holds a lock wants it too, and must not run before the lock is free.
@@ -235,7 +249,7 @@ fn a_borrow_across_a_join_is_found() {
         assert_eq!(sum, 15);
     };
     under_seeds(100, borrow);
-    let found = (0..100).filter(|&seed| {
+    let found = (0..size(100, 3)).filter(|&seed| {
         let pool = drawn(seed, 2);
         let run = AssertUnwindSafe(|| {
             pool.install(|| {
@@ -259,7 +273,7 @@ fn a_borrow_across_a_join_is_found() {
         });
         panic::catch_unwind(run).is_err()
     });
-    assert!(found.count() > 10);
+    assert!(found.count() > 10 || cfg!(miri));
 }
 
 #[test]
@@ -271,7 +285,7 @@ fn both_panics_of_a_join_come_to_the_first() {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
-    for seed in 0..60 {
+    for seed in 0..size(60, 3) {
         let pool = drawn(seed, 3);
         let before = drops.load(Ordering::Relaxed);
         let (one, other) = (Counted(Arc::clone(&drops)), Counted(Arc::clone(&drops)));
@@ -304,7 +318,7 @@ fn both_panics_of_a_join_come_to_the_first() {
 
 #[test]
 fn a_panic_in_a_scope_waits_for_all_tasks_under_every_seed() {
-    for seed in 0..60 {
+    for seed in 0..size(60, 3) {
         let ran = AtomicUsize::new(0);
         let pool = drawn(seed, 3);
         let scoped = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -342,7 +356,7 @@ fn forks_spawns_and_wakes_come_in_many_orders_and_always_to_the_same_result() {
     }
     let orders = under_seeds(3000, || {
         let order = Arc::new(Mutex::new(Vec::new()));
-        assert_eq!(block_on(fib(9)), 34);
+        assert_eq!(block_on(fib(size(9, 5))), size(34, 5));
         let there = Arc::clone(&order);
         block_on(async move {
             let step = |n: u32| {
@@ -361,7 +375,7 @@ fn forks_spawns_and_wakes_come_in_many_orders_and_always_to_the_same_result() {
         Arc::into_inner(order).unwrap().into_inner().unwrap()
     });
     // Of 24 orders of the four events, those in which the parent is ahead of all three included.
-    assert_eq!(orders.len(), 24, "{orders:?}");
+    assert!(orders.len() == 24 || cfg!(miri), "{orders:?}");
 }
 
 #[test]
@@ -376,7 +390,8 @@ fn a_task_moves_between_workers() {
             workers.len()
         })
     });
-    assert!(seen.contains(&1) && seen.contains(&3), "{seen:?}");
+    let is_any = seen.contains(&1) && seen.contains(&3);
+    assert!(is_any || cfg!(miri), "{seen:?}");
 }
 
 #[test]
@@ -391,7 +406,7 @@ fn a_fork_in_a_loop_holds_few_frames() {
         let (alive, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (alive, highest) = (&alive, &most);
         roving::task::scope(|s| async move {
-            for _ in 0..1000 {
+            for _ in 0..size(1000, 20) {
                 let now = alive.fetch_add(1, Ordering::Relaxed) + 1;
                 highest.fetch_max(now, Ordering::Relaxed);
                 let one = Alive(alive);
@@ -402,7 +417,7 @@ fn a_fork_in_a_loop_holds_few_frames() {
     });
     // One for each worker that has taken a child and not begun it, and the one being made.
     assert!(most.iter().all(|&most| most <= 4), "{most:?}");
-    assert!(most.len() > 1);
+    assert!(most.len() > 1 || cfg!(miri));
 }
 
 #[test]
@@ -421,7 +436,7 @@ fn detached_tasks_start_in_order_as_far_as_workers_reach() {
             drop(pool);
             Arc::into_inner(order).unwrap().into_inner().unwrap()
         };
-        let runs = (0..300).map(|seed| watched(|| run(seed)));
+        let runs = (0..size(300, 3)).map(|seed| watched(|| run(seed)));
         runs.collect::<BTreeSet<Vec<usize>>>()
     };
     assert_eq!(orders(1), BTreeSet::from([vec![0, 1, 2, 3, 4, 5]]));
@@ -432,7 +447,7 @@ fn detached_tasks_start_in_order_as_far_as_workers_reach() {
             assert!(n <= place + 1, "{order:?}");
         }
     }
-    assert_eq!(two.len(), 32);
+    assert!(two.len() == 32 || cfg!(miri));
 }
 
 #[test]
@@ -464,7 +479,7 @@ fn a_broadcast_reaches_each_worker_once_in_any_order() {
         assert_eq!(spawned.into_inner(), 0x01_01_01);
         order.into_inner().unwrap()
     });
-    assert_eq!(orders.len(), 6);
+    assert!(orders.len() == 6 || cfg!(miri));
 }
 
 #[test]
@@ -472,7 +487,7 @@ fn pools_within_each_other_keep_their_schedules() {
     let run = |seed| {
         let (outer, inner) = (drawn(seed, 3), drawn(seed + 1, 2));
         outer.install(|| {
-            roving::par_for(0..50, |_| {
+            roving::par_for(0..size(50, 4), |_| {
                 inner.install(|| {
                     let again = || roving::join(|| (), || ());
                     roving::join(|| outer.install(again), again);
@@ -481,7 +496,7 @@ fn pools_within_each_other_keep_their_schedules() {
         });
         (outer.schedule_log(), inner.schedule_log())
     };
-    (0..40).for_each(|seed| watched(|| assert_eq!(run(seed), run(seed))));
+    (0..size(40, 1)).for_each(|seed| watched(|| assert_eq!(run(seed), run(seed))));
 }
 
 #[test]
@@ -492,7 +507,7 @@ fn threads_take_turns_in_a_drawn_pool() {
         std::thread::scope(|threads| {
             for _ in 0..4 {
                 threads.spawn(|| {
-                    for _ in 0..50 {
+                    for _ in 0..size(50, 2) {
                         pool.install(|| {
                             assert!(!inside.swap(true, Ordering::Relaxed));
                             roving::par_for(0..20, |_| ());
@@ -510,20 +525,20 @@ fn scopes_fill_their_stack_and_go_on() {
     under_seeds(3, || {
         let count = AtomicUsize::new(0);
         roving::scope(|s| {
-            for _ in 0..20_000 {
+            for _ in 0..size(20_000, 50) {
                 s.spawn(|_| {
                     count.fetch_add(1, Ordering::Relaxed);
                 });
             }
         });
-        assert_eq!(count.into_inner(), 20_000);
+        assert_eq!(count.into_inner(), size(20_000, 50));
     });
 }
 
 /// With threads such chains take no native stack, and they must not overflow it here.
 #[test]
 fn chains_of_tasks_take_little_native_stack() {
-    const LENGTH: usize = 5_000;
+    const LENGTH: usize = size(5_000, 40);
     fn link<'s>(s: &roving::Scope<'s>, left: usize, count: &'s AtomicUsize) {
         count.fetch_add(1, Ordering::Relaxed);
         if left > 1 {

@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::watched;
+use common::{size, watched};
 use roving::task::{block_on, fork, spawn};
 use roving::testing::Explorer;
 use roving::{Cancel, context};
@@ -37,7 +37,7 @@ fn a_context_is_inherited_under_every_seed() {
         assert_eq!(request(), expected);
     }
     watched(|| {
-        Explorer::new().seeds(0..150).run(|| {
+        Explorer::new().seeds(0..size(150, 2)).run(|| {
             tree(3, None);
             context::with(Request(9), || tree(3, Some(Request(9))));
         })
@@ -47,7 +47,7 @@ fn a_context_is_inherited_under_every_seed() {
 #[test]
 fn async_tasks_inherit_it_where_they_are_started() {
     watched(|| {
-        Explorer::new().seeds(0..150).run(|| {
+        Explorer::new().seeds(0..size(150, 2)).run(|| {
             let child = |expected| async move {
                 assert_eq!(request(), expected);
                 roving::join(
@@ -112,9 +112,9 @@ fn what_has_not_begun_is_dropped_under_every_seed() {
         assert_eq!(ran as u64 + dropped, 8);
         ran
     };
-    let ran: BTreeSet<usize> = watched(|| (0..300).map(run).collect());
+    let ran: BTreeSet<usize> = watched(|| (0..size(300, 3)).map(run).collect());
     // The one that cancels may be the first to run, or the last.
-    assert_eq!(ran, (1..=8).collect());
+    assert!(ran == (1..=8).collect() || cfg!(miri), "{ran:?}");
 }
 
 #[test]
@@ -150,6 +150,6 @@ fn async_children_that_have_not_begun_are_dropped_under_every_seed() {
         assert_eq!(ran as u64 + dropped, 6, "seed {seed}");
         ran
     };
-    let ran: BTreeSet<usize> = watched(|| (0..300).map(run).collect());
-    assert!(ran.len() > 3, "{ran:?}");
+    let ran: BTreeSet<usize> = watched(|| (0..size(300, 3)).map(run).collect());
+    assert!(ran.len() > 3 || cfg!(miri), "{ran:?}");
 }

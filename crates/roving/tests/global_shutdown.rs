@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use common::{tries, wait_until, watched};
+use common::{size, tries, wait_until, watched};
 use roving::{Pool, WorkerLocal, current_worker, current_workers, join, scope};
 
 /// There is one global pool: these tests take turns.
@@ -49,14 +49,14 @@ fn what_was_spawned_runs_before_it_is_over() {
     let _turn = alone();
     watched(|| {
         let ran = Arc::new(AtomicUsize::new(0));
-        for _ in 0..1000 {
+        for _ in 0..size(1000, 20) {
             let ran = Arc::clone(&ran);
             roving::spawn(move || {
                 ran.fetch_add(1, SeqCst);
             });
         }
         roving::shutdown_global().unwrap();
-        assert_eq!(ran.load(SeqCst), 1000);
+        assert_eq!(ran.load(SeqCst), size(1000, 20));
     });
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering::Relaxed}
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use common::{AMOUNTS, BEYOND_THE_STACK, pool, pool_that_steals, tries, wait_until, watched};
+use common::{AMOUNTS, BEYOND_THE_STACK, pool, pool_that_steals, size, tries, wait_until, watched};
 use roving::{Amount, Pool, join, map_reduce, par_chunks_mut, par_for, scope};
 
 /// Counts each thread's allocations, and everybody's bytes.
@@ -121,7 +121,7 @@ fn the_count_counts() {
 #[test]
 fn a_join_that_nobody_steals_allocates_nothing() {
     unstolen(|| {
-        assert_eq!(allocations(|| fib(16)), 0);
+        assert_eq!(allocations(|| fib(size(16, 6))), 0);
         // What fits no slot stays in the frame.
         let large = [7_u64; 100];
         let sum = |numbers: [u64; 100]| numbers.iter().sum::<u64>();
@@ -156,7 +156,7 @@ fn a_small_task_of_a_scope_allocates_nothing() {
         let sum = AtomicUsize::new(0);
         let tasks = || {
             scope(|s| {
-                for i in 0..20_000 {
+                for i in 0..size(20_000, 100) {
                     let sum = &sum;
                     s.spawn(move |_| {
                         sum.fetch_add(i, Relaxed);
@@ -165,7 +165,7 @@ fn a_small_task_of_a_scope_allocates_nothing() {
             });
         };
         assert_eq!(allocations(tasks), 0);
-        assert_eq!(sum.load(Relaxed), 199_990_000);
+        assert_eq!(sum.load(Relaxed), size(199_990_000, 4_950));
     });
 }
 
@@ -176,11 +176,11 @@ fn loops_that_nobody_helps_with_allocate_nothing() {
         let add = |i| {
             sum.fetch_add(i, Relaxed);
         };
-        assert_eq!(allocations(|| par_for(0..10_000, add)), 0);
-        let mut numbers = [0_u32; 1000];
+        assert_eq!(allocations(|| par_for(0..size(10_000, 100), add)), 0);
+        let mut numbers = [0_u32; size(1000, 50)];
         let fill = |number, chunk: &mut [u32]| chunk.fill(number as u32);
         assert_eq!(allocations(|| par_chunks_mut(&mut numbers, 7, fill)), 0);
-        let max = || map_reduce(0..10_000, 0, |i| i % 77, usize::max);
+        let max = || map_reduce(0..size(10_000, 100), 0, |i| i % 77, usize::max);
         assert_eq!(allocations(max), 0);
     });
 }
@@ -191,7 +191,7 @@ fn bytes_of_a_million(pool: &Pool) -> isize {
     let before = BYTES.load(Relaxed);
     BYTES_MAX.store(before, Relaxed);
     let ran = AtomicUsize::new(0);
-    let number = tries(1_000_000);
+    let number = size(tries(1_000_000), 300);
     pool.install(|| {
         scope(|s| {
             for _ in 0..number {
@@ -242,7 +242,7 @@ fn a_million_tasks_in_a_tree_take_no_memory_of_their_own() {
     let _alone = alone();
     watched(|| {
         let pool = pool(2);
-        let depth = if cfg!(roving_tsan) { 12 } else { 19 };
+        let depth = if cfg!(roving_tsan) { 12 } else { size(19, 6) };
         let before = BYTES.load(Relaxed);
         BYTES_MAX.store(before, Relaxed);
         let ran = AtomicUsize::new(0);

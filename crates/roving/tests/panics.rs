@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use caught::{caught, fail, on_pools, reason, works};
-use common::{Census, holds_within, pool, wait_until, watched};
+use common::{Census, holds_within, pool, size, wait_until, watched};
 use roving::{Pool, broadcast, join, map_reduce, par_chunks_mut, par_for, scope};
 
 #[test]
@@ -40,7 +40,7 @@ fn in_the_second_closure_of_a_join() {
 #[test]
 fn in_both_closures_the_first_one_wins() {
     on_pools(|pool| {
-        for _ in 0..50 {
+        for _ in 0..size(50, 2) {
             let why = caught(|| pool.install(|| join(|| fail("a"), || -> u8 { fail("b") })));
             assert_eq!(why, "a");
         }
@@ -52,7 +52,7 @@ fn in_both_closures_the_first_one_wins() {
 fn a_join_unwinds_only_when_its_stolen_half_has_ended() {
     watched(|| {
         let pool = pool(2);
-        for _ in 0..20 {
+        for _ in 0..size(20, 2) {
             let (began, ended) = (AtomicBool::new(false), AtomicBool::new(false));
             let why = caught(|| {
                 pool.install(|| {
@@ -82,7 +82,7 @@ fn a_join_unwinds_only_when_its_stolen_half_has_ended() {
 fn in_a_stolen_half_of_a_join() {
     watched(|| {
         let pool = pool(2);
-        for _ in 0..20 {
+        for _ in 0..size(20, 2) {
             let began = AtomicBool::new(false);
             let why = caught(|| {
                 pool.install(|| {
@@ -107,7 +107,7 @@ fn in_a_stolen_half_of_a_join() {
 fn in_both_halves_while_the_second_is_stolen() {
     watched(|| {
         let pool = pool(2);
-        for _ in 0..20 {
+        for _ in 0..size(20, 2) {
             let began = AtomicBool::new(false);
             let why = caught(|| {
                 pool.install(|| {
@@ -144,7 +144,7 @@ fn through_nested_joins() {
     }
     on_pools(|pool| {
         let open = AtomicUsize::new(0);
-        let why = caught(|| pool.install(|| nest(300, &open)));
+        let why = caught(|| pool.install(|| nest(size(300, 40), &open)));
         assert_eq!(why, "bottom");
         assert_eq!(open.into_inner(), 0, "siblings were left behind");
     });
@@ -157,7 +157,7 @@ fn in_the_body_of_a_scope() {
         let why = caught(|| {
             pool.install(|| {
                 scope(|s| {
-                    for _ in 0..100 {
+                    for _ in 0..size(100, 20) {
                         s.spawn(|_| {
                             ran.fetch_add(1, SeqCst);
                         });
@@ -167,7 +167,11 @@ fn in_the_body_of_a_scope() {
             })
         });
         assert_eq!(why, "body");
-        assert_eq!(ran.into_inner(), 100, "the tasks end before the scope does");
+        assert_eq!(
+            ran.into_inner(),
+            size(100, 20),
+            "the tasks end before the scope does"
+        );
     });
 }
 
@@ -178,7 +182,7 @@ fn in_tasks_of_a_scope() {
         let why = caught(|| {
             pool.install(|| {
                 scope(|s| {
-                    for number in 0..100 {
+                    for number in 0..size(100, 20) {
                         let owned = census.one();
                         let ran = &ran;
                         s.spawn(move |_| {
@@ -193,7 +197,7 @@ fn in_tasks_of_a_scope() {
             })
         });
         assert_eq!(why, "task");
-        assert_eq!(ran.into_inner(), 100, "a panic stops nobody else");
+        assert_eq!(ran.into_inner(), size(100, 20), "a panic stops nobody else");
         census.check();
     });
 }
@@ -360,20 +364,20 @@ fn in_a_parallel_loop() {
         let census = Census::default();
         let why = caught(|| {
             pool.install(|| {
-                par_for(0..10_000, |i| {
+                par_for(0..size(10_000, 100), |i| {
                     let _owned = census.one();
-                    if i == 7_777 {
+                    if i == size(7_777, 77) {
                         fail("loop");
                     }
                 })
             })
         });
         assert_eq!(why, "loop");
-        let mut slice = vec![0; 10_000];
+        let mut slice = vec![0; size(10_000, 100)];
         let fill = |number: usize, chunk: &mut [usize]| {
             let _owned = census.one();
             chunk.fill(number);
-            if number == 99 {
+            if number == size(99, 9) {
                 fail("chunks");
             }
         };
@@ -403,20 +407,20 @@ fn in_map_and_in_reduce() {
             let census = Census::default();
             let value = |i| Value(i, &census, census.one());
             let map = |i| {
-                if bad == "map" && i == 5_000 {
+                if bad == "map" && i == size(5_000, 50) {
                     fail("map");
                 }
                 value(i)
             };
             let reduce = |a: Value<'_>, b: Value<'_>| {
-                if bad == "reduce" && b.0 == 5_000 {
+                if bad == "reduce" && b.0 == size(5_000, 50) {
                     fail("reduce");
                 }
                 value(a.0.max(b.0))
             };
             // The closures stay apart from the lifetimes of `reduce`'s arguments.
             let reduce = |a, b| reduce(a, b);
-            let run = || pool.install(|| map_reduce(0..10_000, value(0), map, reduce).0);
+            let run = || pool.install(|| map_reduce(0..size(10_000, 100), value(0), map, reduce).0);
             assert_eq!(caught(run), bad);
             census.check();
         }

@@ -8,7 +8,7 @@ use std::panic;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use caught::{caught, fail, on_pools, works};
-use common::{pool, wait_until, watched};
+use common::{pool, size, wait_until, watched};
 use roving::{Cancel, join, map_reduce, scope, task};
 
 /// Panics when dropped, unless told not to.
@@ -194,7 +194,7 @@ fn in_the_drop_of_a_closure_whose_results_are_there() {
             made.fetch_add(1, SeqCst);
             Sum(gone, made)
         };
-        let run = || pool.install(|| drop(map_reduce(0..100, sum, map, |_, b| b)));
+        let run = || pool.install(|| drop(map_reduce(0..size(100, 20), sum, map, |_, b| b)));
         assert_eq!(caught(run), "closure");
         assert_eq!(made.load(SeqCst), gone.load(SeqCst));
         assert_eq!(dropped.into_inner(), 2);

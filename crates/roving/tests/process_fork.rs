@@ -3,6 +3,8 @@
 #![allow(unsafe_code, reason = "fork and waitpid")]
 
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use roving::{Arena, Pool, join};
@@ -47,6 +49,38 @@ fn message<R>(call: impl FnOnce() -> R) -> String {
 
 fn is_refusal(message: &str) -> bool {
     message.contains("no threads in this process") && message.contains("build one in the child")
+}
+
+/// What the child of a task does, which is the copy of a worker whose pool has no threads here.
+fn in_a_pool_of_its_own() -> bool {
+    let count = AtomicUsize::new(0);
+    let counts = || _ = count.fetch_add(1, SeqCst);
+    let refused = is_refusal(&message(|| roving::spawn(|| ())))
+        && is_refusal(&message(|| roving::broadcast(|index| index)));
+    let pool = Pool::new(2).unwrap();
+    let installed = pool.install(|| join(|| 5, || 6)) == (5, 6);
+    let broadcast = pool.broadcast(|index| index) == [0, 1];
+    pool.in_place_scope(|s| {
+        s.spawn(|_| counts());
+        s.spawn_broadcast(|_, _| counts());
+    });
+    let (sender, receiver) = mpsc::channel();
+    pool.spawn(move || sender.send(7).unwrap());
+    let spawned = receiver.recv() == Ok(7);
+    let awaited = pool.run(|_| async { 8 }) == 8;
+    let blocked = roving::blocking(|| 9) == 9;
+    // To drop it joins its threads.
+    drop(pool);
+    let arena = Arena::new(1).unwrap();
+    let shared = arena.pool().build().unwrap().install(|| 10) == 10;
+    refused
+        && installed
+        && broadcast
+        && spawned
+        && awaited
+        && blocked
+        && shared
+        && count.into_inner() == 3
 }
 
 /// The same with an arena and its shares.
@@ -137,6 +171,10 @@ fn a_child_is_told_and_can_go_on() {
 
     // A child of a worker: what it does alone is done.
     assert!(pool.install(|| in_child(|| join(|| 9, || 10) == (9, 10))));
+    // And a pool of its own does for it what pools do.
+    assert!(pool.install(|| in_child(in_a_pool_of_its_own)));
+    assert!(join(|| in_child(in_a_pool_of_its_own), || ()).0);
+    roving::scope(|s| s.spawn(|_| assert!(in_child(in_a_pool_of_its_own))));
     // The parent's pools are as they were.
     assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
     assert_eq!(join(|| 3, || 4), (3, 4));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{AMOUNTS, pool, pool_that_steals, tries, wait_until, watched};
+use common::{AMOUNTS, pool, pool_that_steals, size, tries, wait_until, watched};
 use roving::{Amount, Pool, join, scope};
 
 // The builder.
@@ -32,7 +32,7 @@ fn profile_times_add_up() {
     let work = |pool: &Pool| {
         for _ in 0..3 {
             let before = pool.profile().total().idle;
-            pool.install(|| tree(9, &leaf));
+            pool.install(|| tree(size(9, 5), &leaf));
             thread::sleep(Duration::from_millis(20));
             // On a loaded machine it takes a worker long to look around often enough.
             wait_until(|| pool.profile().total().idle > before);
@@ -76,7 +76,7 @@ fn profile_times_add_up() {
 fn a_pool_without_a_profile_keeps_no_times() {
     watched(|| {
         let pool = pool(2);
-        pool.install(|| tree(8, &|| ()));
+        pool.install(|| tree(size(8, 4), &|| ()));
         let total = pool.profile().total();
         let times = [
             total.busy,

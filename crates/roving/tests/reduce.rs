@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use common::{pool, watched};
+use common::{pool, size, watched};
 use proptest::prelude::*;
 use roving::{Pool, reduce, reduce_chunks, reduce_slice};
 
@@ -52,11 +52,11 @@ fn on_all_pools(seed: u64, test: impl Fn() + Sync) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(size(64, 2)))]
 
     #[test]
     fn float_sums_are_bitwise_those_of_the_serial_tree(
-        numbers in prop::collection::vec(-1e9..1e9_f64, 0..600),
+        numbers in prop::collection::vec(-1e9..1e9_f64, 0..size(600, 40)),
         grain in 1_usize..40,
         seed: u64,
     ) {
@@ -163,7 +163,7 @@ fn values_are_dropped_once_when_a_call_panics() {
             self.alive.fetch_sub(1, Ordering::Relaxed);
         }
     }
-    const LENGTH: usize = 40;
+    const LENGTH: usize = size(40, 5);
     let run = |pool: &Pool, fatal_map: usize, fatal_combine: usize| {
         let (alive, combined) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let panicked = AtomicBool::new(false);

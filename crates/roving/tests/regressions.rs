@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use caught::{caught, fail, works};
-use common::{AMOUNTS, pool, pool_that_steals, tries, wait_until, watched};
+use common::{AMOUNTS, pool, pool_that_steals, size, tries, wait_until, watched};
 use roving::{Pool, join, map_reduce, par_for, scope};
 
 thread_local! {
@@ -49,7 +49,7 @@ fn rayon_592_a_loop_under_a_lock_in_a_loop() {
     on_pools(|pool| {
         let lock = Mutex::new(0);
         pool.install(|| {
-            par_for(0..100, |_| {
+            par_for(0..size(100, 5), |_| {
                 let mut total = lock.lock().unwrap();
                 *total += map_reduce(
                     0..8,
@@ -62,7 +62,7 @@ fn rayon_592_a_loop_under_a_lock_in_a_loop() {
                 );
             });
         });
-        assert_eq!(lock.into_inner().unwrap(), 2_800);
+        assert_eq!(lock.into_inner().unwrap(), size(2_800, 140));
     });
 }
 
@@ -73,7 +73,7 @@ fn rayon_592_joins_under_a_lock_in_tasks() {
         let lock = Mutex::new(0);
         pool.install(|| {
             scope(|s| {
-                for _ in 0..200 {
+                for _ in 0..size(200, 10) {
                     s.spawn(|_| {
                         let mut total = lock.lock().unwrap();
                         let yields = || {
@@ -86,7 +86,7 @@ fn rayon_592_joins_under_a_lock_in_tasks() {
                 }
             });
         });
-        assert_eq!(lock.into_inner().unwrap(), 600);
+        assert_eq!(lock.into_inner().unwrap(), size(600, 30));
     });
 }
 
@@ -102,8 +102,8 @@ fn rayon_1205_a_reader_computes_while_a_writer_and_readers_wait() {
                 let (began, writes) = (AtomicBool::new(false), AtomicBool::new(false));
                 let read = || {
                     let held = lock.read().unwrap();
-                    let sum = map_reduce(0..1000, 0, |i| i + *held, |a, b| a + b);
-                    assert!(sum >= 499_500);
+                    let sum = map_reduce(0..size(1000, 20), 0, |i| i + *held, |a, b| a + b);
+                    assert!(sum >= size(499_500, 190));
                 };
                 pool.install(|| {
                     scope(|s| {
@@ -126,7 +126,10 @@ fn rayon_1205_a_reader_computes_while_a_writer_and_readers_wait() {
                             thread::sleep(Duration::from_micros(20));
                             i + *held
                         };
-                        assert_eq!(map_reduce(0..100, 0, wait, |a, b| a + b), 4_950);
+                        assert_eq!(
+                            map_reduce(0..size(100, 10), 0, wait, |a, b| a + b),
+                            size(4_950, 45)
+                        );
                         drop(held);
                     });
                 });
@@ -204,7 +207,7 @@ fn rayon_1064_jobs_that_wait_for_their_evaluations_do_not_pile_up() {
             let evaluated = AtomicUsize::new(0);
             pool.install(|| {
                 scope(|s| {
-                    for _ in 0..1_000 {
+                    for _ in 0..size(1_000, 10) {
                         s.spawn(|_| {
                             never_nested(|| {
                                 scope(|s| {
@@ -220,7 +223,7 @@ fn rayon_1064_jobs_that_wait_for_their_evaluations_do_not_pile_up() {
                     }
                 });
             });
-            assert_eq!(evaluated.into_inner(), 4_000);
+            assert_eq!(evaluated.into_inner(), size(4_000, 40));
         }
     });
 }
@@ -232,7 +235,7 @@ fn rayon_751_scopes_in_another_pool_in_a_loop() {
         for (here, there) in [(1, 1), (2, 2), (4, 1)] {
             let builder = Pool::builder().workers(here).stack_size(256 << 10);
             let (here, there) = (builder.build().unwrap(), pool(there));
-            let (items, total) = (tries(3_000), AtomicUsize::new(0));
+            let (items, total) = (size(tries(3_000), 4), AtomicUsize::new(0));
             here.install(|| {
                 par_for(0..items, |_| {
                     never_nested(|| {
@@ -287,7 +290,7 @@ fn rayon_1269_a_bounded_queue_between_two_stages_in_one_pool() {
         };
         pool.install(|| {
             scope(|s| {
-                for _ in 0..30 {
+                for _ in 0..size(30, 4) {
                     s.spawn(|_| never_nested(|| (0..20).for_each(|item| queue.send(item))));
                 }
             });
@@ -295,12 +298,13 @@ fn rayon_1269_a_bounded_queue_between_two_stages_in_one_pool() {
                 queue.consume_one();
             }
         });
-        assert_eq!(queue.consumed.into_inner(), 30 * 190);
+        assert_eq!(queue.consumed.into_inner(), size(30, 4) * 190);
     });
 }
 
 /// chili#21: every idle pool had a thread that ticked.
 #[test]
+#[cfg_attr(miri, ignore = "there is no account of processor time")]
 fn chili_21_many_idle_pools_use_no_processor() {
     watched(|| {
         let pools: Vec<Pool> = (0..10)
@@ -382,7 +386,7 @@ fn the_drop_of_a_detached_tasks_payload_panics() {
 fn rayon_638_a_loop_that_has_panicked_is_given_up() {
     on_pools(|pool| {
         let item = |i: usize| {
-            if i == 5_000 {
+            if i == size(5_000, 50) {
                 thread::sleep(Duration::from_millis(2));
                 fail("item");
             }
@@ -395,7 +399,7 @@ fn rayon_638_a_loop_that_has_panicked_is_given_up() {
         struct Loops<'a>(&'a AtomicUsize);
         impl Drop for Loops<'_> {
             fn drop(&mut self) {
-                par_for(0..1_000, |_| {
+                par_for(0..size(1_000, 20), |_| {
                     self.0.fetch_add(1, SeqCst);
                 });
             }
@@ -404,7 +408,7 @@ fn rayon_638_a_loop_that_has_panicked_is_given_up() {
         let why = caught(|| {
             pool.install(|| {
                 par_for(0..end, |i| {
-                    if i == 100 {
+                    if i == size(100, 10) {
                         let _loops = Loops(&visited);
                         fail("with a loop on its way");
                     }
@@ -412,7 +416,7 @@ fn rayon_638_a_loop_that_has_panicked_is_given_up() {
             });
         });
         assert_eq!(why, "with a loop on its way");
-        assert_eq!(visited.into_inner(), 1_000);
+        assert_eq!(visited.into_inner(), size(1_000, 20));
     });
 }
 

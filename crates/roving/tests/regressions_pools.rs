@@ -15,8 +15,8 @@ use std::thread;
 use std::time::Duration;
 
 use caught::works;
-use common::{pool, pool_that_steals, tries, wait_until, watched};
-use roving::{Amount, Pool, broadcast, join, map_reduce, scope};
+use common::{pool, pool_that_steals, size, tries, wait_until, watched};
+use roving::{Amount, Pool, broadcast, current_workers, join, map_reduce, scope};
 
 thread_local! {
     static NESTED: Cell<usize> = const { Cell::new(0) };
@@ -64,6 +64,40 @@ fn in_place_pools_within_each_other() {
             one + two.0 + two.1 + more
         });
         assert_eq!(sum, 10);
+    });
+}
+
+/// A worker enters an in-place pool, and waits there for what its own pool is to do.
+#[test]
+fn an_in_place_pool_waits_for_the_pool_beneath() {
+    watched(|| {
+        for workers in [1, 2, 3] {
+            for seed in [None, Some(1)] {
+                let (beneath, builder) = (pool(workers), Pool::builder());
+                let builder = match seed {
+                    None => builder.use_current_thread(),
+                    Some(seed) => builder.deterministic(seed),
+                };
+                let in_place = builder.build().unwrap();
+                let sum = AtomicUsize::new(0);
+                let add = |number| _ = sum.fetch_add(number, SeqCst);
+                let inside = || {
+                    beneath.in_place_scope(|s| (0..workers).for_each(|_| s.spawn(|_| add(1))));
+                    beneath.in_place_scope(|s| s.spawn_broadcast(|_, _| add(1)));
+                    add(beneath.broadcast(|_| 1).into_iter().sum());
+                    add(beneath.install(|| 1));
+                    add(beneath.run(|_| async { 1 }));
+                    let (sender, receiver) = mpsc::channel();
+                    beneath.spawn(move || sender.send(1).unwrap());
+                    add(roving::blocking(|| receiver.recv().unwrap()));
+                    // What is pushed here meanwhile is for nobody beneath.
+                    let is_here = || assert_eq!(current_workers(), in_place.workers());
+                    roving::blocking(|| (0..100).for_each(|_| _ = join(is_here, is_here)));
+                };
+                beneath.install(|| in_place.install(inside));
+                assert_eq!(sum.into_inner(), 3 * workers + 3);
+            }
+        }
     });
 }
 
@@ -164,14 +198,14 @@ fn pools_nested_too_deep_are_refused() {
     }
     watched(|| {
         let (a, b) = (pool(1), pool(1));
-        nest(&a, &b, 100);
+        nest(&a, &b, size(100, 10));
         let nested = || nest(&a, &b, 1_000);
         let payload = panic::catch_unwind(panic::AssertUnwindSafe(nested)).unwrap_err();
         let text = payload.downcast_ref::<String>().expect("a text");
         assert!(text.starts_with("pools are nested too deep"), "{text}");
         works(&a);
         works(&b);
-        nest(&a, &b, 100);
+        nest(&a, &b, size(100, 10));
     });
 }
 
@@ -309,11 +343,11 @@ fn a_closing_pool_runs_what_foreign_threads_spawn() {
                         });
                     });
                 });
-                let sum = map_reduce(0..10_000, 0, |i| i, |a, b| a + b);
+                let sum = map_reduce(0..size(10_000, 100), 0, |i| i, |a, b| a + b);
                 sender.send((ran.into_inner(), sum)).unwrap();
             });
             drop(pool);
-            assert_eq!(receiver.recv(), Ok((10, 49_995_000)));
+            assert_eq!(receiver.recv(), Ok((10, size(49_995_000, 4_950))));
         }
     });
 }
@@ -354,9 +388,9 @@ fn an_inner_scope_on_a_full_stack_that_thieves_have_emptied() {
                 ended.fetch_add(1, SeqCst);
             };
             scope(|s| {
-                let mut spawned = 8_192;
+                let mut spawned = size(8_192, 32);
                 (0..spawned).for_each(|_| s.spawn(task));
-                for _ in 0..1_000 {
+                for _ in 0..size(1_000, 50) {
                     thread::sleep(Duration::from_micros(100));
                     if ended.load(SeqCst) == spawned {
                         break;

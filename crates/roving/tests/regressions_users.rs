@@ -11,7 +11,7 @@ use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use common::{AMOUNTS, pool, pool_that_steals, tries, wait_until, watched};
+use common::{AMOUNTS, pool, pool_that_steals, size, tries, wait_until, watched};
 use roving::Pool;
 
 /// On pools of several sizes, with each steal amount.
@@ -37,7 +37,7 @@ fn join_both(a: impl FnOnce() + Send, b: impl FnOnce() + Send) {
 /// Under many schedules, with forced thefts.
 fn under_seeds(test: impl Fn(&Pool)) {
     let explorer = roving::testing::Explorer::new();
-    watched(|| explorer.seeds(0..100).run_on(test));
+    watched(|| explorer.seeds(0..size(100, 2)).run_on(test));
 }
 
 thread_local! {
@@ -63,7 +63,7 @@ fn item(index: usize, parallel: impl FnOnce()) {
 fn root_14807_thread_locals_hold_across_a_loop() {
     let loops = |_: &Pool| {
         roving::par_for(0..tries(200), |index| {
-            item(index, || roving::par_for(0..64, touch));
+            item(index, || roving::par_for(0..size(64, 8), touch));
         });
         roving::scope(|s| {
             for index in 0..tries(200) {
@@ -94,11 +94,11 @@ fn nearcore_15554_a_value_that_is_made_once_is_made_in_parallel() {
     let make = || {
         let once = OnceLock::new();
         let wanted = || {
-            once.get_or_init(|| roving::map_reduce(0..500, 0, |n| n, |a, b| a + b));
+            once.get_or_init(|| roving::map_reduce(0..size(500, 20), 0, |n| n, |a, b| a + b));
         };
-        roving::par_for(0..50, |_| wanted());
-        roving::scope(|s| (0..50).for_each(|_| s.spawn(|_| wanted())));
-        assert_eq!(once.into_inner(), Some(124_750));
+        roving::par_for(0..size(50, 5), |_| wanted());
+        roving::scope(|s| (0..size(50, 5)).for_each(|_| s.spawn(|_| wanted())));
+        assert_eq!(once.into_inner(), Some(size(124_750, 190)));
     };
     on_pools(|pool| (0..tries(20)).for_each(|_| pool.install(make)));
     under_seeds(|pool| pool.install(make));
@@ -109,7 +109,7 @@ fn nearcore_15554_a_value_that_is_made_once_is_made_in_parallel() {
 #[test]
 fn rayon_1142_an_iterator_under_a_lock_computes_in_parallel() {
     let bridge = || {
-        let source = Mutex::new(1..=40_u64);
+        let source = Mutex::new(1..=size(40_u64, 5));
         let sum = AtomicUsize::new(0);
         let draw = || {
             let mut source = source.lock().unwrap();
@@ -130,7 +130,7 @@ fn rayon_1142_an_iterator_under_a_lock_computes_in_parallel() {
                 });
             }
         });
-        assert_eq!(sum.into_inner(), 820 * 20);
+        assert_eq!(sum.into_inner(), size(820, 15) * 20);
     };
     on_pools(|pool| (0..tries(10)).for_each(|_| pool.install(bridge)));
     under_seeds(|pool| pool.install(bridge));
@@ -144,7 +144,7 @@ fn rayon_1194_large_frames_do_not_pile_up() {
         let pool = builder.build().unwrap();
         pool.install(|| {
             roving::par_for(0..tries(500), |index| {
-                let mut frame = [0_u8; 200_000];
+                let mut frame = [0_u8; size(200_000, 2_000)];
                 frame[index] = 1;
                 roving::par_for(0..16, touch);
                 roving::join(|| black_box(1), || black_box(2));
@@ -163,7 +163,7 @@ fn rayon_642_tiny_periodic_work_wakes_few() {
         let parks = || pool.profile().total().counters.parks;
         wait_until(|| parks() >= 8);
         pool.reset_profile();
-        const CALLS: u64 = 100;
+        const CALLS: u64 = size(100, 3);
         for _ in 0..CALLS {
             pool.install(|| black_box(1));
             // Long enough for a worker to park; if it does not, that is fewer.
@@ -285,7 +285,7 @@ fn rayon_1204_quick_tasks_do_not_wait_for_a_slow_one() {
 #[test]
 fn rayon_663_a_float_sum_is_the_same_each_time() {
     let term = |n: usize| 1.0 / (n as f64 + 0.3);
-    let sum = || roving::reduce(0..50_000, 256, || 0.0, term, |a, b| a + b).to_bits();
+    let sum = || roving::reduce(0..size(50_000, 1_000), 256, || 0.0, term, |a, b| a + b).to_bits();
     let alone = pool(1).install(sum);
     watched(|| {
         for workers in [2, 3, 8] {
@@ -300,8 +300,8 @@ fn rayon_663_a_float_sum_is_the_same_each_time() {
 #[test]
 fn many_workers_make_one_pool() {
     watched(|| {
-        let pool = pool(100);
+        let pool = pool(size(100, 12));
         let seen = pool.broadcast(|index| index);
-        assert_eq!(seen, (0..100).collect::<Vec<_>>());
+        assert_eq!(seen, (0..size(100, 12)).collect::<Vec<_>>());
     });
 }

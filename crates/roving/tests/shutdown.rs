@@ -11,7 +11,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use common::{occupy_one, pool, tries, wait_until, watched};
+use common::{occupy_one, pool, size, tries, wait_until, watched};
 use roving::adapt::{Order, Target};
 use roving::{Pool, join};
 
@@ -46,7 +46,7 @@ fn occupy(pool: &Pool) -> Vec<Sender<()>> {
 fn what_has_not_begun_is_dropped_once_and_counted() {
     watched(|| {
         for workers in [1, 2, 4] {
-            for tasks in [0, 1, 7, 1000] {
+            for tasks in [0, 1, 7, size(1000, 40)] {
                 let pool = pool(workers);
                 let occupied = occupy(&pool);
                 let (ran, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::default());
@@ -113,7 +113,7 @@ fn what_runs_ends_with_all_that_it_waits_for() {
                 drop(counted);
                 unreachable!("dropped");
             });
-            let sum: u64 = roving::map_reduce(0..1000, 0, |i| i as u64, |a, b| a + b);
+            let sum: u64 = roving::map_reduce(0..size(1000, 20), 0, |i| i as u64, |a, b| a + b);
             let root = roving::task::block_on(async {
                 let child = roving::task::spawn(async { 5 });
                 child.await
@@ -123,7 +123,7 @@ fn what_runs_ends_with_all_that_it_waits_for() {
         });
         has_begun.recv().unwrap();
         let stopped = pool.shutdown_now();
-        assert_eq!(results.recv().unwrap(), (499_500, 5, vec![0, 1]));
+        assert_eq!(results.recv().unwrap(), (size(499_500, 190), 5, vec![0, 1]));
         assert_eq!((stopped.tasks(), dropped.load(SeqCst)), (1, 1));
     });
 }
@@ -147,15 +147,15 @@ fn drops_that_panic_are_counted_and_handed_to_the_handler() {
         let pool = builder.build().unwrap();
         let occupied = occupy(&pool);
         let dropped = Arc::default();
-        for _ in 0..20 {
+        for _ in 0..size(20, 4) {
             let bomb = Bomb(Counted(Arc::clone(&dropped)));
             pool.spawn(move || drop(bomb));
         }
         let stopper = thread::spawn(|| pool.shutdown_now());
-        wait_until(|| dropped.load(SeqCst) == 20);
+        wait_until(|| dropped.load(SeqCst) == size(20, 4));
         drop(occupied);
-        assert_eq!(stopper.join().unwrap().tasks(), 20);
-        assert_eq!(heard.load(SeqCst), 20);
+        assert_eq!(stopper.join().unwrap().tasks(), size(20, 4));
+        assert_eq!(heard.load(SeqCst), size(20, 4) as usize);
     });
 }
 
@@ -177,7 +177,7 @@ fn drops_that_spawn_are_dropped_too() {
         let pool = pool(2);
         let (begun, has_begun) = mpsc::channel();
         let dropped = Arc::default();
-        let again = Again(10_000, Arc::clone(&dropped));
+        let again = Again(size(10_000, 20), Arc::clone(&dropped));
         pool.spawn(move || {
             begun.send(()).unwrap();
             while !roving::is_cancelled() {
@@ -338,7 +338,7 @@ fn a_drop_runs_what_a_stop_would_drop() {
         let in_tasks = Arc::clone(&ran);
         let unwound = panic::catch_unwind(AssertUnwindSafe(move || {
             let pool = pool(2);
-            for _ in 0..100 {
+            for _ in 0..size(100, 10) {
                 let ran = Arc::clone(&in_tasks);
                 pool.spawn(move || {
                     ran.fetch_add(1, SeqCst);
@@ -347,7 +347,7 @@ fn a_drop_runs_what_a_stop_would_drop() {
             panic::resume_unwind(Box::new(()));
         }));
         assert!(unwound.is_err());
-        assert_eq!(ran.load(SeqCst), 100);
+        assert_eq!(ran.load(SeqCst), size(100, 10));
     });
 }
 

@@ -7,10 +7,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use common::{AMOUNTS, Census, Random, forever, pool_that_steals, tries, wait_until, watched};
+use common::{
+    AMOUNTS, Census, Random, forever, pool_that_steals, size, tries, wait_until, watched,
+};
 use roving::{Pool, Scope, current_worker, join, map_reduce, scope};
 
-const WORKERS: [usize; 4] = [1, 2, 4, 16];
+const WORKERS: [usize; 4] = [1, 2, 4, size(16, 3)];
 
 /// On every size of pool, with every steal amount.
 #[track_caller]
@@ -253,7 +255,7 @@ fn the_random_programs_are_of_all_kinds() {
 fn smoke() {
     on_pools(|pool| {
         assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
-        let mut squares = [0; 100];
+        let mut squares = [0; size(100, 10)];
         pool.install(|| {
             scope(|s| {
                 for (i, square) in squares.iter_mut().enumerate() {
@@ -268,7 +270,7 @@ fn smoke() {
                 .all(|(i, square)| *square == i * i)
         );
         for number in 0..tries(20) as u64 {
-            Seed::new(number, 4).check(pool);
+            Seed::new(number, size(4, 3)).check(pool);
         }
     });
 }
@@ -287,12 +289,12 @@ fn stampede() {
     on_pools(|pool| {
         let census = Census::default();
         thread::scope(|s| {
-            for number in 0..8 {
+            for number in 0..size(8, 3) {
                 let census = &census;
                 s.spawn(move || {
                     for round in 0..tries(10) as u64 {
-                        assert_eq!(pool.install(|| fib(12)), 144);
-                        Seed::new(number << 32 | round, 4).check(pool);
+                        assert_eq!(pool.install(|| fib(size(12, 5))), size(144, 5));
+                        Seed::new(number << 32 | round, size(4, 3)).check(pool);
                         let owned = census.one();
                         pool.install(move || drop(owned));
                     }
@@ -307,9 +309,9 @@ fn stampede() {
 fn stress() {
     on_pools(|pool| {
         for number in 0..tries(150) as u64 {
-            Seed::new(number << 20 | pool.workers() as u64, 8).check(pool);
+            Seed::new(number << 20 | pool.workers() as u64, size(8, 4)).check(pool);
         }
-        assert_eq!(pool.install(|| fib(22)), 17_711);
+        assert_eq!(pool.install(|| fib(size(22, 6))), size(17_711, 8));
     });
 }
 
@@ -321,9 +323,9 @@ fn stress_with_a_profile() {
             let builder = Pool::builder().workers(workers).profile(true);
             let pool = builder.build().unwrap();
             for number in 0..tries(100) as u64 {
-                Seed::new(number << 24 | workers as u64, 6).check(&pool);
+                Seed::new(number << 24 | workers as u64, size(6, 4)).check(&pool);
             }
-            assert_eq!(pool.install(|| fib(18)), 2_584);
+            assert_eq!(pool.install(|| fib(size(18, 6))), size(2_584, 8));
         }
     });
 }
@@ -335,7 +337,7 @@ fn stress_of_starting_and_ending() {
         for round in 0..tries(100) {
             let pool = pool_that_steals(WORKERS[round % 4], AMOUNTS[round % 3]);
             let ran = forever(AtomicUsize::new(0));
-            for _ in 0..20 {
+            for _ in 0..size(20, 4) {
                 pool.spawn(|| {
                     ran.fetch_add(fib(6) as usize, Relaxed);
                 });
@@ -344,7 +346,11 @@ fn stress_of_starting_and_ending() {
                 Seed::new(round as u64, 4).check(&pool);
             }
             drop(pool);
-            assert_eq!(ran.load(Relaxed), 20 * 8, "what was spawned has run");
+            assert_eq!(
+                ran.load(Relaxed),
+                size(20, 4) * 8,
+                "what was spawned has run"
+            );
         }
     });
 }
@@ -359,7 +365,7 @@ fn no_starvation() {
         while !all() {
             pool.install(|| {
                 scope(|s| {
-                    for _ in 0..256 {
+                    for _ in 0..size(256, 16) {
                         s.spawn(|_| {
                             let index = current_worker().expect("tasks run on workers");
                             if let Some(reached) = reached.get(index) {
@@ -397,7 +403,7 @@ fn no_starvation_by_joins() {
             thread::yield_now();
         };
         while !all() {
-            pool.install(|| chain(100, &all, &visit));
+            pool.install(|| chain(size(100, 20), &all, &visit));
         }
     });
 }
@@ -411,11 +417,11 @@ fn destructors() {
         for round in 0..tries(20) {
             pool.install(|| {
                 scope(|s| {
-                    for task in 0..500 {
+                    for task in 0..size(500, 20) {
                         let (owned, census) = (census.one(), &census);
                         s.spawn(move |s| {
                             let _owned = owned;
-                            if round % 2 == 0 && task == 100 {
+                            if round % 2 == 0 && task == size(100, 10) {
                                 s.cancel();
                             }
                             let nested = census.one();
@@ -440,7 +446,7 @@ fn destructors_of_detached_tasks() {
         for workers in WORKERS {
             let pool = pool_that_steals(workers, AMOUNTS[workers % 3]);
             let go = forever(AtomicBool::new(false));
-            for _ in 0..100 {
+            for _ in 0..size(100, 8) {
                 let owned = CENSUS.one();
                 pool.spawn(move || {
                     wait_until(|| go.load(Relaxed));
@@ -451,6 +457,6 @@ fn destructors_of_detached_tasks() {
             drop(pool);
             CENSUS.check();
         }
-        assert_eq!(CENSUS.made.load(Relaxed), 400);
+        assert_eq!(CENSUS.made.load(Relaxed), size(400, 32));
     });
 }

@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use common::{AMOUNTS, Census, forget, pool, pool_that_steals, tries, wait_until, watched};
+use common::{AMOUNTS, Census, forget, pool, pool_that_steals, size, tries, wait_until, watched};
 use panics::{Because, caught, fail, on_pools};
 use roving::task::{Scope, SpawnOrder, Task, block_on, branch, call, fork, scope, spawn};
 use roving::{Amount, Pool, join};
@@ -137,7 +137,7 @@ fn only_descendants_run_on_top_of_a_root() {
         for amount in AMOUNTS {
             let pool = pool_that_steals(4, amount);
             pool.run(|_| async {
-                let tasks: Vec<_> = (1..=64)
+                let tasks: Vec<_> = (1..=size(64, 6))
                     .map(|number| {
                         spawn(async move {
                             let outer = INSIDE.replace(number);
@@ -332,7 +332,7 @@ fn what_is_not_a_task_is_told_so() {
 fn borrowed_data_is_there_until_the_root_has_ended() {
     on_pools(|pool| {
         for _ in 0..tries(20) {
-            let mut counts = vec![0_u64; 100];
+            let mut counts = vec![0_u64; size(100, 8)];
             pool.run(|s| {
                 let counts = &mut counts;
                 async move {
@@ -379,7 +379,7 @@ fn spawn_orders_come_to_the_same() {
             for workers in [1, 2, 4] {
                 let builder = Pool::builder().workers(workers).spawn_order(order);
                 let pool = builder.build().unwrap();
-                assert_eq!(pool.run(|_| tree(6)), 1957);
+                assert_eq!(pool.run(|_| tree(size(6, 3))), size(1957, 16));
             }
             assert_eq!(order.to_string().parse(), Ok(order));
         }
@@ -392,7 +392,7 @@ fn closures_and_tasks_in_each_other() {
     on_pools(|pool| {
         let sum = pool.run(|_| async {
             let mut sum = 0;
-            for n in 0..20_u64 {
+            for n in 0..size(20_u64, 3) {
                 let child = fork(async move { join(|| n, || block_on(async move { n })) }).await;
                 roving::scope(|s| {
                     s.spawn(|_| {
@@ -406,7 +406,7 @@ fn closures_and_tasks_in_each_other() {
             }
             sum
         });
-        assert_eq!(sum, 380);
+        assert_eq!(sum, size(380, 6));
         // Spawned in a closure of the task itself, while a join is open below.
         let ran = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&ran);

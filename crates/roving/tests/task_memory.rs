@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use common::{AMOUNTS, Census, pool, pool_that_steals, tries, watched};
+use common::{AMOUNTS, Census, pool, pool_that_steals, size, tries, watched};
 use roving::task::{Forked, Task, block_on, branch, call, fork, spawn};
 use roving::{Counters, Pool};
 
@@ -85,10 +85,10 @@ fn tasks_allocate_nothing_in_steady_state() {
     alone(|| {
         let pool = pool(1);
         let allocations = pool.run(|_| async {
-            call(fib(12)).await;
-            spawn(help_first(12)).await;
+            call(fib(size(12, 6))).await;
+            spawn(help_first(size(12, 6))).await;
             let before = ALLOCATIONS.get();
-            assert_eq!(call(fib(12)).await, 144);
+            assert_eq!(call(fib(size(12, 6))).await, size(144, 8));
             let forks = ALLOCATIONS.get() - before;
             let children: [Forked<u64>; 8] = std::array::from_fn(|n| spawn(fib(n as u32)));
             let mut sum = 0;
@@ -111,9 +111,9 @@ fn every_frame_is_given_back() {
             for workers in [1, 2, 4] {
                 let pool = pool_that_steals(workers, amount);
                 for _ in 0..tries(10) {
-                    assert_eq!(pool.run(|_| fib(14)), 377);
-                    assert_eq!(pool.run(|_| help_first(12)), 144);
-                    assert_eq!(pool.install(|| block_on(fib(10))), 55);
+                    assert_eq!(pool.run(|_| fib(size(14, 6))), size(377, 8));
+                    assert_eq!(pool.run(|_| help_first(size(12, 6))), size(144, 8));
+                    assert_eq!(pool.install(|| block_on(fib(size(10, 5)))), size(55, 5));
                     assert_eq!(in_use(&pool), 0, "{workers} workers, {amount}");
                 }
             }
@@ -132,8 +132,8 @@ fn every_block_is_freed_with_the_pool() {
                         true => builder.migrate_at_each_fork().build().unwrap(),
                         false => builder.build().unwrap(),
                     };
-                    assert_eq!(pool.run(|_| fib(10)), 55);
-                    assert_eq!(pool.run(|_| help_first(8)), 21);
+                    assert_eq!(pool.run(|_| fib(size(10, 5))), size(55, 5));
+                    assert_eq!(pool.run(|_| help_first(size(8, 5))), size(21, 5));
                     // Too large and too aligned for the free lists.
                     pool.run(|_| async {
                         let large = [1_u8; 5000];
@@ -175,7 +175,7 @@ fn a_loop_that_forks_holds_few_frames() {
     const LIST: u64 = 1 << 20;
     const FRAME: u64 = 64;
     alone(|| {
-        let children = if cfg!(miri) { 100 } else { 200_000 };
+        let children = size(200_000, 50);
         for workers in [1, 2, 4] {
             let pool = pool(workers);
             pool.run(|_| async move {
@@ -202,7 +202,7 @@ fn handles_of_ended_children_hold_no_frames() {
         let pool = pool(1);
         let sum = pool.run(|_| async {
             let mut children = Vec::new();
-            for n in 0..1000_u64 {
+            for n in 0..size(1000_u64, 40) {
                 children.push(fork(async move { n }).await);
             }
             let mut sum = 0;
@@ -211,7 +211,7 @@ fn handles_of_ended_children_hold_no_frames() {
             }
             sum
         });
-        assert_eq!(sum, 499_500);
+        assert_eq!(sum, size(499_500, 780));
         let allocated = counters(&pool).frames_allocated;
         assert!(allocated <= 4, "{allocated} frames");
     });
@@ -230,7 +230,7 @@ fn nesting_is_bounded_by_memory_only() {
         }
     }
     alone(|| {
-        let depth = if cfg!(miri) { 200 } else { 100_000 };
+        let depth = size(100_000, 100);
         for workers in [1, 2] {
             let pool = pool(workers);
             for forks in [true, false] {
@@ -246,7 +246,7 @@ fn nesting_is_bounded_by_memory_only() {
 fn spawns_beyond_the_end_of_the_stack() {
     static CENSUS: Census = Census::new();
     alone(|| {
-        let children = if cfg!(miri) { 50 } else { 30_000 };
+        let children = size(30_000, 50);
         for workers in [1, 2] {
             let pool = pool(workers);
             pool.run(|_| async move {

@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use common::{pool, watched, yield_now};
+use common::{pool, size, watched, yield_now};
 use roving::adapt::{Place, spawn_placed};
 use roving::{Pool, current_worker, task};
 
@@ -19,14 +19,16 @@ fn a_task_runs_where_its_place_says() {
     watched(|| {
         for workers in [1, 2, 3] {
             let pool = pool(workers);
-            let places: Vec<Place> = (0..100).map(|n| Place::new(Some(n % workers))).collect();
+            let places: Vec<Place> = (0..size(100, 9))
+                .map(|n| Place::new(Some(n % workers)))
+                .collect();
             let places = &places;
             pool.run(|s| async move {
                 let tasks: Vec<_> = places
                     .iter()
                     .map(|place| {
                         spawn_placed(s, place, async move {
-                            for _ in 0..50 {
+                            for _ in 0..size(50, 4) {
                                 assert_eq!(current_worker(), place.get());
                                 yield_now().await;
                             }
@@ -48,7 +50,7 @@ fn a_task_moves_when_it_next_becomes_ready() {
         let place = &Place::new(Some(0));
         pool.run(|s| async move {
             spawn_placed(s, place, async move {
-                for step in 1..200 {
+                for step in 1..size(200, 12) {
                     let here = current_worker();
                     assert_eq!(here, place.get());
                     place.set(Some(step % 3));
@@ -69,7 +71,7 @@ fn a_place_that_names_no_worker_is_any() {
         for worker in [None, Some(2), Some(1 << 40)] {
             let place = &Place::new(worker);
             let sum: usize = pool.run(|s| async move {
-                let tasks: Vec<_> = (0..100)
+                let tasks: Vec<_> = (0..size(100, 10))
                     .map(|n| {
                         spawn_placed(s, place, async move {
                             yield_now().await;
@@ -83,7 +85,7 @@ fn a_place_that_names_no_worker_is_any() {
                 }
                 sum
             });
-            assert_eq!(sum, 4950);
+            assert_eq!(sum, size(4950, 45));
         }
     });
 }
@@ -93,8 +95,8 @@ fn a_place_that_names_no_worker_is_any() {
 #[test]
 fn a_ring_through_all_workers() {
     fn ring(pool: &Pool, stays: bool) {
-        const TASKS: usize = 60;
-        const ROUNDS: usize = 100;
+        const TASKS: usize = size(60, 6);
+        const ROUNDS: usize = size(100, 3);
         let places: Vec<Place> = (0..TASKS).map(|n| Place::new(Some(n % 3))).collect();
         let turn = AtomicUsize::new(0);
         let wakers = Mutex::new(vec![None; TASKS]);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 
-use common::{AMOUNTS, Census, forget, watched};
+use common::{AMOUNTS, Census, forget, size, watched};
 use panics::{caught, fail};
 use proptest::prelude::*;
 use roving::task::{Forked, SpawnOrder, Task, branch, call, fork, spawn};
@@ -215,7 +215,7 @@ fn random_trees_come_to_what_they_come_to_serially() {
     static CENSUS: Census = Census::new();
     let pools = pools();
     watched(|| {
-        proptest!(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 300 }), |(tree in trees(false))| {
+        proptest!(ProptestConfig::with_cases(size(300, 2)), |(tree in trees(false))| {
             let (result, sum) = tree.serial();
             for pool in &pools {
                 for _ in 0..RUNS {
@@ -235,7 +235,7 @@ fn a_panic_anywhere_in_a_random_tree_reaches_the_root_and_leaks_nothing() {
     static CENSUS: Census = Census::new();
     let pools = pools();
     watched(|| {
-        proptest!(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 300 }), |(tree in trees(true))| {
+        proptest!(ProptestConfig::with_cases(size(300, 2)), |(tree in trees(true))| {
             for pool in &pools {
                 let total = Arc::new(AtomicU64::new(0));
                 let task = evaluate(Arc::clone(&tree), Arc::clone(&total), &CENSUS);

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{pool, tries, watched, yield_now};
+use common::{pool, size, tries, watched, yield_now};
 use futures_util::future::{self, Either, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{join, select_biased};
@@ -38,7 +38,7 @@ fn sleep(time: Duration) -> impl Future<Output = ()> + Send {
 fn on_pools(test: impl Fn(&Pool)) {
     panics::on_pools(&test);
     watched(|| {
-        for workers in [1, 3] {
+        for &workers in size(&[1, 3][..], &[2]) {
             let builder = Pool::builder().workers(workers).migrate_at_each_fork();
             test(&builder.build().unwrap());
         }
@@ -105,7 +105,7 @@ fn channels_between_tasks() {
                 sum
             })
             .await;
-            for n in 0..100 {
+            for n in 0..size(100, 10) {
                 to_first.send(n).await.unwrap();
             }
             drop(to_first);
@@ -142,19 +142,22 @@ fn forks_and_calls_under_combinators() {
         });
         assert_eq!(sum, 15);
         let sum = pool.run(|_| async {
-            let mut calls: FuturesUnordered<_> =
-                (0..20_u64).map(|n| call(async move { n })).collect();
+            let mut calls: FuturesUnordered<_> = (0..size(20_u64, 5))
+                .map(|n| call(async move { n }))
+                .collect();
             let mut sum = 0;
             while let Some(n) = calls.next().await {
                 sum += n;
             }
-            let forks: FuturesUnordered<_> = (0..20_u64).map(|n| fork(async move { n })).collect();
+            let forks: FuturesUnordered<_> = (0..size(20_u64, 5))
+                .map(|n| fork(async move { n }))
+                .collect();
             for child in forks.collect::<Vec<_>>().await {
                 sum += child.await;
             }
             sum
         });
-        assert_eq!(sum, 380);
+        assert_eq!(sum, size(380, 20));
     });
 }
 

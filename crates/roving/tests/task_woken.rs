@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{
-    AMOUNTS, holds_within, pool, pool_that_steals, tries, wait_until, watched, yield_now,
+    AMOUNTS, holds_within, pool, pool_that_steals, size, tries, wait_until, watched, yield_now,
 };
 use roving::adapt::{Place, StandIn, spawn_placed, yield_to_woken};
 use roving::task::{Forked, block_on, fork, spawn};
@@ -90,7 +90,7 @@ async fn take_turns(turns: u64) {
 /// It takes its turns with that, whoever runs them.
 #[test]
 fn who_yields_to_a_woken_task_goes_on_after_it() {
-    const TURNS: u64 = if cfg!(miri) { 30 } else { 3000 };
+    const TURNS: u64 = size(3000, 10);
     watched(|| {
         for amount in AMOUNTS {
             pool_that_steals(4, amount).run(async |_| take_turns(TURNS).await);
@@ -101,11 +101,11 @@ fn who_yields_to_a_woken_task_goes_on_after_it() {
 /// In pools of all kinds, below roots of all kinds.
 #[test]
 fn who_yields_goes_on_in_any_pool() {
-    const TURNS: u64 = if cfg!(miri) { 5 } else { 50 };
+    const TURNS: u64 = size(50, 2);
     watched(|| {
         let arena = Arena::new(2).unwrap();
         let drawn = |seed| Pool::builder().deterministic(seed).workers(3);
-        let mut builders: Vec<_> = (0..10).map(drawn).collect();
+        let mut builders: Vec<_> = (0..size(10, 1)).map(drawn).collect();
         builders.extend([Pool::builder().use_current_thread(), arena.pool()]);
         builders.extend([1, 2].map(|workers| Pool::builder().workers(workers)));
         for builder in builders {
@@ -450,7 +450,7 @@ fn wakes_and_waits(pool: &Pool) {
 fn a_task_that_was_woken_can_be_stolen() {
     watched(|| {
         let pool = pool(2);
-        for _ in 0..20 {
+        for _ in 0..size(20, 2) {
             let signal = Arc::new(Signal::default());
             let has_run = Arc::new(AtomicBool::new(false));
             pool.run(|_| {

@@ -94,6 +94,7 @@ fn check_states(events: &[Value]) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it reads the file that was written")]
 fn a_trace_has_states_thefts_and_spans() {
     let scratch = Scratch::new("pool");
     let pool = Pool::builder().workers(2).name("t").trace(&scratch.0);
@@ -135,6 +136,7 @@ fn a_trace_has_states_thefts_and_spans() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it reads the file that was written")]
 fn a_span_may_move_with_its_task() {
     let scratch = Scratch::new("moved");
     let pool = Pool::builder()
@@ -162,6 +164,7 @@ fn a_span_may_move_with_its_task() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it reads the file that was written")]
 fn spans_of_other_threads_have_their_own_lanes() {
     let scratch = Scratch::new("outside");
     let pool = Pool::builder()
@@ -185,6 +188,7 @@ fn spans_of_other_threads_have_their_own_lanes() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it reads the file that was written")]
 fn a_reset_starts_the_trace_again() {
     let scratch = Scratch::new("reset");
     let pool = Pool::builder()
@@ -226,6 +230,7 @@ fn program(variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it starts another process")]
 fn the_environment_asks_for_a_table() {
     let said = program(&[("ROVING_PROFILE", "1")]);
     for pool in ["pool `second`, 2 workers", "pool `roving`, 2 workers"] {
@@ -236,6 +241,7 @@ fn the_environment_asks_for_a_table() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it starts another process")]
 fn the_environment_asks_for_a_trace() {
     let scratch = Scratch::new("program");
     let said = program(&[("ROVING_TRACE", scratch.0.to_str().unwrap())]);
@@ -247,6 +253,7 @@ fn the_environment_asks_for_a_trace() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it starts another process")]
 fn a_trace_that_cannot_be_written_is_one_line() {
     let said = program(&[("ROVING_TRACE", "/no/such/folder/t.json")]);
     let lines: Vec<&str> = said
@@ -260,6 +267,7 @@ fn a_trace_that_cannot_be_written_is_one_line() {
 /// Asks the program's socket while it runs, as `roving top` does.
 #[cfg(unix)]
 #[test]
+#[cfg_attr(miri, ignore = "it starts another process")]
 fn a_socket_tells_what_the_workers_do() {
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::os::unix::net::UnixStream;
@@ -307,6 +315,7 @@ fn a_socket_tells_what_the_workers_do() {
 /// As when several programs inherit the same `ROVING_TOP`: the first one answers, and goes on to.
 #[cfg(unix)]
 #[test]
+#[cfg_attr(miri, ignore = "it starts another process")]
 fn a_socket_at_which_another_process_answers_is_left_to_it() {
     use std::os::unix::net::{UnixListener, UnixStream};
 

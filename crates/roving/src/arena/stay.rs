@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use super::share::{Request, Station};
 use crate::inject::{Job, Kind};
 use crate::pool::registry::Registry;
+use crate::sleep::rest::last_look;
 use crate::stats::{Activity, bump};
 use crate::worker::Worker;
 
@@ -72,7 +73,7 @@ fn vacate(registry: Arc<Registry>, index: usize, found: bool) {
 /// A seat of that pool that the thread with this number has taken, for a visit.
 fn take_seat(registry: &Arc<Registry>, number: usize) -> Option<usize> {
     let idle = || registry.idle.take_one();
-    let spare = || registry.spares.take_seat(registry);
+    let spare = || registry.spares.take_seat(registry.as_ref());
     while let Some(index) = idle().or_else(spare) {
         let station = station(registry, index);
         if !station.word.take_free(number) {
@@ -139,16 +140,13 @@ impl Worker {
         let (registry, me) = (self.registry(), self.index());
         station(registry, me).word.heed();
         let sits_out = match self.is_spare() {
-            true => self.is_one_too_many() && registry.spares.rest_seat(registry, me),
+            true => self.is_one_too_many() && registry.spares.rest_seat(registry.as_ref(), me),
             false => registry.is_benched(me),
         };
         if !sits_out {
             registry.idle.announce(me);
         }
-        registry.see_seats();
-        let amount = registry.settings.amount;
-        let shows = |seat: usize| amount.of(registry.seats[seat].stack.want()) > 0;
-        let for_any = !self.is_reserve() && self.victims().any(shows) || registry.has_jobs();
+        let for_any = last_look(self, !self.is_reserve());
         let own = !self.seat().mailbox.is_surely_empty() || self.has_placed();
         if sits_out {
             // Somebody may have called this one for it.
@@ -255,17 +253,14 @@ impl Worker {
     /// what it waits in. False if there is none.
     pub(crate) fn serve_further_out(&self) -> bool {
         for worker in self.outwards().skip(1) {
-            let is_share = worker.registry().share.is_some();
-            if is_share && let Some(job) = worker.seat().mailbox.pop() {
-                let run = |worker: &Worker| {
-                    let doing = worker.clock().enter(Activity::Busy);
-                    // Also where the thread has left the context that it was in at this seat, for none.
-                    worker.segment(|| worker.framed_outside(job));
-                    worker.clock().enter(doing);
-                };
+            let is_here = !worker.registry().is_left_behind();
+            if is_here && !worker.seat().mailbox.is_hint_empty() {
+                // Also where the thread has left the context that it was in at this seat, for none.
+                let run = |worker: &Worker| worker.segment(|| worker.serve_mailbox_parked());
                 // SAFETY: the calling thread is that worker further out.
-                unsafe { Worker::be(Arc::clone(worker.registry()), worker.index(), run) };
-                return true;
+                if unsafe { Worker::be(Arc::clone(worker.registry()), worker.index(), run) } {
+                    return true;
+                }
             }
         }
         false

@@ -40,9 +40,8 @@ pub(crate) struct Settings {
     pub(crate) workers_least: usize,
     pub(crate) spares: usize,
     pub(crate) stand_in: StandIn,
-    pub(crate) cores: usize,
     pub(crate) slots: usize,
-    pub(crate) patience: usize,
+    pub(crate) patience: Duration,
     pub(crate) quick_rounds: usize,
     pub(crate) amount: Amount,
     pub(crate) spawn_order: SpawnOrder,
@@ -105,14 +104,15 @@ impl Settings {
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
 /// Most spare threads of a pool.
-pub(crate) const SPARES_MAX: usize = 256;
-/// Fruitless rounds before a worker parks: some 20 µs, a few times what a wake-up costs.
-const PATIENCE: usize = 192;
+pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
+/// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri has less of it,
+/// since it follows each look for long.
+const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
 /// Rounds before a worker without work first gives its core to whoever else wants it.
-const QUICK_ROUNDS: usize = 24;
+const QUICK_ROUNDS: usize = if cfg!(miri) { 2 } else { 24 };
 /// The same two where there are fewer cores than workers: who has nothing to do makes room at once.
-const PATIENCE_CROWDED: usize = 48;
-const QUICK_ROUNDS_CROWDED: usize = 8;
+const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
+const QUICK_ROUNDS_CROWDED: usize = if cfg!(miri) { 1 } else { 8 };
 
 /// Configures and builds a [`Pool`].
 ///
@@ -136,6 +136,7 @@ pub struct PoolBuilder {
     arena: Option<Arena>,
     priority: Priority,
     workers_least: Option<usize>,
+    cores: Option<usize>,
     amount: Amount,
     spawn_order: SpawnOrder,
     migrate: bool,
@@ -164,6 +165,7 @@ impl PoolBuilder {
             arena: None,
             priority: Priority::Normal,
             workers_least: None,
+            cores: None,
             amount: Amount::One,
             spawn_order: SpawnOrder::default(),
             migrate: false,
@@ -203,6 +205,19 @@ impl PoolBuilder {
     /// ```
     pub fn workers_at_least(mut self, workers: usize) -> PoolBuilder {
         self.workers_least = Some(workers);
+        self
+    }
+
+    /// How many cores the pool counts on, in place of those that the process may use. Workers in excess
+    /// of it make room at once when they have nothing to do. For tasks that need no core because they
+    /// block, and for tests.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(16).assume_cores(16).build().unwrap();
+    /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// ```
+    pub fn assume_cores(mut self, cores: usize) -> PoolBuilder {
+        self.cores = Some(cores.max(1));
         self
     }
 
@@ -292,14 +307,15 @@ impl PoolBuilder {
         self
     }
 
-    /// Called on the thread of each worker with its index, before it works. What it panics with goes to
-    /// the panic handler.
+    /// Called on the thread of each worker with its index, before it works; on that of a spare thread as well,
+    /// whose index is its own, from [`Pool::workers_max`] on. What it panics with goes to the panic handler.
     pub fn on_start(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
         self.on_start = Some(Box::new(callback));
         self
     }
 
-    /// Called on the thread of each worker with its index, after its last task.
+    /// Called on the thread of each worker, and of each spare thread, with its index, after its last task. Other
+    /// workers may have ended by then.
     pub fn on_exit(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
         self.on_exit = Some(Box::new(callback));
         self
@@ -323,9 +339,13 @@ impl PoolBuilder {
         self
     }
 
-    /// The calling thread becomes worker 0 of the pool, for the rest of its life; the others get
-    /// threads. It has no loop of its own: it runs tasks when it waits in a `join` or `scope`. The
+    /// The calling thread becomes worker 0 of the pool, until the pool is dropped or the thread ends; the
+    /// others get threads. It has no loop of its own: it runs tasks when it waits in a `join` or `scope`. The
     /// callbacks are not called for it, and the pool's memory is never freed.
+    ///
+    /// When it has dropped the pool it is a thread like any other, and can be adopted again. If another
+    /// thread drops the pool, or this one does inside of a `scope` or the like, it goes on with that alone, and is
+    /// let go by the first [`crate::spawn`] or the like that comes after. If the thread ends first, the pool has a worker less.
     ///
     /// ```
     /// std::thread::spawn(|| {
@@ -406,9 +426,10 @@ impl PoolBuilder {
         // Read before any thread is pinned, because pinning changes it.
         let allowed = os::allowed_processors();
         // To ask the system for the quota too takes a dozen calls: only if it is to decide.
-        let cores = match (self.workers, allowed.len()) {
-            (None, _) | (_, 0) => os::processors(),
-            (Some(_), allowed) => allowed,
+        let cores = match (self.cores, self.workers, allowed.len()) {
+            (Some(cores), ..) => cores,
+            (None, None, _) | (None, _, 0) => os::processors(),
+            (None, Some(_), allowed) => allowed,
         };
         let processors = match self.pin {
             true => allowed,
@@ -440,7 +461,6 @@ impl PoolBuilder {
             workers_least,
             spares: SPARES_MAX,
             stand_in: self.stand_in,
-            cores,
             slots: self.slots,
             patience,
             quick_rounds,

@@ -31,6 +31,7 @@ use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::os;
 use crate::priority::Priority;
+use crate::sleep::Parts;
 use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
 use crate::trace;
@@ -43,7 +44,9 @@ use home::Home;
 use registry::Registry;
 
 /// A set of workers. Dropping it runs what it still holds and joins its threads;
-/// [`Pool::shutdown_now`] drops what nobody waits for instead.
+/// [`Pool::shutdown_now`] drops what nobody waits for instead. One of its own tasks may drop it: it ends by itself
+/// after that task. But what such a task waits for elsewhere (on another thread, on a worker of another pool) must not: it
+/// would wait for its own end.
 ///
 /// Threads do not survive `fork`: in a child process a pool that was built before panics with a message that
 /// says so, rather than to hang; build one in the child.
@@ -141,7 +144,7 @@ impl Pool {
     /// assert_eq!(roving::Pool::new(3).unwrap().workers(), 3);
     /// ```
     pub fn workers(&self) -> usize {
-        self.registry.size()
+        self.registry.working()
     }
 
     /// Runs `f` on a worker of this pool and returns what it returns. [`crate::join`],
@@ -269,8 +272,8 @@ pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R
 /// The same, where a thread that is no worker has its pool at `H`.
 pub(crate) fn with_registry_at<H: Home, R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     Worker::with_current(|worker| match worker {
-        Some(worker) => f(worker.registry()),
-        None => f(global::of::<H>().registry()),
+        Some(worker) if !worker.leaves() => f(worker.registry()),
+        _ => f(global::of::<H>().registry()),
     })
 }
 
@@ -283,14 +286,16 @@ where
     Worker::with_current(|worker| match worker {
         Some(worker) if Arc::ptr_eq(worker.registry(), registry) => f(),
         _ if registry.settings.in_place => Worker::be_in_place(registry, f),
-        Some(worker) if registry.share.is_some() => {
-            registry.check_not_left_behind();
-            match worker.seat_to_visit(registry) {
-                Some(index) => worker.visit(registry, index, f),
-                None => install_from_outside(registry, Some(worker), f),
+        _ => Worker::with_waiting(|worker| match worker {
+            Some(worker) if registry.share.is_some() => {
+                registry.check_has_threads();
+                match worker.seat_to_visit(registry) {
+                    Some(index) => worker.visit(registry, index, f),
+                    None => install_from_outside(registry, Some(worker), f),
+                }
             }
-        }
-        worker => install_from_outside(registry, worker, f),
+            worker => install_from_outside(registry, worker, f),
+        }),
     })
 }
 
@@ -299,7 +304,7 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
-    registry.check_not_left_behind();
+    registry.check_has_threads();
     let nesting = worker.map_or(0, |worker| worker.nesting().get() + 1);
     assert!(
         nesting <= SPARES_MAX,
@@ -390,14 +395,14 @@ fn spawn_detached_in<F>(registry: &Arc<Registry>, priority: Priority, f: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    registry.check_not_left_behind();
+    registry.check_has_threads();
     let job = match registry.share.is_some() {
         true => Worker::keep_for_the_end(registry, detached(registry, f)),
         false => Some(detached(registry, f)),
     };
     if let Some(job) = job {
         registry.inject_in(priority, Kind::Detached, job);
-        run_if_in_place(registry);
+        run_if_alone(registry);
     }
 }
 
@@ -428,12 +433,16 @@ where
 }
 
 /// A job was added to a pool whose only worker may be the caller.
-pub(crate) fn run_if_in_place(registry: &Arc<Registry>) {
+pub(crate) fn run_if_alone(registry: &Arc<Registry>) {
     // A frame further out runs it when it ends. Another thread that has the pool is not waited for:
     // it may wait for this one.
     if registry.settings.in_place && !Worker::is_or_was(registry) {
         Worker::run_left_in_place(registry);
     }
+    Worker::with_current(|worker| {
+        let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
+        mine.inspect(|worker| worker.run_what_is_left());
+    });
 }
 
 /// Runs `f` on a worker of the current pool (the global one, for a thread that is no worker), some
@@ -474,5 +483,5 @@ pub fn current_worker() -> Option<usize> {
 /// assert_eq!(pool.install(roving::current_workers), 3);
 /// ```
 pub fn current_workers() -> usize {
-    with_current_registry(|registry| registry.size())
+    with_current_registry(|registry| registry.working())
 }

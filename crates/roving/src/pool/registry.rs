@@ -2,11 +2,9 @@
 
 use std::any::Any;
 use std::io;
-use std::iter;
-use std::mem;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle, ThreadId};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
 
 use super::builder::Settings;
@@ -18,19 +16,22 @@ use crate::arena::{Share, Station};
 use crate::context::Cancelled;
 use crate::context::token::Token;
 use crate::faults;
-use crate::inject::{Injector, Job, Kind};
+use crate::inject::{Injector, Job, Kind, Queue};
 use crate::os;
-use crate::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::prim::AtomicUsize;
 use crate::priority::Priority;
+use crate::sleep::Parts;
+use crate::sleep::crew::Crew;
 use crate::sleep::idle::IdleSet;
+use crate::sleep::in_use::InUse;
 use crate::sleep::spares::{Spares, StandIn};
-use crate::stack::Showing;
+use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Lane;
 use crate::stats::{Activity, Keep, Profile, WorkerProfile};
 use crate::trace;
 use crate::unwind::drop_quietly;
 use crate::watch::Watch;
-use crate::worker::run_thread;
+use crate::worker::{Worker, run_thread};
 
 /// A pool's shared state. The pool and each of its threads hold it.
 pub(crate) struct Registry {
@@ -44,11 +45,8 @@ pub(crate) struct Registry {
     pub(crate) lending: Lending,
     pub(crate) injector: Injector,
     pub(crate) spares: Spares,
-    /// How many seats have had a thread: the workers, and the spare threads started so far.
-    in_use: AtomicUsize,
-    crew: Mutex<Crew>,
-    /// No work will come from outside any more.
-    closing: AtomicBool,
+    pub(crate) in_use: InUse,
+    crew: Crew,
     pub(crate) stopping: Stopping,
     /// Where its workers wait, if that is asked for.
     pub(crate) watch: Option<Watch>,
@@ -62,19 +60,6 @@ pub(crate) struct Registry {
     /// In a share of an arena, what its seats have in the place of threads.
     pub(crate) share: Option<Arc<Share>>,
     pub(super) size: Size,
-}
-
-/// The threads of a pool, and how many of them have nothing to do while it closes.
-///
-/// They end together: a thief writes into the thread-local memory of its victims, and work may
-/// still come from whoever is busy. A thread counts as quiet after its last look around and until
-/// it looks again, so when all are quiet, nothing runs and nothing is left.
-#[derive(Default)]
-struct Crew {
-    threads: Vec<JoinHandle<()>>,
-    started: usize,
-    quiet: usize,
-    ended: bool,
 }
 
 impl Registry {
@@ -95,7 +80,7 @@ impl Registry {
             slots: settings.slots,
             unasked: shown((workers - 1).min(UNASKED_MAX)),
             thieves: shown((workers - 1).min(SHOWN_MAX)),
-            wide: shown(SHOWN_MAX),
+            wide: shown((workers - 1).max(SHOWN_MAX)),
             least: settings.amount.least(),
             everything: settings.amount != crate::Amount::One,
             counting: settings.keep() != Keep::Nothing,
@@ -123,10 +108,9 @@ impl Registry {
             following: AtomicUsize::new(0),
             lending: Lending::default(),
             injector: Injector::new(),
-            spares: Spares::new(size, settings.cores, settings.stand_in),
-            in_use: AtomicUsize::new(workers),
-            crew: Mutex::new(Crew::default()),
-            closing: AtomicBool::new(false),
+            spares: Spares::new(size, settings.stand_in),
+            in_use: InUse::new(workers),
+            crew: Crew::new(),
             stopping: Stopping::default(),
             watch: settings.watch.map(Watch::new),
             cancel: Token::new(None, None),
@@ -149,35 +133,26 @@ impl Registry {
         self.settings.amount.least() == 1 && self.spares.stand_in == StandIn::ForAll
     }
 
-    /// The seats that a thief has to look at are those below this number.
-    pub(crate) fn seats_in_use(&self) -> usize {
-        // Ordering: Acquire. Pairs with [seat_in_use].
-        self.in_use.load(Ordering::Acquire)
-    }
-
-    /// For a worker that is about to sleep: either it sees a seat that is being taken into use, or
-    /// whoever works there sees what the caller has written before.
-    pub(crate) fn see_seats(&self) {
-        // Ordering: AcqRel, by a read-modify-write, because the other side's is one too. Pairs with
-        // [seat_in_use].
-        self.in_use.fetch_add(0, Ordering::AcqRel);
-    }
-
     /// Whether the pool was built before this process was forked, so that its threads are not here.
     pub(crate) fn is_left_behind(&self) -> bool {
         self.forks != os::forks() && !self.settings.in_place
     }
 
     /// Nobody would run what is given to a pool that was left behind, and its locks may be held by
-    /// threads that are not here.
+    /// threads that are not here; nor what is given to one whose workers are all gone.
     ///
     /// # Panics
-    /// If it was.
+    /// If it is one of these.
     #[inline]
-    pub(crate) fn check_not_left_behind(&self) {
+    pub(crate) fn check_has_threads(&self) {
         if self.is_left_behind() {
             panic!("{}", self.left_behind());
         }
+        assert!(
+            !self.is_deserted(),
+            "the pool `{}` has no thread any more: the one that it adopted has ended",
+            self.settings.name
+        );
     }
 
     #[cold]
@@ -209,97 +184,27 @@ impl Registry {
         self.job_was_added()
     }
 
-    /// Gives a job to one worker.
+    /// Gives a job to one worker. If that has no thread, or none any more, the job is dropped.
+    ///
+    /// Who leaves a seat says so first and empties the mailbox then, the pool says that it has ended and
+    /// looks into no mailbox any more; who posts looks for either after it has posted. The lock of the mailbox
+    /// orders the two, so one of them finds the job.
     pub(crate) fn post(&self, index: usize, kind: Kind, job: Job) {
         let seat = &self.seats[index];
+        let nobody_comes = || seat.is_vacant() || self.has_ended() && !Worker::is_at(seat);
+        // First, because the worker itself may have posted something that it still comes for, in `on_exit`.
+        if nobody_comes() {
+            return drop_quietly(job);
+        }
         seat.mailbox.push(kind, job);
         seat.unpark();
-    }
-
-    /// A job was added to a queue: sees to it that somebody runs it. False if there was nobody to
-    /// call for it.
-    pub(crate) fn job_was_added(self: &Arc<Registry>) -> bool {
-        self.wake_one() || self.job_waits()
-    }
-
-    /// A job is there, and no worker is idle: calls who stands in for those that wait. False if there
-    /// is nobody.
-    pub(crate) fn job_waits(self: &Arc<Registry>) -> bool {
-        if self.spares.stand_in != StandIn::Nobody {
-            return self.spares.job_waits(self);
+        if nobody_comes() {
+            seat.drop_mail();
         }
-        match self.waiting.take_one() {
-            Some(index) => {
-                self.seats[index].unpark();
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Whether a job waits for a worker, of those that any worker may run. Looks under the locks.
-    pub(crate) fn has_jobs(&self) -> bool {
-        self.has_jobs_from(Priority::Low)
-    }
-
-    /// The same but for jobs from outside below that class.
-    pub(crate) fn has_jobs_from(&self, class: Priority) -> bool {
-        let seats = 0..self.seats_in_use();
-        self.injector.has_not_below(class)
-            || seats
-                .into_iter()
-                .any(|seat| !self.seats[seat].spawned.is_surely_empty())
-    }
-
-    /// Wakes one sleeping worker, if there is one.
-    pub(crate) fn wake_one(&self) -> bool {
-        match self.idle.take_one() {
-            Some(index) => {
-                self.seats[index].unpark();
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Wakes a worker for what that seat shows: one that sleeps, or else one that waits for what that
-    /// seat's worker does.
-    pub(crate) fn wake_for(&self, seat: usize) -> bool {
-        self.wake_one() || self.upwards(seat).any(|seat| self.wake_follower(seat))
-    }
-
-    /// Whether somebody waits for what that seat's worker does, as far as can be told by looking.
-    pub(crate) fn is_followed(&self, seat: usize) -> bool {
-        self.upwards(seat)
-            .any(|seat| !self.seats[seat].followers.is_empty())
-    }
-
-    /// The seat, that whose task its worker runs, and so on; nothing if there are no followers.
-    fn upwards(&self, seat: usize) -> impl Iterator<Item = usize> {
-        // Ordering: Relaxed; a hint. A follower that is overlooked sleeps on, and nothing hangs on it.
-        let any = self.following.load(Ordering::Relaxed) > 0;
-        let first = any.then_some(seat);
-        let links = iter::successors(first, |&seat| self.seats[seat].works_for());
-        links.take(UPWARDS_MAX)
-    }
-
-    pub(crate) fn wake_follower(&self, index: usize) -> bool {
-        match self.seats[index].followers.take_one() {
-            Some(follower) => {
-                self.seats[follower].unpark();
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn crew(&self) -> MutexGuard<'_, Crew> {
-        self.crew.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        // Ordering: Relaxed; who sleeps is unparked after it was set, and looks again.
-        self.closing.load(Ordering::Relaxed)
+        self.crew.is_closing()
     }
 
     /// All that runs here is asked to end: [`crate::is_cancelled`] says so from now on, and who is
@@ -325,68 +230,31 @@ impl Registry {
         if let Some(watch) = &self.watch {
             watch.enlist(index);
         }
-        let _crew = self.crew();
-        self.seats[index].thread.get_or_init(thread::current);
+        self.crew.enlist(|| self.seats[index].sit_down());
     }
 
-    /// Returns when each worker has its thread; at once in a share, where none has one of its own.
+    /// Returns when each worker has its thread, or never will; at once in a share, where none has one of its own.
     pub(crate) fn wait_for_threads(&self) {
         if self.share.is_some() {
             return;
         }
         for index in 0..self.workers() {
-            self.seats[index].thread.wait();
+            self.seats[index].wait_for_thread();
         }
     }
 
     /// Tells all threads to end once nothing is left to do.
     pub(crate) fn close(&self) {
-        let crew = self.crew();
-        // Ordering: Relaxed, as in `is_closing`.
-        self.closing.store(true, Ordering::Relaxed);
-        drop(crew);
-        match &self.share {
-            Some(share) => share.close(),
-            None => self.unpark_all(),
+        self.crew.close();
+        if let Some(share) = &self.share {
+            return share.close();
         }
-    }
-
-    fn unpark_all(&self) {
-        for seat in self.seats.iter() {
-            seat.unpark();
-        }
-    }
-
-    /// The pool closes, and the calling thread has found nothing to do. If all have, it has ended.
-    pub(crate) fn go_quiet(&self) {
-        let mut crew = self.crew();
-        crew.quiet += 1;
-        crew.ended = self.is_over(&crew);
-        if crew.ended {
-            drop(crew);
-            self.unpark_all();
-        }
-    }
-
-    /// Whether nothing runs and nothing is left. A quiet thread that has mail is about to wake, also
-    /// if the sender has gone quiet meanwhile.
-    fn is_over(&self, crew: &Crew) -> bool {
-        let adopted = usize::from(self.settings.adopts);
-        let has_mail = |seat: &Seat| seat.thread.get().is_some() && !seat.mailbox.is_surely_empty();
-        crew.quiet == crew.started && !self.seats.iter().skip(adopted).any(has_mail)
+        self.crew.end_if_empty();
+        self.unpark_all();
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.is_closing() && self.crew().ended
-    }
-
-    /// Unless the pool has ended, the calling thread is no longer quiet.
-    pub(crate) fn has_ended_or_be_busy(&self) -> bool {
-        let mut crew = self.crew();
-        if !crew.ended {
-            crew.quiet -= 1;
-        }
-        crew.ended
+        self.crew.has_ended()
     }
 
     /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.
@@ -398,13 +266,13 @@ impl Registry {
 
     /// Whether that is a thread of this pool, even one that is not a worker yet, or no longer.
     pub(crate) fn is_thread_of(&self, thread: ThreadId) -> bool {
-        let is_it = |seat: &Seat| seat.thread.get().is_some_and(|at| at.id() == thread);
+        let is_it = |seat: &Seat| seat.thread().is_some_and(|at| at.id() == thread);
         self.seats.iter().any(is_it)
     }
 
     /// The threads to join: those started since the last call.
     pub(crate) fn take_threads(&self) -> Vec<JoinHandle<()>> {
-        mem::take(&mut self.crew().threads)
+        self.crew.take_threads()
     }
 
     /// What nobody waits for has panicked. A handler, or a payload's drop, that panics too has
@@ -463,31 +331,14 @@ impl Registry {
 
     /// The user will provide the thread of a worker.
     pub(super) fn expect_thread(&self) {
-        self.crew().started += 1;
+        self.crew.expect_thread();
     }
 
     /// The thread of a worker that was expected will not come.
     pub(super) fn expect_no_thread(&self) {
-        let mut crew = self.crew();
-        crew.started -= 1;
-        crew.ended = self.is_closing() && self.is_over(&crew);
-        if crew.ended {
-            drop(crew);
+        if self.crew.expect_no_thread(|| self.has_mail()) {
             self.unpark_all();
         }
-    }
-
-    /// In a share: takes a spare seat into use. Under a lock. False when there is no memory.
-    pub(crate) fn make_seat(&self, index: usize) -> bool {
-        if !self.seats.make(index) {
-            return false;
-        }
-        // Ordering: AcqRel, as for the thread of a seat: what sleeps without having looked is seen. Pairs
-        // with [seat_in_use].
-        self.in_use.fetch_max(index + 1, Ordering::AcqRel);
-        // In the name of those that sleep.
-        let _ = self.seats[index].stack.want();
-        true
     }
 
     /// In a share: all workers sleep, since no thread has been there.
@@ -503,33 +354,109 @@ impl Registry {
 
     /// That thread is about to be the one of a worker.
     pub(super) fn take_thread(&self, thread: JoinHandle<()>) {
-        self.crew().enter(thread);
-    }
-
-    /// Starts the thread of a seat. False when the pool has ended: then none is needed.
-    pub(crate) fn start_thread(self: &Arc<Registry>, index: usize) -> io::Result<bool> {
-        let mut crew = self.crew();
-        if crew.ended {
-            return Ok(false);
-        }
-        if !self.seats.make(index) {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
-        let registry = Arc::clone(self);
-        let run = move || run_thread(registry, index);
-        let thread = faults::start(self.settings.thread(index), run)?;
-        crew.enter(thread);
-        // Ordering: Edge [seat_in_use]: Release, so that who looks at the seat finds it made; Acquire,
-        // for the new thread, which starts under the lock, to see who sleeps without having looked.
-        self.in_use.fetch_max(index + 1, Ordering::AcqRel);
-        Ok(true)
+        self.crew.take_thread(thread);
     }
 }
 
-impl Crew {
-    fn enter(&mut self, thread: JoinHandle<()>) {
-        self.threads.push(thread);
-        self.started += 1;
+impl Parts for Registry {
+    fn idle(&self) -> &IdleSet {
+        &self.idle
+    }
+
+    fn waiting(&self) -> &IdleSet {
+        &self.waiting
+    }
+
+    fn in_use(&self) -> &InUse {
+        &self.in_use
+    }
+
+    fn crew(&self) -> &Crew {
+        &self.crew
+    }
+
+    fn spares(&self) -> &Spares {
+        &self.spares
+    }
+
+    fn injector(&self) -> &Injector {
+        &self.injector
+    }
+
+    fn following(&self) -> &AtomicUsize {
+        &self.following
+    }
+
+    fn stack(&self, seat: usize) -> &TaskStack {
+        &self.seats[seat].stack
+    }
+
+    fn mailbox(&self, seat: usize) -> &Queue {
+        &self.seats[seat].mailbox
+    }
+
+    fn spawned(&self, seat: usize) -> &Queue {
+        &self.seats[seat].spawned
+    }
+
+    fn followers(&self, seat: usize) -> &IdleSet {
+        &self.seats[seat].followers
+    }
+
+    fn works_for(&self, seat: usize) -> Option<usize> {
+        self.seats[seat].works_for()
+    }
+
+    fn unpark(&self, seat: usize) {
+        self.seats[seat].unpark();
+    }
+
+    fn workers(&self) -> usize {
+        self.settings.workers
+    }
+
+    fn most(&self) -> usize {
+        self.seats.most()
+    }
+
+    /// Not that of an adopted thread, which goes its own way; but that thread may have added a job while the
+    /// others, which alone are counted, went quiet.
+    fn has_mail(&self) -> bool {
+        let adopted = usize::from(self.settings.adopts);
+        let has_mail = |seat: &Seat| seat.thread().is_some() && !seat.mailbox.is_surely_empty();
+        self.seats.iter().skip(adopted).any(has_mail) || self.settings.adopts && self.has_jobs()
+    }
+
+    fn unpark_all(&self) {
+        self.seats.iter().for_each(Seat::unpark);
+    }
+
+    fn start_thread(self: &Arc<Registry>, index: usize) -> io::Result<bool> {
+        self.crew.start(|| {
+            if !self.seats.make(index) {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
+            let registry = Arc::clone(self);
+            let run = move || run_thread(registry, index);
+            let thread = faults::start(self.settings.thread(index), run)?;
+            self.in_use.take(index);
+            Ok(thread)
+        })
+    }
+
+    /// The caller holds a lock.
+    fn make_seat(&self, index: usize) -> bool {
+        if !self.seats.make(index) {
+            return false;
+        }
+        self.in_use.take(index);
+        // In the name of those that sleep.
+        let _ = self.seats[index].stack.want();
+        true
+    }
+
+    fn has_lent_threads(&self) -> bool {
+        self.share.is_some()
     }
 }
 
@@ -539,21 +466,19 @@ impl Drop for Registry {
     }
 }
 
-/// Most links from a thief to its victim, to that one's victim, and so on, along which a follower is
-/// looked for.
-const UPWARDS_MAX: usize = 6;
 /// Most joined tasks that a worker shows without being asked, when it pushes them fast. In a
 /// recursion that turns to its second half at the depth of its first, the number of tasks that are
 /// pushed at depth d grows like a binomial coefficient: `fib(40)` on 8 workers publishes 2.8 million
 /// times with 7 shown (30 thousand with 3), a quarter of its time on two cores.
 const UNASKED_MAX: usize = 3;
-/// Most tasks that a worker shows without being asked.
+/// Most tasks that a worker shows without being asked, unless there are more workers to take them.
 const SHOWN_MAX: usize = 16;
 
 #[cfg(test)]
 mod tests {
     use crate::Pool;
     use crate::inject::Kind;
+    use crate::sleep::Parts;
 
     /// The crew's threads are played by this one: worker 0 is asleep while worker 1 posts something to
     /// it and then finds nothing more to do.
@@ -572,7 +497,7 @@ mod tests {
         registry.post(0, Kind::Awaited, Box::new(|| ()));
         registry.go_quiet();
         assert!(!registry.has_ended(), "worker 0 has mail");
-        assert!(!registry.has_ended_or_be_busy(), "worker 0 wakes");
+        assert!(!registry.crew().has_ended_or_be_busy(), "worker 0 wakes");
         registry.seats[0].mailbox.pop().expect("its mail")();
         registry.go_quiet();
         assert!(registry.has_ended());

@@ -2,17 +2,18 @@
 
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
-use std::thread::Thread;
+use std::thread::{self, Thread};
 
 use crate::arena::{Share, Station};
 use crate::context::segments::Segments;
 use crate::faults::with_answered_memory;
 use crate::inject::Queue;
-use crate::prim::{AtomicUsize, Ordering};
+use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::{Clock, Keep};
 use crate::task::{Local, SpawnOrder};
+use crate::unwind::drop_quietly;
 
 /// What others see of one worker, or of a spare thread.
 pub(crate) struct Seat {
@@ -33,8 +34,10 @@ pub(crate) struct Seat {
     pub(crate) followers: IdleSet,
     /// Whose task it runs, if that was stolen; or [`NOBODY`].
     works_for: AtomicUsize,
-    /// Set when the thread has started.
-    pub(crate) thread: OnceLock<Thread>,
+    /// Set when the thread has started; to `None` if it never will.
+    thread: OnceLock<Option<Thread>>,
+    /// No thread is here any more, nor ever will be.
+    vacant: AtomicBool,
     /// What stands for the thread in a share of an arena.
     pub(crate) station: Option<Station>,
 }
@@ -59,6 +62,7 @@ impl Seat {
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
             thread: OnceLock::new(),
+            vacant: AtomicBool::new(false),
             station,
         })
     }
@@ -84,9 +88,44 @@ impl Seat {
     pub(crate) fn unpark(&self) {
         if let Some(station) = &self.station {
             station.call();
-        } else if let Some(thread) = self.thread.get() {
+        } else if let Some(thread) = self.thread() {
             thread.unpark();
         }
+    }
+
+    /// The thread that is here, if one has started.
+    pub(super) fn thread(&self) -> Option<&Thread> {
+        let thread = self.thread.get()?.as_ref();
+        thread.filter(|_| !self.is_vacant())
+    }
+
+    /// The calling thread is here from now on.
+    pub(super) fn sit_down(&self) {
+        self.thread.get_or_init(|| Some(thread::current()));
+    }
+
+    /// Returns when a thread is here, or never will be.
+    pub(super) fn wait_for_thread(&self) {
+        self.thread.wait();
+    }
+
+    /// Whether no thread is here any more, nor ever will be.
+    pub(crate) fn is_vacant(&self) -> bool {
+        // Ordering: Relaxed; who posts something looks after the mailbox's lock, see `Registry::post`.
+        self.vacant.load(Ordering::Relaxed)
+    }
+
+    /// No thread is here from now on. The caller drops the mail.
+    pub(super) fn vacate(&self) {
+        // Ordering: Relaxed, as in `is_vacant`.
+        self.vacant.store(true, Ordering::Relaxed);
+        let _ = self.thread.set(None);
+        self.tasks.close_place();
+    }
+
+    /// Nobody comes for what is in the mailbox.
+    pub(super) fn drop_mail(&self) {
+        self.mailbox.take_all().for_each(drop_quietly);
     }
 }
 

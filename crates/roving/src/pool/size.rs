@@ -1,6 +1,6 @@
 //! How many of a pool's workers work, which can be changed while it runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Pool;
@@ -16,8 +16,8 @@ use crate::worker::Worker;
 /// wakes them for work, but for what is addressed to them.
 pub(crate) struct Size {
     workers: AtomicUsize,
-    /// Held while it is changed.
-    changing: Mutex<()>,
+    /// How many workers are to work. Held while that is changed, or a worker goes for good.
+    wanted: Mutex<usize>,
     built: Instant,
     /// When a worker last looked at the quota, in milliseconds since the pool was built.
     looked_ms: AtomicU64,
@@ -30,7 +30,7 @@ impl Size {
     pub(super) fn new(workers: usize) -> Size {
         Size {
             workers: AtomicUsize::new(workers),
-            changing: Mutex::new(()),
+            wanted: Mutex::new(workers),
             built: Instant::now(),
             looked_ms: AtomicU64::new(0),
         }
@@ -38,10 +38,27 @@ impl Size {
 }
 
 impl Registry {
-    /// How many workers work.
+    /// The workers below this index work, but for those that have no thread.
     pub(crate) fn size(&self) -> usize {
         // Ordering: Relaxed; who is benched, or no longer, is unparked after the change, and looks again.
         self.size.workers.load(Ordering::Relaxed)
+    }
+
+    /// How many workers work.
+    pub(crate) fn working(&self) -> usize {
+        self.manned()
+            .take_while(|&index| index < self.size())
+            .count()
+    }
+
+    /// The workers that have a thread, or are to have one.
+    fn manned(&self) -> impl Iterator<Item = usize> {
+        (0..self.workers()).filter(|&index| !self.seats[index].is_vacant())
+    }
+
+    /// Whether all workers are gone for good.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.manned().next().is_none()
     }
 
     /// Whether the worker is one of those that do not work. Of a spare thread it is not.
@@ -55,18 +72,46 @@ impl Registry {
     /// benched, passes the call on ([`Worker::bench`]). A worker that enters the set while it is being benched
     /// does so when it is called.
     pub(crate) fn resize(self: &Arc<Registry>, workers: usize) {
-        let changing = self.size.changing.lock();
-        let _changing = changing.unwrap_or_else(PoisonError::into_inner);
+        let mut wanted = self.wanted();
+        *wanted = workers;
+        self.set_size(self.working(), *wanted);
+    }
+
+    /// The lock under which the size changes.
+    fn wanted(&self) -> MutexGuard<'_, usize> {
+        let wanted = self.size.wanted.lock();
+        wanted.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As many of those that have a thread work as are wanted; `working` have until now. Under the lock.
+    fn set_size(self: &Arc<Registry>, working: usize, wanted: usize) {
         let before = self.size();
+        let last = self.manned().take(wanted).last();
+        let size = last.map_or(wanted, |last| last + 1);
         // Ordering: Relaxed, as in `size`.
-        self.size.workers.store(workers, Ordering::Relaxed);
-        self.spares.resize(self, before, workers);
-        for index in workers.min(before)..workers.max(before) {
-            if workers < before {
+        self.size.workers.store(size, Ordering::Relaxed);
+        self.spares.resize(self, working, self.working());
+        for index in size.min(before)..size.max(before) {
+            if size < before {
                 self.idle.retract(index);
             }
             self.seats[index].unpark();
         }
+    }
+
+    /// The worker goes for good, or never comes: another one works in its place, if one is benched. What is
+    /// addressed to it is dropped. False, with nothing done, if `but_the_last` and nobody else is left.
+    pub(crate) fn vacate(self: &Arc<Registry>, index: usize, but_the_last: bool) -> bool {
+        let wanted = self.wanted();
+        if but_the_last && self.manned().all(|other| other == index) {
+            return false;
+        }
+        let (working, seat) = (self.working(), &self.seats[index]);
+        seat.vacate();
+        self.set_size(working, *wanted);
+        drop(wanted);
+        seat.drop_mail();
+        true
     }
 }
 
@@ -134,18 +179,19 @@ impl Pool {
         if workers == 0 || workers > most {
             return Err(Reason::Size { workers, most }.into());
         }
-        self.registry().check_not_left_behind();
+        self.registry().check_has_threads();
         self.registry().resize(workers);
         Ok(())
     }
 
-    /// The most workers that [`Pool::resize`] can bring to work: what the pool was built for.
+    /// The most workers that [`Pool::resize`] can bring to work: what the pool was built for, without those that
+    /// have no thread any more, or never had one ([`WorkerThread`](crate::WorkerThread)s that were dropped).
     ///
     /// ```
     /// assert_eq!(roving::Pool::new(2).unwrap().workers_max(), 2);
     /// ```
     pub fn workers_max(&self) -> usize {
-        self.registry().workers()
+        self.registry().manned().count()
     }
 
     /// Reads how many processors the process may use now (the affinity mask and the cgroup quota), and
@@ -158,7 +204,7 @@ impl Pool {
     /// assert_eq!(pool.refresh_quota(), 1);
     /// ```
     pub fn refresh_quota(&self) -> usize {
-        self.registry().check_not_left_behind();
+        self.registry().check_has_threads();
         refresh(self.registry())
     }
 }
@@ -167,10 +213,9 @@ fn refresh(registry: &Arc<Registry>) -> usize {
     // A pinned worker's own mask says nothing of the process.
     let pinned = registry.settings.is_pinned() && Worker::with_current(|worker| worker.is_some());
     if pinned {
-        return registry.size();
+        return registry.working();
     }
     let allowed = os::processors();
-    let workers = allowed.clamp(1, registry.workers());
-    registry.resize(workers);
-    workers
+    registry.resize(allowed.clamp(1, registry.workers()));
+    registry.working()
 }

@@ -84,8 +84,8 @@ impl Dropped {
 
     /// Whether the pool has ended and its threads have been joined, so that the count is the last
     /// one. False when one of the pool's own tasks has stopped it, when the threads are the user's
-    /// ([`PoolBuilder::build_with`](crate::PoolBuilder::build_with),
-    /// [`adopt_current_thread`](crate::PoolBuilder::adopt_current_thread)), and in a forked child.
+    /// ([`PoolBuilder::build_with`](crate::PoolBuilder::build_with)), when another thread than the one that
+    /// [the pool has adopted](crate::PoolBuilder::adopt_current_thread) has stopped it, and in a forked child.
     ///
     /// ```
     /// assert!(roving::Pool::new(2).unwrap().shutdown_now().is_final());
@@ -162,6 +162,11 @@ impl Pool {
             return !Worker::is_or_was(registry);
         }
         registry.close();
+        Worker::with_current(|worker| {
+            let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
+            // An adopted thread drops its pool, outside of what it does for it.
+            mine.inspect(|worker| _ = worker.leaves());
+        });
         if registry.settings.own_threads {
             // They join what the pool itself has started: see `WorkerThread::run`.
             return false;
@@ -182,7 +187,8 @@ impl Pool {
         }
         registry.join_threads();
         watch::leave(registry);
-        !registry.settings.adopts
+        // But for an adopted thread that is still inside.
+        !registry.settings.adopts || registry.seats[0].is_vacant()
     }
 }
 

@@ -4,10 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::registry::Registry;
+use crate::sleep::Parts;
 use crate::worker::run_thread;
 
-/// A worker that wants a thread; see [`crate::PoolBuilder::build_with`]. Dropped without having
-/// run, it leaves the pool with a worker less.
+/// A worker that wants a thread; see [`crate::PoolBuilder::build_with`].
+///
+/// Dropped without having run, it leaves the pool with a worker less: [`Pool::workers`](crate::Pool::workers) does not
+/// count it, and a broadcast leaves it out. In the place of the last one the pool starts a thread of its own, so
+/// that what it is given still runs; if none can be started, that waits for ever.
 pub struct WorkerThread {
     registry: Option<Arc<Registry>>,
     index: usize,
@@ -62,7 +66,13 @@ impl WorkerThread {
 impl Drop for WorkerThread {
     fn drop(&mut self) {
         if let Some(registry) = self.registry.take() {
-            registry.seats[self.index].tasks.close_place();
+            // The last worker gets a thread of the pool's own, so that somebody runs what the pool is given.
+            if !registry.vacate(self.index, true) {
+                let started = registry.start_thread(self.index);
+                if !started.unwrap_or(false) {
+                    registry.vacate(self.index, false);
+                }
+            }
             registry.expect_no_thread();
         }
     }

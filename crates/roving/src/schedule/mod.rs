@@ -176,23 +176,23 @@ mod tests {
             (draws, schedule.follows(Habit::Theft), schedule.digest())
         };
         assert_eq!(draws(7), draws(7));
-        let different: std::collections::HashSet<_> = (0..1000).map(draws).collect();
-        assert_eq!(different.len(), 1000);
+        let seeds = if cfg!(miri) { 5 } else { 1000 };
+        let different: std::collections::HashSet<_> = (0..seeds).map(draws).collect();
+        assert_eq!(different.len() as u64, seeds);
     }
 
     #[test]
     fn every_way_is_drawn_about_equally_often() {
         let schedule = Schedule::new(1, false);
         let mut counts = [0; 5];
-        for _ in 0..5000 {
+        let (draws, most) = if cfg!(miri) { (50, 45) } else { (5000, 150) };
+        for _ in 0..draws {
             counts[schedule.pick(5)] += 1;
         }
-        assert!(
-            counts.iter().all(|&count| (850..1150).contains(&count)),
-            "{counts:?}"
-        );
-        assert_eq!(schedule.digest().0, 5000);
+        let is_fair = |&count: &u64| count.abs_diff(draws / 5) < most;
+        assert!(counts.iter().all(is_fair), "{counts:?}");
+        assert_eq!(schedule.digest().0, draws);
         assert_eq!(schedule.pick(1), 0);
-        assert_eq!(schedule.digest().0, 5000, "one way is no decision");
+        assert_eq!(schedule.digest().0, draws, "one way is no decision");
     }
 }

@@ -33,6 +33,16 @@
 //! thread has its core ([`spares`]), or, where spare threads run no tasks, it *follows* its thief: S1
 //! and O2 are then about the set of followers that belongs to the thief's seat ([`crate::wait`]).
 
+pub(crate) mod crew;
 pub(crate) mod idle;
-#[cfg(not(loom))]
+pub(crate) mod in_use;
+pub(crate) mod parts;
+pub(crate) mod rest;
 pub(crate) mod spares;
+
+#[cfg(all(test, loom))]
+pub(crate) mod loom_pool;
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+pub(crate) use parts::Parts;

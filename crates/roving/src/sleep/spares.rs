@@ -1,13 +1,13 @@
 //! Spare threads: who has to park in a wait gives its core to one of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use crate::faults;
-use crate::pool::registry::Registry;
-use crate::prim::{AtomicUsize, Ordering};
+use super::parts::Parts;
+use crate::prim::{AtomicUsize, Mutex, Ordering, mutant, park};
 
 /// What is done in the place of a worker that is parked in a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
 pub enum StandIn {
     /// A spare thread takes its core, for tasks and jobs alike; half of the spare threads, for
     /// jobs alone.
@@ -20,14 +20,14 @@ pub enum StandIn {
     Nobody,
 }
 
-/// Keeps as many threads at work as the pool has workers, or the machine has cores, whichever is
-/// less, while workers are parked in waits.
+/// Keeps as many threads at work as the pool has workers, while some of these are parked in waits. Not
+/// fewer where the machine has fewer cores: who asks for more workers than cores may do so because
+/// tasks block, and nobody but the user knows.
 pub(crate) struct Spares {
     /// Threads that run or look for tasks, or sleep for want of them: not parked in a wait.
     active: AtomicUsize,
     /// How many of those there should be.
     target: AtomicUsize,
-    cores: usize,
     pub(crate) stand_in: StandIn,
     bench: Mutex<Bench>,
 }
@@ -40,11 +40,10 @@ struct Bench {
 
 impl Spares {
     /// For that many workers that work. Those that are benched do not count: they take nobody's core.
-    pub(crate) fn new(workers: usize, cores: usize, stand_in: StandIn) -> Spares {
+    pub(crate) fn new(workers: usize, stand_in: StandIn) -> Spares {
         Spares {
             active: AtomicUsize::new(workers),
-            target: AtomicUsize::new(Spares::target(workers, cores, stand_in)),
-            cores,
+            target: AtomicUsize::new(workers),
             stand_in,
             bench: Mutex::new(Bench {
                 started: 0,
@@ -53,36 +52,27 @@ impl Spares {
         }
     }
 
-    fn target(workers: usize, cores: usize, stand_in: StandIn) -> usize {
-        match stand_in {
-            StandIn::ForAll => workers.min(cores),
-            // Not for speed: a job may be what all others wait for.
-            StandIn::ForJobs | StandIn::Nobody => workers,
-        }
-    }
-
     /// The pool has `workers` workers from now on, and had `before`.
     ///
     /// A worker that waits got nobody in its place while enough others were at work. If those are the
     /// ones that are benched now, it gets somebody here: nobody else would look.
-    pub(crate) fn resize(&self, registry: &Arc<Registry>, before: usize, workers: usize) {
-        let target = Spares::target(workers, self.cores, self.stand_in);
+    pub(crate) fn resize(&self, pool: &Arc<impl Parts>, before: usize, workers: usize) {
         // Ordering: Relaxed; it steers, as the count does.
-        self.target.store(target, Ordering::Relaxed);
+        self.target.store(workers, Ordering::Relaxed);
         let change = workers.wrapping_sub(before);
         // Ordering: Relaxed; a count that steers. It wraps while workers that wait are taken away.
         let active = self.active.fetch_add(change, Ordering::Relaxed);
         let active = active.wrapping_add(change) as isize;
-        if self.is_needed(registry) {
-            (active..target as isize).for_each(|_| self.bring_in_one(registry));
+        if self.is_needed(pool.as_ref()) {
+            (active..workers as isize).for_each(|_| self.bring_in_one(pool));
         }
     }
 
     /// Whether who waits is to have somebody in its place now.
-    fn is_needed(&self, registry: &Registry) -> bool {
+    fn is_needed(&self, pool: &impl Parts) -> bool {
         match self.stand_in {
             StandIn::ForAll => true,
-            StandIn::ForJobs => registry.has_jobs(),
+            StandIn::ForJobs => pool.has_jobs(),
             StandIn::Nobody => false,
         }
     }
@@ -93,13 +83,13 @@ impl Spares {
     }
 
     /// The calling worker is about to park in a wait: another thread takes its core.
-    pub(crate) fn replace_me(&self, registry: &Arc<Registry>) {
+    pub(crate) fn replace_me(&self, pool: &Arc<impl Parts>) {
         // Ordering: Relaxed; a count that steers. Where jobs hang on it, their queues' locks order
         // it: who adds a job reads the count after, who leaves looks for jobs after.
         let active = self.active.fetch_sub(1, Ordering::Relaxed).wrapping_sub(1);
-        let needed = self.is_needed(registry);
+        let needed = self.is_needed(pool.as_ref());
         if self.is_short(active) && needed {
-            self.bring_in_one(registry);
+            self.bring_in_one(pool);
         }
     }
 
@@ -110,21 +100,21 @@ impl Spares {
     }
 
     /// A job has been added, and no worker was idle to be woken for it. Whether a thread was called.
-    pub(crate) fn job_waits(&self, registry: &Arc<Registry>) -> bool {
+    pub(crate) fn job_waits(&self, pool: &Arc<impl Parts>) -> bool {
         // Ordering: Relaxed, as in `replace_me`.
         let short = || self.is_short(self.active.load(Ordering::Relaxed));
         let calls = self.stand_in == StandIn::ForJobs && short();
         if calls {
-            self.bring_in_one(registry);
+            self.bring_in_one(pool);
         }
         calls
     }
 
     /// One more thread, if there is one to be had.
-    pub(crate) fn bring_in_one(&self, registry: &Arc<Registry>) {
-        if registry.share.is_some() {
-            if let Some(index) = self.take_seat(registry) {
-                registry.seats[index].unpark();
+    pub(crate) fn bring_in_one(&self, pool: &Arc<impl Parts>) {
+        if pool.has_lent_threads() {
+            if let Some(index) = self.take_seat(pool.as_ref()) {
+                pool.unpark(index);
             }
             return;
         }
@@ -133,16 +123,16 @@ impl Spares {
             // Ordering: Relaxed; a count that steers, nothing hangs on it.
             self.active.fetch_add(1, Ordering::Relaxed);
             drop(bench);
-            registry.seats[index].unpark();
+            pool.unpark(index);
             return;
         }
-        let index = registry.workers() + bench.started;
+        let index = pool.workers() + bench.started;
         // Without a thread to be had, the core stays idle until a wait is over.
-        if index < registry.seats.most() {
+        if index < pool.most() {
             // Ordering: Relaxed; a count that steers, nothing hangs on it. Counted first: the
             // thread may park in a wait before this one goes on.
             self.active.fetch_add(1, Ordering::Relaxed);
-            if matches!(registry.start_thread(index), Ok(true)) {
+            if matches!(pool.start_thread(index), Ok(true)) {
                 bench.started += 1;
             } else {
                 // Ordering: Relaxed, as above.
@@ -152,11 +142,11 @@ impl Spares {
     }
 
     /// A spare seat of a share, for the caller to call or to take.
-    pub(crate) fn take_seat(&self, registry: &Registry) -> Option<usize> {
+    pub(crate) fn take_seat(&self, pool: &impl Parts) -> Option<usize> {
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         let index = bench.resting.pop().or_else(|| {
-            let index = registry.workers() + bench.started;
-            let is_made = index < registry.seats.most() && registry.make_seat(index);
+            let index = pool.workers() + bench.started;
+            let is_made = index < pool.most() && pool.make_seat(index);
             bench.started += usize::from(is_made);
             is_made.then_some(index)
         })?;
@@ -167,9 +157,9 @@ impl Spares {
 
     /// The thread at a spare seat of a share is about to leave it. True if it is not needed, and
     /// waits on the bench to be brought in.
-    pub(crate) fn rest_seat(&self, registry: &Registry, index: usize) -> bool {
+    pub(crate) fn rest_seat(&self, pool: &impl Parts, index: usize) -> bool {
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
-        let rests = self.may_rest(registry);
+        let rests = self.may_rest(pool);
         if rests {
             bench.resting.push(index);
         }
@@ -178,15 +168,15 @@ impl Spares {
 
     /// The calling spare thread, which has nothing to do, rests until it is brought in again, or
     /// the pool closes, unless it turns out to be needed.
-    pub(crate) fn rest(&self, registry: &Registry, index: usize) {
+    pub(crate) fn rest(&self, pool: &impl Parts, index: usize) {
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.may_rest(registry) {
+        if !self.may_rest(pool) {
             return;
         }
         bench.resting.push(index);
-        while bench.resting.contains(&index) && !registry.is_closing() {
+        while bench.resting.contains(&index) && !pool.crew().is_closing() {
             drop(bench);
-            faults::park();
+            park();
             bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         }
         bench.resting.retain(|&resting| resting != index);
@@ -199,7 +189,7 @@ impl Spares {
     }
 
     /// Takes the calling thread out of the count, if it can be spared.
-    fn may_rest(&self, registry: &Registry) -> bool {
+    fn may_rest(&self, pool: &impl Parts) -> bool {
         if self.stand_in == StandIn::ForAll {
             // Ordering: Relaxed; it steers, as the count does.
             let target = self.target.load(Ordering::Relaxed) as isize;
@@ -213,7 +203,7 @@ impl Spares {
         // Ordering: Relaxed, as in `replace_me`. Who adds a job either sees the count and waits for
         // the bench, or the job is seen here.
         self.active.fetch_sub(1, Ordering::Relaxed);
-        let needed = registry.has_jobs();
+        let needed = !mutant("rest_looks_for_jobs") && pool.has_jobs();
         if needed {
             self.back_again();
         }

@@ -30,7 +30,7 @@ impl Owner<'_> {
 
     /// The slots from the returned index on belong to the innermost open frame.
     pub(crate) fn floor(&self) -> usize {
-        self.stack().own.floor.get()
+        self.stack().own.floor()
     }
 
     /// Brings the kept task at `index` to the top, in exchange for the one that is there.

@@ -12,8 +12,7 @@ use super::state::Phase;
 use super::thief::Claim;
 use super::{Showing, TaskStack};
 use crate::latch::Latch;
-use crate::prim::{explore, explore_within};
-use crate::sleep::idle::IdleSet;
+use crate::prim::{DataCell, explore, explore_within};
 
 /// The holder index that tests give to the thief that starts a task.
 const THIEF: usize = 1;
@@ -32,7 +31,7 @@ fn stack(slots: usize, unasked: usize) -> Arc<TaskStack> {
 }
 
 /// The owner of a stack; each test makes one, on one thread.
-fn owner(stack: &TaskStack) -> Owner<'_> {
+pub(crate) fn owner(stack: &TaskStack) -> Owner<'_> {
     // SAFETY: the tests make one owner a stack.
     let owner = unsafe { Owner::new(stack) };
     owner.attach();
@@ -40,7 +39,7 @@ fn owner(stack: &TaskStack) -> Owner<'_> {
 }
 
 /// The tests call no task through its slot: they take the payload out themselves.
-unsafe fn not_run(_: &Slot) -> Option<Further> {
+pub(crate) unsafe fn not_run(_: &Slot) -> Option<Further> {
     unreachable!("tests take payloads out themselves");
 }
 
@@ -68,12 +67,43 @@ fn claim(stack: &TaskStack, amount: usize) -> Option<(usize, usize)> {
 
 /// Runs a task the way its thief does, once begun: what it got is the result.
 fn run_begun(slot: &Slot) -> u64 {
+    run_and_finish(slot).0
+}
+
+/// The same; and whether its owner has to be woken.
+pub(crate) fn run_and_finish(slot: &Slot) -> (u64, bool) {
+    let payload = take(slot);
     // SAFETY: begun, so the payload is this thread's until `finish`.
-    let payload = unsafe { slot.take::<u64>() };
-    // SAFETY: as above.
     unsafe { slot.put(payload + 100) };
-    let _ = slot.finish();
-    payload
+    (payload, slot.finish())
+}
+
+/// The payload of a task that the caller has to itself.
+pub(crate) fn take(slot: &Slot) -> u64 {
+    // SAFETY: the tests take what they have popped, begun, or found done; loom checks that.
+    unsafe { slot.take::<u64>() }
+}
+
+/// Something that one thread makes and others use then; loom checks that they have seen it made.
+pub(crate) struct Made(DataCell<()>);
+
+// SAFETY: loom checks each access.
+unsafe impl Sync for Made {}
+// SAFETY: there is nothing in it.
+unsafe impl Send for Made {}
+
+impl Made {
+    pub(crate) fn new() -> Made {
+        Made(DataCell::new(()))
+    }
+
+    pub(crate) fn make(&self) {
+        self.0.with_mut(|_| ());
+    }
+
+    pub(crate) fn see(&self) {
+        self.0.with(|_| ());
+    }
 }
 
 /// A thief, from claim to end: which task it ran.
@@ -97,8 +127,7 @@ fn pop(owner: &Owner<'_>) -> u64 {
             }
         }
     }
-    // SAFETY: popped, taken back, or done.
-    unsafe { slot.take::<u64>() }
+    take(slot)
 }
 
 #[test]
@@ -177,6 +206,42 @@ fn loom_late_thief_does_no_harm() {
     });
 }
 
+/// A thief offers the newer of two claimed tasks; the owner takes it back and puts the next task into
+/// the same slot; a second thief claims that and offers it, too. The first offer, which is stale now, begins
+/// nothing: whoever holds it has not seen what is in the slot.
+#[test]
+fn loom_a_stale_offer_begins_nothing() {
+    explore(|| {
+        let shared = stack(2, 2);
+        let owner = owner(&shared);
+        push(&owner, 1);
+        push(&owner, 2);
+        assert_eq!(claim(&shared, 2), Some((0, 2)));
+        shared.slot(0).begin(THIEF, 0);
+        let stale = shared.slot(1).offer();
+        let late = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || {
+                let slot = stack.slot(1);
+                slot.begin_offered(stale, THIEF, 0).then(|| run_begun(slot))
+            })
+        };
+        let second = pop(&owner);
+        push(&owner, 3);
+        assert_eq!(claim(&shared, 1), Some((1, 1)));
+        let fresh = shared.slot(1).offer();
+        let begins = shared.slot(1).begin_offered(fresh, THIEF + 1, 0);
+        assert!(begins, "nobody else has the offer of the third task");
+        assert_eq!(run_begun(shared.slot(1)), 3);
+        assert_eq!(pop(&owner), 103);
+        let stolen = late.join().unwrap();
+        assert!(stolen.is_none_or(|payload| payload == 2), "{stolen:?}");
+        assert_eq!(second, if stolen.is_some() { 102 } else { 2 });
+        run_begun(shared.slot(0));
+        assert_eq!(pop(&owner), 101);
+    });
+}
+
 /// Two thieves and the owner: each task runs once.
 #[test]
 fn loom_each_task_runs_once() {
@@ -229,37 +294,6 @@ fn loom_want_is_answered() {
         let second = pop(&owner);
         assert!(second == 2 && (published || shared.public() == 1));
         assert_eq!(pop(&owner), 1);
-    });
-}
-
-/// S1 to S3 against O1 and O2 of `sleep`.
-#[test]
-fn loom_no_wake_up_is_lost() {
-    explore(|| {
-        let shared = stack(2, 1);
-        let idle = Arc::new(IdleSet::new(1));
-        let sleeper = {
-            let (stack, idle) = (Arc::clone(&shared), Arc::clone(&idle));
-            thread::spawn(move || {
-                idle.announce(0);
-                if stack.want() > 0 {
-                    idle.retract(0);
-                    return;
-                }
-                while idle.contains(0) {
-                    thread::park();
-                }
-            })
-        };
-        let owner = owner(&shared);
-        let wake = push(&owner, 1);
-        if wake && idle.take_one().is_some() {
-            sleeper.thread().unpark();
-        } else {
-            // Then the sleeper has seen the task, or will.
-            assert!(shared.public() == 1);
-        }
-        sleeper.join().unwrap();
     });
 }
 

@@ -37,8 +37,10 @@ pub(crate) mod span;
 pub(crate) mod state;
 pub(crate) mod thief;
 
+#[cfg(all(test, not(loom)))]
+mod exhaustive_tests;
 #[cfg(all(test, loom))]
-mod loom_tests;
+pub(crate) mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod model_tests;
 
@@ -96,6 +98,9 @@ pub(crate) struct TaskStack {
     loom_line: AtomicPtr<Line>,
 }
 
+/// The floor of an owner that is in no frame. No stack has as many slots.
+const NO_FRAME: usize = usize::MAX;
+
 /// What only the owner's slow paths use.
 struct Own {
     /// The split line. The span's is the same while it shows a public task; otherwise everything
@@ -103,7 +108,7 @@ struct Own {
     split: Cell<usize>,
     /// `oldest` as the owner last saw it; thieves may have claimed more since.
     oldest_seen: Cell<usize>,
-    /// Slots below belong to frames further out, see [`owner::Owner::open_frame`].
+    /// Slots below belong to frames further out, see [`owner::Owner::open_frame`]; or [`NO_FRAME`].
     floor: Cell<usize>,
     /// A join whose slot is below must not pop yet; see [`owner`].
     barrier: Cell<*const Slot>,
@@ -114,6 +119,16 @@ struct Own {
     /// When the credit was last topped up.
     credited: Cell<Option<Instant>>,
     tally: Tally,
+}
+
+impl Own {
+    /// Slots from here on belong to the innermost open frame.
+    fn floor(&self) -> usize {
+        match self.floor.get() {
+            NO_FRAME => 0,
+            floor => floor,
+        }
+    }
 }
 
 // SAFETY: thieves reach `span`, `wire`, and the words of slots, which are atomics, and the cells
@@ -132,7 +147,11 @@ impl TaskStack {
 
     /// `None` when there is no memory for its slots.
     pub(crate) fn try_new(showing: Showing) -> Option<TaskStack> {
-        assert!(showing.slots <= span::SLOTS_MAX);
+        assert!(
+            showing.slots <= span::SLOTS_MAX,
+            "a stack has at most {} slots",
+            span::SLOTS_MAX
+        );
         #[cfg(not(loom))]
         let slots = slots::Slots::new(showing.slots)?;
         #[cfg(loom)]
@@ -140,7 +159,7 @@ impl TaskStack {
         let own = Own {
             split: Cell::new(0),
             oldest_seen: Cell::new(0),
-            floor: Cell::new(0),
+            floor: Cell::new(NO_FRAME),
             barrier: Cell::new(ptr::null()),
             // A thief may want work before the owner has started: the first push looks.
             owes_answer: Cell::new(true),
@@ -171,6 +190,12 @@ impl TaskStack {
 
     pub(crate) fn slot(&self, index: usize) -> &Slot {
         &self.slots[index]
+    }
+
+    /// Owner: whether no frame is open.
+    #[cfg(not(loom))]
+    pub(crate) fn is_frameless(&self) -> bool {
+        self.own.floor.get() == NO_FRAME
     }
 
     /// Written by the owner, read by anybody.

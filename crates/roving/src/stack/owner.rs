@@ -252,7 +252,7 @@ impl<'s> Owner<'s> {
     fn may_have_room(&self) -> bool {
         let top = self.top();
         let unjoined = ptr::eq(self.stack.own.barrier.get(), self.line().top.get());
-        unjoined && top > self.stack.own.floor.get() && self.stack.slot(top - 1).state().is_done()
+        unjoined && top > self.stack.own.floor() && self.stack.slot(top - 1).state().is_done()
     }
 
     /// The stack was full, and what nobody has claimed is less than a thief takes at once: as long
@@ -270,7 +270,7 @@ impl<'s> Owner<'s> {
             return None;
         }
         let unjoined = ptr::eq(own.barrier.get(), self.line().top.get());
-        if unclaimed >= self.stack.showing.least || top <= own.floor.get() || !unjoined {
+        if unclaimed >= self.stack.showing.least || top <= own.floor() || !unjoined {
             return None;
         }
         let (how, wake) = self.pop(top - 1);
@@ -280,7 +280,11 @@ impl<'s> Owner<'s> {
     /// Answers a demand, if there is one and anything private to show.
     fn show_if_asked(&self) -> bool {
         let has_private = self.stack.own.split.get() < self.top();
-        let wake = has_private && self.can_answer() && self.publish();
+        let answers = has_private && self.can_answer();
+        if answers {
+            self.top_up();
+        }
+        let wake = answers && self.publish();
         self.settle();
         wake
     }
@@ -489,8 +493,9 @@ impl<'s> Owner<'s> {
                 before.oldest()
             };
             let shown = oldest + self.unasked();
+            let at_leisure = stack.own.credit.get() > 0;
             let asked = match before.wanted() {
-                true if stack.showing.everything => top,
+                true if stack.showing.everything || at_leisure => top,
                 true => split + (top - split).div_ceil(2),
                 false => split,
             };

@@ -5,7 +5,7 @@ use std::mem::{MaybeUninit, align_of, size_of};
 use std::ptr::NonNull;
 
 use super::state::{Phase, State};
-use crate::prim::{AtomicU64, DataCell, Ordering, ord};
+use crate::prim::{AtomicU64, DataCell, Ordering, mutant, ord};
 
 /// Runs the task in a slot: moves the closure out of the payload, calls it, catches its panic and
 /// leaves what the owner will look for in the payload. Never unwinds. Returns what is to be run
@@ -210,7 +210,10 @@ impl Slot {
         if offered.phase() != Phase::Offered {
             return false;
         }
-        let next = offered.next_generation();
+        let next = match mutant("keep_generation") {
+            true => offered.same_generation(),
+            false => offered.next_generation(),
+        };
         // Ordering: Relaxed, as above; atomicity alone decides between owner and thief. That the offer
         // was made is seen by `state` before. Pairs with [offer] there, or with [finish] if the offer
         // was begun, which is in the same release sequence.

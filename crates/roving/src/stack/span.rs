@@ -1,5 +1,7 @@
 //! The shared word of a task stack: which of its tasks are public.
 
+use super::state::BASE_MAX;
+
 /// One value of the word that an owner and its thieves share.
 ///
 /// `[oldest .. split)` are the public tasks, none when the two are equal. All accesses are to the
@@ -13,17 +15,24 @@
 /// | claim: `oldest` up by the number of tasks claimed | compare-and-swap | thief |
 /// | want: `want` set | fetch-or, or together with a claim | thief |
 ///
+/// The test `every_step_of_a_small_stack_keeps_its_promises` has this table as data, and holds the code to it.
+///
 /// That the same value can come back does no harm: a thief whose compare-and-swap succeeds has
 /// claimed what the word shows at that moment, whatever it showed when the thief looked, and it
 /// reads nothing of the tasks before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) u64);
 
-/// Most slots that a stack can have: what fits the index fields of both words.
-pub(crate) const SLOTS_MAX: usize = (1 << 14) - 1;
+/// Most slots that a stack can have: what fits the index fields of this word, and as a base the one of a slot, also
+/// when a thief adds to its top what it has claimed at once.
+pub(crate) const SLOTS_MAX: usize = BASE_MAX - CLAIM_MAX;
+
+/// Most tasks that are claimed at once.
+pub(crate) const CLAIM_MAX: usize = 64;
 
 pub(crate) const WANT: u64 = 1 << 32;
 const INDEX_MASK: u64 = 0xFFFF;
+const _: () = assert!(SLOTS_MAX as u64 <= INDEX_MASK);
 
 impl Span {
     pub(crate) fn oldest(self) -> usize {

@@ -9,6 +9,8 @@
 /// | `Started` | `holder` runs it, its own subtasks stand at `base` or above in its stack | `Started` + waiter by the owner; `Done` by the holder |
 /// | `Done` | the result is in the payload | `Ready` of the next generation by the owner |
 ///
+/// The test `every_step_of_a_small_stack_keeps_its_promises` has this table as data, and holds the code to it.
+///
 /// While a task is private, or public and unclaimed, nobody but the owner may change the word, and
 /// the owner has no need to: pushing and popping leave it alone. Once it is claimed, its thief
 /// alone may, until it has said which it is: a plain store will do.
@@ -36,6 +38,8 @@ const GENERATION_SHIFT: u32 = BASE_SHIFT + BASE_BITS;
 
 /// Most workers, spare threads included, that one pool can have.
 pub(crate) const WORKERS_MAX: usize = 1 << HOLDER_BITS;
+/// The highest base that a slot's word can name.
+pub(super) const BASE_MAX: usize = (1 << BASE_BITS) - 1;
 
 /// What a slot's word says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +57,7 @@ impl State {
             OFFERED => Phase::Offered,
             STARTED => Phase::Started {
                 holder: (self.0 >> HOLDER_SHIFT) as usize & (WORKERS_MAX - 1),
-                base: (self.0 >> BASE_SHIFT) as usize & ((1 << BASE_BITS) - 1),
+                base: (self.0 >> BASE_SHIFT) as usize & BASE_MAX,
             },
             _ => Phase::Done,
         }
@@ -84,7 +88,8 @@ impl State {
     /// The same task, begun by `holder`.
     pub(crate) fn started(self, holder: usize, base: usize) -> State {
         debug_assert!(matches!(self.phase(), Phase::Ready | Phase::Offered));
-        debug_assert!(holder < WORKERS_MAX && base < 1 << BASE_BITS);
+        // Of the base, `SLOTS_MAX` sees to that.
+        debug_assert!(holder < WORKERS_MAX && base <= BASE_MAX);
         let State(word) = self.of_generation(STARTED);
         State(word | (holder as u64) << HOLDER_SHIFT | (base as u64) << BASE_SHIFT)
     }
@@ -104,6 +109,19 @@ impl State {
         State(self.generation().wrapping_add(1) << GENERATION_SHIFT | READY)
     }
 
+    /// For tests: whether it is of the generation after the other's, and not of the same one.
+    #[cfg(test)]
+    pub(super) fn is_next_generation_of(self, other: State) -> bool {
+        let next = other.generation().wrapping_add(1);
+        assert!([other.generation(), next].contains(&self.generation()));
+        self.generation() == next
+    }
+
+    /// What a mistaken owner would leave after it took an offer back.
+    pub(super) fn same_generation(self) -> State {
+        self.of_generation(READY)
+    }
+
     /// Whether both speak of the same run of the same task, with or without a waiter.
     pub(crate) fn same_run(self, other: State) -> bool {
         self.0 | WAITER == other.0 | WAITER
@@ -119,5 +137,39 @@ impl std::fmt::Debug for State {
             self.has_waiter(),
             self.generation()
         )
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::span::{CLAIM_MAX, SLOTS_MAX};
+    use super::*;
+
+    /// A thief whose own stack is full, and that has claimed as many tasks as it may.
+    #[test]
+    fn the_highest_base_stays_in_its_field() {
+        let base = SLOTS_MAX + CLAIM_MAX - 1;
+        let holder = WORKERS_MAX - 1;
+        let ready = State(u64::MAX).next_generation().done().next_generation();
+        let started = ready.started(holder, base);
+        assert_eq!(started.phase(), Phase::Started { holder, base });
+        assert!(!started.has_waiter());
+        assert_eq!(started.generation(), ready.generation());
+    }
+
+    #[test]
+    #[should_panic(expected = "slots")]
+    fn a_stack_whose_bases_could_leave_their_field_is_refused() {
+        let showing = super::super::Showing {
+            slots: SLOTS_MAX + 1,
+            unasked: 1,
+            thieves: 1,
+            wide: 1,
+            least: 1,
+            everything: false,
+            counting: false,
+            drawn: false,
+        };
+        let _ = super::super::TaskStack::try_new(showing);
     }
 }

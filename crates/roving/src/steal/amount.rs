@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::stack::span::CLAIM_MAX;
+
 /// How many tasks a thief takes at once.
 ///
 /// What it took beyond the task that it runs first, it offers on to other thieves. The three
@@ -34,6 +36,7 @@ pub enum Amount {
 
 /// Most tasks that one theft takes.
 pub(crate) const AMOUNT_MAX: usize = 64;
+const _: () = assert!(AMOUNT_MAX <= CLAIM_MAX);
 
 impl Amount {
     /// How many of `public` tasks a thief takes, perhaps none.

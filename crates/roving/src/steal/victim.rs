@@ -35,7 +35,7 @@ impl Victims {
 impl Worker {
     /// Every other seat once.
     pub(crate) fn victims(&self) -> impl Iterator<Item = usize> + use<> {
-        let seats = self.registry().seats_in_use();
+        let seats = self.registry().in_use.count();
         let (me, last) = (self.index(), self.victim_choice().last.get());
         let start = self.victim_choice().next() as usize % seats;
         let others = (start..seats)

@@ -5,9 +5,10 @@ use std::mem;
 use super::fork::not_a_task;
 use super::frame::{self, Frame, Header};
 use super::local::Local;
+use super::root::RootId;
 
-const OTHER_ROOT: &str =
-    "a child was made for another root: use the Scope that this task was given";
+const OTHER_ROOT: &str = "a child was made for another root, or by the Scope of a call that has \
+                          returned: use the Scope that this task was given";
 
 #[cold]
 #[inline(never)]
@@ -15,60 +16,45 @@ fn of_another_root() -> ! {
     panic!("{OTHER_ROOT}")
 }
 
-/// The child belongs to this task's root from now on. False where that takes longer: then it is for
-/// [`bind_slowly`] to say.
+/// Binds the child to the root of the task that is polled. It stays the caller's when this panics.
+///
+/// # Panics
+/// Where the token that made the child is that of another blocking call.
 #[inline(always)]
-#[must_use]
-pub(super) fn bind(child: Frame, parent: &Header) -> bool {
-    // SAFETY: a child that was not started is its maker's.
-    let child = unsafe { child.as_ref() };
-    let (root, of_child) = (parent.root.get(), child.root.get());
-    if of_child != root {
-        if !of_child.is_null() {
-            return false;
-        }
-        child.root.set(root);
-    }
-    true
-}
-
-/// The same for a child that was made by a token of another root, which has to be above the task's; and where no
-/// task is polled but one beneath: then the child gets a root of the context that this has entered.
-pub(super) fn bind_slowly(child: Frame) {
-    // SAFETY: a child that was not started is its maker's.
-    let child = unsafe { child.as_ref() };
-    let root = Local::with(|local| {
-        // SAFETY: a frame that is being polled is alive.
-        let current = unsafe { local.current.get().as_ref() };
-        current.map_or_else(|| local.root_here(), |current| current.root.get())
-    });
-    if root.is_null() {
-        not_a_task();
-    }
-    let of_child = child.root.get();
-    // SAFETY: the root of a task that is polled is open, also beneath.
-    if !of_child.is_null() && !unsafe { &*root }.is_below(of_child) {
+pub(super) fn bind(child: Frame, token: RootId, parent: &Header) {
+    let root = parent.root.get();
+    // SAFETY: the root of a task that is polled is open.
+    if !unsafe { &*root }.admits(token) {
         of_another_root();
     }
-    child.root.set(root);
+    // SAFETY: a child that was not started is its maker's.
+    unsafe { child.as_ref() }.root.set(root);
 }
 
-/// The same for a child that nobody else has yet, and the task that is polled: if that refuses it,
-/// it is disposed of.
+/// Binds a child that nobody else has yet to the root of the task that is polled; or, where a task beneath has entered
+/// another context, to the root of what it makes there. Disposes of the child before a panic.
+///
+/// # Panics
+/// Where there is no such task, and where the token that made the child is that of another blocking call.
 #[inline(always)]
-pub(super) fn bind_new(child: Frame) {
+pub(super) fn bind_new(child: Frame, token: RootId) {
     Local::with(|local| {
-        // SAFETY: a frame that is being polled is alive.
-        let current = unsafe { local.current.get().as_ref() };
-        if !current.is_some_and(|current| bind(child, current)) {
-            bind_new_slowly(child);
+        // SAFETY: a frame that is being polled is alive, and so is its root.
+        let root = unsafe { local.current.get().as_ref() }.map(|current| current.root.get());
+        match root {
+            // SAFETY: as above.
+            Some(root) if unsafe { &*root }.admits(token) => {
+                // SAFETY: a child that was not started is its maker's.
+                unsafe { child.as_ref() }.root.set(root);
+            }
+            _ => bind_new_slowly(local, child, token),
         }
     });
 }
 
 #[cold]
 #[inline(never)]
-fn bind_new_slowly(child: Frame) {
+fn bind_new_slowly(local: &Local, child: Frame, token: RootId) {
     struct Unbound(Frame);
     impl Drop for Unbound {
         fn drop(&mut self) {
@@ -77,6 +63,18 @@ fn bind_new_slowly(child: Frame) {
         }
     }
     let unbound = Unbound(child);
-    bind_slowly(child);
+    if !local.current.get().is_null() {
+        of_another_root();
+    }
+    let root = local.root_here();
+    if root.is_null() {
+        not_a_task();
+    }
+    // SAFETY: the root of what a task makes beneath is open.
+    if !unsafe { &*root }.admits(token) {
+        of_another_root();
+    }
+    // SAFETY: as in `drop`.
+    unsafe { child.as_ref() }.root.set(root);
     mem::forget(unbound);
 }

@@ -19,7 +19,8 @@ use crate::stack::line::current_line;
 use crate::stack::owner::Popped;
 use crate::stack::slot::{Run, Slot};
 use crate::stats::{Activity, bump};
-use crate::worker::{Taken, Worker};
+use crate::wait::Taken;
+use crate::worker::Worker;
 
 /// One push of a continuation in half as many looks at the clock; numbers are even.
 const LOOK_EVERY: u64 = 32;
@@ -318,7 +319,7 @@ impl Worker {
                 self.leave_to_itself(child_of(child));
             }
             frame::fail(frame, payload);
-            self.after_end(local, frame, base)
+            self.after_failure(local, frame, base)
         }
     }
 

@@ -6,7 +6,7 @@ use crate::prim::{AtomicU64, Ordering, ord};
 ///
 /// | word | meaning | next, and by whom |
 /// |---|---|---|
-/// | 0 | not ended, and nobody waits | `ENDED` by the worker; `AWAITED`, `DETACHED` by the handle |
+/// | 0 | not ended, and nobody waits | `ENDED` by the worker, also by [`End::end_alone`]; `AWAITED`, `DETACHED` by the handle |
 /// | `AWAITED` | the awaiter's waker is in the frame | 0 by the handle, that wants to replace it; `TAKING` by the worker |
 /// | `TAKING` | the worker takes the waker out | `ENDED` by the worker |
 /// | `ENDED` | the outcome is in the frame, which is the handle's alone | nothing: the frame is freed |
@@ -65,7 +65,7 @@ impl End {
     /// Whether the frame has ended. If so, the outcome is the caller's, who holds the handle.
     #[inline(always)]
     pub(super) fn is_ended(&self) -> bool {
-        // Ordering: Acquire pairs with [end]: the outcome is in the frame.
+        // Ordering: Acquire pairs with [end] and [end_alone]: the outcome is in the frame.
         self.0.load(ord("is_ended", Ordering::Acquire)) & ENDED != 0
     }
 
@@ -77,13 +77,18 @@ impl End {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Ends a frame whose word is untouched, and whose handle's holder is suspended and about to
-    /// be resumed by the caller: no read-modify-write.
+    /// Ends a frame whose word was untouched just now, and whose handle belongs to a task that is suspended and
+    /// about to be resumed by the caller: no read-modify-write.
+    ///
+    /// That task may have put the handle elsewhere, where nobody can poll it but anybody can drop it ([`End::detach`]).
+    /// A drop that comes between the look and this store is overwritten by the store: then nobody disposes of the frame,
+    /// whose memory and value are leaked, which is safe. A drop that comes before is seen by the look, and one that comes after sees
+    /// the end. A frame that has panicked is never ended like this, so no panic is lost.
     #[inline(always)]
     pub(super) fn end_alone(&self) {
-        // Ordering: Relaxed; the holder goes on on this thread. Who gets the handle from it later
-        // gets the outcome along with it.
-        self.0.store(ENDED, Ordering::Relaxed);
+        // Ordering: Edge [end_alone]: Release hands the outcome to whoever drops the handle elsewhere. The
+        // task itself goes on on this thread.
+        self.0.store(ENDED, ord("end_alone", Ordering::Release));
     }
 
     /// The outcome is in the frame.
@@ -147,7 +152,7 @@ impl End {
     #[must_use]
     pub(super) fn detach(&self) -> bool {
         // Ordering: Edge [detach]: Release, so that the worker which disposes of the frame comes
-        // after all that the handle did with it. Acquire pairs with [end] for the outcome.
+        // after all that the handle did with it. Acquire pairs with [end] and [end_alone] for the outcome.
         self.0.fetch_or(DETACHED, ord("detach", Ordering::AcqRel)) & ENDED != 0
     }
 }

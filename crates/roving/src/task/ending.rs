@@ -61,6 +61,25 @@ impl Worker {
         unsafe { self.after_end_slowly(local, frame, base) }
     }
 
+    /// What follows on a panic of the frame. Its end is always told by a read-modify-write: see [`super::end::End::end_alone`].
+    ///
+    /// # Safety
+    /// As [`Self::after_end`], and the frame has failed.
+    pub(super) unsafe fn after_failure(
+        &self,
+        local: &Local,
+        frame: Frame,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        // SAFETY: the frame is this worker's, and the caller promises the rest.
+        unsafe {
+            match frame.as_ref().link.get().get_caller() {
+                Some((caller, resume)) => self.after_call(local, frame, caller, resume, base),
+                None => self.after_end_slowly(local, frame, base),
+            }
+        }
+    }
+
     /// The end of a frame that was called by one that is not alone in waiting for it.
     ///
     /// # Safety
@@ -117,7 +136,8 @@ impl Worker {
                 self.wake_if(wake);
                 if popped == Popped::Here {
                     let pushed = owner.stack().slot(index).take::<Pushed>();
-                    if header.link.get().is_push(pushed.number) && header.is_alone() {
+                    let is_parent = header.link.get().is_push(pushed.number);
+                    if is_parent && header.is_alone() && !frame::has_failed(frame) {
                         header.end.end_alone();
                     } else {
                         self.tell_end(local, frame);

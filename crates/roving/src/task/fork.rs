@@ -7,11 +7,12 @@ use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll};
 
-use super::bind::{bind, bind_new, bind_slowly};
+use super::bind::bind;
 use super::frame::{self, Frame, Header};
 use super::handle::Forked;
 use super::local::{Local, Next};
 use super::order::{SpawnOrder, site_of};
+use super::root::RootId;
 use super::waker;
 use crate::worker::Worker;
 
@@ -44,7 +45,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Fork::new(frame::new(child, ptr::null()))
+    Fork::new(frame::new(child), RootId::ANY)
 }
 
 /// Leaves a child to thieves and goes on (help-first). What nobody steals runs here when this task
@@ -72,7 +73,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Forked::spawn(child, ptr::null())
+    Forked::spawn(child, RootId::ANY)
 }
 
 /// Runs a child to its end before this task goes on, and gives its result. Nothing is offered to
@@ -101,7 +102,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Call::new(frame::new(child, ptr::null()))
+    Call::new(frame::new(child), RootId::ANY)
 }
 
 /// As [`fork`] or as [`spawn`], whichever the pool's [`SpawnOrder`] says.
@@ -127,7 +128,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Fork::branched(frame::new(child, ptr::null()))
+    Fork::branched(frame::new(child), RootId::ANY)
 }
 
 /// The future that [`fork`] and [`branch`] return: to await it starts the child, and gives its
@@ -172,23 +173,32 @@ type Holds<'scope, T> = PhantomData<(&'scope (), T)>;
 ///
 /// Once a task has asked for the child to be run next, its worker may end the child without a
 /// read-modify-write, because it knows where the task is that could look at the child meanwhile.
-/// So nobody else may: not a task to which a pinned box with this future was moved.
+/// So nobody else may: a task to which a pinned box with this future was moved panics when it polls the
+/// future. It may drop it, and so may any thread.
 struct Start {
     /// Null when somebody else has it.
     child: *const Header,
-    /// The task that asked for it; or one of the values below.
-    by: *const Header,
+    /// One of these, told apart by the lowest bits:
+    ///
+    /// | bits | until |
+    /// |---|---|
+    /// | the [`RootId`] of the token that made the child, perhaps [`BRANCHED`] | it is asked for |
+    /// | the address of the task that has asked for it | somebody else has it |
+    /// | [`SPAWNED`] | somebody else has it |
+    ///
+    /// The address says who may look at the child at once. Another task has it only when the one that asked is over; then
+    /// the child has ended, or its end is told to whoever asks.
+    by: u64,
 }
 
-/// Nobody has asked for it yet. Not null: that is the task of a thread that polls none.
-const NOBODY: *const Header = ptr::without_provenance(1);
-/// The same, and the pool says how to start it.
-const NOBODY_BRANCHED: *const Header = ptr::without_provenance(2);
-/// It was spawned: ask it as one asks any handle.
-const SPAWNED: *const Header = ptr::without_provenance(3);
+/// Beside the id: the pool says how to start the child.
+const BRANCHED: u64 = 0b10;
+/// The child was spawned: ask it as one asks any handle.
+const SPAWNED: u64 = 0b10;
+const _: () = assert!(RootId::MARK & BRANCHED == 0 && BRANCHED < RootId::MARK_MASK);
 
-// SAFETY: the child's future and its output are `Send`: `fork` and the like ask for it. What is
-// done with a frame that was asked for is checked against the task that does it.
+// SAFETY: the child's future and its output are `Send`: `fork` and the like ask for it. A frame that was
+// asked for is polled by the task alone that did; whoever gives it up does so by the frame's `End`.
 unsafe impl<T: Send> Send for Fork<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Call<'_, T> {}
@@ -197,6 +207,13 @@ const OUTSIDE: &str = "not inside a task: fork, spawn and call want a future tha
                        task::scope or Pool::run runs";
 const MOVED: &str = "a fork or call was moved to another task halfway: await it where it was first \
                      polled";
+
+/// A task as `Start::by` says it.
+#[inline(always)]
+fn address(task: *const Header) -> u64 {
+    task.addr() as u64
+}
+
 /// Calls `f` with what belongs to this worker, and the task that is polled.
 #[inline(always)]
 fn with_task<R>(f: impl FnOnce(&Local, &Header) -> R) -> R {
@@ -241,7 +258,7 @@ unsafe fn put_on_stack_apart(child: Frame) {
 
 impl Start {
     #[inline(always)]
-    fn new(child: Frame, by: *const Header) -> Start {
+    fn new(child: Frame, by: u64) -> Start {
         let child = child.as_ptr();
         Start { child, by }
     }
@@ -257,7 +274,7 @@ impl Start {
 
     #[inline(always)]
     fn is_new(&self) -> bool {
-        self.by == NOBODY || self.by == NOBODY_BRANCHED
+        self.by & RootId::MARK != 0
     }
 
     /// Somebody else has it from now on.
@@ -269,7 +286,7 @@ impl Start {
     /// Whether the task that asked for the child is the one that is polled, or dropped, here.
     #[inline(always)]
     fn is_asked_here(&self) -> bool {
-        Local::with(|local| ptr::eq(self.by, local.current.get()))
+        Local::with(|local| self.by == address(local.current.get()))
     }
 
     /// The first poll: asks for the child to be run next, or spawns it where that cannot be.
@@ -281,14 +298,12 @@ impl Start {
         context: &Context<'_>,
     ) -> bool {
         with_task(|local, current| {
-            if !bind(child, current) {
-                return self.begin_slowly(child, next, context);
-            }
+            bind(child, RootId::from_bits(self.by), current);
             let lent = waker::frame_of(context.waker());
             let is_own = lent.is_some_and(|of| ptr::eq(of.as_ptr(), current));
             if is_own && !local.has_next() {
                 local.set_next(next(child.as_ptr()));
-                self.by = current;
+                self.by = address(current);
                 return true;
             }
             // SAFETY: just bound.
@@ -296,19 +311,6 @@ impl Start {
             self.by = SPAWNED;
             false
         })
-    }
-
-    /// The first poll of a child that was made by the token of a root further out.
-    #[cold]
-    #[inline(never)]
-    fn begin_slowly(
-        &mut self,
-        child: Frame,
-        next: fn(*const Header) -> Next,
-        context: &Context<'_>,
-    ) -> bool {
-        bind_slowly(child);
-        self.begin(child, next, context)
     }
 
     /// Polled twice in one poll of the task, before the child could be started. The task's worker will
@@ -335,23 +337,19 @@ impl Start {
         if self.is_new() {
             // SAFETY: nobody else knows of a child that was not started.
             unsafe { frame::dispose(child) }
-        } else if self.by == SPAWNED || self.is_asked_here() {
-            // SAFETY: the handle is given up, and if the child was asked for, by that task.
+        } else {
+            // Elsewhere than in the task that asked for the child, its worker may be ending it alone at this very
+            // moment, and not notice: see `End::end_alone`.
+            // SAFETY: the handle is given up.
             unsafe { Forked::<()>::give_up(child) }
-        // SAFETY: the handle keeps the frame.
-        } else if unsafe { child.as_ref() }.end.is_ended() {
-            // SAFETY: it has ended, so it is the handle's.
-            unsafe { frame::dispose(child) }
         }
-        // Otherwise its worker may be ending it right now, and would not notice: the frame is
-        // leaked, which is safe.
     }
 }
 
 #[cold]
 #[inline(never)]
-fn wake_if_foreign(context: &Context<'_>, task: *const Header) {
-    if waker::frame_of(context.waker()).is_none_or(|of| !ptr::eq(of.as_ptr(), task)) {
+fn wake_if_foreign(context: &Context<'_>, task: u64) {
+    if waker::frame_of(context.waker()).is_none_or(|of| address(of.as_ptr()) != task) {
         context.waker().wake_by_ref();
     }
 }
@@ -374,34 +372,47 @@ impl<T> Drop for Call<'_, T> {
 
 impl<T> Fork<'_, T> {
     #[inline(always)]
-    pub(super) fn new<'scope>(child: Frame) -> Fork<'scope, T> {
+    pub(super) fn new<'scope>(child: Frame, token: RootId) -> Fork<'scope, T> {
         Fork {
-            start: Start::new(child, NOBODY),
+            start: Start::new(child, token.bits()),
             marker: PhantomData,
         }
     }
 
     #[inline]
     #[track_caller]
-    pub(super) fn branched<'scope>(child: Frame) -> Fork<'scope, T> {
+    pub(super) fn branched<'scope>(child: Frame, token: RootId) -> Fork<'scope, T> {
         let place = Location::caller();
         // SAFETY: a child that was not started is its maker's.
         unsafe { child.as_ref() }.site.set(site_of(place));
         Fork {
-            start: Start::new(child, NOBODY_BRANCHED),
+            start: Start::new(child, token.bits() | BRANCHED),
             marker: PhantomData,
         }
     }
 
+    /// The first poll: starts the child as it was asked to be.
     #[inline(always)]
     fn begin(&mut self, child: Frame, context: &Context<'_>) -> Poll<Forked<T>> {
-        if self.start.by == NOBODY_BRANCHED && is_help_first(child) {
-            bind_new(child);
-            // SAFETY: just bound.
-            unsafe { put_on_stack(child) };
-        } else if self.start.begin(child, Next::Forked, context) {
+        if self.start.by & BRANCHED != 0 {
+            let token = RootId::from_bits(self.start.by & !BRANCHED);
+            if is_help_first(child) {
+                with_task(|_, current| bind(child, token, current));
+                // SAFETY: just bound.
+                unsafe { put_on_stack(child) };
+                return self.open(child);
+            }
+            self.start.by = token.bits();
+        }
+        if self.start.begin(child, Next::Forked, context) {
             return Poll::Pending;
         }
+        self.open(child)
+    }
+
+    /// The child has been spawned just now: its handle is somebody else's.
+    #[inline(always)]
+    fn open(&mut self, child: Frame) -> Poll<Forked<T>> {
         self.start.pass_on();
         // SAFETY: it was spawned just now, and its output is a `T`.
         Poll::Ready(unsafe { Forked::open(child) })
@@ -464,9 +475,9 @@ impl<T> Future for Fork<'_, T> {
 
 impl<T> Call<'_, T> {
     #[inline(always)]
-    pub(super) fn new<'scope>(child: Frame) -> Call<'scope, T> {
+    pub(super) fn new<'scope>(child: Frame, token: RootId) -> Call<'scope, T> {
         Call {
-            start: Start::new(child, NOBODY),
+            start: Start::new(child, token.bits()),
             marker: PhantomData,
         }
     }

@@ -28,14 +28,13 @@ pub(crate) type Frame = NonNull<Header>;
 /// |---|---|
 /// | `life`, `end` | anybody who holds the frame, a waker or the handle |
 /// | `awaiter` | as `end` says |
-/// | `root` | written before the frame is first polled, then only read |
+/// | `root` | null until the child is started; written then, before the frame is first polled; then only read |
 /// | `vtable`, `link`, `stage`, `site`, the body | the worker that polls the frame; from `ENDED` on who holds the handle |
 #[repr(C, align(8))]
 pub(crate) struct Header {
     pub(super) life: Life,
     pub(super) end: End,
     vtable: Cell<&'static VTable>,
-    /// Null while a child that may run anywhere has not been started.
     pub(super) root: Cell<*const Root>,
     pub(super) link: Cell<Link>,
     awaiter: UnsafeCell<MaybeUninit<Waker>>,
@@ -177,28 +176,28 @@ impl<F: Future> Memory<Placed<'_, F>> {
 
 /// Moves a future into a new frame.
 #[inline(always)]
-pub(super) fn new<F: Future>(future: F, root: *const Root) -> Frame {
-    with_vtable(future, root, Memory::<F>::VTABLE)
+pub(super) fn new<F: Future>(future: F) -> Frame {
+    with_vtable(future, Memory::<F>::VTABLE)
 }
 
-/// The same for a future that is never dropped instead of begun.
-pub(super) fn new_kept<F: Future>(future: F, root: *const Root) -> Frame {
-    with_vtable(future, root, Memory::<F>::KEPT)
+/// Moves a future that is never dropped instead of begun into a new frame.
+pub(super) fn new_kept<F: Future>(future: F) -> Frame {
+    with_vtable(future, Memory::<F>::KEPT)
 }
 
-/// The same for a future with a place.
-pub(super) fn new_placed<F: Future>(future: Placed<'_, F>, root: *const Root) -> Frame {
-    with_vtable(future, root, Memory::<Placed<'_, F>>::PLACED)
+/// Moves a future with a place into a new frame.
+pub(super) fn new_placed<F: Future>(future: Placed<'_, F>) -> Frame {
+    with_vtable(future, Memory::<Placed<'_, F>>::PLACED)
 }
 
 #[inline(always)]
-fn with_vtable<F: Future>(future: F, root: *const Root, vtable: &'static VTable) -> Frame {
+fn with_vtable<F: Future>(future: F, vtable: &'static VTable) -> Frame {
     let at = store::take(Memory::<F>::SIZE).cast::<Memory<F>>();
     let header = Header {
         life: Life::new(),
         end: End::new(),
         vtable: Cell::new(vtable),
-        root: Cell::new(root),
+        root: Cell::new(ptr::null()),
         link: Cell::new(Link::NONE),
         awaiter: UnsafeCell::new(MaybeUninit::uninit()),
         stage: Cell::new(Stage::Future),
@@ -281,8 +280,8 @@ impl Header {
     }
 }
 
-/// What is polled in the place of a future that never begins: its outcome is that it was cancelled; or
-/// what it panics with when it is dropped, so that somebody hears of it.
+/// What is polled in the place of a future that never begins: its outcome is that it was cancelled. Unwinds with
+/// what the future panics with when it is dropped, so that somebody hears of it.
 ///
 /// # Safety
 /// As [`poll`].
@@ -291,12 +290,12 @@ unsafe fn end_unbegun(frame: Frame) -> bool {
     // SAFETY: the frame is the caller's.
     let header = unsafe { frame.as_ref() };
     header.stage.set(Stage::Empty);
-    let drop_future = header.vtable.get().drop_future;
-    // SAFETY: it held its future, as a frame does that was never polled, and which is not used again.
-    let dropped = panic::catch_unwind(AssertUnwindSafe(|| unsafe { drop_future(frame) }));
-    let payload = dropped.err().unwrap_or_else(|| Box::new(Cancelled));
-    // SAFETY: the caller's promise.
-    unsafe { fail(frame, payload) };
+    // SAFETY: it held its future, as a frame does that was never polled, and which is not used again; then it is the
+    // caller's still.
+    unsafe {
+        (header.vtable.get().drop_future)(frame);
+        fail(frame, Box::new(Cancelled));
+    }
     true
 }
 

@@ -12,7 +12,7 @@ use super::end::{Awaiting, Retracted};
 use super::fork::put_on_stack;
 use super::frame::{self, Failure, Frame};
 use super::local::{Local, Next};
-use super::root::Root;
+use super::root::RootId;
 use super::waker;
 use crate::context::Cancelled;
 use crate::worker::Worker;
@@ -80,14 +80,14 @@ impl<T> Forked<T> {
         }
     }
 
-    /// See [`crate::task::spawn`]; `root` is the one of the token, or null.
-    pub(super) fn spawn<F>(child: F, root: *const Root) -> Forked<T>
+    /// See [`crate::task::spawn`] and [`crate::task::Scope::spawn`].
+    pub(super) fn spawn<F>(child: F, token: RootId) -> Forked<T>
     where
         F: Future<Output = T>,
     {
         // Nothing before this may unwind, see `store::take_slowly`.
-        let child = frame::new(child, root);
-        bind_new(child);
+        let child = frame::new(child);
+        bind_new(child, token);
         // SAFETY: a new frame, bound just now; its handle, of that output. With a full stack it has run already.
         unsafe {
             put_on_stack(child);

@@ -15,8 +15,8 @@ where
     F: Future + Send + 'scope,
     F::Output: Send + 'scope,
 {
-    let frame = frame::new_kept(future, scope.root);
-    bind_new(frame);
+    let frame = frame::new_kept(future);
+    bind_new(frame, scope.root);
     // SAFETY: a new frame, bound just now, whose handle this is, and whose output is that of the future.
     unsafe {
         put_on_stack(frame);

@@ -45,6 +45,40 @@ impl Child {
     fn finish(&self) {
         // SAFETY: nobody looks at the outcome before the end is told; loom checks that.
         self.outcome.with_mut(|at| unsafe { *at = OUTCOME });
+        self.tell();
+    }
+
+    /// The same where the worker is about to resume the parent, which asked for the child; true when it has ended the child
+    /// without a read-modify-write.
+    fn finish_beside_the_parent(&self) -> bool {
+        // SAFETY: nobody looks at the outcome before the end is told; loom checks that.
+        self.outcome.with_mut(|at| unsafe { *at = OUTCOME });
+        let is_alone = self.end.is_untouched();
+        match is_alone {
+            true => self.end.end_alone(),
+            false => self.tell(),
+        }
+        is_alone
+    }
+
+    /// What a thread does that drops the future by which the child was asked for; true when the frame was its to dispose of.
+    fn drop_elsewhere(&self) -> bool {
+        let is_ended = self.end.detach();
+        if is_ended {
+            self.dispose();
+        }
+        is_ended
+    }
+
+    /// The child was disposed of once; or not, if its worker ended it alone and overwrote what `drop_elsewhere` had left.
+    fn assert_disposed(&self, was_alone: bool, was_dropped_late: bool) {
+        let is_overwritten = was_alone && !was_dropped_late;
+        // Ordering: Relaxed; all threads have been joined.
+        let disposed = self.disposed.load(Ordering::Relaxed);
+        assert_eq!(disposed, usize::from(!is_overwritten));
+    }
+
+    fn tell(&self) {
         let mut awaiter = 0;
         loop {
             match self.end.end() {
@@ -407,6 +441,85 @@ fn loom_root_is_over_after_all() {
     });
 }
 
+/// A [`super::Call`] was polled once, and is dropped on another thread while the child ends: its caller waits for it alone.
+#[test]
+fn loom_call_that_is_dropped_elsewhere() {
+    explore(|| {
+        let child = Child::new();
+        let dropper = {
+            let child = Arc::clone(&child);
+            thread::spawn(move || child.drop_elsewhere())
+        };
+        let was_alone = child.finish_beside_the_parent();
+        let was_late = dropper.join().unwrap();
+        child.assert_disposed(was_alone, was_late);
+    });
+}
+
+/// A [`super::Fork`] was polled once, and is dropped on another thread while the child ends, and the parent's continuation is
+/// stolen or not.
+#[test]
+fn loom_fork_that_is_dropped_elsewhere() {
+    explore(|| {
+        let stack = Arc::new(small_stack());
+        // SAFETY: the only owner.
+        let owner = unsafe { Owner::new(&*stack) };
+        owner.attach();
+        let child = Child::new();
+        let _ = owner.push(not_run, 3_u64).expect("room");
+        let thief = {
+            let stack = Arc::clone(&stack);
+            thread::spawn(move || {
+                let Claim::Won { index, .. } = stack.claim(0, |_| 1) else {
+                    return false;
+                };
+                let slot = stack.slot(index);
+                slot.begin(1, 0);
+                // SAFETY: begun by this thread.
+                assert_eq!(unsafe { slot.take::<u64>() }, 3);
+                let _ = slot.finish();
+                true
+            })
+        };
+        let dropper = {
+            let child = Arc::clone(&child);
+            thread::spawn(move || child.drop_elsewhere())
+        };
+        owner.answer_alarm();
+        let is_here = owner.pop(0).0 == Popped::Here;
+        let mut was_alone = false;
+        if is_here {
+            was_alone = child.finish_beside_the_parent();
+        } else {
+            child.finish();
+            while stack.slot(0).state().phase() != Phase::Done {
+                thread::yield_now();
+            }
+            owner.retire(0);
+        }
+        assert_ne!(
+            thief.join().unwrap(),
+            is_here,
+            "one of the two has the parent"
+        );
+        let was_late = dropper.join().unwrap();
+        child.assert_disposed(was_alone, was_late);
+    });
+}
+
+fn small_stack() -> TaskStack {
+    TaskStack::new(Showing {
+        slots: 2,
+        unasked: 1,
+        thieves: 1,
+        wide: 1,
+        least: 1,
+        everything: false,
+        counting: false,
+        drawn: false,
+    })
+}
+
 /// The tests take frames out of slots themselves.
 unsafe fn not_run(_: &Slot) -> Option<Further> {
     unreachable!("tests take payloads out themselves");
@@ -417,16 +530,7 @@ unsafe fn not_run(_: &Slot) -> Option<Further> {
 #[test]
 fn loom_steal_of_the_parent_beside_the_end_of_its_child() {
     explore(|| {
-        let stack = Arc::new(TaskStack::new(Showing {
-            slots: 2,
-            unasked: 1,
-            thieves: 1,
-            wide: 1,
-            least: 1,
-            everything: false,
-            counting: false,
-            drawn: false,
-        }));
+        let stack = Arc::new(small_stack());
         // SAFETY: the only owner.
         let owner = unsafe { Owner::new(&*stack) };
         owner.attach();

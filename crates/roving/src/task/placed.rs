@@ -96,8 +96,8 @@ where
     F: Future + Send + 'scope,
     F::Output: Send + 'scope,
 {
-    let frame = frame::new_placed(Placed { place, future }, scope.root);
-    bind_new(frame);
+    let frame = frame::new_placed(Placed { place, future });
+    bind_new(frame, scope.root);
     // SAFETY: a new frame, whose root is open while one of its tasks is polled; it is counted now.
     unsafe {
         let root = frame.as_ref().root.get();

@@ -17,9 +17,42 @@ use crate::context::node::{self, Node};
 use crate::faults;
 use crate::inject::Kind;
 use crate::pool::registry::Registry;
+use crate::prim::{AtomicU64, Ordering};
 use crate::unwind::{drop_quietly, with_frame_lent};
 use crate::watch::Why;
 use crate::worker::Worker;
+
+/// Says which blocking call a root belongs to. No two calls of a process ever have the same, so a [`super::Scope`] that
+/// has outlived its call is told from those of all others; an address would be used again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct RootId(u64);
+
+impl RootId {
+    /// What a child has that was made without a token: it may belong to any call.
+    pub(super) const ANY: RootId = RootId(RootId::MARK);
+    /// The lowest bits of every id; see `fork::Start`.
+    pub(super) const MARK: u64 = 0b01;
+    pub(super) const MARK_MASK: u64 = 0b11;
+
+    fn new() -> RootId {
+        static LAST: AtomicU64 = AtomicU64::new(RootId::ANY.0);
+        const STEP: u64 = RootId::MARK_MASK + 1;
+        // Ordering: Relaxed; the numbers differ, and nothing is handed over by them. 2^62 of them do not run out.
+        RootId(LAST.fetch_add(STEP, Ordering::Relaxed) + STEP)
+    }
+
+    #[inline(always)]
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The id of which these are the bits.
+    #[inline(always)]
+    pub(super) fn from_bits(bits: u64) -> RootId {
+        debug_assert_eq!(bits & RootId::MARK_MASK, RootId::MARK);
+        RootId(bits)
+    }
+}
 
 /// What the frames below one blocking call have in common.
 ///
@@ -29,6 +62,8 @@ use crate::worker::Worker;
 /// worker has one. A frame whose callee has not ended needs none: the callee has. So when `open`
 /// comes to 0, every frame has ended.
 pub(crate) struct Root {
+    /// That of the blocking call which waits for this root: the same as `above` has.
+    pub(super) id: RootId,
     pub(super) registry: Arc<Registry>,
     /// In which the tasks of this root run.
     context: Option<Arc<Node>>,
@@ -92,6 +127,7 @@ impl Root {
             Arc::clone(further.unwrap_or(above))
         });
         Arc::new(Root {
+            id: above.as_ref().map_or_else(RootId::new, |above| above.id),
             registry: Arc::clone(registry),
             context: node::current(),
             above,
@@ -142,15 +178,15 @@ impl Root {
             .is_some_and(|node| node.is_cancelled())
     }
 
+    /// Whether a child that was made by that token may run below this root.
+    #[inline(always)]
+    pub(super) fn admits(&self, token: RootId) -> bool {
+        token == RootId::ANY || token == self.id
+    }
+
     /// That for which a blocking call waits.
     pub(super) fn outermost(&self) -> &Root {
         self.outermost.as_deref().unwrap_or(self)
-    }
-
-    /// Whether `root` is this one or above it. By address: it may be gone.
-    pub(super) fn is_below(&self, root: *const Root) -> bool {
-        let mut upwards = std::iter::successors(Some(self), |root| root.above.as_deref());
-        upwards.any(|above| ptr::eq(above, root))
     }
 
     /// A root is always in an `Arc`; this is another one of it. By pointer, because this may come to be the last, which

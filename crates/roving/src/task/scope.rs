@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::fork::{Call, Fork};
 use super::frame;
 use super::handle::Forked;
-use super::root::Root;
+use super::root::{Root, RootId};
 use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, install, with_current_registry};
 use crate::worker::Worker;
@@ -116,14 +116,16 @@ where
     Fut: Future<Output = T> + Send,
     T: Send,
 {
-    registry.check_not_left_behind();
+    registry.check_has_threads();
     let root = Root::new(registry);
     let future = f(Scope {
-        root: Arc::as_ptr(&root),
+        root: root.id,
         marker: PhantomData,
     });
-    let frame = frame::new(future, Arc::as_ptr(&root));
-    let outside = Worker::with_current(|worker| worker.is_none());
+    let frame = frame::new(future);
+    // SAFETY: the frame was just made, and nobody else has it.
+    unsafe { frame.as_ref() }.root.set(Arc::as_ptr(&root));
+    let outside = Worker::with_waiting(|worker| worker.is_none());
     if outside && !registry.settings.in_place {
         // SAFETY: just made.
         unsafe { root.run_there(frame) };
@@ -149,6 +151,10 @@ where
 /// What a task borrows must outlive the call of [`scope`] or [`Pool::run`]: the data of the caller,
 /// not that of another task. The methods are those of [`crate::task`] by the same name.
 ///
+/// A token is good for the tasks of the call that made it, as long as that runs. Elsewhere (below another call, also one
+/// within this one, or when the call has returned) its methods panic, or the futures that they return when they are
+/// first polled; the child is dropped unstarted.
+///
 /// ```
 /// use roving::task::{Scope, Task, scope};
 ///
@@ -167,23 +173,18 @@ where
 /// ```
 #[derive(Clone, Copy)]
 pub struct Scope<'scope> {
-    /// For comparison only: a token may outlive its root.
-    pub(super) root: *const Root,
+    /// Of the root that the call has made. The token may outlive it.
+    pub(super) root: RootId,
     /// Invariant in `'scope`, as `std::thread::Scope` is.
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-// SAFETY: the pointer is only compared.
-unsafe impl Send for Scope<'_> {}
-// SAFETY: as above.
-unsafe impl Sync for Scope<'_> {}
-
-// Why a token of a lifetime that is too short cannot be used below another root. A root is given
-// its token's lifetime by its caller, who may choose any that contains the call, and the token can
-// leave the call. Where a task of root R uses a token of `'t`, it either captured it: then the
-// future of R is only well formed if `'t` contains the lifetime of R, and all is well. Or it got
-// it from a call of its own, while R was open: then the two roots were there at the same time,
-// have different addresses, and each use compares these.
+// Why what a child borrows outlives the child. A token of `'scope` is made by one blocking call, and `'scope` contains
+// that call, because it is a parameter of it. Each use compares the token's id with that of the root under which the
+// child is to run, and no other call ever has this id, however long the token is kept and wherever it is taken: out of
+// the call, into a future that is polled by hand and becomes a task later, below a root that a context has made. So
+// the child is bound to a root for which this very call waits, and which is open, because one of its tasks is polled.
+// The call returns when all children have ended, and so within `'scope`.
 impl<'scope> Scope<'scope> {
     /// Work-first: see [`crate::task::fork`].
     ///
@@ -201,7 +202,7 @@ impl<'scope> Scope<'scope> {
         F: Future + Send + 'scope,
         F::Output: Send + 'scope,
     {
-        Fork::new(frame::new(child, self.root))
+        Fork::new(frame::new(child), self.root)
     }
 
     /// Help-first: see [`crate::task::spawn`].
@@ -242,7 +243,7 @@ impl<'scope> Scope<'scope> {
         F: Future + Send + 'scope,
         F::Output: Send + 'scope,
     {
-        Call::new(frame::new(child, self.root))
+        Call::new(frame::new(child), self.root)
     }
 
     /// In the pool's [`crate::task::SpawnOrder`]: see [`crate::task::branch`].
@@ -262,7 +263,7 @@ impl<'scope> Scope<'scope> {
         F: Future + Send + 'scope,
         F::Output: Send + 'scope,
     {
-        Fork::branched(frame::new(child, self.root))
+        Fork::branched(frame::new(child), self.root)
     }
 }
 

@@ -9,6 +9,7 @@ use super::guard::{Section, open_sections};
 use super::system;
 use super::table::{Entry, Watch, Why};
 use crate::pool::registry::Registry;
+use crate::sleep::Parts;
 
 /// Frames of the program that are shown of each wait.
 const FRAMES_MAX: usize = 3;
@@ -54,7 +55,7 @@ fn is_starved(registry: &Registry, busy: &BTreeMap<usize, Entry>) -> bool {
     let mut waits = busy.values().flat_map(|entry| &entry.waits);
     let any = waits.clone().next().is_some();
     let is_stuck = busy.values().any(|entry| entry.waits.is_empty());
-    let shown = || (0..registry.seats_in_use()).any(|seat| registry.seats[seat].stack.public() > 0);
+    let shown = || (0..registry.in_use.count()).any(|seat| registry.seats[seat].stack.public() > 0);
     waits.any(|wait| wait.why == Why::Task)
         || any && is_stuck
         || !busy.is_empty() && (registry.has_jobs() || shown())

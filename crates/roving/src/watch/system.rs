@@ -62,9 +62,11 @@ fn place(number: u32) -> Option<String> {
     let function = file(number, "wchan").filter(|name| !name.is_empty() && name != "0");
     function.or_else(|| {
         let call = file(number, "syscall")?;
-        let call = call.split_whitespace().next()?.parse::<i64>().ok()?;
+        let call = call.split_whitespace().next()?;
+        call.parse::<i64>().ok()?;
+        // Compared as text, because the width of a call's number differs between processors.
         #[cfg(target_os = "linux")]
-        if call == libc::SYS_futex {
+        if call == libc::SYS_futex.to_string() {
             return Some("futex".to_owned());
         }
         Some(format!("system call {call}"))

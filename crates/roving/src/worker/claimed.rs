@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::Worker;
+use crate::sleep::Parts;
 use crate::stack::slot::{Further, Offer, Slot};
 use crate::stats::{Activity, bump};
 use crate::steal::amount::AMOUNT_MAX;

@@ -1,6 +1,9 @@
 //! When a worker has nothing to do.
 
-use crate::faults;
+use std::sync::Arc;
+
+use crate::pool::registry::Registry;
+use crate::sleep::rest::Sleeper;
 use crate::stats::{Activity, bump};
 use crate::worker::Worker;
 
@@ -18,53 +21,63 @@ impl Worker {
         }
         if registry.spares.is_one_too_many() && !closing && registry.injector.is_hint_empty() {
             self.clock().enter(Activity::Idle);
-            registry.spares.rest(registry, self.index);
+            registry.spares.rest(registry.as_ref(), self.index);
             self.clock().enter(Activity::Steal);
-        }
-    }
-
-    /// Parks until somebody brings work, or the pool ends; see [`crate::sleep`] for S1 to S3.
-    pub(super) fn sleep(&self) -> Woken {
-        let (registry, me) = (&self.registry, self.index);
-        let seats = &registry.seats;
-        registry.idle.announce(me);
-        registry.see_seats();
-        let amount = registry.settings.amount;
-        if self
-            .victims()
-            .any(|victim| amount.of(seats[victim].stack.want()) > 0)
-            || registry.has_jobs()
-        {
-            if !registry.idle.retract(me) {
-                // Somebody meant to wake this worker for other work than what it has just seen.
-                self.wake_another();
-            }
-            return Woken::ToWork;
-        }
-        self.clock().enter(Activity::Idle);
-        let closing = registry.is_closing();
-        if closing {
-            registry.go_quiet();
-        }
-        while registry.idle.contains(me) && !registry.has_ended() {
-            if registry.is_closing() != closing || !self.seat().mailbox.is_surely_empty() {
-                registry.idle.retract(me);
-                break;
-            }
-            bump(&self.tally().parks, 1);
-            faults::park();
-        }
-        self.clock().enter(Activity::Steal);
-        match closing && registry.has_ended_or_be_busy() {
-            true => Woken::ToEnd,
-            false => Woken::ToWork,
         }
     }
 }
 
-/// What a worker was woken for.
-#[derive(PartialEq, Eq)]
-pub(super) enum Woken {
-    ToWork,
-    ToEnd,
+impl Sleeper for Worker {
+    type Pool = Registry;
+
+    fn pool(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    fn victims(&self) -> impl Iterator<Item = usize> {
+        self.victims()
+    }
+
+    fn takes_of(&self, public: usize) -> bool {
+        self.registry.settings.amount.of(public) > 0
+    }
+
+    fn wake_another(&self) {
+        self.wake_another();
+    }
+
+    fn count_park(&self) {
+        bump(&self.tally().parks, 1);
+    }
+
+    fn turn_to(&self, activity: Activity) {
+        self.clock().enter(activity);
+    }
+}
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use crate::Pool;
+    use crate::worker::Worker;
+
+    /// A worker that gives its core away between two looks gets it back when the system likes. Then it
+    /// parks, whatever the number of looks, or it would keep its core from others for each of them.
+    #[test]
+    fn patience_ends_by_the_clock_and_not_by_the_number_of_looks() {
+        let pool = Pool::builder().use_current_thread().build().unwrap();
+        pool.install(|| {
+            Worker::with_current(|worker| {
+                let worker = worker.unwrap();
+                worker.pause(0);
+                thread::sleep(worker.registry().settings.patience);
+                assert!(worker.is_tired(1));
+                assert!(!worker.is_tired(0), "it has found something meanwhile");
+            });
+        });
+    }
 }

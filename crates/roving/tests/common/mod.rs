@@ -136,18 +136,28 @@ pub(crate) fn occupy_one(pool: &Pool) -> Sender<()> {
     go_on
 }
 
+/// A number where it costs little, and one for Miri, which takes some thousand times as long.
+pub(crate) const fn size<T: Copy>(native: T, miri: T) -> T {
+    if cfg!(miri) { miri } else { native }
+}
+
 /// A number of tries that is smaller where each costs a multiple.
 pub(crate) fn tries(count: usize) -> usize {
-    if cfg!(roving_tsan) {
+    if cfg!(miri) {
+        count.div_ceil(100)
+    } else if cfg!(roving_tsan) {
         count.div_ceil(10)
     } else {
         count
     }
 }
 
-/// A depth of joins beyond the 8192 slots of a stack. ThreadSanitizer keeps 65,536 calls a thread,
-/// of which each such level takes five when nothing is inlined, and crashes beyond that.
-pub(crate) const BEYOND_THE_STACK: u64 = if cfg!(roving_tsan) { 9_000 } else { 20_000 };
+/// A depth of joins beyond the 8192 slots of a stack (32 under Miri). ThreadSanitizer keeps 65,536 calls a
+/// thread, of which each such level takes five when nothing is inlined, and crashes beyond that.
+pub(crate) const BEYOND_THE_STACK: u64 = match cfg!(roving_tsan) {
+    true => 9_000,
+    false => size(20_000, 50),
+};
 
 /// Reproducible numbers: splitmix64 (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]

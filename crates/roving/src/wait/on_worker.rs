@@ -1,0 +1,220 @@
+//! What the loops of waiting need of a worker, and what it does around them.
+
+use std::process;
+
+use super::{Chain, Found, Taken, Waiter};
+use crate::arena::with_core_given;
+use crate::inject::Kind;
+use crate::os;
+use crate::priority::Priority;
+use crate::stack::owner::Owner;
+use crate::stack::slot::Offer;
+use crate::stats::{Activity, bump};
+use crate::steal::restraint::Theft;
+use crate::task::Level;
+use crate::wait;
+use crate::watch::Why;
+use crate::worker::Worker;
+
+impl Waiter<'static> for Worker {
+    fn owner(&self) -> &Owner<'static> {
+        self.owner()
+    }
+
+    fn steals_back(&self) -> bool {
+        !self.restraint().holds()
+    }
+
+    /// The claim is won; whether it was a claim on a descendant shows only now. If it was not,
+    /// the task goes to a worker that waits for nothing.
+    fn run_found(&self, chain: &Chain<'_>, found: Found) {
+        let Found {
+            holder: victim,
+            index,
+            short,
+            looked,
+        } = found;
+        if chain.holds() {
+            bump(&self.tally().leapfrogs, 1);
+            self.clock().enter(Activity::Busy);
+            let claimed = index..index + 1;
+            let began = self.run_claimed(victim, claimed, short, Level::Above);
+            let _ = self.restraint().judge(Theft::of_one(looked, began));
+            self.clock().enter(Activity::Steal);
+        } else {
+            let stack = &self.registry().seats[victim].stack;
+            let offered = stack.slot(index).offer();
+            if short {
+                stack.raise_alarm();
+            }
+            let job = move || {
+                let offer = Offer {
+                    victim,
+                    index,
+                    offered,
+                };
+                Worker::with_current(|worker| {
+                    worker.expect("jobs are run by workers").run_offered(offer);
+                });
+            };
+            self.registry().inject(Kind::Awaited, Box::new(job));
+        }
+    }
+
+    /// Not at the start if what there is is hardly worth it: then it is better to park.
+    fn round_after(&self, round: usize) -> usize {
+        round * usize::from(self.restraint().is_on())
+    }
+
+    fn serve_mailbox(&self) -> bool {
+        self.serve_mailbox()
+    }
+
+    fn serve_parked(&self, jobs: bool) -> bool {
+        self.serve_mailbox_parked() || self.serve_further_out() || jobs && self.run_job_on_top()
+    }
+
+    fn class(&self) -> Priority {
+        self.class().get()
+    }
+
+    fn pause(&self, round: usize) {
+        self.pause(round);
+    }
+
+    fn is_tired(&self, round: usize) -> bool {
+        self.is_tired(round) && !self.restraint().holds()
+    }
+
+    fn park_until(&self, done: impl Fn() -> bool) {
+        self.park_until(done);
+    }
+
+    fn wake_for(&self, seat: usize) {
+        self.wake_for(seat);
+    }
+
+    fn count_take_back(&self) {
+        bump(&self.tally().take_backs, 1);
+    }
+}
+
+impl Worker {
+    /// Returns when the task at the top of this worker's stack, which a thief has claimed, has
+    /// ended or can be had back; either way its slot is free then.
+    pub(crate) fn wait_for_thief(&self, index: usize) -> Taken {
+        if let Some(schedule) = self.schedule() {
+            return self.take_kept(schedule);
+        }
+        let doing = self.clock().enter(Activity::Steal);
+        let taken = wait::wait_for_thief(self, index);
+        self.clock().enter(doing);
+        taken
+    }
+
+    /// Parks until `done`, with the core given away, and everything shown that others could do
+    /// meanwhile. Whoever makes `done` true unparks the thread.
+    pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
+        self.park_for(Why::Task, done);
+    }
+
+    /// Parks until `done`, as in a wait for a task, but for the reason that is given.
+    pub(crate) fn park_for(&self, why: Why, done: impl Fn() -> bool) {
+        let registry = self.registry();
+        if registry.is_left_behind() {
+            // Frames further out are lent to threads that are not here: there is no way to unwind.
+            os::say(&registry.left_behind());
+            process::abort();
+        }
+        self.blocking_for(why, || wait::park_while_away(self, done));
+        wait::leave_waiting(self);
+    }
+
+    /// For pools without spare threads: nobody else may be there to run it.
+    fn run_job_on_top(&self) -> bool {
+        let job = self.any_job();
+        let is_one = job.is_some();
+        if let Some(job) = job {
+            let doing = self.clock().enter(Activity::Busy);
+            self.run_classed(job);
+            self.clock().enter(doing);
+        }
+        is_one
+    }
+
+    /// Calls `f`, which blocks the thread, while a spare thread has the core.
+    pub(crate) fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.blocking_for(Why::Blocks, f)
+    }
+
+    /// Calls `f`, while the core is given away, also that of the worker beneath if an in-place pool was entered by
+    /// a worker of one with threads: what is waited for may be that pool's to run.
+    fn blocking_for<R>(&self, why: Why, f: impl FnOnce() -> R) -> R {
+        let is_at_work = |worker: &&Worker| {
+            let registry = worker.registry();
+            let has_threads = !registry.settings.in_place && !registry.is_left_behind();
+            has_threads && !worker.is_blocked().get()
+        };
+        match self.outwards().skip(1).find(is_at_work) {
+            None => self.give_core(why, f),
+            Some(beneath) => beneath.give_core(Why::Event, || {
+                // It may have made its own stack the thread's, to show what is there.
+                self.owner().enter();
+                self.give_core(why, f)
+            }),
+        }
+    }
+
+    fn give_core<R>(&self, why: Why, f: impl FnOnce() -> R) -> R {
+        let watch = self.registry().watch.as_ref();
+        let _parked = watch.map(|watch| watch.begin(self.index(), why));
+        let wake = self.owner().show_all();
+        self.wake_if(wake);
+        self.leave_index();
+        let doing = self.clock().enter(Activity::Switch);
+        // Inside of such a call another one gives nothing away: the core is somebody else's already.
+        let is_outermost = !self.is_blocked().replace(true);
+        if is_outermost {
+            self.registry().spares.replace_me(self.registry());
+        }
+        self.clock().enter(Activity::Idle);
+        let result = self.away(|| {
+            let result = with_core_given(f);
+            // What has its index may be waiting for a task with its place here.
+            self.index_back();
+            result
+        });
+        // Counted only when it does go on: what has its index may need a thread in its place.
+        if is_outermost {
+            self.is_blocked().set(false);
+            self.registry().spares.back_again();
+        }
+        self.clock().enter(doing);
+        result
+    }
+
+    /// [`Self::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.
+    pub(crate) fn serve_mailbox_parked(&self) -> bool {
+        if !self.lends() || self.seat().mailbox.is_hint_empty() {
+            return self.serve_mailbox();
+        }
+        let lending = &self.registry().lending;
+        lending.wake(self.index());
+        let served = self.serve_mailbox();
+        lending.rest(self.index());
+        served
+    }
+
+    /// Broadcasts are addressed to this very worker, so they run wherever it stands.
+    pub(crate) fn serve_mailbox(&self) -> bool {
+        match self.seat().mailbox.pop() {
+            Some(job) => {
+                let doing = self.clock().enter(Activity::Busy);
+                self.framed_outside(job);
+                self.clock().enter(doing);
+                true
+            }
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Threads that become workers without a loop of their own, and leave when their pool has been dropped.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{CURRENT, Worker};
+use crate::pool::SendPtr;
+use crate::pool::registry::Registry;
+use crate::stack::line::{ALARM, set_current_line};
+use crate::stack::owner::Owner;
+use crate::stats::Activity;
+use crate::task;
+
+thread_local! {
+    /// Set on a thread that was adopted, until it leaves.
+    static LEAVING: Cell<Option<Leaving>> = const { Cell::new(None) };
+}
+
+/// What an adopted thread leaves behind, where a tool that looks for leaks finds it.
+static FOR_LIFE: Mutex<Vec<SendPtr<AdoptedFor>>> = Mutex::new(Vec::new());
+type AdoptedFor = (*const Arc<Registry>, *const Worker);
+
+/// Ends a thread's time as an adopted worker: when the pool has been dropped, or when the thread ends.
+/// Thieves must not reach into its thread-local memory any more, and nobody may wait for it.
+struct Leaving(&'static Arc<Registry>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.vacate(0, false);
+        if self.0.is_deserted() {
+            // What the pool was given before anybody could see that.
+            Worker::with_current(|worker| _ = worker.inspect(|worker| worker.run_jobs()));
+        }
+        CURRENT.set(ptr::null());
+        task::set_current_local(ptr::null());
+        set_current_line(&raw const ALARM);
+        self.0.seats[0].stack.cut_wire();
+    }
+}
+
+impl Worker {
+    /// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends. The
+    /// worker, and with it the registry, is never freed. False if the thread is a worker already.
+    pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
+        let is_free = Worker::with_current(|worker| worker.is_none_or(Worker::leaves));
+        if !is_free {
+            return false;
+        }
+        let registry: &'static Arc<Registry> = Box::leak(Box::new(Arc::clone(registry)));
+        // SAFETY: the registry is never freed, and seat 0 of such a pool has no other thread.
+        let owner = unsafe { Owner::new(&registry.seats[0].stack) };
+        registry.enlist(0);
+        owner.attach_for_life();
+        let worker = Box::leak(Box::new(Worker::new(Arc::clone(registry), 0, owner)));
+        let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
+        let mut for_life = FOR_LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+        for_life.push(SendPtr(kept));
+        drop(for_life);
+        worker.clock().enter(Activity::Busy);
+        worker.stay_away();
+        CURRENT.set(worker);
+        task::set_current_local(&worker.seat().tasks);
+        LEAVING.set(Some(Leaving(registry)));
+        true
+    }
+
+    /// Whether this worker, if it is an adopted thread, is one no longer: its pool has been dropped, and it
+    /// is outside of all that it does as a worker, so it leaves.
+    pub(crate) fn leaves(&self) -> bool {
+        let registry = &self.registry;
+        let leaves = self.is_adopted() && registry.is_closing() && self.is_outside();
+        if leaves {
+            self.clock().enter(Activity::Idle);
+            drop(LEAVING.take());
+        }
+        leaves
+    }
+
+    /// An adopted thread has added a job to its pool. If that has ended, nobody else runs it.
+    pub(crate) fn run_what_is_left(&self) {
+        if self.is_adopted() && self.registry.has_ended() {
+            let doing = self.clock().enter(Activity::Busy);
+            self.run_jobs();
+            self.clock().enter(doing);
+        }
+    }
+
+    /// Whether the thread has been adopted, and is not another pool's worker on top of that.
+    fn is_adopted(&self) -> bool {
+        self.registry.settings.adopts && self.index == 0
+    }
+
+    /// Whether nothing further out on this thread uses the worker.
+    fn is_outside(&self) -> bool {
+        let has_tasks = self.owner.top() > 0 || !self.owner.stack().is_frameless();
+        self.outer.is_null() && !self.is_blocked.get() && !has_tasks
+    }
+}

@@ -1,0 +1,300 @@
+//! `adopt_current_thread`: the thread is a worker until its pool is dropped, or until it ends, and nothing that it or
+//! anybody else asks of either is lost or waits for ever.
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use common::{wait_until, watched};
+use roving::{Pool, WorkerLocal, broadcast, current_worker, join, scope, spawn};
+
+fn adopt(workers: usize) -> Pool {
+    let builder = Pool::builder().workers(workers).adopt_current_thread();
+    builder.build().expect("the thread is no worker")
+}
+
+/// Calls `f` on a thread that has been adopted by a new pool.
+fn on_adopted<R: Send>(workers: usize, f: impl FnOnce(Pool) -> R + Send) -> R {
+    thread::scope(|s| s.spawn(|| f(adopt(workers))).join().unwrap())
+}
+
+/// The thread is no worker, and all that it can ask for is done, by the global pool.
+fn is_like_any_other() {
+    assert_eq!(current_worker(), None);
+    let (sender, receiver) = mpsc::channel();
+    spawn(move || sender.send(current_worker()).unwrap());
+    assert!(receiver.recv().unwrap().is_some(), "by a worker");
+    let all: Vec<usize> = (0..roving::current_workers()).collect();
+    assert_eq!(broadcast(|index| index), all);
+    assert_eq!(join(|| 1, || 2), (1, 2));
+    let sum = AtomicUsize::new(0);
+    scope(|s| {
+        s.spawn_broadcast(|_, _| _ = sum.fetch_add(1, SeqCst));
+        s.spawn(|_| _ = sum.fetch_add(1, SeqCst));
+    });
+    assert_eq!(sum.into_inner(), all.len() + 1);
+    assert_eq!(roving::task::block_on(async { 7 }), 7);
+}
+
+#[test]
+fn a_thread_whose_pool_is_dropped_is_like_any_other() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            on_adopted(workers, |pool| {
+                assert_eq!(current_worker(), Some(0));
+                assert_eq!(join(|| 1, || 2), (1, 2));
+                drop(pool);
+                is_like_any_other();
+                // It can be adopted again, and its pool stopped at once.
+                let pool = adopt(workers);
+                assert_eq!(current_worker(), Some(0));
+                assert!(pool.shutdown_now().is_final());
+                is_like_any_other();
+            });
+        }
+    });
+}
+
+#[test]
+fn a_drop_runs_what_an_adopted_thread_has_spawned() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            let ran = Arc::new(AtomicUsize::new(0));
+            let counter = Arc::clone(&ran);
+            let seen = on_adopted(workers, move |pool| {
+                for _ in 0..100 {
+                    let ran = Arc::clone(&counter);
+                    spawn(move || _ = ran.fetch_add(1, SeqCst));
+                }
+                drop(pool);
+                counter.load(SeqCst)
+            });
+            assert_eq!(seen, 100, "{workers} workers");
+        }
+    });
+}
+
+#[test]
+fn another_thread_drops_the_pool_of_an_adopted_one() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            on_adopted(workers, |pool| {
+                thread::spawn(move || drop(pool)).join().unwrap();
+                spawn(|| ());
+                is_like_any_other();
+            });
+        }
+    });
+}
+
+/// What the thread does as a worker goes on, alone.
+#[test]
+fn the_pool_is_dropped_while_its_adopted_thread_is_inside() {
+    watched(|| {
+        for workers in [1, 2, 4] {
+            for by_itself in [false, true] {
+                on_adopted(workers, |pool| {
+                    let (sender, receiver) = mpsc::channel();
+                    let shares = AtomicUsize::new(0);
+                    scope(|s| {
+                        match by_itself {
+                            true => drop(pool),
+                            false => thread::spawn(|| drop(pool)).join().unwrap(),
+                        }
+                        assert_eq!(current_worker(), Some(0), "it is in a scope");
+                        for number in 0..50 {
+                            let sender = sender.clone();
+                            spawn(move || sender.send(number).unwrap());
+                        }
+                        drop(sender);
+                        assert!(broadcast(|index| index).contains(&0));
+                        s.spawn_broadcast(|_, _| _ = shares.fetch_add(1, SeqCst));
+                        s.spawn(|_| assert_eq!(join(|| 1, || 2), (1, 2)));
+                        assert_eq!(roving::task::block_on(async { 7 }), 7);
+                    });
+                    let mut numbers: Vec<i32> = receiver.into_iter().collect();
+                    numbers.sort_unstable();
+                    assert!(numbers.into_iter().eq(0..50));
+                    assert!((1..=workers).contains(&shares.into_inner()));
+                    spawn(|| ());
+                    is_like_any_other();
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn the_pool_is_dropped_in_a_join_of_its_adopted_thread() {
+    watched(|| {
+        on_adopted(2, |pool| {
+            let pool = Mutex::new(Some(pool));
+            let drops = || drop(pool.lock().unwrap().take());
+            // In either half, at either depth.
+            join(|| join(|| (), drops), || ());
+            spawn(|| ());
+            is_like_any_other();
+        });
+    });
+}
+
+/// A pool outlives the thread that it has adopted.
+#[test]
+fn an_adopted_thread_ends_before_its_pool() {
+    watched(|| {
+        for workers in [2, 4] {
+            let pool = on_adopted(workers, |pool| pool);
+            assert_eq!(pool.workers(), workers - 1);
+            let others: Vec<usize> = (1..workers).collect();
+            assert_eq!(pool.broadcast(|index| index), others);
+            let sum = AtomicUsize::new(0);
+            pool.in_place_scope(|s| s.spawn_broadcast(|_, index| _ = sum.fetch_add(index, SeqCst)));
+            assert_eq!(sum.into_inner(), others.iter().sum());
+            assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+            assert!(pool.shutdown_now().is_final());
+        }
+    });
+}
+
+#[test]
+fn a_pool_whose_only_thread_has_ended_says_so() {
+    watched(|| {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&ran);
+        let pool = on_adopted(1, move |pool| {
+            pool.spawn(move || _ = counter.fetch_add(1, SeqCst));
+            pool
+        });
+        assert_eq!((ran.load(SeqCst), pool.workers()), (1, 0));
+        let panics = |call: &mut dyn FnMut()| {
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+            let payload = panicked.unwrap_err();
+            let text = payload.downcast_ref::<String>().unwrap();
+            assert!(text.contains("has no thread any more"), "{text}");
+        };
+        panics(&mut || pool.install(|| ()));
+        panics(&mut || pool.spawn(|| ()));
+        panics(&mut || _ = pool.broadcast(|_| ()));
+        assert!(pool.resize(1).is_err(), "there is nobody");
+        panics(&mut || pool.in_place_scope(|_| ()));
+        panics(&mut || pool.run(|_| async {}));
+    });
+}
+
+#[test]
+fn an_adopted_thread_whose_pool_is_resized() {
+    watched(|| {
+        on_adopted(4, |pool| {
+            for size in [1, 3, 2, 4, 1] {
+                pool.resize(size).unwrap();
+                assert_eq!(pool.workers(), size);
+                let all: Vec<usize> = (0..size).collect();
+                assert_eq!(pool.broadcast(|index| index), all);
+                assert_eq!(join(|| 1, || 2), (1, 2));
+                scope(|s| (0..20).for_each(|_| s.spawn(|_| _ = join(|| (), || ()))));
+            }
+            // Alone at work, it is the others' to run what it spawns; they do when they end.
+            let (sender, receiver) = mpsc::channel();
+            spawn(move || sender.send(()).unwrap());
+            drop(pool);
+            receiver.recv().unwrap();
+            is_like_any_other();
+        });
+        // The size is kept when the thread is gone.
+        let pool = on_adopted(4, |pool| {
+            pool.resize(2).unwrap();
+            pool
+        });
+        assert_eq!((pool.workers(), pool.workers_max()), (2, 3));
+        assert_eq!(pool.broadcast(|index| index), [1, 2]);
+        pool.resize(1).unwrap();
+        assert_eq!(pool.broadcast(|index| index), [1]);
+        assert!(pool.resize(4).is_err());
+    });
+}
+
+#[test]
+fn an_adopted_thread_whose_pool_is_stopped_by_another() {
+    watched(|| {
+        for workers in [1, 3] {
+            on_adopted(workers, |pool| {
+                let held: Sender<()>;
+                let gone;
+                (held, gone) = mpsc::channel();
+                pool.spawn(move || drop(held));
+                let stopped = thread::spawn(|| pool.shutdown_now()).join().unwrap();
+                assert!(!stopped.is_final(), "the thread is a worker still");
+                assert!(gone.recv().is_err(), "run or dropped");
+                spawn(|| ());
+                is_like_any_other();
+            });
+        }
+    });
+}
+
+/// What was made for the workers of a pool outlives it, and the thread's time with it.
+#[test]
+fn worker_locals_outlive_an_adopted_threads_pool() {
+    watched(|| {
+        on_adopted(2, |pool| {
+            let local = WorkerLocal::new(|| 5);
+            assert_eq!(local.with(|value| *value), Some(5));
+            drop(pool);
+            assert_eq!(local.with(|value| *value), None, "a thread of no pool");
+            assert_eq!(local.into_iter().collect::<Vec<_>>(), [5]);
+        });
+    });
+}
+
+#[test]
+fn a_pool_in_place_on_an_adopted_thread() {
+    watched(|| {
+        on_adopted(2, |pool| {
+            let in_place = Pool::builder().use_current_thread().build().unwrap();
+            in_place.install(|| {
+                assert_eq!(roving::current_workers(), 1);
+                drop(pool);
+                assert_eq!(roving::current_workers(), 1);
+                assert_eq!(join(|| 1, || 2), (1, 2));
+            });
+            spawn(|| ());
+            is_like_any_other();
+        });
+    });
+}
+
+/// Thieves, alarms and broadcasts meet a thread that leaves.
+#[test]
+fn threads_leave_while_others_look_for_work() {
+    watched(|| {
+        let rounds = Arc::new(AtomicUsize::new(0));
+        for round in 0..common::tries(100) {
+            let ended = Arc::clone(&rounds);
+            on_adopted(3, move |pool| {
+                let (go_on, may_go_on) = mpsc::channel::<()>();
+                let ended = Arc::clone(&ended);
+                spawn(move || {
+                    while may_go_on.try_recv() == Err(mpsc::TryRecvError::Empty) {
+                        broadcast(|_| _ = join(|| (), || ()));
+                    }
+                    ended.fetch_add(1, SeqCst);
+                });
+                if round % 2 == 0 {
+                    scope(|s| (0..10).for_each(|_| s.spawn(|_| ())));
+                    let dropper = thread::spawn(move || drop(go_on));
+                    drop(pool);
+                    dropper.join().unwrap();
+                    is_like_any_other();
+                } else {
+                    // It ends, and the pool with it by another thread.
+                    drop(go_on);
+                    thread::spawn(move || drop(pool));
+                }
+            });
+            wait_until(|| rounds.load(SeqCst) == round + 1);
+        }
+    });
+}

@@ -1,0 +1,88 @@
+//! Line 3 of the contract for many workers: as many tasks are under way at once as the pool has workers,
+//! also where these are more than the cores. Counted by tasks that wait for each other, never timed.
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use common::{holds_within, watched};
+use roving::{Pool, join, scope};
+
+/// Long enough for the slowest machine, and over only if the test fails.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Tasks that have begun, and wait until as many have as are to be under way at once.
+struct Together {
+    begun: AtomicUsize,
+    tasks: usize,
+}
+
+impl Together {
+    fn of(tasks: usize) -> Together {
+        Together {
+            begun: AtomicUsize::new(0),
+            tasks,
+        }
+    }
+
+    /// One more has begun. Returns when all have.
+    fn meet(&self) {
+        self.begun.fetch_add(1, SeqCst);
+        self.wait_for(self.tasks);
+    }
+
+    fn wait_for(&self, tasks: usize) {
+        let met = holds_within(LIMIT, || self.begun.load(SeqCst) >= tasks);
+        let begun = self.begun.load(SeqCst);
+        assert!(met, "{begun} tasks are under way instead of {tasks}");
+    }
+}
+
+/// A worker waits for a task that blocks, and a third one has a task for which only a thread in the place
+/// of the first is left. The pool is told of one core: those who ask for more workers get them.
+#[test]
+fn a_worker_that_waits_is_stood_in_for_on_fewer_cores_than_workers() {
+    watched(|| {
+        let builder = Pool::builder().workers(3).assume_cores(1);
+        let pool = builder.build().unwrap();
+        let together = Together::of(3);
+        pool.install(|| {
+            scope(|s| {
+                // The oldest, so it is taken first; its own task is nothing that the other wait is for.
+                s.spawn(|_| {
+                    together.begun.fetch_add(1, SeqCst);
+                    together.wait_for(2);
+                    scope(|s| {
+                        s.spawn(|_| together.meet());
+                        together.wait_for(3);
+                    });
+                });
+                join(|| together.wait_for(2), || together.meet());
+            });
+        });
+        let profile = pool.profile();
+        let stand_ins = profile.workers.iter().skip(3);
+        let ran: u64 = stand_ins.map(|spare| spare.counters.steals_won).sum();
+        assert_eq!(ran, 1, "the task ran on a thread in the worker's place");
+    });
+}
+
+/// A recursion shows as many tasks as there are workers to take them before it turns to a long leaf.
+#[test]
+fn a_long_leaf_hides_no_work_from_forty_workers() {
+    fn nest(levels: usize, together: &Together) {
+        match levels {
+            0 => together.meet(),
+            _ => {
+                join(|| nest(levels - 1, together), || together.meet());
+            }
+        }
+    }
+    watched(|| {
+        const WORKERS: usize = 40;
+        let pool = Pool::new(WORKERS).unwrap();
+        let together = Together::of(WORKERS);
+        pool.install(|| nest(WORKERS - 1, &together));
+    });
+}
