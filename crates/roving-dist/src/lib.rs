@@ -15,14 +15,20 @@
 //! | `world/mpi.rs` | calls MPI |
 #![deny(unsafe_code)]
 
+#[cfg(not(loom))]
 mod bag;
+mod bell;
 mod error;
+#[cfg(not(loom))]
 mod network;
+mod prim;
 mod unwind;
 mod world;
 
+#[cfg(not(loom))]
 pub use bag::{Bag, Checkpoints, Local};
 pub use error::Error;
+#[cfg(not(loom))]
 pub use network::{
     Blocked, ChannelReport, Growth, MovablePorts, Moved, Mover, Network, NetworkError,
     ProcessReport, Rebalance, Report,

@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{hash, plan, watched};
+use common::{hash, plan, watched_telling};
 use roving::Pool;
-use roving_dist::{Network, NetworkError, Plan, World};
+use roving_dist::{Mover, Network, NetworkError, Plan, World};
 use roving_flow::{In, Out};
 use serde::{Deserialize, Serialize};
 
-/// Seeds of each test: `ROVING_DIST_SEEDS` asks for more.
-fn seeds(usual: u64) -> u64 {
-    match std::env::var("ROVING_DIST_SEEDS") {
+/// How many seeds, and the first: `ROVING_DIST_SEEDS` and `ROVING_DIST_FIRST_SEED` ask for others.
+fn number(name: &str, usual: u64) -> u64 {
+    match std::env::var(name) {
         Ok(text) => text.parse().expect("a number of seeds"),
         Err(_) => usual,
     }
@@ -175,8 +175,18 @@ fn build(network: &mut Network<'_>, drawn: &Drawn, board: &Board) {
     }
 }
 
+/// By rank, whom to ask what a rank waits for.
+type Ranks = Arc<Mutex<Vec<Mover>>>;
+
 /// Runs it on so many ranks; on each, somebody asks for so many moves.
-fn run(drawn: &Drawn, plan: &Plan, workers: usize, asks: usize) -> (Outcome, usize) {
+fn run(
+    drawn: &Drawn,
+    plan: &Plan,
+    workers: usize,
+    asks: usize,
+    telling: &Ranks,
+) -> (Outcome, usize) {
+    telling.lock().unwrap().clear();
     let board = Board {
         seen: Arc::new(Mutex::new(vec![0; drawn.processes])),
         moves: Arc::default(),
@@ -184,6 +194,7 @@ fn run(drawn: &Drawn, plan: &Plan, workers: usize, asks: usize) -> (Outcome, usi
     let ran = World::threads_with(plan, |world| {
         let mut network = Network::new(&world);
         build(&mut network, drawn, &board);
+        telling.lock().unwrap().push(network.mover());
         for rank in 0..world.ranks() {
             let (mover, ranks) = (network.mover(), world.ranks());
             let mut random = Random(drawn.seed ^ hash(rank as u64 + 7));
@@ -232,20 +243,28 @@ fn run(drawn: &Drawn, plan: &Plan, workers: usize, asks: usize) -> (Outcome, usi
 
 #[test]
 fn networks_of_all_kinds_come_to_the_same_whatever_moves() {
-    watched(Duration::from_secs(600), || {
-        let (mut moves, mut deadlocks) = (0, 0);
-        for seed in 0..seeds(150) {
+    let (mut moves, mut deadlocks) = (0, 0);
+    let first = number("ROVING_DIST_FIRST_SEED", 0);
+    for seed in first..first + number("ROVING_DIST_SEEDS", 150) {
+        let telling = Ranks::default();
+        let ranks = Arc::clone(&telling);
+        let tell = move || {
+            let ranks = ranks.lock().unwrap();
+            let told = ranks.iter().map(|rank| format!("{rank:?}\n"));
+            format!("seed {seed}\n{}", told.collect::<String>())
+        };
+        watched_telling(Duration::from_secs(600), tell, || {
             let drawn = Drawn::new(hash(seed));
-            let (right, none) = run(&drawn, &Plan::new(1), 1, 0);
+            let (right, none) = run(&drawn, &Plan::new(1), 1, 0, &telling);
             assert_eq!(none, 0);
             let (ranks, workers) = (2 + seed as usize % 3, 1 + seed as usize / 3 % 2);
-            let (got, moved) = run(&drawn, &plan(ranks, seed), workers, 40);
+            let (got, moved) = run(&drawn, &plan(ranks, seed), workers, 40, &telling);
             assert_eq!(got, right, "seed {seed}");
             moves += moved;
             deadlocks += usize::from(right == Outcome::Deadlock);
-        }
-        // Else nothing would have been tested.
-        assert!(moves > 0 && deadlocks > 0, "{moves} {deadlocks}");
-        println!("{moves} moves, {deadlocks} deadlocks");
-    });
+        });
+    }
+    // Else nothing would have been tested.
+    assert!(moves > 0 && deadlocks > 0, "{moves} {deadlocks}");
+    println!("{moves} moves, {deadlocks} deadlocks");
 }

@@ -3,9 +3,12 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
+use crate::channel::words::Words;
+use crate::deadlock;
 use crate::port::{Closed, In, Out};
+use crate::prim::thread::{self, Thread};
+use crate::turn::Turn;
 
 /// Unparks a thread.
 struct Unpark(Thread);
@@ -20,8 +23,13 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls until it is ready; the thread sleeps in between.
-fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+/// Polls until it is ready; the thread sleeps in between. In a process, whose worker would sleep, it panics, whether it
+/// would have to wait or not.
+fn block_on<R>(operation: &str, mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    assert!(
+        !Turn::is_current(),
+        "`{operation}` in a process would block its worker: await the operation that suspends it"
+    );
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
@@ -32,11 +40,19 @@ fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     }
 }
 
+/// The thread may have woken a process that has ended meanwhile.
+fn has_acted(words: &Words) {
+    let shared = words.shared();
+    deadlock::after_waking(shared, shared.lines.mine());
+}
+
 impl<T> In<T> {
     /// [`Self::recv`] for a thread that is no part of the network: it sleeps while there is nothing.
     ///
-    /// Not for a process, and not for any worker: it would wait for a message in the place of
-    /// whoever is to send it.
+    /// Not for any worker: it would wait for a message in the place of whoever is to send it.
+    ///
+    /// # Panics
+    /// When a process calls it.
     ///
     /// ```
     /// use roving_flow::Network;
@@ -55,7 +71,9 @@ impl<T> In<T> {
     /// assert_eq!(other.join().unwrap(), 4950);
     /// ```
     pub fn recv_blocking(&mut self) -> Option<T> {
-        block_on(|context| self.poll_recv(context))
+        let message = block_on("recv_blocking", |context| self.poll_recv(context));
+        has_acted(self.words());
+        message
     }
 }
 
@@ -63,10 +81,13 @@ impl<T> Out<T> {
     /// [`Self::send`] for a thread that is no part of the network: it sleeps while the channel is
     /// full.
     ///
-    /// Not for a process, and not for any worker, as [`In::recv_blocking`].
+    /// Not for any worker, as [`In::recv_blocking`].
     ///
     /// # Errors
     /// The other end is gone; the message comes back.
+    ///
+    /// # Panics
+    /// When a process calls it.
     ///
     /// ```
     /// use roving_flow::Network;
@@ -84,6 +105,10 @@ impl<T> Out<T> {
     /// ```
     pub fn send_blocking(&mut self, message: T) -> Result<(), Closed<T>> {
         let mut sending = self.send(message);
-        block_on(|context| Pin::new(&mut sending).poll(context))
+        let sent = block_on("send_blocking", |context| {
+            Pin::new(&mut sending).poll(context)
+        });
+        has_acted(self.words());
+        sent
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use roving::adapt::spawn_kept;
 
+use crate::channel::window::Window;
 use crate::channel::words::{End, UNBOUNDED, Words};
 use crate::channel::{Channel, Empty, Full, Handle, reopen_port};
 use crate::deadlock::{self, Wait};
@@ -118,6 +119,12 @@ impl Inside {
             .into_iter()
             .map(Waiting::from)
             .collect()
+    }
+
+    /// By a thread that has given messages, room or the end of a stream to processes here: sees whether that was the last thing that
+    /// went on, where a process has ended before this thread was done with waking it. With no lock that who is told of rest wants.
+    pub fn has_given(&self) {
+        deadlock::after_waking(&self.shared, self.shared.lines.mine());
     }
 
     /// Resolves the deadlocks that are within this network.
@@ -319,14 +326,9 @@ impl<T> Bridge<T> {
     pub fn egress(&mut self) -> Option<Egress<T>> {
         let (out, input) = self.reopen(End::Reader)?;
         std::mem::forget(out);
-        let capacity = self.channel.capacity();
-        let mut egress = Egress {
-            input,
-            capacity,
-            taken_there: 0,
-            offset: 0,
-        };
-        egress.set_room();
+        let window = Window::new(self.channel.capacity());
+        let egress = Egress { input, window };
+        egress.reopen();
         Some(egress)
     }
 
@@ -354,11 +356,7 @@ impl<T> Bridge<T> {
 /// taken it: the channel's capacity here is what is left of it.
 pub struct Egress<T> {
     input: In<T>,
-    /// From the producer to the real consumer.
-    capacity: u32,
-    taken_there: u64,
-    /// What is to be added, modulo 2⁶⁴, to the count of messages here: those that were sent elsewhere.
-    offset: u64,
+    window: Window,
 }
 
 impl<T> Egress<T> {
@@ -366,35 +364,21 @@ impl<T> Egress<T> {
         self.input.words()
     }
 
-    /// What may lie here when the next message has been taken, or now.
-    fn left(&self, taken_here: u64) -> u32 {
-        let taken_here = taken_here.wrapping_add(self.offset);
-        let under_way = taken_here.saturating_sub(self.taken_there);
-        let under_way = u32::try_from(under_way).unwrap_or(u32::MAX);
-        self.capacity.saturating_sub(under_way)
-    }
-
-    fn set_room(&mut self) {
-        if self.capacity == UNBOUNDED {
-            return;
-        }
+    /// Says how much room there is, and wakes a producer that waits for some. After messages have been taken by a thread beside
+    /// the producer: the producer may have seen too little room in the middle of that, and nothing else would wake it.
+    pub fn reopen(&self) {
         let words = self.words();
-        words.set_capacity(self.left(words.taken().number()));
+        self.window.reopen(words);
         words.wake(End::Writer);
     }
 
-    /// Takes the oldest message. A producer that waits for room is not woken: there is no more than before.
+    /// Takes the oldest message. A producer that waits for room is not woken: there is no more than before. Who takes messages
+    /// elsewhere than in the [hook](Self::hook), while the producer may run, calls [`Self::reopen`] afterwards.
     ///
     /// # Errors
     /// There is none now, or there will never be one again.
     pub fn take(&mut self) -> Result<T, TryRecvError> {
-        if self.capacity != UNBOUNDED {
-            let words = self.words();
-            let taken = words.taken().number();
-            if words.sent().number() != taken {
-                words.lower_capacity(self.left(taken + 1));
-            }
-        }
+        self.window.lower(self.input.words());
         self.input.take_silently().map_err(|empty| match empty {
             Empty::Yet => TryRecvError::Empty,
             Empty::Ended => TryRecvError::Closed,
@@ -411,46 +395,45 @@ impl<T> Egress<T> {
 
     /// The real consumer has taken so many messages.
     pub fn taken_there(&mut self, taken: u64) {
-        if taken > self.taken_there {
-            self.taken_there = taken;
-            self.set_room();
+        if self.window.hear_taken(taken) {
+            self.reopen();
         }
     }
 
     /// So many may lie in the channel from now on, on the whole way, unless it was more before.
     pub fn grow(&mut self, capacity: usize) {
-        if self.capacity != UNBOUNDED {
-            let capacity = u32::try_from(capacity).unwrap_or(UNBOUNDED - 1);
-            self.capacity = self.capacity.max(capacity.min(UNBOUNDED - 1));
-            self.set_room();
-        }
+        self.window
+            .grow(u32::try_from(capacity).unwrap_or(UNBOUNDED));
+        self.reopen();
     }
 
     /// How many may lie in the channel on the whole way.
     pub fn capacity(&self) -> Option<usize> {
-        (self.capacity != UNBOUNDED).then_some(self.capacity as usize)
+        let capacity = self.window.capacity();
+        (capacity != UNBOUNDED).then_some(capacity as usize)
     }
 
     /// How many have been sent, and whether the producer is gone.
     pub fn sent(&self) -> (u64, bool) {
         let sent = self.words().sent();
-        (sent.number().wrapping_add(self.offset), sent.is_gone())
+        (self.window.whole(sent.number()), sent.is_gone())
     }
 
     /// How many the real consumer is known to have taken.
     pub fn known_taken(&self) -> u64 {
-        self.taken_there
+        self.window.taken_there()
     }
 
     /// The producer has come here from elsewhere, where it had sent so many, all of which had been taken out; of these
     /// the real consumer has taken so many. No message lies here.
     pub fn resume(&mut self, sent: u64, taken_there: u64, capacity: Option<usize>) {
-        self.offset = sent.wrapping_sub(self.words().sent().number());
-        self.taken_there = taken_there;
+        let sent_here = self.words().sent().number();
+        self.window.resume((sent, taken_there), sent_here);
         if let Some(capacity) = capacity {
-            self.grow(capacity);
+            self.window
+                .grow(u32::try_from(capacity).unwrap_or(UNBOUNDED));
         }
-        self.set_room();
+        self.reopen();
     }
 
     /// Whether the network is about to drop its processes, so that a closed port means nothing.

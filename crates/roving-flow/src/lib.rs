@@ -43,15 +43,15 @@
 //! | `network` | makes ports and the network's own references to channels |
 //! | `run` | lends processes the word with their place |
 //! | `process` | polls its body in place |
-//! | `once`, `shared` | a waker that is put in once, used by reference, and taken out at the end |
 //! | `turn` | lends a waker, and finds the poll that a thread is in |
 //! | `word` | a pointer to a channel, in a word that also holds other things |
 //! | `prim` | one processor instruction |
+//! | `loom_tests` | wakers and ports of its own |
 #![deny(unsafe_code)]
 
 #[cfg(not(loom))]
 mod accounting;
-#[cfg(not(loom))]
+mod below;
 mod blocking;
 #[cfg(not(loom))]
 #[doc(hidden)]
@@ -61,7 +61,6 @@ pub mod bridge;
 mod cancel;
 #[allow(unsafe_code)]
 mod channel;
-#[cfg(not(loom))]
 mod deadlock;
 #[cfg(not(loom))]
 mod error;
@@ -70,33 +69,27 @@ mod explain;
 #[cfg(not(loom))]
 mod export;
 mod line;
-#[cfg(not(loom))]
 mod lines;
 #[cfg(not(loom))]
 mod live;
-#[cfg(not(loom))]
+#[cfg(all(test, loom))]
+#[allow(unsafe_code)]
+mod loom_tests;
 mod merge;
-#[cfg(not(loom))]
 mod names;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod network;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod once;
-#[cfg(not(loom))]
 pub mod partition;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod placement;
-#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod port;
-#[cfg(not(loom))]
 mod ports;
 #[allow(unsafe_code)]
 mod prim;
-#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod process;
 #[cfg(not(loom))]
@@ -104,18 +97,14 @@ mod report;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod run;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
 mod shared;
 #[cfg(not(loom))]
 mod sources;
 #[cfg(not(loom))]
 mod stage;
-#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod turn;
 mod unwind;
-#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod word;
 
@@ -124,10 +113,12 @@ pub use {
     cancel::Canceller,
     error::{Blocked, Error, Operation},
     live::{Live, Queue, Snapshot, State},
-    merge::Merge,
     network::Network,
     placement::{Moved, Placement},
+    report::{ChannelAccount, ChannelReport, Growth, Name, ProcessAccount, ProcessReport, Report},
+};
+pub use {
+    merge::Merge,
     port::{Closed, In, Out, Receiving, Sending, TryRecvError, TrySendError},
     ports::Ports,
-    report::{ChannelAccount, ChannelReport, Growth, Name, ProcessAccount, ProcessReport, Report},
 };

@@ -1,13 +1,13 @@
 //! The counters of all threads that have to do with a network.
 
 use std::cell::Cell;
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::line::{Line, are_quiet};
-use crate::prim::{AtomicU64, Ordering};
+use crate::prim::{Mutex, OnceLock, per_thread, serial};
+use crate::shared::lock;
 
-/// So many threads have a line of their own; the others share the last one.
-const LINES: usize = 128;
+/// So many threads have a line of their own; the others share the last one. For loom there are few threads.
+const LINES: usize = if cfg!(loom) { 4 } else { 128 };
 
 /// The lines of all threads that have had to do with a network.
 pub(crate) struct Lines {
@@ -18,19 +18,20 @@ pub(crate) struct Lines {
     threads: Mutex<Vec<u64>>,
 }
 
-thread_local! {
+per_thread! {
     /// The network that this thread last had to do with, and the index of its line there.
-    static LAST: Cell<(u64, usize)> = const { Cell::new((0, 0)) };
-    static THREAD: Cell<u64> = const { Cell::new(0) };
+    static LAST: Cell<(u64, usize)> = Cell::new((0, 0));
+}
+
+per_thread! {
+    static THREAD: Cell<u64> = Cell::new(0);
 }
 
 /// A number that no other thread has or had.
 fn this_thread() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
     THREAD.with(|thread| {
         if thread.get() == 0 {
-            // Ordering: Relaxed; only that it is a number of its own.
-            thread.set(NEXT.fetch_add(1, Ordering::Relaxed));
+            thread.set(serial());
         }
         thread.get()
     })
@@ -38,10 +39,8 @@ fn this_thread() -> u64 {
 
 impl Lines {
     pub(crate) fn new() -> Lines {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         Lines {
-            // Ordering: Relaxed; only that it is a number of its own.
-            serial: NEXT.fetch_add(1, Ordering::Relaxed),
+            serial: serial(),
             lines: (0..LINES).map(|_| OnceLock::new()).collect(),
             threads: Mutex::new(Vec::new()),
         }
@@ -67,7 +66,7 @@ impl Lines {
     #[inline(never)]
     fn find_mine(&self) -> &Line {
         let thread = this_thread();
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = lock(&self.threads);
         let index = threads.iter().position(|&one| one == thread);
         let index = index.unwrap_or_else(|| {
             if threads.len() < LINES - 1 {

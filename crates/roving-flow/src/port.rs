@@ -240,7 +240,6 @@ impl<T> Out<T> {
     }
 
     /// Looks anew for room before the next message.
-    #[cfg(not(loom))]
     pub(crate) fn forget_room(&mut self) {
         // SAFETY: the port is borrowed exclusively, and is the only one at this end.
         unsafe { self.channel().forget_room() };
@@ -341,9 +340,9 @@ fn wait(words: &Words, end: End, context: &mut Context<'_>) -> Poll<bool> {
 }
 
 /// The other end is gone. A network that fails closes its ports, too, and none of its processes is
-/// to take that for the end of a stream: they are about to be dropped.
+/// to take that for the end of a stream: they are about to be dropped. A process of another network is not.
 fn is_over(words: &Words) -> Poll<bool> {
-    if words.shared().is_stopped() && Turn::is_current() {
+    if words.shared().is_stopped() && Turn::is_of(words.shared()) {
         Poll::Pending
     } else {
         Poll::Ready(true)

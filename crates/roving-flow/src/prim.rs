@@ -2,21 +2,28 @@
 //! the same algorithm runs and is explored.
 
 #[cfg(loom)]
-pub(crate) use loom::sync::{
-    Mutex,
-    atomic::{AtomicPtr, AtomicU32, AtomicU64},
+pub(crate) use loom::{
+    sync::{
+        Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard,
+        atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize},
+    },
+    thread,
 };
 #[cfg(not(loom))]
-pub(crate) use std::sync::{
-    Mutex,
-    atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize},
+pub(crate) use std::{
+    cell::Cell,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard,
+        atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize},
+    },
+    thread,
 };
 
 pub(crate) use std::sync::atomic::Ordering;
 
-#[cfg(loom)]
-pub(crate) use roving::prim::explore;
 pub(crate) use roving::prim::{DataCell, ord};
+#[cfg(loom)]
+pub(crate) use roving::prim::{explore, explore_within};
 
 /// One half of a point in the manner of Dekker: what this thread wrote before is visible to others
 /// before it reads what comes after. The other half is another such fence. `SeqCst`, but for mutants.
@@ -71,4 +78,112 @@ pub(crate) fn swap_and_fence(word: &AtomicU32, value: u32, ordering: Ordering) {
     };
     word.swap(value, access);
     fence(ordering);
+}
+
+/// What one thread at a time may read and write; loom checks that it is so.
+#[cfg(loom)]
+pub(crate) struct Cell<T>(DataCell<T>);
+
+#[cfg(loom)]
+impl<T: Copy> Cell<T> {
+    pub(crate) fn new(value: T) -> Cell<T> {
+        Cell(DataCell::new(value))
+    }
+
+    pub(crate) fn get(&self) -> T {
+        // SAFETY: as for a cell of `std`, one thread at a time uses it, or loom says that it is not so.
+        self.0.with(|value| unsafe { *value })
+    }
+
+    pub(crate) fn set(&self, value: T) {
+        // SAFETY: as in `get`.
+        self.0.with_mut(|at| unsafe { *at = value });
+    }
+}
+
+/// A value of each thread's own.
+#[cfg(not(loom))]
+macro_rules! per_thread {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        ::std::thread_local! { $(#[$attribute])* static $name: $type = const { $value }; }
+    };
+}
+#[cfg(loom)]
+macro_rules! per_thread {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        ::loom::thread_local! { $(#[$attribute])* static $name: $type = $value; }
+    };
+}
+pub(crate) use per_thread;
+
+/// A number that no other call returns, and that is not 0. For loom as well, which explores nothing here.
+pub(crate) fn serial() -> u64 {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+    // Ordering: Relaxed; only that it is a number of its own.
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What is set once, as loom sees it, which has none of its own.
+#[cfg(loom)]
+pub(crate) struct OnceLock<T> {
+    value: std::sync::OnceLock<T>,
+    is_set: AtomicBool,
+    /// Held while it is set.
+    setting: Mutex<()>,
+}
+
+#[cfg(loom)]
+impl<T> OnceLock<T> {
+    pub(crate) fn new() -> OnceLock<T> {
+        OnceLock {
+            value: std::sync::OnceLock::new(),
+            is_set: AtomicBool::new(false),
+            setting: Mutex::new(()),
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        // Ordering: Acquire. Pairs with [once]: the value is there.
+        match self.is_set.load(Ordering::Acquire) {
+            true => self.value.get(),
+            false => None,
+        }
+    }
+
+    pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        if self.get().is_none() {
+            let _one_at_a_time = self.setting.lock();
+            self.value.get_or_init(make);
+            // Ordering: Edge [once]: Release hands the value over.
+            self.is_set.store(true, Ordering::Release);
+        }
+        self.value.get().expect("it was set")
+    }
+
+    pub(crate) fn take(&mut self) -> Option<T> {
+        self.is_set = AtomicBool::new(false);
+        self.value.take()
+    }
+
+    pub(crate) fn set(&self, value: T) -> Result<(), T> {
+        let mut value = Some(value);
+        self.get_or_init(|| value.take().expect("called once"));
+        value.map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(loom)]
+impl<T> From<T> for OnceLock<T> {
+    fn from(value: T) -> OnceLock<T> {
+        let once = OnceLock::new();
+        once.get_or_init(|| value);
+        once
+    }
+}
+
+#[cfg(loom)]
+impl<T> Default for OnceLock<T> {
+    fn default() -> OnceLock<T> {
+        OnceLock::new()
+    }
 }

@@ -2,13 +2,12 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::channel::words::{End, Resumed};
 use crate::deadlock;
 use crate::line::Line;
-use crate::prim::{Ordering, fence};
+use crate::prim::{Arc, Ordering, fence, ord};
 use crate::shared::{Failure, Shared};
 use crate::turn::{Op, Outside, Turn};
 use crate::word::Word;
@@ -108,9 +107,7 @@ impl<F: Future<Output = ()>> Process<F> {
             }
             Ok(Poll::Ready(())) => {
                 turn.close_all();
-                // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
-                fence(Ordering::SeqCst);
-                turn.pay_all();
+                turn.pay_at_the_end();
                 Turned::Ended
             }
             Err(payload) => {
@@ -209,7 +206,7 @@ impl Waits {
         let waits = match self {
             Waits::Nowhere => {
                 // Ordering: the fence that `Words::wait` is otherwise. Pairs with [wait] and [quiet].
-                fence(Ordering::SeqCst);
+                fence(ord("outside_fence", Ordering::SeqCst));
                 true
             }
             Waits::At(op) => op.words().wait(op.end),

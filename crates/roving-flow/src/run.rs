@@ -1,7 +1,7 @@
 //! Running a network.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
@@ -13,7 +13,6 @@ use crate::accounting::{Accounts, accounted};
 use crate::error::Error;
 use crate::network::Network;
 use crate::placement::{Meter, Metered, Placer};
-use crate::prim::{Ordering, fence};
 use crate::process::Process;
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
@@ -27,6 +26,16 @@ pub(crate) struct Setting {
     /// Processes have places.
     is_placed: bool,
     accounts: Option<Arc<Accounts>>,
+}
+
+/// The network gives up its channels when its run is over: after the report has read them, and also when a task that a
+/// process has spawned panics out of the run. Else they and what is shared would keep each other.
+struct GiveUp(Arc<Shared>);
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl Network<'_> {
@@ -61,6 +70,7 @@ impl Network<'_> {
             ..
         } = self;
         shared.begin(plan, channels, starts.len());
+        let _at_the_end = GiveUp(Arc::clone(&shared));
         let placer = Placer::new(&placement, &*shared, pool.workers());
         let meter = match &placer {
             Some(placer) => Some(Arc::clone(placer.meter())),
@@ -98,21 +108,10 @@ impl Network<'_> {
         };
         let elapsed = began.elapsed();
         drop(cancels);
-        // SAFETY: their root has returned, so all have ended.
-        unsafe { shared.end() };
-        let outcome = match shared.take_failure() {
+        match shared.take_failure() {
             Some(failure) => Err(shared.explain(failure)),
             None => Ok(shared.report(elapsed, moves, accounts.as_deref())),
-        };
-        // Channels keep what is shared, which keeps the channels until now.
-        let mut channels = shared
-            .channels
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let gone = std::mem::take(&mut *channels);
-        drop(channels);
-        drop(gone);
-        outcome
+        }
     }
 }
 
@@ -132,9 +131,7 @@ pub(crate) fn start<'env, Fut>(
         .with(|_| panic::catch_unwind(AssertUnwindSafe(make)))
         .map_err(|payload| shared.stop(Failure::unwound(index, payload)));
     turn.close_all();
-    // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
-    fence(Ordering::SeqCst);
-    turn.pay_all();
+    turn.pay_at_the_end();
     let Ok(body) = made else {
         shared.process_started();
         if !shared.process_ended() {

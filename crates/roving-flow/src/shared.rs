@@ -1,26 +1,30 @@
 //! What the processes of a network, and whoever watches them, have in common.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::mem;
+use std::sync::PoisonError;
 use std::task::Waker;
 
-use roving::Cancelled;
-use roving::adapt::Place;
-
+use crate::below::{Cancelled, Meter, Place, is_cancelled};
 use crate::channel::Handle;
 use crate::deadlock::{Growth, Wait};
 use crate::lines::Lines;
 use crate::names::Names;
-use crate::once::OnceWaker;
-use crate::placement::Meter;
-use crate::prim::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::prim::{
+    Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering,
+    RwLock, RwLockReadGuard, fence, ord,
+};
 use crate::word::{AtomicWord, Word};
 
 /// What others may know of a process while it runs.
 pub(crate) struct Control {
-    /// Set before the process is suspended for the first time, and never changed while it is there: a
-    /// process is always polled as the same task.
-    waker: OnceWaker,
+    /// Set before the process is suspended for the first time, and never changed: a process is always
+    /// polled as the same task.
+    ///
+    /// It is never taken out, for a thread that has claimed the process may be about to wake it while another
+    /// thread wakes it as well, it ends, and the network with it. That thread holds a port, a port keeps its
+    /// channel, a channel keeps what is shared, and so the waker is there.
+    waker: OnceLock<Waker>,
     word: AtomicWord,
     /// Where it is to run.
     pub(crate) place: Place,
@@ -29,24 +33,27 @@ pub(crate) struct Control {
 impl Control {
     fn new() -> Control {
         Control {
-            waker: OnceWaker::new(),
+            waker: OnceLock::new(),
             word: AtomicWord::new(),
             place: Place::new(None),
         }
     }
 
     /// By the process, before it says anywhere that it waits.
+    #[inline]
     pub(crate) fn set_waker(&self, waker: &Waker) {
-        // SAFETY: a process is polled by one thread at a time.
-        unsafe { self.waker.set(waker) };
+        if self.waker.get().is_none() {
+            let _nobody_else_sets_it = self.waker.set(waker.clone());
+        }
     }
 
-    /// By who has claimed the process where it waits, so that it has not ended, or holds the lock of
-    /// the network's failure.
+    /// By a thread that has claimed the process where it waits, or has stopped the network. The process may have
+    /// ended since.
     #[inline]
     pub(crate) fn wake(&self) {
-        // SAFETY: it is taken out under that lock, when all processes have ended.
-        unsafe { self.waker.wake() };
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
     }
 
     pub(crate) fn word(&self) -> Word {
@@ -74,7 +81,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// A process has unwound with that.
     pub(crate) fn unwound(process: u32, payload: Box<dyn Any + Send>) -> Failure {
-        match payload.is::<Cancelled>() && roving::is_cancelled() {
+        match payload.is::<Cancelled>() && is_cancelled() {
             true => Failure::Cancelled,
             false => Failure::Panicked(process, payload),
         }
@@ -85,7 +92,7 @@ impl Failure {
         process: u32,
         error: Box<dyn std::error::Error + Send + Sync>,
     ) -> Failure {
-        match error.is::<Cancelled>() && roving::is_cancelled() {
+        match error.is::<Cancelled>() && is_cancelled() {
             true => Failure::Cancelled,
             false => Failure::Failed(process, error),
         }
@@ -229,9 +236,9 @@ impl Shared {
 
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
-        // Ordering: Acquire. Pairs with [stop]: a port that is closed by a process that fails is
-        // seen closed by those only who see this as well.
-        self.stopped.load(Ordering::Acquire)
+        // Ordering: Relaxed. A process that fails sets this before it closes its ports, so whoever sees one of those
+        // closed, by [sent] or [taken], sees this as well.
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// The network ends with that; the first failure counts.
@@ -244,23 +251,22 @@ impl Shared {
                 return;
             }
             *first = Some(failure);
-            // Ordering: Edge [stop]: Release, before any port is closed for it.
-            self.stopped.store(true, Ordering::Release);
-            fence(Ordering::SeqCst);
-            self.controls().iter().for_each(Control::wake);
+            // Ordering: Relaxed; see `is_stopped`.
+            self.stopped.store(true, Ordering::Relaxed);
+            // Ordering: in the manner of Dekker: either the process that is being suspended sees that, after its own
+            // fence, or its waker is seen below. Pairs with [wait].
+            fence(ord("stop_fence", Ordering::SeqCst));
         }
+        self.controls().iter().for_each(Control::wake);
     }
 
-    /// All processes have ended: gives back what their wakers keep.
-    ///
-    /// # Safety
-    /// They have.
-    pub(crate) unsafe fn end(&self) {
-        let _nobody_stops_it = lock(&self.failure);
-        for control in self.controls() {
-            // SAFETY: no process waits anywhere, so that nobody can claim it; and the lock is held.
-            unsafe { control.waker.clear() };
-        }
+    /// All processes have ended: the network gives up its channels, which keep what is shared. Ports that are held
+    /// outside keep theirs.
+    pub(crate) fn end(&self) {
+        let channels = self.channels.write();
+        let gone = mem::take(&mut *channels.unwrap_or_else(PoisonError::into_inner));
+        // Messages may be dropped with it: not under the lock.
+        drop(gone);
     }
 
     pub(crate) fn take_failure(&self) -> Option<Failure> {

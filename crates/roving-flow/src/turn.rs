@@ -4,12 +4,11 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
 use crate::channel::drop_port;
 use crate::channel::words::{End, Words};
-use crate::prim::{AtomicBool, Ordering};
+use crate::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
 use crate::shared::{Failure, Shared};
 
 /// An operation that could not be done at once.
@@ -83,25 +82,30 @@ impl Outside {
     pub(crate) fn may_wake(this: &mut Arc<Outside>) -> bool {
         match Arc::get_mut(this) {
             None => true,
-            Some(alone) => *alone.woken.get_mut(),
+            // Ordering: Relaxed; whoever gave a waker up came before, as `Arc::get_mut` sees to.
+            Some(alone) => alone.woken.load(Ordering::Relaxed),
         }
     }
 
+    /// A poll begins. It finds what a wake-up before this was for; one after this is not forgotten.
     pub(crate) fn reset(&self) {
-        // Ordering: Relaxed; a wake-up after this is for the poll that begins, or the next one.
-        self.woken.store(false, Ordering::Relaxed);
+        // Ordering: Acquire. Pairs with [outside]: this poll sees what it was woken for, even if that wake-up is not
+        // what has brought it here. Else the wake-up would be forgotten, and the process thought to wait. A
+        // read-modify-write, as in `wake`: of the two, the later one sees the other.
+        let order = ord("see_outside", Ordering::Acquire);
+        self.woken.swap(false, order);
     }
 
     fn wake(&self) {
-        // Ordering: Relaxed; the waker is given up later, which `Arc::get_mut` acquires.
-        self.woken.store(true, Ordering::Relaxed);
+        // Ordering: Edge [outside]: Release hands over what the process is woken for.
+        self.woken.swap(true, ord("outside", Ordering::Release));
         self.waker.wake_by_ref();
     }
 }
 
-thread_local! {
+per_thread! {
     /// The turn of the process that this thread polls; null where it polls none.
-    static CURRENT: Cell<*const Turn<'static>> = const { Cell::new(ptr::null()) };
+    static CURRENT: Cell<*const Turn<'static>> = Cell::new(ptr::null());
 }
 
 impl<'p> Turn<'p> {
@@ -157,6 +161,11 @@ impl<'p> Turn<'p> {
     /// Whether the calling thread polls a process.
     pub(crate) fn is_current() -> bool {
         CURRENT.with(|current| !current.get().is_null())
+    }
+
+    /// Whether the calling thread polls a process of that network.
+    pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
+        Turn::with_current(|turn| turn.is_some_and(|turn| Arc::ptr_eq(turn.shared, shared)))
     }
 
     /// An operation at that end of a channel has to wait. True when the process sees to it at the
@@ -229,6 +238,13 @@ impl<'p> Turn<'p> {
                 words.wake(end);
             }
         }
+    }
+
+    /// The same where the turn is not followed by a wait, which is a fence.
+    pub(crate) fn pay_at_the_end(&self) {
+        // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
+        fence(ord("done_fence", Ordering::SeqCst));
+        self.pay_all();
     }
 
     /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at the end

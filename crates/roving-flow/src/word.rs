@@ -3,7 +3,7 @@
 use std::ptr;
 
 use crate::channel::words::Words;
-use crate::prim::{AtomicPtr, Ordering};
+use crate::prim::{AtomicPtr, Ordering, ord};
 use crate::turn::Op;
 
 /// What a process said last. Whether it still waits there is for the channel to tell: so a process
@@ -50,8 +50,9 @@ impl AtomicWord {
     }
 
     pub(crate) fn get(&self) -> Word {
-        // Ordering: Acquire. Pairs with [word]: what the process has done before it said so.
-        let word = self.0.load(Ordering::Acquire);
+        // Ordering: Acquire. Pairs with [wait], a fence before the word says that a process waits for any of several:
+        // all those waits are seen.
+        let word = self.0.load(ord("see_word", Ordering::Acquire));
         match word.addr() {
             RUNS => Word::Runs,
             ENDED => Word::Ended,
@@ -69,8 +70,8 @@ impl AtomicWord {
         let word = word.pack();
         // Ordering: Relaxed; only the process writes it.
         if self.0.load(Ordering::Relaxed) != word {
-            // Ordering: Edge [word]: Release keeps it behind what the process has done before.
-            self.0.store(word, Ordering::Release);
+            // Ordering: Relaxed; between this and what it is about there is a fence, or [wait] or [resumed].
+            self.0.store(word, Ordering::Relaxed);
         }
     }
 }

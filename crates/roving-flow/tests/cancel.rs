@@ -43,7 +43,7 @@ fn a_network_ends_with_its_token_wherever_it_is() {
     watched(|| {
         for workers in 1..=4 {
             let pool = Pool::new(workers).unwrap();
-            for round in 0..40 {
+            for round in 0..if cfg!(miri) { 3 } else { 40 } {
                 let (held, got) = (Arc::new(()), AtomicUsize::new(0));
                 let token = Cancel::new();
                 let below = token.child();
@@ -103,7 +103,7 @@ fn processes_that_wait_for_ever_are_woken_by_a_deadline() {
 fn no_process_is_named_when_what_it_awaits_is_cancelled() {
     watched(|| {
         let pool = Pool::new(3).unwrap();
-        for round in 0..60 {
+        for round in 0..if cfg!(miri) { 4 } else { 60 } {
             let token = Cancel::new();
             let stops = token.clone();
             let outcome = token.run(|| {

@@ -9,7 +9,7 @@ use roving::Pool;
 use roving_flow::Error;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 500 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_schedule_computes_the_same(

@@ -88,8 +88,9 @@ fn a_partitioned_chain_runs_each_process_on_one_worker_and_cuts_one_channel() {
     };
     let stages: Vec<_> = (0..8).map(|stage| move |n| note(stage, n)).collect();
     let stages: Vec<&(dyn Fn(u64) -> u64 + Sync)> = stages.iter().map(|of| of as _).collect();
-    let (got, report) = chain(&pool, never_again(), 2000, &stages);
-    assert!(got.into_iter().eq(8..2008));
+    let messages = if cfg!(miri) { 50 } else { 2000 };
+    let (got, report) = chain(&pool, never_again(), messages, &stages);
+    assert!(got.into_iter().eq(8..messages + 8));
     assert!(report.moves.is_empty());
     let workers: Vec<usize> = seen
         .iter()
@@ -122,7 +123,7 @@ fn processes_that_work_are_separated_once_workers_have_been_idle() {
         topology: false,
     };
     // Where other programs take processor time from a light process, it looks heavy for a while.
-    let mut messages = 500;
+    let mut messages = if cfg!(miri) { 50 } else { 500 };
     loop {
         let (got, report) = chain(&pool, placement, messages, &stages);
         assert_eq!(got.len() as u64, messages);
@@ -143,7 +144,8 @@ fn adaptive_leaves_a_network_whose_messages_carry_work_alone() {
         n
     };
     let stages: [&(dyn Fn(u64) -> u64 + Sync); 2] = [&work, &work];
-    let (_, report) = chain(&pool, Placement::adaptive(), 300, &stages);
+    let messages = if cfg!(miri) { 20 } else { 300 };
+    let (_, report) = chain(&pool, Placement::adaptive(), messages, &stages);
     assert_eq!(report.moves, []);
 }
 
@@ -152,7 +154,7 @@ fn adaptive_tries_other_placements_where_messages_are_tiny() {
     let pool = Pool::new(2).unwrap();
     let pass = |n| n;
     let stages: [&(dyn Fn(u64) -> u64 + Sync); 4] = [&pass, &pass, &pass, &pass];
-    let mut messages = 20_000;
+    let mut messages = if cfg!(miri) { 50 } else { 20_000 };
     loop {
         let (_, report) = chain(&pool, placements()[4], messages, &stages);
         if !report.moves.is_empty() {
@@ -191,7 +193,7 @@ fn a_panic_ends_a_placed_network_with_its_name() {
         network.source("source", out, 0..);
         network.process("sink", input, async |mut input: In<u64>| {
             while let Some(n) = input.recv().await {
-                assert_ne!(n, 1000, "so far");
+                assert_ne!(n, if cfg!(miri) { 50 } else { 1000 }, "so far");
             }
         });
         let error = network.run(&pool).unwrap_err();
@@ -280,18 +282,20 @@ fn a_network_of_nothing_can_be_placed() {
 #[test]
 fn placed_networks_nest() {
     let pool = Pool::new(2).unwrap();
+    let messages = if cfg!(miri) { 5 } else { 100 };
+    let sum = (2..messages + 2).sum::<u64>();
     let run = |placement| {
         let add = |n| n + 1;
-        chain(&pool, placement, 100, &[&add, &add])
+        chain(&pool, placement, messages, &[&add, &add])
             .0
             .into_iter()
             .sum::<u64>()
     };
     for placement in placements() {
-        assert_eq!(pool.install(|| run(placement)), 5150);
+        assert_eq!(pool.install(|| run(placement)), sum);
         let outer = |n| n + run(placement);
         let (got, _) = chain(&pool, placement, 3, &[&outer]);
-        assert_eq!(got, [5150, 5151, 5152]);
+        assert_eq!(got, [sum, sum + 1, sum + 2]);
     }
 }
 
@@ -327,7 +331,7 @@ fn run_dag(inputs: &[Vec<usize>], placement: Placement, pool: &Pool) -> Vec<u64>
             ports,
             move |(mut ins, mut outs): (Vec<In<u64>>, Vec<_>)| async move {
                 let mut mixed = node as u64;
-                for round in 0..200 {
+                for round in 0..if cfg!(miri) { 5 } else { 200 } {
                     for input in &mut ins {
                         let Some(n) = input.recv().await else { return };
                         mixed = (mixed ^ n)
@@ -352,7 +356,7 @@ fn run_dag(inputs: &[Vec<usize>], placement: Placement, pool: &Pool) -> Vec<u64>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 1 } else { 20 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn networks_compute_the_same_wherever_their_processes_run(inputs in dag()) {

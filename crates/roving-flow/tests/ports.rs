@@ -27,11 +27,14 @@ impl Drop for Counted {
     }
 }
 
+/// Under Miri, all takes longer.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 3600 } else { 60 });
+
 /// Fails instead of hanging.
 fn within_a_minute<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R {
     let (done, is_done) = mpsc::channel();
     thread::spawn(move || drop(done.send(f())));
-    match is_done.recv_timeout(Duration::from_secs(60)) {
+    match is_done.recv_timeout(PATIENCE) {
         Ok(result) => result,
         Err(error) => panic!("it hangs, or has panicked: {error}"),
     }
@@ -229,13 +232,14 @@ fn inputs_are_streams_and_can_be_selected() {
 #[test]
 fn stages_of_any_size_keep_the_order_or_every_message() {
     let pool = Pool::new(3).unwrap();
+    let messages = if cfg!(miri) { 20 } else { 1000 };
     for k in [1, 2, 5] {
         let (mut ordered, mut unordered) = (Vec::new(), Vec::new());
         let mut network = Network::new();
         let (out, input) = network.bounded::<u64>("numbers", 3);
         let (squared, squares) = network.bounded("squares", 2);
         let (all, some) = network.bounded("all", 1);
-        network.source("source", out, 0..1000);
+        network.source("source", out, 0..messages);
         network.stage("ordered", k, input, squared, |number| {
             std::hint::black_box((0..number % 64).sum::<u64>());
             number * number
@@ -259,10 +263,10 @@ fn stages_of_any_size_keep_the_order_or_every_message() {
         assert!(
             ordered
                 .into_iter()
-                .eq((0..1000).map(|number| number * number))
+                .eq((0..messages).map(|number| number * number))
         );
         unordered.sort_unstable();
-        assert!(unordered.into_iter().eq(0..1000));
+        assert!(unordered.into_iter().eq(0..messages));
         let names: Vec<_> = report.processes().map(|one| one.name.to_string()).collect();
         assert!(
             names.contains(&"ordered/deal".to_owned()) && names.contains(&"unordered/0".to_owned())
@@ -375,12 +379,13 @@ fn a_body_that_panics_before_its_first_poll_is_named() {
 
 #[test]
 fn accounts_add_up() {
+    const MESSAGES: u64 = if cfg!(miri) { 100 } else { 5000 };
     let pool = Pool::new(2).unwrap();
     let mut network = Network::new();
     network.accounting(true);
     let (out, input) = network.bounded("numbers", 4);
     let (twice, doubled) = network.bounded("doubled", 4);
-    network.source("source", out, 0..5000_u64);
+    network.source("source", out, 0..MESSAGES);
     network.process("double", (input, twice), async |(mut input, mut out)| {
         while let Some(number) = input.recv().await {
             out.send(2 * number).await.unwrap();
@@ -390,10 +395,10 @@ fn accounts_add_up() {
     let report = network.run(&pool).unwrap();
     for channel in report.channels() {
         let account = channel.account.unwrap();
-        assert_eq!(account.local + account.remote, 5000);
+        assert_eq!(account.local + account.remote, MESSAGES);
         assert_eq!(
             (channel.messages, channel.received, channel.bytes),
-            (5000, 5000, 40_000)
+            (MESSAGES, MESSAGES, 8 * MESSAGES)
         );
     }
     for process in report.processes() {

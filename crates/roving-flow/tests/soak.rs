@@ -12,10 +12,13 @@ use roving_flow::{Error, Operation};
 
 fn networks() -> u64 {
     let asked = std::env::var("ROVING_SOAK").ok();
-    asked.map_or(2000, |text| {
+    asked.map_or(if cfg!(miri) { 12 } else { 2000 }, |text| {
         text.parse().expect("ROVING_SOAK is a number of networks")
     })
 }
+
+/// How many of the networks show what a test is for, at least: else it would show nothing.
+const LEAST: u64 = if cfg!(miri) { 0 } else { 10 };
 
 fn pools() -> Vec<Pool> {
     (1..=4).map(|workers| Pool::new(workers).unwrap()).collect()
@@ -24,7 +27,7 @@ fn pools() -> Vec<Pool> {
 #[test]
 fn random_networks_end_as_the_reference_does() {
     let pools = pools();
-    let (mut resolved, mut stuck) = (0, 0);
+    let (mut resolved, mut stuck) = (0_u64, 0_u64);
     for seed in 0..networks() {
         let mut random = Random(seed);
         let plan = Plan::random(&mut random);
@@ -38,7 +41,7 @@ fn random_networks_end_as_the_reference_does() {
                 );
                 assert_eq!(digests, expected.digests, "seed {seed}");
                 assert!(report.deterministic);
-                resolved += usize::from(!report.growths.is_empty());
+                resolved += u64::from(!report.growths.is_empty());
             }
             Err(Error::Deadlock { cycle }) => {
                 stuck += 1;
@@ -53,15 +56,14 @@ fn random_networks_end_as_the_reference_does() {
             Err(error) => panic!("seed {seed}: {error}"),
         }
     }
-    // Else the test would show nothing.
     println!("{resolved} networks grew, {stuck} were stuck");
-    assert!(resolved > 10 && stuck > 10, "{resolved} {stuck}");
+    assert!(resolved > LEAST && stuck > LEAST, "{resolved} {stuck}");
 }
 
 #[test]
 fn a_panic_anywhere_is_named_and_ends_the_network() {
     let pools = pools();
-    let mut named = 0;
+    let mut named = 0_u64;
     for seed in 0..networks() / 4 {
         let mut random = Random(seed ^ 0xabcd);
         let mut plan = Plan::random(&mut random);
@@ -79,7 +81,7 @@ fn a_panic_anywhere_is_named_and_ends_the_network() {
             error => panic!("seed {seed}: {error}"),
         }
     }
-    assert!(named > 10, "{named}");
+    assert!(named > LEAST, "{named}");
 }
 
 #[test]
@@ -108,5 +110,6 @@ fn a_network_can_be_cancelled_at_any_time() {
             Err(error) => panic!("seed {seed}: {error}"),
         }
     }
-    assert!(cancelled > 0);
+    // Under Miri there are few, and each may have ended before.
+    assert!(cancelled > 0 || cfg!(miri));
 }

@@ -94,32 +94,56 @@
 //! | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
 #![deny(unsafe_code)]
 
+#[cfg(not(loom))]
 mod arg;
+#[cfg(not(loom))]
 pub mod backend;
+#[cfg(not(loom))]
 mod buffer;
+#[cfg(not(loom))]
 mod builder;
+#[cfg(not(loom))]
 mod choice;
+#[cfg(not(loom))]
 mod common;
-#[cfg(feature = "cuda")]
+#[cfg(all(feature = "cuda", not(loom)))]
 pub mod cuda;
+#[cfg(not(loom))]
 mod device;
+#[cfg(not(loom))]
 mod devices;
+#[cfg(not(loom))]
 mod drive;
+#[cfg(not(loom))]
 mod dual;
+#[cfg(not(loom))]
 mod error;
+#[cfg(not(loom))]
 mod gpu;
+#[cfg(not(loom))]
 mod history;
+#[cfg(not(loom))]
 mod host_call;
+mod in_turn;
+#[cfg(not(loom))]
 mod kernel;
+#[cfg(not(loom))]
 mod kind;
+#[cfg(not(loom))]
 mod on;
+#[cfg(not(loom))]
 mod plan;
+mod prim;
+#[cfg(not(loom))]
 mod profile;
+#[cfg(not(loom))]
 mod sides;
+#[cfg(not(loom))]
 mod simulated;
-#[cfg(feature = "wgpu")]
+#[cfg(all(feature = "wgpu", not(loom)))]
 pub mod wgpu;
 
+#[cfg(not(loom))]
 pub use {
     arg::Arg,
     buffer::{AnyBuffer, Buffer, Element, ReadGuard, WriteGuard, hold::Access},

@@ -258,6 +258,8 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn directory(name: &str) -> PathBuf {
@@ -271,6 +273,37 @@ mod tests {
             number,
             tasks: vec![vec![1, 2, 3], vec![]],
             result: vec![9; 100],
+        }
+    }
+
+    proptest! {
+        /// A file of any bytes, and one with any body whose checksum is right, is read or is damaged.
+        #[test]
+        fn fuzz_cuts_of_any_bytes(bytes: Vec<u8>, is_ours: bool) {
+            let files = Files {
+                directory: PathBuf::new(),
+                fingerprint: 7,
+                rank: 0,
+                ranks: 1,
+                base: 0,
+            };
+            let mut file = Vec::new();
+            if is_ours {
+                file.extend(MAGIC);
+                file.extend(7_u64.to_le_bytes());
+                file.extend(1_u32.to_le_bytes());
+            }
+            file.extend(&bytes);
+            if is_ours {
+                file.extend(checksum(&file).to_le_bytes());
+            }
+            if let Ok((_, body)) = files.check(Path::new("any"), &file) {
+                let read = postcard::from_bytes::<(Vec<Vec<u8>>, Vec<u8>)>(body);
+                let held = read.map_or(0, |(tasks, result)| {
+                    result.len() + tasks.iter().map(Vec::len).sum::<usize>()
+                });
+                prop_assert!(held <= body.len());
+            }
         }
     }
 

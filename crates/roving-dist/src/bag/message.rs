@@ -85,7 +85,18 @@ impl<'b> Message<'b> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn fuzz_messages_of_any_bytes(bytes: Vec<u8>) {
+            if let Some(message) = Message::read(&bytes) {
+                prop_assert_eq!(message.header()[0], bytes[0]);
+            }
+        }
+    }
 
     #[test]
     fn messages_are_read_as_they_are_written() {

@@ -108,7 +108,26 @@ pub(super) enum Move {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Bytes of any kind are a message, or they are not: nothing is taken for its length before it is there.
+        #[test]
+        fn fuzz_controls_of_any_bytes(bytes: Vec<u8>) {
+            if let Some((head, rest)) = Head::split(&bytes) {
+                let mut again = Vec::new();
+                head.begin(&mut again);
+                prop_assert_eq!(&again[..], &bytes[..again.len()]);
+                prop_assert_eq!(rest.len() + again.len(), bytes.len());
+            }
+            if let Ok(control) = postcard::from_bytes::<Control>(&bytes) {
+                let written = postcard::to_stdvec(&control);
+                prop_assert_eq!(postcard::from_bytes(&written.unwrap()), Ok(control));
+            }
+        }
+    }
 
     #[test]
     fn heads_come_out_as_they_went_in() {

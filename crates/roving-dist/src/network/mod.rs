@@ -25,6 +25,7 @@ mod slot;
 mod snapshot;
 mod sources;
 mod stage;
+mod told;
 mod writers;
 
 use std::fmt::{self, Display, Write as _};

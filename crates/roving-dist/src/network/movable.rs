@@ -130,9 +130,13 @@ impl Mover {
     }
 }
 
+/// What the rank waits for, while the network runs.
 impl std::fmt::Debug for Mover {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Mover").finish_non_exhaustive()
+        match self.running.part() {
+            Some(part) => f.write_str(&part.told()?),
+            None => f.write_str("no network runs here"),
+        }
     }
 }
 

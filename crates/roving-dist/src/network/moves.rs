@@ -112,6 +112,23 @@ impl Moves {
         &self.places
     }
 
+    /// The move that is under way, in words.
+    pub(super) fn told(&self) -> Option<String> {
+        let one = self.under_way.as_ref()?;
+        Some(format!(
+            "process {} moves from rank {} to {} as number {}: marks {:?}, {}",
+            one.process,
+            one.from,
+            one.to,
+            one.number,
+            self.marks.get(&one.number),
+            match one.is_answered {
+                true => "answered",
+                false => "not answered",
+            },
+        ))
+    }
+
     /// Rank 0: the moves that were made.
     pub(super) fn log(&self) -> &[Moved] {
         &self.desk.log

@@ -90,7 +90,15 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         })
     }
 
-    /// Sends all that lies in the channel.
+    /// Sends all that lies in the channel, by a thread beside the producer, which may have found it full meanwhile.
+    fn drain_beside(&self) {
+        self.drain();
+        if let Some(egress) = &lock(&self.state).egress {
+            egress.reopen();
+        }
+    }
+
+    /// Sends all that lies in the channel, in the place of the producer.
     fn drain(&self) {
         let mut state = lock(&self.state);
         if state.is_held {
@@ -166,7 +174,7 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
         if let Some(egress) = &lock(&self.state).egress {
             egress.hook(move || hooked.drain());
         }
-        self.drain();
+        self.drain_beside();
     }
 
     fn taken(&self, taken: u64) {
@@ -209,11 +217,11 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
     }
 
     fn drain_now(&self) {
-        self.drain();
+        self.drain_beside();
     }
 
     fn hold(&self) {
-        self.drain();
+        self.drain_beside();
         lock(&self.state).is_held = true;
     }
 
@@ -221,7 +229,7 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
         let mut state = lock(&self.state);
         (state.to, state.is_held) = (to, false);
         drop(state);
-        self.drain();
+        self.drain_beside();
     }
 
     fn leave(&self, port: Option<&mut dyn Any>) -> Option<Option<Output>> {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
+use roving_flow::Live;
 use roving_flow::bridge::{Inside, Side, Verdict};
 
 use super::error::{Blocked, Ended};
@@ -28,6 +29,7 @@ pub(super) struct Crossings {
 pub(super) struct Part {
     pub(super) post: Arc<Post>,
     pub(super) inside: Inside,
+    pub(super) live: Live,
     pub(super) shape: Arc<Shape>,
     pub(super) crossings: Crossings,
     pub(super) moves: Mutex<Moves>,
@@ -59,6 +61,17 @@ pub(super) struct Detective {
 }
 
 impl Detective {
+    /// The ranks whose answers are awaited, if any are.
+    pub(super) fn missing(&self) -> Option<Vec<usize>> {
+        let answers = self.asking.as_ref()?.answers.iter().enumerate();
+        Some(
+            answers
+                .filter(|(_, answer)| answer.is_none())
+                .map(|(rank, _)| rank)
+                .collect(),
+        )
+    }
+
     /// Answers are awaited: nothing is to move until they are there.
     pub(super) fn is_asking(&self) -> bool {
         self.asking.is_some()
@@ -160,8 +173,10 @@ impl Part {
             Err(TryLockError::WouldBlock) => return false,
         };
         let own = self.post.take_own();
-        own.iter()
-            .for_each(|bytes| self.message(self.rank(), bytes));
+        for bytes in &own {
+            self.message(self.rank(), bytes);
+            self.inside.has_given();
+        }
         !own.is_empty()
     }
 
@@ -185,6 +200,7 @@ impl Part {
             return;
         }
         self.inside.look();
+        self.inside.has_given();
         if self.inside.is_over() {
             return;
         }

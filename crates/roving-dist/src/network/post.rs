@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use roving_flow::Canceller;
-use roving_flow::bridge::fence;
 
 use super::error::Ended;
 use super::lock;
 use super::message::{Control, Head};
+use crate::bell::Bell;
 use crate::world::link::Link;
 
 /// Messages of so many bytes are handed over instead of copied.
@@ -25,9 +25,8 @@ pub(super) struct Post {
     /// Messages of this rank to itself, in their order. Handed over by the pump: whoever sends may hold locks.
     own: Mutex<Vec<Vec<u8>>>,
     is_own: AtomicBool,
-    /// Whether the pump sleeps; its waker.
-    sleeps: AtomicBool,
-    waker: Mutex<Option<Waker>>,
+    /// The pump's.
+    pub(super) bell: Bell,
     /// Why the network ends, as far as that is known here; what ends its part here.
     ended: Mutex<Option<Ended>>,
     canceller: Canceller,
@@ -48,8 +47,7 @@ impl Post {
             is_listed: AtomicBool::new(false),
             own: Mutex::default(),
             is_own: AtomicBool::new(false),
-            sleeps: AtomicBool::new(false),
-            waker: Mutex::default(),
+            bell: Bell::new(),
             ended: Mutex::default(),
             canceller,
             channels,
@@ -143,35 +141,15 @@ impl Post {
 
     /// There is something for the pump to do: it is woken if it sleeps.
     pub(super) fn nudge(&self) {
-        // Ordering: Edge [nudge]: in the manner of Dekker, who has something for the pump to do has
-        // written that, and then reads whether it sleeps; the pump says that it sleeps, and then looks
-        // for something to do.
-        fence(Ordering::SeqCst);
-        // Ordering: Relaxed, both; the fence orders them, and the waker is under its lock.
-        if self.sleeps.load(Ordering::Relaxed) && self.sleeps.swap(false, Ordering::Relaxed) {
-            let waker = lock(&self.waker).take();
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
+        self.bell.ring();
     }
 
     /// The pump is about to sleep. False when there is something to do after all.
     #[must_use]
     pub(super) fn sleep(&self, waker: &Waker) -> bool {
-        *lock(&self.waker) = Some(waker.clone());
-        // Ordering: Relaxed; the fence orders it.
-        self.sleeps.store(true, Ordering::Relaxed);
-        // Ordering: SeqCst. Pairs with [nudge]: the other half.
-        fence(Ordering::SeqCst);
+        self.bell.sleep(waker);
         // Ordering: Relaxed, both; after the fence.
         !self.is_listed.load(Ordering::Relaxed) && !self.is_own.load(Ordering::Relaxed)
-    }
-
-    /// The pump is awake.
-    pub(super) fn wake(&self) {
-        // Ordering: Relaxed; a nudge that is not needed does no harm.
-        self.sleeps.store(false, Ordering::Relaxed);
     }
 
     /// Ends the network on all ranks.

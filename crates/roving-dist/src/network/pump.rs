@@ -33,7 +33,7 @@ pub(super) async fn pump(part: Arc<Part>) {
     };
     poll_fn(|context| {
         let post = &part.post;
-        post.wake();
+        post.bell.wake();
         if part.inside.is_over() {
             return Poll::Ready(());
         }
@@ -110,7 +110,7 @@ fn fall_asleep(part: &Part, context: &mut Context<'_>) {
         // What was sent before the pump said that it sleeps.
         post.link().flush();
     } else {
-        post.wake();
+        post.bell.wake();
         context.waker().wake_by_ref();
     }
 }
@@ -151,7 +151,7 @@ mod tests {
         assert!(is_woken(), "the pump slept");
 
         // The pump has looked, and does not say yet that it sleeps.
-        part.post.wake();
+        part.post.bell.wake();
         // Ordering: Relaxed; one thread.
         assert!(part.is_at_rest.swap(false, Ordering::Relaxed));
         part.rests();

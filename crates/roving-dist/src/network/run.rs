@@ -130,6 +130,7 @@ impl<'env> Network<'env> {
         let part = Arc::new(Part {
             post,
             inside: flow.inside(),
+            live: flow.live(),
             moves: Mutex::new(Moves::new(shape.ranks().to_vec())),
             own_turn: Mutex::new(()),
             slots,
@@ -180,7 +181,8 @@ fn run_part(
         .for_each(|one| Arc::clone(one).start());
     let handled = Arc::clone(part);
     world.link().open(part.post.tag(), move |from, bytes| {
-        handled.message(from, bytes)
+        handled.message(from, bytes);
+        handled.inside.has_given();
     });
     let ran = watched(world.link(), part, pool.workers(), || flow.run(pool));
     world.link().flush();

@@ -47,7 +47,10 @@ impl Writers {
         match now.iter().any(has_not_moved) {
             true => part.is_quiet(),
             // Also says that there are no writers any more.
-            false => part.inside.look(),
+            false => {
+                part.inside.look();
+                part.inside.has_given();
+            }
         }
         self.before = now;
         self.due = Instant::now() + LOOK_EVERY.max(begun.elapsed() * LOOK_SHARE);

@@ -1,5 +1,7 @@
 //! The one place where a rank's transport is used: by one thread at a time, whichever polls.
 
+use std::collections::HashMap;
+
 use super::outbox::Outbox;
 use super::record;
 use super::transport::{Arrived, Transport};
@@ -17,17 +19,28 @@ enum Slot {
     Closed,
 }
 
-/// The handlers, by tag. Tags are small numbers, given out in a row.
+/// Tags below this have their places in a row: they are small numbers, given out one after the other.
+const ROW_MAX: usize = 1 << 12;
+
+/// The handlers, by tag. A tag may come from another rank before it is given out here, and a message that is torn may have any:
+/// what is kept grows by one for each that comes, however large it is.
 #[derive(Default)]
-struct Slots(Vec<Slot>);
+struct Slots {
+    row: Vec<Slot>,
+    beyond: HashMap<u32, Slot>,
+}
 
 impl Slots {
     fn at(&mut self, tag: u32) -> &mut Slot {
-        let tag = tag as usize;
-        if tag >= self.0.len() {
-            self.0.resize_with(tag + 1, || Slot::Early(Vec::new()));
+        let early = || Slot::Early(Vec::new());
+        let at = tag as usize;
+        if at >= ROW_MAX {
+            return self.beyond.entry(tag).or_insert_with(early);
         }
-        &mut self.0[tag]
+        if at >= self.row.len() {
+            self.row.resize_with(at + 1, early);
+        }
+        &mut self.row[at]
     }
 
     fn dispatch(&mut self, from: usize, tag: u32, bytes: &[u8]) {
@@ -118,6 +131,28 @@ impl Engine {
 
     /// Drops all handlers.
     pub(crate) fn forget_handlers(&mut self) {
-        self.slots.0.clear();
+        self.slots = Slots::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// A batch of any bytes: its records go to their tags, or are kept, and no tag takes memory for those below it.
+        #[test]
+        fn fuzz_batches_of_any_bytes(bytes: Vec<u8>, tag: u32) {
+            let mut slots = Slots::default();
+            slots.dispatch(0, tag, &bytes);
+            let mut rest = &bytes[..];
+            while let Some((tag, bytes)) = record::split(&mut rest) {
+                slots.dispatch(1, tag, bytes);
+            }
+            prop_assert!(slots.row.len() <= ROW_MAX);
+            prop_assert!(slots.beyond.len() <= 1 + bytes.len() / 6);
+        }
     }
 }

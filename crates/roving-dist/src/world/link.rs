@@ -6,12 +6,9 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use roving_flow::bridge::fence;
 
 use super::backoff::Backoff;
 use super::engine::{Engine, Handler};
@@ -20,6 +17,7 @@ use super::outbox::Outbox;
 use super::record::RECORD_BYTES_MAX;
 use super::transport::Transport;
 use crate::error::Error;
+use crate::prim::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence, ord};
 
 /// The longest sleep of a thread that waits for a message.
 pub(crate) const SLEEP_MAX: Duration = Duration::from_micros(500);
@@ -175,7 +173,7 @@ impl Link {
         }
         // Ordering: Edge [handover]: in the manner of Dekker. Who sends has set `dirty`, and then finds
         // the engine taken; who has it frees it, and then reads `dirty`. One of the two sees the other.
-        fence(Ordering::SeqCst);
+        fence(ord("flush_fence", Ordering::SeqCst));
         self.with_engine(|engine| self.send_dirty(engine));
     }
 
@@ -247,7 +245,7 @@ impl Link {
         self.run_with(engine, f);
         loop {
             // Ordering: SeqCst. Pairs with [handover]: the other half.
-            fence(Ordering::SeqCst);
+            fence(ord("handover_fence", Ordering::SeqCst));
             if !self.is_dirty() || self.fault.is_set() {
                 return true;
             }

@@ -1,14 +1,14 @@
 //! Ranks that are threads of one process: packets are handed from mailbox to mailbox.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::plan::Plan;
 use super::random::Random;
 use super::transport::{Arrived, Transport};
 use crate::error::Error;
+use crate::prim::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 /// A batch, or with a tag one large message.
 struct Packet {

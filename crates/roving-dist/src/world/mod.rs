@@ -7,6 +7,8 @@ mod fault;
 mod launch;
 pub(crate) mod link;
 mod local;
+#[cfg(all(test, loom))]
+mod loom_tests;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code, reason = "calls MPI; listed in the crate's root")]
 mod mpi;

@@ -1,11 +1,12 @@
 //! What one rank has yet to send to another.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use super::record;
 use super::transport::Transport;
 use crate::error::Error;
+use crate::prim::{Mutex, MutexGuard};
 
 /// Records that wait for each other's company, and packets that wait for the transport. Whether there are any is
 /// known under the lock only: `Link::mark_dirty` relies on that.

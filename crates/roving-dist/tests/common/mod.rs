@@ -67,12 +67,31 @@ pub(crate) fn plan(ranks: usize, seed: u64) -> Plan {
 /// Calls `f`, and ends the process if it takes longer than that: a test that hangs has failed.
 #[track_caller]
 pub(crate) fn watched<R>(most: Duration, f: impl FnOnce() -> R) -> R {
+    watched_telling(most, String::new, f)
+}
+
+/// How long a test that hangs may take to say what it waits for.
+const TELL_MAX: Duration = Duration::from_secs(10);
+
+/// [`watched`] by somebody who says at the end what is waited for.
+#[track_caller]
+pub(crate) fn watched_telling<R>(
+    most: Duration,
+    tell: impl FnOnce() -> String + Send + 'static,
+    f: impl FnOnce() -> R,
+) -> R {
     let place = Location::caller();
     let (done, waits) = mpsc::channel::<()>();
     let watchdog = thread::spawn(move || {
         if waits.recv_timeout(most) == Err(RecvTimeoutError::Timeout) {
             // Not with a macro: what those print is kept back until the test has ended.
             let text = format!("\nthe test at {place} hangs: not done after {most:?}\n");
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            // On a thread of its own: what it looks at may be locked for ever.
+            let (told, is_told) = mpsc::channel();
+            thread::spawn(move || told.send(tell()));
+            let text = is_told.recv_timeout(TELL_MAX);
+            let text = text.unwrap_or_else(|_| "what it waits for is locked\n".into());
             let _ = std::io::stderr().write_all(text.as_bytes());
             process::abort();
         }

@@ -1,13 +1,12 @@
 //! Who holds a channel: its two ports, and the network that it belongs to.
 
 use std::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 use super::Channel;
 use super::words::{Claim, End, Words};
-use crate::prim::{AtomicPtr, AtomicU32, Mutex, Ordering};
-use crate::shared::Shared;
+use crate::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, ord};
+use crate::shared::{Shared, lock};
 use crate::turn::Turn;
 use crate::unwind::{Payload, go_on};
 
@@ -26,7 +25,7 @@ pub(crate) struct Meta {
 /// The two processes, and the wakers of others.
 pub(crate) struct Holders {
     /// Of futures that wait here and are not processes polled directly, and of ends that are in another place.
-    elsewhere: AtomicPtr<Elsewhere>,
+    elsewhere: OnceLock<Box<Elsewhere>>,
     producer: AtomicU32,
     consumer: AtomicU32,
 }
@@ -81,6 +80,12 @@ unsafe fn free<T>(words: NonNull<Words>) {
 
 /// A new channel with three references: its two ports and the network.
 pub(crate) fn open<T>(shared: &Arc<Shared>, index: u32, capacity: u32) -> NonNull<Channel<T>> {
+    let (meta, holders) = parts::<T>(shared, index);
+    NonNull::from(Box::leak(Box::new(Channel::new(capacity, meta, holders))))
+}
+
+/// Of a channel with three references.
+pub(super) fn parts<T>(shared: &Arc<Shared>, index: u32) -> (Meta, Holders) {
     let meta = Meta {
         shared: Arc::clone(shared),
         vtable: Channel::<T>::VTABLE,
@@ -89,11 +94,11 @@ pub(crate) fn open<T>(shared: &Arc<Shared>, index: u32, capacity: u32) -> NonNul
         ports: AtomicU32::new(2),
     };
     let holders = Holders {
-        elsewhere: AtomicPtr::new(std::ptr::null_mut()),
+        elsewhere: OnceLock::new(),
         producer: AtomicU32::new(OUTSIDE),
         consumer: AtomicU32::new(OUTSIDE),
     };
-    NonNull::from(Box::leak(Box::new(Channel::new(capacity, meta, holders))))
+    (meta, holders)
 }
 
 /// A reference to a channel that is no port.
@@ -147,7 +152,11 @@ unsafe fn release(words: NonNull<Words>) {
     let free = meta.vtable.free;
     // Ordering: Edge [release]: Release, so that the memory is freed after its use here; Acquire for
     // who frees it.
-    if meta.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+    if meta
+        .references
+        .fetch_sub(1, ord("release", Ordering::AcqRel))
+        == 1
+    {
         // SAFETY: it was the last one; all uses by others come before this by [release].
         unsafe { free(words) };
     }
@@ -168,7 +177,8 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: End) {
         });
         // Ordering: Edge [last_port]: Release hands this end's side to who clears the channel;
         // Acquire takes the other's over.
-        let is_last = this.meta.ports.fetch_sub(1, Ordering::AcqRel) == 1;
+        let order = ord("last_port", Ordering::AcqRel);
+        let is_last = this.meta.ports.fetch_sub(1, order) == 1;
         // The other end's writes come before this by [last_port].
         let panicked = is_last.then(|| (this.meta.vtable.clear)(words)).flatten();
         release(words);
@@ -192,9 +202,9 @@ pub(crate) unsafe fn reopen_port(words: &Words, end: End) -> bool {
         return false;
     }
     let ports = &words.meta.ports;
-    // Ordering: Acquire. Pairs with [last_port]: what that end has left is taken over. Once
+    // Ordering: Relaxed, both; what that end has left is taken over by the look above, with [sent] or [taken]. Once
     // this has succeeded, the other end's port is not the last one.
-    let counted = ports.compare_exchange(1, 2, Ordering::Acquire, Ordering::Relaxed);
+    let counted = ports.compare_exchange(1, 2, Ordering::Relaxed, Ordering::Relaxed);
     if counted.is_err() {
         return false;
     }
@@ -237,28 +247,7 @@ impl Words {
     }
 
     fn elsewhere(&self, end: End) -> &Outsider {
-        // Ordering: Acquire. Pairs with [elsewhere]: the slots are there.
-        let mut at = self.holders.elsewhere.load(Ordering::Acquire);
-        if at.is_null() {
-            let new = Box::into_raw(Box::<Elsewhere>::default());
-            let null = std::ptr::null_mut();
-            // Ordering: Edge [elsewhere]: Release publishes the slots, Acquire takes another's.
-            at = match self.holders.elsewhere.compare_exchange(
-                null,
-                new,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => new,
-                Err(theirs) => {
-                    // SAFETY: made just now, and shown to nobody.
-                    drop(unsafe { Box::from_raw(new) });
-                    theirs
-                }
-            };
-        }
-        // SAFETY: freed with the channel only.
-        let slots = unsafe { &*at };
+        let slots = self.holders.elsewhere.get_or_init(Box::default);
         match end {
             End::Reader => &slots.reader,
             End::Writer => &slots.writer,
@@ -324,23 +313,6 @@ impl Words {
             self.wake_now(end);
         } else {
             Turn::owe(self, end);
-        }
-    }
-}
-
-/// Locks, whatever has happened under the lock before.
-fn lock<V>(mutex: &Mutex<V>) -> std::sync::MutexGuard<'_, V> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-impl Drop for Holders {
-    fn drop(&mut self) {
-        let at = *self.elsewhere.get_mut();
-        if !at.is_null() {
-            // SAFETY: made by `elsewhere`, and the channel is gone.
-            drop(unsafe { Box::from_raw(at) });
         }
     }
 }

@@ -3,13 +3,18 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use super::words::{Claim, End, UNBOUNDED};
-use super::{Channel, Empty, Full, Holders, Meta};
+use super::holders::parts;
+use super::window::Window;
+use super::words::{Claim, End, Resumed, UNBOUNDED};
+use super::{Channel, Empty, Full};
 use crate::line::{Line, are_quiet};
 use crate::prim::{DataCell, explore};
+use crate::shared::Shared;
+use crate::word::{AtomicWord, Word};
 
 fn channel(capacity: u32) -> Arc<Channel<Box<u32>>> {
-    Arc::new(Channel::new(capacity, Meta, Holders))
+    let (meta, holders) = parts::<Box<u32>>(&Arc::new(Shared::new()), 0);
+    Arc::new(Channel::new(capacity, meta, holders))
 }
 
 fn push(channel: &Channel<Box<u32>>, message: u32) -> bool {
@@ -132,6 +137,34 @@ fn loom_no_writer_sleeps_on_a_channel_that_grew() {
         let waits = full && channel.words.wait(End::Writer);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
+        clear(&channel);
+    });
+}
+
+/// A message is taken out at the producer's end by a thread beside the producer, which finds less room in the middle of
+/// that than before or after.
+#[test]
+fn loom_no_writer_sleeps_because_a_message_was_taken_out_beside_it() {
+    explore(|| {
+        let channel = channel(2);
+        assert!(push(&channel, 1));
+        let other = Arc::clone(&channel);
+        let thread = thread::spawn(move || {
+            let window = Window::new(2);
+            window.lower(&other.words);
+            assert_eq!(pop(&other), Ok(1));
+            window.reopen(&other.words);
+            other.words.claim(End::Writer, 0) == Claim::Process
+        });
+        // SAFETY: this thread sends. For loom, the first ring has one slot, so that it looks for room.
+        let full = unsafe { channel.has_room() } == Err(Full::Yet);
+        let waits = full && channel.words.wait(End::Writer);
+        let was_woken = thread.join().unwrap();
+        assert!(was_woken || !waits);
+        assert!(push(&channel, 2), "of two, one is under way");
+        // SAFETY: as above.
+        assert_eq!(unsafe { channel.has_room() }, Err(Full::Yet));
+        assert_eq!(pop(&channel), Ok(2));
         clear(&channel);
     });
 }
@@ -269,6 +302,78 @@ fn loom_of_two_claims_one_holds() {
     });
 }
 
+/// Else a process that waits with reason would seem to have what it waits for, or the reverse.
+#[test]
+fn loom_who_sees_a_wait_sees_the_counts_before_it() {
+    explore(|| {
+        let channel = channel(1);
+        assert!(push(&channel, 1));
+        let looked_at = Arc::clone(&channel);
+        let thread = thread::spawn(move || {
+            let words = &looked_at.words;
+            assert!(!words.is_process_due(End::Reader), "nothing is there");
+            if words.is_process_waiting(End::Reader) {
+                assert_eq!(words.taken().number(), 1);
+            }
+        });
+        assert_eq!(pop(&channel), Ok(1));
+        assert!(channel.words.wait(End::Reader));
+        thread.join().unwrap();
+        clear(&channel);
+    });
+}
+
+/// Else one of the waits would be missed by which such a process may go on.
+#[test]
+fn loom_who_sees_that_a_process_waits_for_any_sees_all_its_waits() {
+    explore(|| {
+        let (one, two) = (channel(1), channel(1));
+        let word = Arc::new(AtomicWord::new());
+        let looked_at = (Arc::clone(&one), Arc::clone(&two), Arc::clone(&word));
+        let thread = thread::spawn(move || {
+            let (one, two, word) = looked_at;
+            if word.get() == Word::Many {
+                assert!(one.words.is_process_waiting(End::Reader));
+                assert!(two.words.is_process_waiting(End::Reader));
+            }
+        });
+        assert!(one.words.wait(End::Reader) && two.words.wait(End::Reader));
+        word.set(Word::Many);
+        thread.join().unwrap();
+        clear(&one);
+        clear(&two);
+    });
+}
+
+/// Such a process was woken at one of two channels, and is about to wait no more at the other.
+#[test]
+fn loom_who_looks_twice_sees_that_a_process_runs() {
+    explore(|| {
+        let (one, two) = (channel(1), channel(1));
+        let word = Arc::new(AtomicWord::new());
+        assert!(one.words.wait(End::Reader) && two.words.wait(End::Reader));
+        word.set(Word::Many);
+        assert_eq!(one.words.claim(End::Reader, 0), Claim::Process);
+        let looked_at = (Arc::clone(&one), Arc::clone(&two), Arc::clone(&word));
+        let thread = thread::spawn(move || {
+            let (one, two, word) = looked_at;
+            let waits_at_two_alone = || {
+                let waits = word.get() == Word::Many;
+                waits
+                    && !one.words.is_process_due(End::Reader)
+                    && two.words.is_process_waiting(End::Reader)
+            };
+            assert!(!(waits_at_two_alone() && waits_at_two_alone()));
+        });
+        word.set(Word::Runs);
+        assert_eq!(one.words.resume(End::Reader), Resumed::Claimed(0));
+        let _whatever_it_was = two.words.resume(End::Reader);
+        thread.join().unwrap();
+        clear(&one);
+        clear(&two);
+    });
+}
+
 #[test]
 fn loom_last_thread_that_becomes_quiet_knows() {
     explore(|| {
@@ -307,6 +412,49 @@ fn loom_quiet_is_seen_after_a_process_was_polled_elsewhere() {
 }
 
 /// Reads a slot that nobody has published: only a model checker sees what is wrong.
+/// A thread that polls no process wakes one, which has seen the message by itself and ends before the thread has counted that. Then
+/// it is for that thread to see that nothing goes on any more.
+#[test]
+fn loom_quiet_is_seen_by_who_wakes_from_outside_a_process_that_has_ended() {
+    explore(|| {
+        let lines = Arc::new([Line::new(0, false), Line::new(1, false)]);
+        let channel = channel(2);
+        lines[1].enter();
+        let (there, sender) = (Arc::clone(&lines), Arc::clone(&channel));
+        let thread = thread::spawn(move || {
+            assert!(push(&sender, 1));
+            if tell(&sender, End::Reader) {
+                there[0].woke();
+            }
+            there[0].has_to_ask() && are_quiet(there.iter())
+        });
+        let words = &channel.words;
+        let mut is_woken = false;
+        let mut is_quiet = false;
+        if pop(&channel).is_err() {
+            lines[1].leave();
+            if words.wait(End::Reader) {
+                // It is suspended: who has woken it, or who polls it then, asks.
+                is_woken = true;
+            } else {
+                lines[1].enter();
+                if let Resumed::Claimed(by) = words.resume(End::Reader) {
+                    lines[1].started(&lines[by as usize]);
+                }
+                assert_eq!(pop(&channel), Ok(1));
+            }
+        }
+        if !is_woken {
+            lines[1].leave();
+            is_quiet = are_quiet(lines.iter());
+        }
+        let asked = thread.join().unwrap();
+        assert!(is_woken || is_quiet || asked);
+        while pop(&channel).is_ok() {}
+        clear(&channel);
+    });
+}
+
 #[cfg(roving_canary)]
 #[test]
 fn canary_slot_read_without_publication() {

@@ -1,7 +1,9 @@
 //! Channels: one producer, one consumer, no lock, and no memory but what lies in them.
 //!
-//! `words` is what the two ends share and how one waits for the other, `ring` where messages lie.
+//! `words` is what the two ends share and how one waits for the other, `ring` where messages lie, `window` what is left of a
+//! channel here whose consumer is elsewhere.
 
+pub(crate) mod window;
 pub(crate) mod words;
 
 #[cfg(all(test, loom))]
@@ -16,18 +18,8 @@ use words::Words;
 
 use crate::unwind::{Payload, to_the_end};
 
-#[cfg(not(loom))]
 mod holders;
-#[cfg(not(loom))]
 pub(crate) use holders::{Handle, Holders, Meta, OUTSIDE, drop_port, open, reopen_port};
-
-/// What a channel knows besides its words; nothing, for loom.
-#[cfg(loom)]
-#[derive(Default)]
-pub(crate) struct Meta;
-#[cfg(loom)]
-#[derive(Default)]
-pub(crate) struct Holders;
 
 /// A channel of messages of type `T`.
 #[repr(C)]
@@ -101,7 +93,6 @@ impl<T> Channel<T> {
     ///
     /// # Safety
     /// The caller is the only one at the producing end.
-    #[cfg(not(loom))]
     pub(crate) unsafe fn forget_room(&self) {
         let number = self.words.sent_by_me().number();
         self.words.producer.limit.set(number);

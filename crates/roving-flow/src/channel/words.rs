@@ -1,10 +1,9 @@
 //! The words that the two ends of a channel share.
 
-use std::cell::Cell;
 use std::ptr;
 
 use super::{Holders, Meta};
-use crate::prim::{AtomicU32, AtomicU64, Ordering, fence, ord, swap_and_fence};
+use crate::prim::{AtomicU32, AtomicU64, Cell, Ordering, fence, ord, swap_and_fence};
 
 /// Capacity of a channel without a bound.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
@@ -218,7 +217,6 @@ impl Words {
     }
 
     /// A new port of that end, which was gone, takes its place. By who makes that port.
-    #[cfg(not(loom))]
     pub(super) fn come_back(&self, end: End) {
         let word = match end {
             End::Reader => &self.taken,
@@ -231,7 +229,6 @@ impl Words {
 
     /// Less may lie here from now on. By the consumer, before it takes what makes up for that: so
     /// the number that has no room stays the same.
-    #[cfg(not(loom))]
     pub(crate) fn lower_capacity(&self, capacity: u32) {
         // Ordering: Relaxed; who sees the message taken sees this, too. Pairs with [taken].
         self.capacity.store(capacity, Ordering::Relaxed);
@@ -309,8 +306,9 @@ impl Words {
         // Ordering: Relaxed; what it was woken for is acquired with the counts.
         let mut phase = word.load(Ordering::Relaxed);
         if phase == WAITS {
-            // Ordering: Relaxed, both; nothing is handed over.
-            match word.compare_exchange(WAITS, NOBODY, Ordering::Relaxed, Ordering::Relaxed) {
+            // Ordering: Release, one half of [resumed], which stands below.
+            let order = ord("resumed", Ordering::Release);
+            match word.compare_exchange(WAITS, NOBODY, order, Ordering::Relaxed) {
                 Ok(_) => return Resumed::Retracted,
                 Err(now) => phase = now,
             }
@@ -318,8 +316,10 @@ impl Words {
         if phase < CLAIMED {
             return Resumed::Retracted;
         }
-        // Ordering: Relaxed; a claimed word is the process's own.
-        word.store(NOBODY, Ordering::Relaxed);
+        // Ordering: Edge [resumed]: Release, after the process has said that it runs. Else whoever looks twice at a
+        // process that waited for any of several could see some of those waits gone, both times, and think that it
+        // waits for the others only.
+        word.store(NOBODY, ord("resumed", Ordering::Release));
         Resumed::Claimed(phase - CLAIMED)
     }
 
@@ -344,14 +344,13 @@ impl Words {
     /// Whether the process of that end is suspended there. For who follows the graph of waits.
     pub(crate) fn is_process_waiting(&self, end: End) -> bool {
         // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this.
-        self.waiting(end).load(Ordering::Acquire) == WAITS
+        self.waiting(end).load(ord("see_wait", Ordering::Acquire)) == WAITS
     }
 
     /// Whether the process of that end goes on soon: it has been woken there, or will be.
-    #[cfg(not(loom))]
     pub(crate) fn is_process_due(&self, end: End) -> bool {
-        // Ordering: Acquire. Pairs with [wait], as above.
-        match self.waiting(end).load(Ordering::Acquire) {
+        // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this; and with [resumed].
+        match self.waiting(end).load(ord("see_due", Ordering::Acquire)) {
             NOBODY | ELSEWHERE | HOOKED => false,
             WAITS => self.is_ready(end),
             _ => true,

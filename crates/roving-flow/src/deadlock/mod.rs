@@ -27,7 +27,7 @@ mod resolve;
 use crate::channel::OUTSIDE;
 use crate::channel::words::End;
 use crate::line::Line;
-use crate::prim::{Ordering, fence};
+use crate::prim::{Ordering, fence, ord};
 use crate::shared::{Shared, lock};
 use crate::word::Word;
 pub(crate) use elsewhere::{Waiting, grow, stuck, verdicts_of, waits};
@@ -70,6 +70,14 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
     }
     if line.is_quiet() && shared.is_quiet() {
         rest(shared);
+        after_waking(shared, line);
+    }
+}
+
+/// The calling thread polls no process, and may have woken some. To be called with no lock that who is told of rest may want.
+pub(crate) fn after_waking(shared: &Shared, line: &Line) {
+    while line.has_to_ask() && shared.is_quiet() {
+        rest(shared);
     }
 }
 
@@ -84,11 +92,12 @@ fn rest(shared: &Shared) {
 /// A process has ended.
 pub(crate) fn after_end(shared: &Shared, line: &Line) {
     // Ordering: a fence between `Line::leave` and the looks at lines. Pairs with [quiet].
-    fence(Ordering::SeqCst);
+    fence(ord("end_fence", Ordering::SeqCst));
     if !shared.process_ended() {
         shared.tell_rest();
     } else if line.is_quiet() && shared.is_quiet() {
         rest(shared);
+        after_waking(shared, line);
     }
 }
 
@@ -151,7 +160,7 @@ pub(crate) fn look(shared: &Shared) {
         // Ordering: Relaxed, both, with a fence between the store and the looks at who waits. Pairs
         // with [wait], which is a fence before a process looks at this.
         shared.writers.store(false, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        fence(ord("look_fence", Ordering::SeqCst));
         let graph = Graph::of_all(shared);
         if graph.has_writers() {
             shared.writers.store(true, Ordering::Relaxed);

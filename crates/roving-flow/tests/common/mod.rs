@@ -301,7 +301,8 @@ impl Guard {
     pub(crate) fn new(seed: u64) -> Guard {
         let (alive, watched) = mpsc::channel::<()>();
         thread::spawn(move || {
-            let limit = Duration::from_secs(60);
+            // Under Miri, all takes longer.
+            let limit = Duration::from_secs(if cfg!(miri) { 3600 } else { 60 });
             if watched.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 // Not with a macro: what those print is kept back until the test has ended.
                 let text = format!("\nthe network with seed {seed} hangs\n");

@@ -12,7 +12,9 @@ pub(crate) fn watched(body: impl FnOnce()) {
     let place = Location::caller();
     let (over, is_over) = mpsc::channel::<()>();
     let dog = thread::spawn(move || {
-        if is_over.recv_timeout(Duration::from_secs(120)) == Err(RecvTimeoutError::Timeout) {
+        // Under Miri, all takes longer.
+        let limit = Duration::from_secs(if cfg!(miri) { 3600 } else { 120 });
+        if is_over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
             // Not with a macro: what those print is kept back until the test has ended.
             let text = format!("\nthe test at {place} hangs\n");
             let _ = std::io::stderr().write_all(text.as_bytes());

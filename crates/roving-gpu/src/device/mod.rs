@@ -138,7 +138,7 @@ impl Device {
                 alone: 0,
                 account: Account::new(),
             }),
-            submissions: Submissions::default(),
+            submissions: Submissions::new(),
             backend,
             gone: Mutex::new(Vec::new()),
             this: Weak::clone(this),

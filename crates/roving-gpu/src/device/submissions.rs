@@ -2,22 +2,13 @@
 //! is not who submits: two threads that had decided one after the other could otherwise submit the other way round, and
 //! a kernel would run before the upload of what it reads.
 
-use std::collections::VecDeque;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Actions;
 use crate::backend::{Backend, Download, Launch, Upload};
+use crate::in_turn::InTurn;
 
-#[derive(Default)]
-pub(super) struct Submissions(Mutex<Waiting>);
-
-#[derive(Default)]
-struct Waiting {
-    operations: VecDeque<(usize, Operation)>,
-    /// Somebody submits them one by one.
-    is_submitting: bool,
-}
+pub(super) struct Submissions(InTurn<(usize, Operation)>);
 
 enum Operation {
     Upload(Upload),
@@ -26,8 +17,8 @@ enum Operation {
 }
 
 impl Submissions {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn new() -> Submissions {
+        Submissions(InTurn::new())
     }
 
     /// Takes the operations of `actions`. Only with the device locked.
@@ -39,38 +30,16 @@ impl Submissions {
         let launches = launches.map(|(stream, one)| (stream, Operation::Launch(one)));
         let downloads = downloads.map(|(stream, one)| (stream, Operation::Download(one)));
         let all = uploads.chain(launches).chain(downloads);
-        self.lock().operations.extend(all);
+        self.0.put(all);
     }
 
     /// Submits what there is, unless somebody is at it already: then that one goes on with it. A back-end may end an
     /// operation inside the call, and whoever hears of that may come here again.
     pub(super) fn submit(&self, backend: &dyn Backend) {
-        loop {
-            let mut waiting = self.lock();
-            if waiting.is_submitting {
-                return;
-            }
-            let Some((stream, operation)) = waiting.operations.pop_front() else {
-                return;
-            };
-            waiting.is_submitting = true;
-            drop(waiting);
-            let turn = Turn(self);
-            match operation {
-                Operation::Upload(upload) => backend.upload(stream, upload),
-                Operation::Launch(launch) => backend.launch(stream, launch),
-                Operation::Download(download) => backend.download(stream, download),
-            }
-            drop(turn);
-        }
-    }
-}
-
-/// Ends a submission, also when the back-end panics.
-struct Turn<'a>(&'a Submissions);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.lock().is_submitting = false;
+        self.0.do_all(|(stream, operation)| match operation {
+            Operation::Upload(upload) => backend.upload(stream, upload),
+            Operation::Launch(launch) => backend.launch(stream, launch),
+            Operation::Download(download) => backend.download(stream, download),
+        });
     }
 }

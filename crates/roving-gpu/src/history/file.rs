@@ -33,16 +33,20 @@ pub(crate) fn load(path: &Path) -> Result<Measured, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Measured::default()),
         Err(error) => return Err(told(error.to_string())),
     };
-    let saved: Saved = serde_json::from_str(&text).map_err(|error| told(error.to_string()))?;
+    read(&text).map_err(told)
+}
+
+fn read(text: &str) -> Result<Measured, String> {
+    let saved: Saved = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if saved.format != FORMAT {
-        return Err(told(format!("format {}, not {FORMAT}", saved.format)));
+        return Err(format!("format {}, not {FORMAT}", saved.format));
     }
     let measured = saved.measured;
     let laws = measured.kinds.values().flat_map(|sides| sides.values());
     let lines = measured.transfers.values().flatten();
     if !laws.into_iter().all(|law| law.is_sound()) || !lines.into_iter().all(|line| line.is_sound())
     {
-        return Err(told("numbers that nothing can have taken".to_owned()));
+        return Err("numbers that nothing can have taken".to_owned());
     }
     Ok(measured)
 }
@@ -94,6 +98,8 @@ pub(crate) fn default_path() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::history::{History, Side};
 
@@ -101,6 +107,22 @@ mod tests {
         let folder = env::temp_dir().join(format!("roving-gpu-{}-{name}", process::id()));
         let _ = fs::remove_dir_all(&folder);
         folder
+    }
+
+    proptest! {
+        /// A file of any text, and a good one with something else in one place, is read or is told of.
+        #[test]
+        fn fuzz_histories_of_any_text(text: String, at: usize, length in 0..40_usize) {
+            let good = r#"{"format":1,"measured":{"kinds":{"a":{"cpu":{"buckets":{"0":{"samples":1,"work":1.0,"seconds":1.0}}}}},"transfers":{}}}"#;
+            let from = at % good.len();
+            let to = (from + length).min(good.len());
+            let changed = format!("{}{text}{}", &good[..from], &good[to..]);
+            for text in [&text, &changed] {
+                if let Err(reason) = read(text) {
+                    prop_assert!(!reason.contains('\n'));
+                }
+            }
+        }
     }
 
     #[test]

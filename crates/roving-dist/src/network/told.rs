@@ -1,0 +1,65 @@
+//! What one rank's part of a network says of itself, for whoever finds that the network does not end.
+
+use std::fmt::{self, Write as _};
+
+use roving_flow::{Operation, State};
+
+use super::lock;
+use super::part::Part;
+
+impl Part {
+    /// What this rank waits for, in one line for each thing.
+    pub(super) fn told(&self) -> Result<String, fmt::Error> {
+        let mut text = format!("rank {}", self.rank());
+        let post = &self.post;
+        for (holds, what) in [
+            (self.inside.is_stopped(), "has been stopped"),
+            (post.bell.is_asleep(), "the pump sleeps"),
+            (post.has_own(), "messages to itself wait"),
+        ] {
+            if holds {
+                write!(text, ", {what}")?;
+            }
+        }
+        if let Some(one) = lock(&self.moves).told() {
+            write!(text, "\n  {one}")?;
+        }
+        if let Some(missing) = lock(&self.detective).missing() {
+            write!(text, "\n  asks who waits: no answer from ranks {missing:?}")?;
+        }
+        let now = self.live.snapshot();
+        for (process, state) in self.locals.iter().zip(now.processes) {
+            let name = self.shape.process(*process);
+            match state {
+                State::Ended => continue,
+                State::Waits(operation, channel) => {
+                    let verb = match operation {
+                        Operation::Send => "send to",
+                        Operation::Receive => "receive from",
+                    };
+                    let other = self.live.channel_name(channel).unwrap_or("?");
+                    let queue = now.channels.get(channel);
+                    write!(text, "\n  `{name}` waits to {verb} `{other}`: {queue:?}")?;
+                }
+                other => write!(text, "\n  `{name}`: {other:?}")?,
+            }
+        }
+        for one in self.crossings.outgoing.iter().flatten() {
+            if let Some(one) = one.sent() {
+                let name = self.shape.channel(one.channel);
+                let (sent, capacity) = (one.sent, one.capacity);
+                write!(
+                    text,
+                    "\n  `{name}` leaves: {sent} sent, capacity {capacity:?}"
+                )?;
+            }
+        }
+        for one in self.crossings.incoming.iter().flatten() {
+            if let Some(one) = one.taken() {
+                let name = self.shape.channel(one.channel);
+                write!(text, "\n  `{name}` arrives: {} taken", one.taken)?;
+            }
+        }
+        Ok(text)
+    }
+}

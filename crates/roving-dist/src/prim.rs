@@ -1,0 +1,29 @@
+//! The only door to atomics, locks and fences of what loom explores here: `std`, or loom when built with `--cfg loom`, so that the
+//! same algorithm runs and is explored.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU32, AtomicU64},
+};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU32, AtomicU64},
+};
+
+pub(crate) use std::sync::atomic::Ordering;
+
+#[cfg(loom)]
+pub(crate) use roving::prim::explore_within;
+pub(crate) use roving::prim::ord;
+#[cfg(not(loom))]
+pub(crate) use roving_flow::bridge::fence;
+
+/// One half of a point in the manner of Dekker. `SeqCst`, but for mutants.
+#[cfg(loom)]
+pub(crate) fn fence(ordering: Ordering) {
+    if ordering != Ordering::Relaxed {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+}

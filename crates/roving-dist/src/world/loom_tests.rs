@@ -1,0 +1,109 @@
+//! What threads of one rank do with its engine, and two ranks with a mailbox, under loom.
+
+use std::sync::{Arc, Mutex};
+
+use loom::thread;
+
+use super::link::{FIRST_TAG, Link};
+use super::plan::Plan;
+use super::transport::{Arrived, Transport};
+use super::{local, record};
+use crate::error::Error;
+use crate::prim::explore_within;
+
+/// Keeps what it is told to send. Its lock is none of loom's: the engine's is the one that is explored.
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Transport for Kept {
+    fn send_batch(&mut self, _: usize, batch: &mut Vec<u8>) -> Result<(), Error> {
+        let bytes = std::mem::take(batch);
+        let mut rest = &bytes[..];
+        while let Some((_, bytes)) = record::split(&mut rest) {
+            self.0.lock().unwrap().extend(bytes);
+        }
+        Ok(())
+    }
+
+    fn send_bulk(&mut self, _: usize, _: u32, bytes: Vec<u8>) -> Result<(), Error> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(())
+    }
+
+    fn receive(&mut self, _: &mut dyn FnMut(usize, Arrived<'_>)) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    fn is_sent(&mut self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn abort(&mut self) {}
+
+    fn finish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fn link() -> (Arc<Link>, Arc<Mutex<Vec<u8>>>) {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let transport = Box::new(Kept(Arc::clone(&sent)));
+    let link = Link::new((0, 2), transport, Arc::default(), false, true);
+    (Arc::new(link), sent)
+}
+
+/// Who finds the engine taken leaves its message to who has it.
+#[test]
+fn loom_no_message_stays_behind_where_the_engine_is_taken() {
+    explore_within(Some(3), || {
+        let (link, sent) = link();
+        let there = Arc::clone(&link);
+        let thread = thread::spawn(move || {
+            there.send(1, FIRST_TAG, b"a");
+            there.flush();
+        });
+        link.send(1, FIRST_TAG, b"b");
+        link.flush();
+        thread.join().unwrap();
+        assert!(!link.is_faulty());
+        let mut sent = sent.lock().unwrap().clone();
+        sent.sort_unstable();
+        assert_eq!(sent, b"ab");
+    });
+}
+
+/// What is sent while another thread polls has left when both have gone their ways.
+#[test]
+fn loom_no_message_stays_behind_who_polls() {
+    explore_within(Some(3), || {
+        let (link, sent) = link();
+        let there = Arc::clone(&link);
+        let thread = thread::spawn(move || there.poll());
+        link.send(1, FIRST_TAG, b"b");
+        link.flush();
+        thread.join().unwrap();
+        assert!(!link.is_faulty());
+        assert_eq!(*sent.lock().unwrap(), b"b");
+    });
+}
+
+/// The hint that a mailbox holds something may come late, and is not lost.
+#[test]
+fn loom_no_packet_stays_in_a_mailbox() {
+    explore_within(Some(3), || {
+        let mut ends = local::ends(&Plan::new(2));
+        let (mut to, mut from) = (ends.remove(1), ends.remove(0));
+        let mut got = Vec::new();
+        let mut take = |_, arrived: Arrived<'_>| match arrived {
+            Arrived::Bulk(_, bytes) | Arrived::Batch(bytes) => got.extend(bytes.to_vec()),
+        };
+        let thread = thread::spawn(move || {
+            for byte in 0..2 {
+                from.send_bulk(1, FIRST_TAG, vec![byte]).unwrap();
+            }
+        });
+        to.receive(&mut take).unwrap();
+        thread.join().unwrap();
+        to.receive(&mut take).unwrap();
+        assert_eq!(got, [0, 1]);
+    });
+}

@@ -1,0 +1,12 @@
+//! The only door to locks of what loom explores here: `std`, or loom when built with `--cfg loom`, so that the same code runs and
+//! is explored.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicU32};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{Mutex, MutexGuard};
+
+#[cfg(loom)]
+pub(crate) use roving::prim::explore_within;
+#[cfg(loom)]
+pub(crate) use std::sync::atomic::Ordering;
