@@ -31,6 +31,32 @@ fn equations_are_drawn() {
     }
 }
 
+/// The loads that the command takes when none is named, up to 0.99; nobody stealing is M/M/1.
+#[test]
+fn equations_are_drawn_up_to_the_default_loads() {
+    let out = directory("model-loads");
+    let place = out.display().to_string();
+    let shown = printed(&["model", "policies", "--out", &place]);
+    let csv = std::fs::read_to_string(out.join("model-policies.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 6 * 6, "{csv}");
+    assert!(csv.contains("none,0.99,100.0"), "{csv}");
+    assert!(shown.contains("10.46"), "{shown}");
+}
+
+#[test]
+fn a_figure_that_fails_leaves_the_others() {
+    let out = directory("model-failure");
+    std::fs::create_dir_all(out.join("model-policies.csv")).unwrap();
+    let place = out.display().to_string();
+    let output = roving(&[
+        "model", "policies", "drain", "--load", "0.5", "--out", &place,
+    ]);
+    let complaint = text(&output.stderr);
+    assert!(!output.status.success());
+    assert!(complaint.contains("model-policies.csv"), "{complaint}");
+    assert!(out.join("model-drain.csv").is_file(), "{complaint}");
+}
+
 #[test]
 fn a_simulated_runtime_is_drawn_from_a_recorded_tree() {
     let out = directory("model-runtime");

@@ -10,7 +10,7 @@ use crate::dog::Dog;
 use crate::report::{Origin, Report, grouped};
 use crate::row::{Failure, Figure, Outcome, Progress, Run, Verdict, plain};
 use crate::system;
-use crate::{deep, idle, memory, panics, pools, programs, stops};
+use crate::{deep, idle, memory, pairs, panics, pools, programs, stops};
 
 /// Minutes of a full run, in which every number is reached that is asked for.
 const FULL_MINUTES: f64 = 30.0;
@@ -62,6 +62,8 @@ enum Command {
     All,
     /// Random programs on random pools, against their serial evaluation
     Programs(Replay),
+    /// Programs in which each two operations meet, each against its meaning
+    Pairs(Pairs),
     /// Panics at each callback and each destructor
     Panics,
     /// 64 workers whose threads are stopped at random moments
@@ -95,12 +97,51 @@ struct Replay {
     times: u64,
 }
 
+#[derive(Args)]
+struct Pairs {
+    /// Runs the program of that seed, as a failure names it, instead of random ones
+    #[arg(long)]
+    replay: Option<u64>,
+    /// Features that the program has, as a failure names them
+    #[arg(long, requires = "replay", value_parser = pairs::focus)]
+    focus: Option<[pairs::Feature; 3]>,
+    /// Features that the program does not have, with + between
+    #[arg(long, default_value = "")]
+    without: String,
+    /// Most steps of a program, about
+    #[arg(long, default_value_t = pairs::STEPS_MAX)]
+    steps: u32,
+    /// What is left out of the program, as a failure names it
+    #[arg(long, requires = "replay", default_value = "")]
+    edits: pairs::Edits,
+    /// How often
+    #[arg(long, requires = "replay", default_value_t = 100)]
+    times: u64,
+    /// Looks for the smallest program that fails as this one does
+    #[arg(long, requires = "replay")]
+    shrink: bool,
+    /// Runs programs in this process
+    #[arg(long, hide = true, requires = "cover")]
+    inside: bool,
+    #[arg(long, hide = true, default_value_t = 1.0)]
+    seconds: f64,
+    #[arg(long, hide = true)]
+    cover: Option<PathBuf>,
+}
+
 /// A row: its name, its share of the time of all, and what runs it.
 struct Row {
     name: &'static str,
     share: f64,
     run: fn(&Run<'_>) -> Outcome,
 }
+
+/// In no call of all rows as long as it finds what is known and not yet mended.
+const PAIRS: Row = Row {
+    name: "pairs",
+    share: 0.14,
+    run: pairs::run,
+};
 
 const ROWS: [Row; 7] = [
     Row {
@@ -152,6 +193,12 @@ pub(crate) fn main() -> ExitCode {
             }
             Some("programs")
         }
+        Command::Pairs(words) => {
+            if let Some(code) = of_pairs(words, options, &dog) {
+                return code;
+            }
+            Some("pairs")
+        }
         Command::Panics => Some("panics"),
         Command::Stops => Some("stops"),
         Command::Pools => Some("pools"),
@@ -161,10 +208,14 @@ pub(crate) fn main() -> ExitCode {
         Command::Overflow => return deep::overflow(),
     };
     let mut session = Session::new(options, dog);
-    for each in ROWS
-        .iter()
-        .filter(|each| row.is_none_or(|row| row == each.name))
-    {
+    let named = match row {
+        None => ROWS.iter().collect::<Vec<_>>(),
+        Some(row) => std::iter::once(&PAIRS)
+            .chain(&ROWS)
+            .filter(|each| each.name == row)
+            .collect(),
+    };
+    for each in named {
         let share = if row.is_some() { 1.0 } else { each.share };
         session.run(each, share);
         // What is measured is kept, whatever comes of the next row.
@@ -189,6 +240,62 @@ fn replayed(replay: &Replay, seed: u64, dog: &Dog) -> ExitCode {
     }
 }
 
+/// What is asked of the row `pairs` besides a run of it.
+fn of_pairs(words: &Pairs, options: &Options, dog: &Dog) -> Option<ExitCode> {
+    let without = match pairs::features(&words.without) {
+        Ok(without) => without,
+        Err(text) => {
+            eprintln!("--without: {text}");
+            return Some(ExitCode::from(2));
+        }
+    };
+    let recipe = pairs::Recipe {
+        focus: words.focus,
+        without,
+        steps: words.steps,
+    };
+    if let (true, Some(cover)) = (words.inside, &words.cover) {
+        let chunk = pairs::Chunk {
+            seed: options.seed.unwrap_or(1),
+            time: Duration::from_secs_f64(words.seconds.clamp(0.0, 1e6)),
+            recipe,
+            cover: cover.clone(),
+        };
+        return Some(match pairs::chunk(&chunk, dog) {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        });
+    }
+    let name = pairs::Name {
+        seed: words.replay?,
+        recipe,
+        edits: words.edits.clone(),
+    };
+    let result = match words.shrink {
+        false => pairs::replay(&name, words.times, dog),
+        true => {
+            let leash = dog.watch("making a program smaller", name.replay());
+            match pairs::smallest(&name, || leash.stroke()) {
+                None => Ok("it did not fail".to_owned()),
+                Some((small, why)) => {
+                    Err(format!("{}\n{}\n{why}", small.program(), small.replay()))
+                }
+            }
+        }
+    };
+    Some(match result {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(text) => {
+            let replay = name.replay();
+            tell_failure("pairs", &Failure { text, replay });
+            ExitCode::FAILURE
+        }
+    })
+}
+
 fn tell_failure(row: &str, failure: &Failure) {
     println!(
         "{row}: broken: {}\nreplay: {}",
@@ -203,6 +310,7 @@ struct Session {
     dog: Dog,
     progress: Progress,
     report: Report,
+    out: Option<PathBuf>,
     /// Of the full numbers, what the rows are asked for.
     part: f64,
     broken: usize,
@@ -232,6 +340,7 @@ impl Session {
             dog,
             progress: Progress::new(),
             report: Report::new(origin),
+            out: options.out.clone(),
             part: 1.0,
             broken: 0,
             short: 0,
@@ -249,6 +358,7 @@ impl Session {
             dog: &self.dog,
             progress: &self.progress,
             start: Instant::now(),
+            out: self.out.as_deref(),
         };
         self.part = run.part;
         let outcome = (row.run)(&run);

@@ -18,6 +18,7 @@ mod dog;
 mod heap;
 mod idle;
 mod memory;
+mod pairs;
 mod panics;
 mod pools;
 mod programs;

@@ -136,6 +136,8 @@ pub(crate) struct Run<'a> {
     pub(crate) seed: u64,
     /// Its time.
     pub(crate) time: Duration,
+    /// Where tables go, if anywhere.
+    pub(crate) out: Option<&'a std::path::Path>,
     /// What part of the full number is asked for.
     pub(crate) part: f64,
     pub(crate) dog: &'a Dog,

@@ -44,17 +44,24 @@ pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
         plan.work.calibrate(&costs, plan.grain_ns)?;
         show(format_args!("{}\n", described(&costs, &plan)))?;
     }
+    // A figure that fails does not take the others with it: the last failure is the command's own.
+    let mut ended = Ok(());
     for figure in plan.figures.clone() {
-        match figure {
-            Figure::Policies => equations::policies(&plan, &out)?,
-            Figure::Drain => equations::drain(&plan, &out)?,
-            Figure::Busy => runtime::busy(&plan, &costs, &out)?,
-            Figure::Speedup => runtime::speedup(&plan, &costs, &out)?,
-            Figure::Loads => equations::loads(&plan, &out)?,
-            Figure::Crossing => runtime::crossing(&mut plan, &costs, &out)?,
+        let drawn = match figure {
+            Figure::Policies => equations::policies(&plan, &out),
+            Figure::Drain => equations::drain(&plan, &out),
+            Figure::Busy => runtime::busy(&plan, &costs, &out),
+            Figure::Speedup => runtime::speedup(&plan, &costs, &out),
+            Figure::Loads => equations::loads(&plan, &out),
+            Figure::Crossing => runtime::crossing(&mut plan, &costs, &out),
+        };
+        if let Err(failure) = drawn
+            && let Err(earlier) = std::mem::replace(&mut ended, Err(failure))
+        {
+            earlier.print();
         }
     }
-    Ok(())
+    ended
 }
 
 /// What is simulated, in one line each.

@@ -42,7 +42,11 @@ pub(super) fn solve(model: &MeanField, policy: Policy) -> Result<Steady, ModelEr
     let mut levels = 64;
     let (system, y) = loop {
         let system = model.system(policy, levels)?;
-        let y = settle(&system, start(&system))?;
+        let y = match policy {
+            // Without thefts the queues are separate, and their start is their steady state.
+            Policy::None => start(&system),
+            _ => settle(&system, start(&system))?,
+        };
         if system.at_least(&y, levels) <= TAIL {
             break (system, y);
         }
@@ -71,11 +75,14 @@ pub(super) fn solve(model: &MeanField, policy: Policy) -> Result<Steady, ModelEr
     })
 }
 
-/// Near the steady state: that of single thefts, or of separate queues, whatever the policy.
+/// The steady state of separate queues where nobody steals; else that of single thefts, which is near.
 fn start(system: &System) -> Vec<f64> {
     let load = system.arrival / (1.0 - system.spawning);
     let (first, ratio) = match system.policy {
-        Policy::None => (load * load, system.arrival + system.spawning),
+        Policy::None => {
+            let offered = system.arrival + system.spawning;
+            (load * offered, offered)
+        }
         _ => {
             let (_, victims) = closed::single_thefts(load, 2).unwrap_or((0.0, 0.0));
             (victims, load / (1.0 + load - victims))

@@ -160,7 +160,7 @@ impl Runtime {
             topology: self.topology,
             unasked: shown((workers - 1).min(UNASKED_MAX)),
             thieves: shown((workers - 1).min(SHOWN_MAX)),
-            wide: shown(SHOWN_MAX),
+            wide: shown((workers - 1).max(SHOWN_MAX)),
         })
     }
 }

@@ -119,7 +119,7 @@ impl<T: Tree> Engine<'_, T> {
         let (top, split) = (seat.top(), seat.split);
         let wanted = seat.want || seat.answered != calls;
         let asked = match wanted {
-            true if amount.least() > 1 || amount != super::Amount::One => top,
+            true if amount != super::Amount::One || seat.credit > 0 => top,
             true => split + (top - split).div_ceil(2),
             false => split,
         };
@@ -212,6 +212,11 @@ impl<T: Tree> Engine<'_, T> {
                         return;
                     }
                 }
+                Some(Frame::Stranded { base }) => {
+                    if self.run_stranded(who, base, time) {
+                        return;
+                    }
+                }
                 Some(Frame::Join { .. } | Frame::Drain { .. }) => {
                     if self.take_newest(who, &mut time) {
                         return;
@@ -281,7 +286,10 @@ impl<T: Tree> Engine<'_, T> {
         };
         let child = self.tree.child(spawner, number);
         if full && !self.make_room(who, base) {
-            // With no room, the task runs in place.
+            // The task runs in place. Thieves that have asked are answered before.
+            let time = self.show_if_asked(who, time);
+            let frames = &mut self.seats[who as usize].frames;
+            frames.push(Frame::Stranded { base });
             self.begin(who, child, time + each);
             return true;
         }
@@ -289,6 +297,26 @@ impl<T: Tree> Engine<'_, T> {
         self.seats[who as usize].then = Then::End;
         self.work_until(who, time, due);
         true
+    }
+
+    /// The stack was full. While what nobody has claimed of it is less than a thief takes at once, no slot below
+    /// becomes free: the owner runs that itself, the newest first. False if there is no more of it.
+    fn run_stranded(&mut self, who: u32, base: u32, time: u64) -> bool {
+        let least = self.rules.amount.least();
+        let seat = &mut self.seats[who as usize];
+        seat.seen = seat.oldest;
+        let unclaimed = seat.top() - seat.oldest;
+        if unclaimed == 0 || unclaimed >= least || seat.top() <= base {
+            seat.frames.pop();
+            self.make_room(who, base);
+            return false;
+        }
+        seat.unjoined -= 1;
+        let top = seat.top() - 1;
+        seat.split = seat.split.min(top);
+        let newest = seat.slots.pop();
+        self.refresh(who);
+        newest.is_some_and(|newest| self.run_what(who, newest.what, time))
     }
 
     /// Frees the newest slots whose tasks thieves have ended. Whether there were any.

@@ -61,6 +61,8 @@ pub(super) enum Frame {
         base: u32,
         each: f32,
     },
+    /// A task that found no room has run in place: now what keeps the slots from `base` on from becoming free.
+    Stranded { base: u32 },
     /// All slots from `base` on are waited for.
     Drain { base: u32 },
 }

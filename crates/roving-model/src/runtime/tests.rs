@@ -107,6 +107,25 @@ fn flat_tasks_overflow_the_stack_and_are_all_done() {
     }
 }
 
+/// Twelve times as many tasks as a stack has slots. Scopes of 100,000 tasks that sleep a millisecond were measured
+/// to be 9.1 times as fast on 10 workers, and 46 times on 50.
+#[test]
+fn an_owner_with_a_full_stack_keeps_its_thieves_busy() {
+    let flat = Flat {
+        tasks: 100_000,
+        task_ns: 1e6,
+        spawn_ns: 5.0,
+    };
+    for (workers, measured) in [(10, 9.1), (50, 46.0)] {
+        for amount in amounts() {
+            let outcome = Runtime::new(workers).amount(amount).run(&flat).unwrap();
+            let speedup = outcome.speedup();
+            let off = (speedup / measured - 1.0).abs();
+            assert!(off < 0.1, "{workers} workers, {amount}: {speedup}");
+        }
+    }
+}
+
 #[test]
 fn a_worker_whose_task_is_away_gives_its_core_to_a_spare_thread() {
     // Two short tasks over two long ones: whoever waits finds nothing of its own.

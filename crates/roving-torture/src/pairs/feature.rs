@@ -1,0 +1,270 @@
+//! What can stand in a program: each public operation of `roving` and `roving-flow`, with its parts.
+
+use std::fmt;
+
+/// How often a part runs where its step runs, and who may stop that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// Once, whoever asks the program to stop.
+    Once,
+    /// Once, unless something above is cancelled first.
+    Task,
+    /// At most so often.
+    AtMost(u32),
+}
+
+/// A part of a step: steps of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) runs: Runs,
+    /// Its steps may await.
+    pub(crate) is_async: bool,
+    /// What it panics with comes out of the step.
+    pub(crate) leaves: bool,
+    /// It may outlive the step, and so contains nothing that panics.
+    pub(crate) is_calm: bool,
+    /// Something may be cancelled while it runs.
+    pub(crate) cancels: bool,
+}
+
+impl Part {
+    pub(crate) fn repeats(&self) -> bool {
+        matches!(self.runs, Runs::AtMost(2..))
+    }
+}
+
+const ONCE: Part = Part {
+    runs: Runs::Once,
+    is_async: false,
+    leaves: true,
+    is_calm: false,
+    cancels: false,
+};
+const TASK: Part = Part {
+    runs: Runs::Task,
+    ..ONCE
+};
+const ASYNC: Part = Part {
+    is_async: true,
+    ..ONCE
+};
+const CHILD: Part = Part {
+    is_async: true,
+    ..TASK
+};
+/// Runs some time, perhaps when the step is over.
+const LATER: Part = Part {
+    runs: Runs::Task,
+    leaves: false,
+    is_calm: true,
+    ..ONCE
+};
+const CALM: Part = Part {
+    is_calm: true,
+    ..ONCE
+};
+const MAYBE: Part = Part {
+    runs: Runs::AtMost(1),
+    cancels: true,
+    ..ONCE
+};
+
+const fn at_most(times: u32, part: Part) -> Part {
+    Part {
+        runs: Runs::AtMost(times),
+        ..part
+    }
+}
+
+/// Everything about a feature that the generator has to know.
+pub(crate) struct About {
+    pub(crate) name: &'static str,
+    pub(crate) parts: &'static [Part],
+    /// It is awaited, and so stands in an async part.
+    pub(crate) is_async: bool,
+    /// It may leave something behind that a later step, or the end of the program, uses.
+    pub(crate) keeps: bool,
+    /// It may panic by itself.
+    pub(crate) throws: bool,
+    /// How many variants there are.
+    pub(crate) modes: u8,
+    /// A program with it takes much longer.
+    pub(crate) is_heavy: bool,
+}
+
+const fn closure(name: &'static str, modes: u8, parts: &'static [Part]) -> About {
+    About {
+        name,
+        parts,
+        is_async: false,
+        keeps: false,
+        throws: false,
+        modes,
+        is_heavy: false,
+    }
+}
+
+const fn awaited(name: &'static str, modes: u8, parts: &'static [Part]) -> About {
+    About {
+        is_async: true,
+        ..closure(name, modes, parts)
+    }
+}
+
+const fn keeps(about: About) -> About {
+    About {
+        keeps: true,
+        ..about
+    }
+}
+
+const fn heavy(about: About) -> About {
+    About {
+        is_heavy: true,
+        ..about
+    }
+}
+
+macro_rules! features {
+    ($($feature:ident => $about:expr,)*) => {
+        /// One operation, or one family of them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub(crate) enum Feature { $($feature,)* }
+
+        /// All of them, in the order of their numbers.
+        pub(crate) const FEATURES: &[Feature] = &[$(Feature::$feature,)*];
+
+        const ABOUT: &[About] = &[$($about,)*];
+    };
+}
+
+features! {
+    // Closures.
+    Join => closure("join", 4, &[ONCE, ONCE]),
+    Scope => closure("scope", 3, &[TASK, ONCE]),
+    ScopeCancel => closure("scope-cancel", 2, &[MAYBE, ONCE]),
+    Broadcast => heavy(closure("broadcast", 2, &[at_most(2, CALM)])),
+    ScopeBroadcast => heavy(closure("scope-broadcast", 1, &[at_most(2, CALM)])),
+    Loop => closure("loop", 2, &[ONCE]),
+    Reduce => closure("reduce", 4, &[ONCE]),
+    Spawn => keeps(closure("spawn", 3, &[LATER])),
+    Install => closure("install", 2, &[ONCE]),
+    Blocking => closure("blocking", 2, &[ONCE]),
+    WorkerLocal => keeps(closure("worker-local", 3, &[ONCE])),
+    Foreign => heavy(closure("foreign-thread", 3, &[ONCE])),
+    // Async tasks.
+    BlockOn => closure("block-on", 2, &[ASYNC]),
+    TaskScope => closure("task-scope", 2, &[ASYNC]),
+    Fork => awaited("fork", 8, &[CHILD, ASYNC]),
+    TaskSpawn => awaited("task-spawn", 8, &[CHILD, ASYNC]),
+    Branch => awaited("branch", 8, &[CHILD, ASYNC]),
+    Call => awaited("call", 2, &[ASYNC]),
+    Pause => awaited("pause", 4, &[]),
+    Half => keeps(awaited("half-polled", 16, &[CHILD_CALM])),
+    Handle => keeps(awaited("kept-handle", 6, &[CHILD_CALM])),
+    KeptWaker => keeps(awaited("kept-waker", 3, &[])),
+    DeadToken => keeps(closure("dead-token", 2, &[ONCE])),
+    // What is inherited.
+    With => closure("context-with", 1, &[ONCE]),
+    KeptContext => keeps(closure("kept-context", 2, &[ONCE])),
+    Cancel => keeps(closure("cancel", 5, &[MAYBE])),
+    Deadline => closure("deadline", 3, &[MAYBE]),
+    UntilCancelled => keeps(awaited("until-cancelled", 4, &[])),
+    // Pools.
+    Resize => keeps(closure("resize", 3, &[])),
+    OtherPool => heavy(closure("other-pool", 4, &[ONCE, LATER])),
+    Shutdown => heavy(closure("shutdown-now", 2, &[MAYBE_CALM, STOPPED])),
+    KeptPool => keeps(heavy(closure("kept-pool", 2, &[LATER, ONCE]))),
+    Adopted => heavy(closure("adopted-thread", 3, &[ONCE, ONCE])),
+    CallerRuns => closure("caller-runs", 2, &[ONCE, LATER]),
+    OwnThreads => keeps(heavy(closure("own-threads", 4, &[ONCE]))),
+    Arena => heavy(closure("arena", 3, &[ONCE, ONCE])),
+    Handlers => heavy(closure("handlers", 3, &[ONCE])),
+    Replayed => heavy(closure("replayed", 1, &[at_most(2, CALM)])),
+    Global => heavy(closure("global", 1, &[CALM])),
+    // Panics.
+    Throw => About { throws: true, ..closure("throw", 1, &[]) },
+    Catch => closure("catch", 1, &[Part { leaves: false, ..ONCE }]),
+    Bomb => About { throws: true, ..closure("drop-throws", 4, &[]) },
+    // What was kept.
+    Take => closure("take", 4, &[]),
+    Act => closure("act", 1, &[]),
+    // Networks.
+    Network => closure("network", 6, &[ASYNC]),
+    Outside => heavy(closure("outside-port", 4, &[ONCE])),
+    Merge => heavy(closure("merge", 6, &[ONCE])),
+    NetFail => closure("failing-network", 3, &[CALM]),
+    NetCancel => keeps(closure("cancelled-network", 4, &[MAYBE])),
+    PortPassed => closure("port-passed", 2, &[CALM]),
+    PortKept => keeps(closure("port-kept", 4, &[CALM])),
+    HalfPort => closure("half-polled-port", 3, &[CALM]),
+    Stage => closure("stage", 2, &[at_most(64, CALM)]),
+    Deadlock => closure("deadlock", 3, &[CALM]),
+}
+
+const CHILD_CALM: Part = Part {
+    is_calm: true,
+    leaves: false,
+    runs: Runs::AtMost(1),
+    ..CHILD
+};
+/// What it spawns may be dropped.
+const STOPPED: Part = Part {
+    cancels: true,
+    ..ONCE
+};
+const MAYBE_CALM: Part = Part {
+    is_calm: true,
+    leaves: false,
+    ..MAYBE
+};
+
+impl Feature {
+    pub(crate) fn about(self) -> &'static About {
+        &ABOUT[self as usize]
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.about().name
+    }
+
+    /// Its parts may run at the same time.
+    pub(crate) fn is_parallel(self) -> bool {
+        matches!(
+            self,
+            Feature::Join | Feature::Scope | Feature::Fork | Feature::TaskSpawn | Feature::Branch
+        )
+    }
+
+    /// The second part runs when the first has ended well.
+    pub(crate) fn is_sequential(self) -> bool {
+        matches!(self, Feature::Adopted | Feature::Arena)
+    }
+
+    /// The feature of that name.
+    pub(crate) fn named(name: &str) -> Option<Feature> {
+        FEATURES.iter().copied().find(|one| one.name() == name)
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_have_names_of_their_own_and_fit_a_word() {
+        assert!(FEATURES.len() <= 64, "a set of features is a word");
+        for (index, feature) in FEATURES.iter().enumerate() {
+            assert_eq!(*feature as usize, index);
+            let same = FEATURES.iter().filter(|one| one.name() == feature.name());
+            assert_eq!(same.count(), 1, "{feature}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Making programs: the steps that a focus names stand in them somewhere, one inside or after another, and
+//! others around.
+
+use std::sync::Arc;
+
+use super::feature::{FEATURES, Feature, Part};
+use super::program::{Program, Step};
+use crate::random::Random;
+
+/// Nesting beyond which no step has parts.
+const DEPTH_MAX: u32 = 6;
+/// Steps in one program that start threads or pools.
+const HEAVY_MAX: u32 = 3;
+/// How often a step may run where those around it repeat it.
+const TIMES_MAX: u32 = 8;
+
+/// What may stand at a place.
+#[derive(Clone, Copy)]
+struct At {
+    is_async: bool,
+    is_calm: bool,
+    depth: u32,
+    /// What stands here runs about so often.
+    times: u32,
+}
+
+/// What a program is to be like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Recipe {
+    /// Features that it has, if they can meet.
+    pub(crate) focus: Option<[Feature; 3]>,
+    /// Features that it does not have.
+    pub(crate) without: Vec<Feature>,
+    /// Its steps, at most, before those that its focus asks for.
+    pub(crate) steps: u32,
+}
+
+struct Maker<'r> {
+    recipe: &'r Recipe,
+    random: Random,
+    left: u32,
+    heavy_left: u32,
+    /// To be put in as soon as they may stand somewhere.
+    wanted: Vec<Feature>,
+}
+
+/// The program of a seed.
+pub(crate) fn program(seed: u64, recipe: &Recipe) -> Program {
+    let mut random = Random::new(seed);
+    let mut wanted = recipe.focus.map_or_else(Vec::new, Vec::from);
+    for last in (1..wanted.len()).rev() {
+        let other = random.below(last as u64 + 1) as usize;
+        wanted.swap(last, other);
+    }
+    let workers = [random.between(1, 3) as usize, random.between(1, 2) as usize];
+    let slots = random.pick(&[1, 2, 8, 512]);
+    let work_first = random.one_in(2);
+    let mut maker = Maker {
+        recipe,
+        left: random.between(3, u64::from(recipe.steps.max(3))) as u32,
+        heavy_left: HEAVY_MAX,
+        wanted,
+        random,
+    };
+    let at = At {
+        is_async: false,
+        is_calm: false,
+        depth: 0,
+        times: 1,
+    };
+    let mut steps = maker.steps(at);
+    while !maker.wanted.is_empty() {
+        let before = maker.wanted.len();
+        maker.left = maker.left.max(4);
+        steps.extend(maker.steps(at));
+        if maker.wanted.len() == before && maker.random.one_in(20) {
+            break;
+        }
+    }
+    let mut len = 0;
+    number(&mut steps, &mut len);
+    Program {
+        seed,
+        workers,
+        slots,
+        work_first,
+        steps: steps.into(),
+        len,
+    }
+}
+
+/// Gives the steps their numbers.
+fn number(steps: &mut [Step], next: &mut u32) {
+    for step in steps {
+        step.id = *next;
+        *next += 1;
+        for part in &mut step.parts {
+            if let Some(part) = Arc::get_mut(part) {
+                number(part, next);
+            }
+        }
+        step.end = *next;
+    }
+}
+
+impl Maker<'_> {
+    fn steps(&mut self, at: At) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let count = match at.depth {
+            0 => self.random.between(1, 4),
+            _ => self
+                .random
+                .between(0, 3)
+                .max(u64::from(!self.wanted.is_empty())),
+        };
+        for _ in 0..count {
+            if self.left == 0 && self.wanted.is_empty() {
+                break;
+            }
+            let Some(feature) = self.choose(at) else {
+                break;
+            };
+            steps.push(self.step(feature, at));
+            if feature == Feature::Throw {
+                break;
+            }
+        }
+        steps
+    }
+
+    fn step(&mut self, feature: Feature, at: At) -> Step {
+        self.left = self.left.saturating_sub(1);
+        let about = feature.about();
+        self.heavy_left = self.heavy_left.saturating_sub(u32::from(about.is_heavy));
+        let parts = about.parts.iter().map(|part| self.part(part, at)).collect();
+        Step {
+            id: 0,
+            end: 0,
+            feature,
+            mode: self.random.below(u64::from(about.modes)) as u8,
+            parts,
+        }
+    }
+
+    fn part(&mut self, part: &Part, at: At) -> Arc<[Step]> {
+        let inside = At {
+            is_async: part.is_async,
+            is_calm: part.is_calm || at.is_calm,
+            depth: at.depth + 1,
+            times: at.times * if part.repeats() { 4 } else { 1 },
+        };
+        match inside.depth > DEPTH_MAX || inside.times > TIMES_MAX {
+            true => Arc::new([]),
+            false => self.steps(inside).into(),
+        }
+    }
+
+    /// What comes next: something wanted, something that makes room for it, or anything.
+    fn choose(&mut self, at: At) -> Option<Feature> {
+        if !self.wanted.is_empty() && !self.random.one_in(4) {
+            let first = self.wanted[0];
+            if may_stand(first, at) {
+                self.wanted.remove(0);
+                return Some(first);
+            }
+            if first.about().is_async && !at.is_async {
+                let roots = [Feature::BlockOn, Feature::TaskScope, Feature::Network];
+                return Some(self.random.pick(&roots));
+            }
+            // It throws, and nothing may here: what else is wanted may fit.
+            self.wanted.rotate_left(1);
+        }
+        let all = FEATURES.iter().copied();
+        let may = |feature: &Feature| {
+            may_stand(*feature, at)
+                && !self.recipe.without.contains(feature)
+                && (self.heavy_left > 0 || !feature.about().is_heavy)
+        };
+        let fitting: Vec<Feature> = all.filter(may).collect();
+        // Steps that await are rarer than places for them.
+        let awaited = fitting.iter().copied().filter(|one| one.about().is_async);
+        let awaited: Vec<Feature> = awaited.collect();
+        if !awaited.is_empty() && self.random.one_in(2) {
+            return Some(self.random.pick(&awaited));
+        }
+        // What was kept is used now and then.
+        if self.random.one_in(6) {
+            return Some(self.random.pick(&[Feature::Take, Feature::Act]));
+        }
+        (!fitting.is_empty()).then(|| self.random.pick(&fitting))
+    }
+}
+
+fn may_stand(feature: Feature, at: At) -> bool {
+    let about = feature.about();
+    (at.is_async || !about.is_async) && !(at.is_calm && about.throws)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(steps: &[Step], feature: Feature) -> bool {
+        steps
+            .iter()
+            .any(|step| step.feature == feature || step.parts.iter().any(|part| has(part, feature)))
+    }
+
+    #[test]
+    fn a_program_has_what_its_focus_names() {
+        for seed in 0..300 {
+            let mut random = Random::new(seed);
+            let focus = [0; 3].map(|_| random.pick(FEATURES));
+            let recipe = Recipe {
+                focus: Some(focus),
+                steps: 12,
+                ..Recipe::default()
+            };
+            let program = program(seed, &recipe);
+            for feature in focus {
+                assert!(has(&program.steps, feature), "{feature} in {program}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_program() {
+        let recipe = Recipe {
+            steps: 12,
+            ..Recipe::default()
+        };
+        let text = |seed| program(seed, &recipe).to_string();
+        assert_eq!(text(5), text(5));
+        assert_ne!(text(5), text(6));
+    }
+}

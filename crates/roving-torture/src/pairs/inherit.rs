@@ -1,0 +1,96 @@
+//! Steps with contexts and with requests to stop.
+
+use std::time::{Duration, Instant};
+
+use roving::{Cancel, Cancelled, context};
+
+use super::feature::Feature;
+use super::kept::Kept;
+use super::program::Step;
+use super::run::part;
+use super::world::{Cx, Seen, call};
+
+/// What parts inherit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Tag(u32);
+
+pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+    match step.feature {
+        Feature::With => with(step, cx),
+        Feature::KeptContext => kept(step, cx),
+        Feature::Cancel => cancel(step, cx),
+        Feature::Deadline => deadline(step, cx),
+        _ => {}
+    }
+}
+
+/// The part, with that tag before and after it.
+fn tagged(step: &Step, cx: &Cx<'_>) {
+    let check = || {
+        if context::get::<Tag>() != Some(Tag(step.id)) {
+            cx.world
+                .complain(step, "another context than that which was entered");
+        }
+    };
+    check();
+    part(step, 0, cx);
+    check();
+}
+
+fn with(step: &Step, cx: &Cx<'_>) {
+    let seen = Seen::default();
+    call(step, cx, &[&seen], || {
+        context::with(Tag(step.id), || seen.watch(|| tagged(step, cx)));
+    });
+}
+
+fn kept(step: &Step, cx: &Cx<'_>) {
+    let seen = Seen::default();
+    let ticket = std::sync::Arc::new(cx.world.ticket());
+    let context = context::with(Tag(step.id), || context::with(ticket, context::current));
+    call(step, cx, &[&seen], || {
+        context.run(|| seen.watch(|| tagged(step, cx)));
+    });
+    if step.mode == 0 {
+        cx.world.keep(Kept::Context(context));
+    }
+}
+
+fn cancel(step: &Step, cx: &Cx<'_>) {
+    let cancel = Cancel::new();
+    match step.mode {
+        1 => cancel.cancel(),
+        2 => {
+            let there = cancel.clone();
+            cx.world.elsewhere(move || there.cancel());
+        }
+        3 => cx.world.keep(Kept::Cancel(cancel.clone())),
+        _ => {}
+    }
+    let inside = cx.cancelling();
+    let result = call(step, cx, &[], || {
+        cancel.run(|| {
+            part(step, 0, &inside);
+            if step.mode == 4 {
+                cancel.cancel();
+            }
+        })
+    });
+    if step.mode == 1 && result != Err(Cancelled) {
+        cx.world.complain(step, "it was cancelled before, and ran");
+    }
+}
+
+fn deadline(step: &Step, cx: &Cx<'_>) {
+    let soon = Duration::from_micros(20 * u64::from(step.mode));
+    let cancel = match step.mode {
+        2 => Cancel::after(Duration::from_secs(1000)).child_at(Instant::now() + soon),
+        _ => Cancel::after(soon),
+    };
+    let inside = cx.cancelling();
+    let result = call(step, cx, &[], || cancel.run(|| part(step, 0, &inside)));
+    if step.mode == 0 && result != Err(Cancelled) {
+        cx.world
+            .complain(step, "its time was up before, and it ran");
+    }
+}

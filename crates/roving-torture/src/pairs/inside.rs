@@ -1,0 +1,133 @@
+//! The process that runs programs. It may die of one, so it says which it begins.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::cover::Cover;
+use super::feature::Feature;
+use super::generate::Recipe;
+use super::program::{Edits, Program};
+use super::{generate, run};
+use crate::dog::Dog;
+use crate::random::{Random, mix2};
+
+/// Which program: all of it follows from these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) seed: u64,
+    pub(crate) recipe: Recipe,
+    pub(crate) edits: Edits,
+}
+
+impl Name {
+    pub(crate) fn program(&self) -> Program {
+        generate::program(self.seed, &self.recipe).edited(&self.edits)
+    }
+
+    /// The words that say so on the command line.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = vec![
+            "pairs".to_owned(),
+            "--replay".to_owned(),
+            self.seed.to_string(),
+            "--steps".to_owned(),
+            self.recipe.steps.to_string(),
+        ];
+        if let Some(focus) = self.recipe.focus {
+            words.push("--focus".to_owned());
+            words.push(focus.map(Feature::name).join("+"));
+        }
+        if !self.recipe.without.is_empty() {
+            let names = self.recipe.without.iter().map(|one| one.name());
+            words.push("--without".to_owned());
+            words.push(names.collect::<Vec<_>>().join("+"));
+        }
+        if !self.edits.0.is_empty() {
+            words.push(format!("--edits={}", self.edits));
+        }
+        words
+    }
+
+    pub(crate) fn replay(&self) -> String {
+        format!("torture {}", self.words().join(" "))
+    }
+}
+
+/// Features, as `join+scope`.
+pub(crate) fn features(text: &str) -> Result<Vec<Feature>, String> {
+    let one = |name: &str| Feature::named(name).ok_or_else(|| format!("no feature `{name}`"));
+    text.split('+')
+        .filter(|name| !name.is_empty())
+        .map(one)
+        .collect()
+}
+
+/// Three features, as `join+scope+merge`.
+pub(crate) fn focus(text: &str) -> Result<[Feature; 3], String> {
+    let all: Result<[Feature; 3], _> = features(text)?.try_into();
+    all.map_err(|_| "name three features, with + between".to_owned())
+}
+
+/// What the process is to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) seed: u64,
+    pub(crate) time: Duration,
+    pub(crate) recipe: Recipe,
+    /// Where the counts come from, and go to.
+    pub(crate) cover: PathBuf,
+}
+
+/// Runs programs until the time is over; false if one was wrong.
+pub(crate) fn chunk(chunk: &Chunk, dog: &Dog) -> bool {
+    // A panic that a program wants is no news.
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut cover = Cover::read(&chunk.cover);
+    let start = Instant::now();
+    let mut number = 0;
+    while start.elapsed() < chunk.time {
+        let seed = mix2(chunk.seed, number);
+        let focus = cover.seldom(&mut Random::new(seed), &chunk.recipe.without);
+        let name = Name {
+            seed,
+            recipe: Recipe {
+                focus: Some(focus),
+                ..chunk.recipe.clone()
+            },
+            edits: Edits::default(),
+        };
+        number += 1;
+        // Who started this process takes the last of these lines if it dies.
+        say(&name.words().join(" "));
+        let program = name.program();
+        let leash = dog.watch(format!("program {program}"), name.replay());
+        match run::program(&program) {
+            Ok(runs) => cover.add(&program, &runs),
+            Err(text) => {
+                eprintln!("program {number} of this process: {text}");
+                return false;
+            }
+        }
+        drop(leash);
+    }
+    cover.write(&chunk.cover).is_ok()
+}
+
+fn say(line: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// Runs one program so often; the error is what was wrong.
+pub(crate) fn replay(name: &Name, times: u64, dog: &Dog) -> Result<String, String> {
+    std::panic::set_hook(Box::new(|_| ()));
+    let program = name.program();
+    eprintln!("{program}");
+    for time in 0..times {
+        let leash = dog.watch(format!("program {program}"), name.replay());
+        run::program(&program).map_err(|text| format!("time {time}: {text}"))?;
+        drop(leash);
+    }
+    Ok(format!("all right {times} times"))
+}
