@@ -5,7 +5,9 @@ use std::process::Command;
 use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
-use crate::{Result, docs, emulated, features, loom, mutants, rayon, setup, tidy, tool, torture};
+use crate::{
+    Result, docs, emulated, features, loom, miri, mutants, rayon, setup, tidy, tool, torture,
+};
 
 /// Everything that CI requires.
 pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) {
@@ -34,6 +36,7 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
     report.step("rayon-suite", |step| rayon::suite(workspace, step, false));
     report.step("loom", |step| loom::check(workspace, step));
     report.step("mutants", |step| mutants::check(workspace, step));
+    report.step("miri", |step| miri::quick(workspace, step));
     report.step("faults", |step| faults(workspace, step));
     report.step("torture", |step| torture::quick(workspace, step));
     report.step("deny", |step| deny(workspace, step));
@@ -42,6 +45,7 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
             cross(workspace, step, triple, no_install)
         });
     }
+    report.step("targets", |step| targets(workspace, step, no_install));
     report.step("aarch64", |step| {
         emulated::check(workspace, step, no_install, &["roving"])
     });
@@ -166,6 +170,31 @@ fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool)
     Ok(())
 }
 
+/// Systems and processors that the runtime is compiled for and nothing here runs.
+const TARGETS: [&str; 7] = [
+    "aarch64-unknown-linux-gnu",
+    "armv7-unknown-linux-gnueabihf",
+    "i686-unknown-linux-gnu",
+    "wasm32-unknown-unknown",
+    "wasm32-wasip1",
+    "x86_64-pc-windows-msvc",
+    "x86_64-unknown-freebsd",
+];
+
+/// The runtime alone compiles for each of them.
+fn targets(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> {
+    for triple in TARGETS {
+        if may_build_for(triple, step, no_install)? {
+            plain(
+                workspace,
+                step,
+                &["check", "-p", "roving", "--target", triple],
+            )?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether the `rust-std` of another system is here or can be had; if not, the check is skipped.
 pub(crate) fn may_build_for(triple: &str, step: &mut Step, no_install: bool) -> Result<bool> {
     if !has_target(triple)? && !no_install && tool::works("rustup", &["--version"]) {
@@ -195,7 +224,7 @@ fn msrv(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> 
         .find_map(|line| line.strip_prefix("rust-version = "))
         .map(|value| value.trim_matches('"').to_owned())
         .ok_or("Cargo.toml names no rust-version")?;
-    if !has_toolchain(&version) && !no_install && tool::works("rustup", &["--version"]) {
+    if toolchain(&version).is_none() && !no_install && tool::works("rustup", &["--version"]) {
         let words = [
             "toolchain",
             "install",
@@ -206,16 +235,16 @@ fn msrv(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> 
         ];
         let _ = tool::watch(Command::new("rustup").args(words));
     }
-    if !has_toolchain(&version) {
+    let Some(toolchain) = toolchain(&version) else {
         step.skip(format!(
             "Rust {version} is not here: rustup toolchain install {version}"
         ));
         return Ok(());
-    }
+    };
     let outside = rayon::outside_workspaces(workspace)?;
     for one in std::iter::once(workspace).chain(&outside) {
         let mut command = Command::new("rustup");
-        command.args(["run", &version, "cargo", "check"]);
+        command.args(["run", &toolchain, "cargo", "check"]);
         command.arg("--workspace");
         command
             .current_dir(&one.root)
@@ -230,13 +259,24 @@ fn msrv(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> 
     Ok(())
 }
 
-fn has_toolchain(version: &str) -> bool {
+/// The installed toolchain of that Rust, by the name under which it runs.
+fn toolchain(version: &str) -> Option<String> {
     let output = Command::new("rustup").args(["toolchain", "list"]).output();
-    let listed = output.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
-    listed
-        .unwrap_or_default()
-        .lines()
-        .any(|line| line.starts_with(version))
+    let listed = String::from_utf8_lossy(&output.ok()?.stdout).into_owned();
+    let name = named(&listed, version)?;
+    tool::works("rustup", &["run", &name, "cargo", "--version"]).then_some(name)
+}
+
+/// The name that rustup lists for a Rust: of that very version, or else of a patch release of it, which rustup runs by
+/// its full name only.
+fn named(listed: &str, version: &str) -> Option<String> {
+    let names = || {
+        let lines = listed.lines();
+        lines.filter_map(|line| line.split_whitespace().next())
+    };
+    let begins = |with: String| names().find(|name| name.starts_with(&with));
+    let found = begins(format!("{version}-")).or_else(|| begins(format!("{version}.")));
+    found.map(str::to_owned)
 }
 
 /// The lab's benchmarks, in a release build.
@@ -253,6 +293,23 @@ pub(crate) fn bench(workspace: &Workspace, step: &mut Step, words: &[String]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_toolchain_is_known_by_the_name_that_runs_it() {
+        let listed = "stable-x86_64-unknown-linux-gnu (active, default)\n\
+            1.8.1-x86_64-unknown-linux-gnu\n\
+            1.88.0-x86_64-unknown-linux-gnu\n\
+            nightly-x86_64-unknown-linux-gnu\n";
+        let patch = Some("1.88.0-x86_64-unknown-linux-gnu".to_owned());
+        assert_eq!(named(listed, "1.88"), patch);
+        assert_eq!(named(listed, "1.88.0"), patch);
+        let both = format!("{listed}1.88-x86_64-unknown-linux-gnu\n");
+        let own = Some("1.88-x86_64-unknown-linux-gnu".to_owned());
+        assert_eq!(named(&both, "1.88"), own);
+        for absent in ["1.8.0", "1.9", "88", "1.880"] {
+            assert_eq!(named(listed, absent), None, "{absent}");
+        }
+    }
 
     #[test]
     fn stale_links_are_told_from_double_names() {

@@ -1,5 +1,4 @@
-//! The model-checked tests of `crates/roving` and `crates/roving-flow`, and the canaries that show that
-//! the model checker is on.
+//! The model-checked tests of the runtime and of the crates on it, and the canaries that show that the model checker is on.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +12,7 @@ use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// The crates with such tests.
-pub(crate) const PACKAGES: [&str; 2] = ["roving", "roving-flow"];
+pub(crate) const PACKAGES: [&str; 4] = ["roving", "roving-flow", "roving-dist", "roving-gpu"];
 /// Test names with this in them are loom tests.
 pub(crate) const PREFIX: &str = "loom_";
 /// Below each crate's folder: how many executions each test explores at least.

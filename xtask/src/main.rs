@@ -5,10 +5,13 @@
 
 mod cargo_test;
 mod checks;
+mod deep;
 mod docs;
 mod emulated;
 mod features;
+mod fuzz;
 mod loom;
+mod miri;
 mod mutants;
 mod nightly;
 mod rayon;
@@ -75,8 +78,7 @@ enum Verb {
         #[arg(value_parser = PossibleValuesParser::new(nightly::SANITIZED))]
         packages: Vec<String>,
     },
-    /// Programs that attack the runtime for half an hour, then every check that takes long; writes
-    /// docs/results/torture.csv and its table
+    /// Programs that attack the runtime for half an hour; writes docs/results/torture.csv and its table
     Torture {
         /// The programs alone, three minutes; writes below target
         #[arg(long, conflicts_with = "minutes")]
@@ -85,15 +87,33 @@ enum Verb {
         #[arg(long, default_value_t = 30.0)]
         minutes: f64,
     },
+    /// Every check that takes long; writes docs/results/deep.csv
+    Deep {
+        /// One of them alone
+        #[arg(long, value_parser = PossibleValuesParser::new(deep::names()))]
+        only: Option<String>,
+    },
+    /// Messages, checkpoints and history files of any bytes
+    Fuzz {
+        /// Inputs of each test
+        #[arg(long, default_value_t = fuzz::INPUTS)]
+        inputs: u32,
+    },
     /// Valgrind's check of memory on small tests of crates/roving
     Valgrind,
     /// The tests built for aarch64 and run by an emulator
     Aarch64,
-    /// Miri with tree borrows on crates/roving (nightly with miri)
+    /// Miri on a mix of all features of crates/roving (nightly with miri)
     Miri {
-        /// Only tests of the library whose name holds this text
-        #[arg(default_value = "stack")]
-        filter: String,
+        /// All tests that can run there, of both crates, under both models of borrowing
+        #[arg(long)]
+        whole: bool,
+        /// How often each runs under each model, with another seed each time
+        #[arg(long, requires = "whole", default_value_t = miri::SEEDS)]
+        seeds: u32,
+        /// Only this test program, or `lib`
+        #[arg(requires = "whole")]
+        only: Option<String>,
     },
     /// Rayon's own tests, with our rayon-core
     RayonSuite {
@@ -151,13 +171,22 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Torture { quick: true, .. } => {
             report.step("torture", |step| torture::quick(workspace, step));
         }
-        Verb::Torture { minutes, .. } => torture::all(workspace, &mut report, minutes)?,
+        Verb::Torture { minutes, .. } => {
+            report.step("torture", |step| torture::long(workspace, step, minutes));
+        }
+        Verb::Deep { only } => deep::all(workspace, &mut report, only.as_deref())?,
+        Verb::Fuzz { inputs } => report.step("fuzz", |step| fuzz::check(workspace, step, inputs)),
         Verb::Valgrind => report.step("valgrind", |step| valgrind::check(workspace, step)),
         Verb::Aarch64 => report.step("aarch64", |step| {
             emulated::check(workspace, step, false, &emulated::PACKAGES)
         }),
-        Verb::Miri { filter } => {
-            report.step("miri", |step| nightly::miri(workspace, step, &filter));
+        Verb::Miri { whole: false, .. } => {
+            report.step("miri", |step| miri::quick(workspace, step));
+        }
+        Verb::Miri { seeds, only, .. } => {
+            report.step("miri", |step| {
+                miri::whole(workspace, step, seeds, only.as_deref())
+            });
         }
         Verb::RayonSuite { stock } => {
             report.step("rayon-suite", |step| rayon::suite(workspace, step, stock));

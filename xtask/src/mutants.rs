@@ -1,7 +1,7 @@
-//! Weakens one ordering at a time and requires the named loom test to fail.
+//! Weakens one ordering, or breaks one step, at a time and requires the named loom test to fail.
 //!
-//! One build serves all mutants: under `--cfg loom`, `ord("name", …)` asks the environment variable
-//! `ROVING_MUTANT` whether it is the weakened one.
+//! One build serves all mutants: under `--cfg loom`, `ord("name", …)` and `mutant("name")` ask the
+//! environment variable `ROVING_MUTANT` whether it is the ordering, or the step, in question.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,9 @@ use crate::{Result, loom, tidy, tool};
 /// Below each crate's folder.
 const LIST: &str = "mutants.txt";
 const VARIABLE: &str = "ROVING_MUTANT";
-/// A weakened ordering that makes its test run for longer than this was not killed.
+/// How a source names an ordering, and a step.
+const MARKS: [&str; 2] = ["ord(\"", "mutant(\""];
+/// A mutant that makes its test run for longer than this was not killed.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// One line of the list.
@@ -57,7 +59,7 @@ fn check_package(workspace: &Workspace, package: &str, step: &mut Step) -> Resul
     let program = loom::build(workspace, package, &[], step)?;
     let tests = listed(&program)?;
     let mut baseline = BTreeSet::new();
-    println!("{:32} {:48} {:>8}", "weakened ordering", "loom test", "");
+    println!("{:32} {:48} {:>8}", "mutant", "loom test", "");
     for mutant in &mutants {
         let test = match resolve(&mutant.test, &tests) {
             Ok(test) => test,
@@ -99,24 +101,23 @@ fn parse(text: &str) -> Result<Vec<Mutant>> {
             test: test.into(),
         })
         .collect();
-    if mutants.is_empty() {
-        return Err(format!("{LIST} names no ordering"));
-    }
     Ok(mutants)
 }
 
-/// The names in `ord("name", …)`, outside comments.
+/// The names in `ord("name", …)` and `mutant("name")`, outside comments.
 fn names(source: &Source) -> Vec<String> {
     let mut found = Vec::new();
     for (code, raw) in source.code.iter().zip(&source.raw) {
-        for (at, _) in code.match_indices("ord(\"") {
-            let word = code[..at]
-                .chars()
-                .next_back()
-                .is_none_or(|c| !c.is_alphanumeric() && c != '_');
-            let rest = &raw[at + "ord(\"".len()..];
-            if let (true, Some(end)) = (word, rest.find('"')) {
-                found.push(rest[..end].to_owned());
+        for mark in MARKS {
+            for (at, _) in code.match_indices(mark) {
+                let word = code[..at]
+                    .chars()
+                    .next_back()
+                    .is_none_or(|c| !c.is_alphanumeric() && c != '_');
+                let rest = &raw[at + mark.len()..];
+                if let (true, Some(end)) = (word, rest.find('"')) {
+                    found.push(rest[..end].to_owned());
+                }
             }
         }
     }
@@ -133,14 +134,14 @@ fn compare(mutants: &[Mutant], used: &BTreeSet<String>) -> Vec<String> {
         }
         if !used.contains(name) {
             found.push(format!(
-                "{LIST} names {name}, but no source has ord(\"{name}\", …)"
+                "{LIST} names {name}, but no source has ord(\"{name}\", …) or mutant(\"{name}\")"
             ));
         }
     }
     for name in used {
         if !mutants.iter().any(|mutant| &mutant.name == name) {
             found.push(format!(
-                "ord(\"{name}\", …) is not in {LIST}: no test is known to need it"
+                "{name}, of an ord(…) or mutant(…), is not in {LIST}: no test is known to need it"
             ));
         }
     }
@@ -221,15 +222,14 @@ mod tests {
                 test: "loom_wake".into()
             }
         );
-        assert!(parse("# nothing\n").is_err());
+        assert_eq!(parse("# nothing\n"), Ok(Vec::new()));
         assert!(parse("claim\n").unwrap_err().contains(":1:"));
     }
 
     #[test]
     fn names_stand_in_code_only() {
-        let text =
-            "// ord(\"comment\", Release)\nx.store(1, ord(\"real\", Release));\nword(\"other\");\n";
-        assert_eq!(names(&Source::new("a.rs".into(), text)), ["real"]);
+        let text = "// ord(\"comment\", Release)\nx.store(1, ord(\"real\", Release));\nword(\"other\");\nif mutant(\"step\") {}\n";
+        assert_eq!(names(&Source::new("a.rs".into(), text)), ["real", "step"]);
     }
 
     #[test]

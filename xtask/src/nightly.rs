@@ -1,4 +1,4 @@
-//! Sanitizers and Miri, where a nightly toolchain has what they need.
+//! Sanitizers, and what else of a nightly toolchain the checks need.
 
 use std::process::Command;
 
@@ -7,8 +7,9 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, features, tool};
 
-/// Integration tests with this in their name start compilers or other programs: not for sanitizers.
-const OUTSIDE: [&str; 4] = ["compile_fail", "launch", "mpi", "process"];
+/// Integration tests with this in their name start compilers or other programs: not for sanitizers, emulators and
+/// Miri.
+pub(crate) const OUTSIDE: [&str; 4] = ["compile_fail", "launch", "mpi", "process"];
 
 /// What a sanitizer looks for, and how it is switched on.
 pub(crate) struct Sanitizer {
@@ -55,7 +56,7 @@ pub(crate) fn sanitize(
     let triple = tool::host(Command::new("rustup").args(["run", "nightly", "rustc"]))?;
     let chosen = |package: &&str| only.is_empty() || only.iter().any(|name| name == package);
     for package in SANITIZED.into_iter().filter(chosen) {
-        let mut command = nightly(workspace, &["test", "-p", package, "--target", &triple]);
+        let mut command = cargo(workspace, &["test", "-p", package, "--target", &triple]);
         if sanitizer.builds_std {
             command.arg("-Zbuild-std");
         }
@@ -92,32 +93,8 @@ pub(crate) fn sanitize(
     Ok(())
 }
 
-/// Runs the unit tests whose name holds `filter` under Miri with tree borrows.
-pub(crate) fn miri(workspace: &Workspace, step: &mut Step, filter: &str) -> Result<()> {
-    if !has(step, "miri") || !has(step, "rust-src") {
-        return Ok(());
-    }
-    let mut command = nightly(
-        workspace,
-        &["miri", "test", "-p", "roving", "--lib", filter],
-    );
-    command
-        .env(
-            "MIRIFLAGS",
-            "-Zmiri-tree-borrows -Zmiri-strict-provenance -Zmiri-disable-isolation",
-        )
-        .env("CARGO_TARGET_DIR", workspace.target.join("miri"));
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        // Miri is some thousand times slower; four programs take it two minutes.
-        command.env("PROPTEST_CASES", "4");
-    }
-    let seen = tool::watch(&mut command)?;
-    Tally::read(&seen.lines).judge(&seen, step);
-    Ok(())
-}
-
 /// Whether the nightly toolchain has this component; if not, the check is skipped.
-fn has(step: &mut Step, component: &str) -> bool {
+pub(crate) fn has(step: &mut Step, component: &str) -> bool {
     let listed = Command::new("rustup")
         .args(["component", "list", "--toolchain", "nightly", "--installed"])
         .output()
@@ -132,7 +109,8 @@ fn has(step: &mut Step, component: &str) -> bool {
     found
 }
 
-fn nightly(workspace: &Workspace, words: &[&str]) -> Command {
+/// `cargo` of that toolchain with these words, in the root.
+pub(crate) fn cargo(workspace: &Workspace, words: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command
         .args(["run", "nightly", "cargo"])

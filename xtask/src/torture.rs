@@ -1,14 +1,10 @@
-//! Everything that attacks the runtime: programs that run long, model checkers, sanitizers, another
-//! processor. What came of it lies in `docs/results`.
+//! Programs that attack the runtime for minutes or hours. What came of them lies in `docs/results`.
 
 use std::path::Path;
 
-use crate::report::{Report, Step};
+use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, emulated, loom, mutants, nightly, tool, valgrind};
-
-/// The checks of one call, below `docs/results`.
-const CHECKS: &str = "torture-checks.csv";
+use crate::{Result, tool};
 
 /// The programs for some minutes. What they found is written below `target`.
 pub(crate) fn quick(workspace: &Workspace, step: &mut Step) -> Result<()> {
@@ -35,26 +31,9 @@ fn programs(workspace: &Workspace, step: &mut Step, length: &[&str], out: &Path)
     Ok(())
 }
 
-/// The programs, and every check that takes too long for each run of the tests.
-pub(crate) fn all(workspace: &Workspace, report: &mut Report, minutes: f64) -> Result<()> {
+/// The programs for as long as is said. What they found is kept.
+pub(crate) fn long(workspace: &Workspace, step: &mut Step, minutes: f64) -> Result<()> {
+    let minutes = minutes.to_string();
     let results = workspace.root.join("docs/results");
-    report.step("programs", |step| {
-        let minutes = minutes.to_string();
-        programs(workspace, step, &["--minutes", &minutes], &results)
-    });
-    report.step("loom", |step| loom::check(workspace, step));
-    report.step("mutants", |step| mutants::check(workspace, step));
-    report.step("asan", |step| {
-        nightly::sanitize(workspace, step, &nightly::ADDRESS, &[])
-    });
-    report.step("tsan", |step| {
-        nightly::sanitize(workspace, step, &nightly::THREAD, &[])
-    });
-    report.step("valgrind", |step| valgrind::check(workspace, step));
-    report.step("aarch64", |step| {
-        emulated::check(workspace, step, false, &emulated::PACKAGES)
-    });
-    report.step("miri", |step| nightly::miri(workspace, step, "stack"));
-    let path = results.join(CHECKS);
-    std::fs::write(&path, report.csv()).map_err(|error| format!("{}: {error}", path.display()))
+    programs(workspace, step, &["--minutes", &minutes], &results)
 }

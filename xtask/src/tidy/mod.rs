@@ -7,6 +7,7 @@ mod crates;
 mod edges;
 mod figures;
 mod pages;
+mod shared;
 mod size;
 mod source;
 mod unsafety;
@@ -113,6 +114,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         found.extend(words::check_page(path, &text));
         found.extend(pages::check_page(path, &text, &known));
     }
+    found.extend(check_shared(workspace, &known)?);
     let path = workspace.root.join("ARCHITECTURE.md");
     found.extend(crates::check(workspace, &path, &read(&path)?));
     found.extend(verbs_told(workspace, &known)?);
@@ -159,17 +161,55 @@ fn check_package(workspace: &Workspace, package: &Package) -> Result<Vec<Finding
     }
     if ORDERED.contains(&package.name.as_str()) {
         for source in &sources {
-            let tests = source.path.file_stem().is_some_and(|stem| {
-                let stem = stem.to_string_lossy();
-                stem == "tests" || stem.starts_with("loom") || stem.ends_with("_tests")
-            });
-            if !tests && !exempt(workspace, Rule::Orderings, &source.path) {
+            if !is_for_tests(&source.path) && !exempt(workspace, Rule::Orderings, &source.path) {
                 found.extend(edges::check_accesses(source));
                 found.extend(edges::check_door(source));
             }
         }
     }
     Ok(found)
+}
+
+/// The list of shared words, against the crates that share any. The door and the tests declare none of
+/// their own.
+fn check_shared(workspace: &Workspace, known: &pages::Known) -> Result<Vec<Finding>> {
+    let path = workspace.root.join("docs/guarantees.md");
+    let page = read(&path)?;
+    let mut found = Vec::new();
+    for package in &workspace.packages {
+        if !ORDERED.contains(&package.name.as_str()) {
+            continue;
+        }
+        let folder = package.dir.join("src");
+        let sources = sources(&folder)?;
+        let below = |source: &Source| {
+            let path = source.path.strip_prefix(&folder).unwrap_or(&source.path);
+            path.to_string_lossy().into_owned()
+        };
+        let sources: Vec<(String, &Source)> = sources
+            .iter()
+            .filter(|source| !is_for_tests(&source.path))
+            .filter(|source| !exempt(workspace, Rule::Orderings, &source.path))
+            .map(|source| (below(source), source))
+            .collect();
+        let functions = &known.functions;
+        found.extend(shared::check(
+            &path,
+            &page,
+            &package.name,
+            &sources,
+            functions,
+        ));
+    }
+    Ok(found)
+}
+
+/// Whether a file is part of a crate's tests.
+fn is_for_tests(path: &Path) -> bool {
+    path.file_stem().is_some_and(|stem| {
+        let stem = stem.to_string_lossy();
+        stem == "tests" || stem.starts_with("loom") || stem.ends_with("_tests")
+    })
 }
 
 fn exempt(workspace: &Workspace, rule: Rule, path: &Path) -> bool {

@@ -90,6 +90,9 @@ pub(crate) fn check_page(path: &Path, text: &str, known: &Known) -> Vec<Finding>
             .map(|(index, line)| (index + 1, line)),
     );
     let mut found = Vec::new();
+    if path.ends_with("docs/faq.md") {
+        found.extend(answers(path, text));
+    }
     for fence in &fences {
         found.extend(code(path, fence, known));
     }
@@ -125,6 +128,29 @@ pub(crate) fn check_page(path: &Path, text: &str, known: &Known) -> Vec<Finding>
             }
         }
     }
+    found
+}
+
+/// The questions whose answer links nothing that confirms it: a page, an item, or the limits.
+fn answers(path: &Path, text: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut open: Option<(usize, &str, bool)> = None;
+    let mut close = |open: Option<(usize, &str, bool)>| {
+        if let Some((line, question, false)) = open {
+            let text = format!("the answer to `{question}` links nothing that confirms it");
+            found.push(Finding::new(path, line, text));
+        }
+    };
+    for (index, text) in text.lines().enumerate() {
+        if text.starts_with('#') {
+            let question = text.strip_prefix("### ");
+            close(open.take());
+            open = question.map(|question| (index + 1, question, false));
+        } else if let Some((_, _, linked)) = &mut open {
+            *linked |= text.contains("](");
+        }
+    }
+    close(open);
     found
 }
 
@@ -313,6 +339,18 @@ mod tests {
     fn page(text: &str) -> Vec<String> {
         let found = check_page(Path::new("/w/docs/b.md"), text, &known());
         found.into_iter().map(|finding| finding.text).collect()
+    }
+
+    #[test]
+    fn an_answer_links_what_confirms_it() {
+        let asked = |answer: &str| {
+            let text = format!(
+                "# Questions\n\n## Rest\n\n### Is it quiet?\n\n{answer}\n\n## Other\n[link](https://example.org)\n"
+            );
+            check_page(Path::new("/w/docs/faq.md"), &text, &known()).len()
+        };
+        assert_eq!(asked("No."), 1);
+        assert_eq!(asked("No, see [the contract](https://example.org)."), 0);
     }
 
     #[test]

@@ -1,0 +1,23 @@
+//! Bytes and text that come in from outside, as many times as one likes: the tests whose names begin with `fuzz_`.
+//!
+//! `cargo test` runs each with some hundred inputs.
+
+use crate::cargo_test::Tally;
+use crate::report::Step;
+use crate::workspace::Workspace;
+use crate::{Result, tool};
+
+/// The crates with such tests.
+const PACKAGES: [&str; 2] = ["roving-dist", "roving-gpu"];
+/// Inputs of each test, unless told otherwise.
+pub(crate) const INPUTS: u32 = 1_000_000;
+
+pub(crate) fn check(workspace: &Workspace, step: &mut Step, inputs: u32) -> Result<()> {
+    for package in PACKAGES {
+        let mut command = workspace.cargo(&["test", "--release", "-p", package, "--lib", "fuzz_"]);
+        command.env("PROPTEST_CASES", inputs.to_string());
+        let seen = tool::watch(&mut command)?;
+        Tally::read(&seen.lines).judge(&seen, step);
+    }
+    Ok(())
+}

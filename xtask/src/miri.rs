@@ -1,0 +1,339 @@
+//! Miri: undefined behaviour, data races and deadlocks in the tests of the runtime and of networks.
+//!
+//! Each test program runs once for each model of borrowing and each seed. A seed decides who runs when and
+//! which of the values that weak memory allows is read; the clock is Miri's own, so the same seed is the same
+//! run, however busy the machine is. Test programs run side by side.
+
+use std::collections::VecDeque;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use crate::cargo_test::Tally;
+use crate::nightly::{self, OUTSIDE};
+use crate::report::{Counts, Step};
+use crate::workspace::{Target, Workspace};
+use crate::{Result, features, tool};
+
+/// The crates whose tests run under Miri.
+pub(crate) const PACKAGES: [&str; 2] = ["roving", "roving-flow"];
+/// For each model of borrowing, when all is run.
+pub(crate) const SEEDS: u32 = 4;
+
+/// What is run each time: a program that meets most of the runtime, under one seed.
+const QUICK: [(&str, &str, Borrows); 2] = [
+    ("roving", "miri_mix", Borrows::Tree),
+    ("roving", "miri_mix", Borrows::Stacked),
+];
+
+/// How references may be used: the two models that there are. What breaks either is a defect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Borrows {
+    Stacked,
+    Tree,
+}
+
+/// One run of one test program.
+#[derive(Clone, Debug)]
+struct Job {
+    package: &'static str,
+    /// `lib`, or the name of an integration test.
+    target: String,
+    borrows: Borrows,
+    seed: u32,
+}
+
+/// What came of it.
+struct Outcome {
+    job: Job,
+    counts: Counts,
+    /// What it said, if something is wrong.
+    wrong: Option<Vec<String>>,
+    seconds: f64,
+}
+
+/// A part that takes some minutes.
+pub(crate) fn quick(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let jobs = QUICK.map(|(package, target, borrows)| Job {
+        package,
+        target: target.into(),
+        borrows,
+        seed: 0,
+    });
+    run(workspace, step, jobs.into()).map(drop)
+}
+
+/// All tests that can run there, or those of one test program, and how many these are of all.
+pub(crate) fn whole(
+    workspace: &Workspace,
+    step: &mut Step,
+    seeds: u32,
+    only: Option<&str>,
+) -> Result<()> {
+    let is_chosen = |name: &str| only.is_none_or(|only| only == name);
+    let (mut jobs, mut elsewhere) = (Vec::new(), 0);
+    for package in PACKAGES {
+        let targets = workspace
+            .package(package)
+            .map(|package| &package.targets[..]);
+        for target in targets.unwrap_or_default() {
+            let name = match target.kind.as_str() {
+                "lib" => "lib",
+                "test" => target.name.as_str(),
+                _ => continue,
+            };
+            if !is_chosen(name) {
+                continue;
+            }
+            if OUTSIDE.iter().any(|word| name.contains(word)) {
+                elsewhere += tests_in(target)?;
+                continue;
+            }
+            for (seed, borrows) in
+                (0..seeds).flat_map(|seed| [Borrows::Stacked, Borrows::Tree].map(|b| (seed, b)))
+            {
+                jobs.push(Job {
+                    package,
+                    target: name.to_owned(),
+                    borrows,
+                    seed,
+                });
+            }
+        }
+    }
+    let outcomes = run(workspace, step, jobs)?;
+    let (ran, all) = shares(&outcomes);
+    println!(
+        "{ran} of {} tests ran, each {} times",
+        all + elsewhere,
+        2 * seeds
+    );
+    Ok(())
+}
+
+/// How many tests a file has.
+fn tests_in(target: &Target) -> Result<u64> {
+    let text = std::fs::read_to_string(&target.file)
+        .map_err(|error| format!("{}: {error}", target.file.display()))?;
+    Ok(text.lines().filter(|line| line.trim() == "#[test]").count() as u64)
+}
+
+/// Of the tests of these programs, those that ran, and all.
+fn shares(outcomes: &[Outcome]) -> (u64, u64) {
+    let first = |outcome: &&Outcome| outcome.job.seed == 0 && outcome.job.borrows == Borrows::Tree;
+    let mut sum = Counts::default();
+    for outcome in outcomes.iter().filter(first) {
+        sum.add(outcome.counts);
+    }
+    let ran = sum.passed + sum.failed;
+    (ran, ran + sum.skipped)
+}
+
+/// Runs the programs, as many at a time as there are processors.
+fn run(workspace: &Workspace, step: &mut Step, jobs: Vec<Job>) -> Result<Vec<Outcome>> {
+    if !nightly::has(step, "miri") || !nightly::has(step, "rust-src") {
+        return Ok(Vec::new());
+    }
+    // What is missing is built once, before several wait for each other.
+    for package in PACKAGES {
+        if jobs.iter().any(|job| job.package == package) {
+            let seen = tool::watch(cargo(workspace, package).args(["--tests", "--no-run"]))?;
+            if !seen.ok {
+                step.fail(format!("the tests of {package} are not built"));
+                return Ok(Vec::new());
+            }
+        }
+    }
+    let lanes = thread::available_parallelism().map_or(1, |lanes| lanes.get());
+    let (queue, outcomes) = (Mutex::new(VecDeque::from(jobs)), Mutex::new(Vec::new()));
+    let next = || {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.pop_front()
+    };
+    thread::scope(|lane| {
+        for _ in 0..lanes {
+            lane.spawn(|| {
+                while let Some(job) = next() {
+                    let outcome = one(workspace, job);
+                    say(&outcome);
+                    let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+                    outcomes.push(outcome);
+                }
+            });
+        }
+    });
+    let outcomes: Vec<Outcome> = outcomes
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    for Outcome {
+        job, counts, wrong, ..
+    } in &outcomes
+    {
+        step.counts.add(*counts);
+        if let Some(lines) = wrong {
+            step.fail(format!("{}: {}", job.name(), reason(lines)));
+        }
+    }
+    Ok(outcomes)
+}
+
+fn one(workspace: &Workspace, job: Job) -> Outcome {
+    let started = Instant::now();
+    let mut command = cargo(workspace, job.package);
+    match job.target.as_str() {
+        "lib" => command.arg("--lib"),
+        test => command.args(["--test", test]),
+    };
+    // So that a report stands behind the name of its test.
+    command.args(["--", "--test-threads=1"]);
+    command.env("MIRIFLAGS", flags(&job));
+    let (counts, wrong) = match tool::quiet(&mut command) {
+        Ok(seen) => {
+            let tally = Tally::read(&seen.lines);
+            let ended = tally.groups.iter().all(|group| group.ended);
+            let right = seen.ok && ended && !tally.groups.is_empty();
+            (tally.sum(), (!right).then_some(seen.lines))
+        }
+        Err(message) => (Counts::default(), Some(vec![message])),
+    };
+    Outcome {
+        job,
+        counts,
+        wrong,
+        seconds: started.elapsed().as_secs_f64(),
+    }
+}
+
+impl Job {
+    fn name(&self) -> String {
+        let Job {
+            package,
+            target,
+            borrows,
+            seed,
+        } = self;
+        format!("{package} {target}, {borrows:?} Borrows, seed {seed}")
+    }
+}
+
+/// What Miri is told. Files, sockets and the environment are not there; to ask for them is an error that
+/// the program sees, as where a system refuses. The threads of a global pool live until the end, which Miri
+/// counts as a leak; to look for leaks is AddressSanitizer's part.
+fn flags(job: &Job) -> String {
+    let model = match job.borrows {
+        // To drop what is known of old borrows seldom saves a third of the time; trees of borrows grow too long.
+        Borrows::Stacked => "-Zmiri-provenance-gc=200000",
+        Borrows::Tree => "-Zmiri-tree-borrows",
+    };
+    format!(
+        "{model} -Zmiri-strict-provenance -Zmiri-isolation-error=hide -Zmiri-ignore-leaks -Zmiri-seed={}",
+        job.seed
+    )
+}
+
+/// The first line that says what is wrong.
+fn reason(lines: &[String]) -> &str {
+    let is_reason = |line: &&String| line.starts_with("error") || line.contains("panicked at");
+    lines
+        .iter()
+        .find(is_reason)
+        .map_or("ended without a result", |line| line)
+}
+
+/// One line for what went well, all lines for what did not.
+fn say(outcome: &Outcome) {
+    let Outcome {
+        job,
+        counts,
+        wrong,
+        seconds,
+    } = outcome;
+    let mut text = String::new();
+    for line in wrong.iter().flatten() {
+        text += line;
+        text.push('\n');
+    }
+    let verdict = if wrong.is_some() { "FAILED" } else { "ok" };
+    let (passed, skipped) = (counts.passed, counts.skipped);
+    // In one call, so that the lanes do not mix.
+    println!(
+        "{text}{verdict:7}{}: {passed} passed, {skipped} ignored, {seconds:.1} s",
+        job.name()
+    );
+}
+
+fn cargo(workspace: &Workspace, package: &str) -> Command {
+    let mut command = nightly::cargo(workspace, &["miri", "test", "-p", package]);
+    command.env("CARGO_TARGET_DIR", workspace.target.join("miri"));
+    if package == "roving" {
+        command.args(["--features", &features::INTEGRATIONS.join(",")]);
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(borrows: Borrows, seed: u32) -> Job {
+        Job {
+            package: "roving",
+            target: "lib".into(),
+            borrows,
+            seed,
+        }
+    }
+
+    #[test]
+    fn a_job_says_how_it_is_run() {
+        let flags = flags(&job(Borrows::Tree, 7));
+        assert!(flags.contains("-Zmiri-tree-borrows") && flags.contains("-Zmiri-seed=7"));
+        assert!(!super::flags(&job(Borrows::Stacked, 0)).contains("tree"));
+        assert_eq!(
+            job(Borrows::Stacked, 3).name(),
+            "roving lib, Stacked Borrows, seed 3"
+        );
+    }
+
+    #[test]
+    fn each_test_counts_once_however_often_it_ran() {
+        let outcome = |borrows, seed, skipped| Outcome {
+            job: job(borrows, seed),
+            counts: Counts {
+                passed: 5,
+                failed: 1,
+                skipped,
+            },
+            wrong: None,
+            seconds: 0.0,
+        };
+        let all = [
+            outcome(Borrows::Stacked, 0, 2),
+            outcome(Borrows::Tree, 0, 2),
+            outcome(Borrows::Tree, 1, 2),
+        ];
+        assert_eq!(shares(&all), (6, 8));
+    }
+
+    #[test]
+    fn the_quick_part_names_tests_that_there_are() {
+        let workspace = Workspace::find().unwrap();
+        for (package, target, _) in QUICK {
+            let package = workspace.package(package).unwrap();
+            let is_it = |found: &Target| found.kind == "test" && found.name == target;
+            assert!(
+                target == "lib" || package.targets.iter().any(is_it),
+                "{target}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_report_gives_the_reason() {
+        let lines = ["test a ... ", "error: Undefined Behavior: gone", "  --> x"];
+        let lines = lines.map(String::from);
+        assert_eq!(reason(&lines), "error: Undefined Behavior: gone");
+        assert_eq!(reason(&[]), "ended without a result");
+    }
+}
