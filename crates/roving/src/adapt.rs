@@ -1,5 +1,5 @@
-//! What an adapter from another runtime's interface to this one needs beyond the public interface:
-//! our drop-in for Rayon is one. Nothing here is covered by semantic versioning.
+//! The hidden, unversioned interface for crates that adapt another runtime's interface to this one,
+//! such as the drop-in for Rayon. Semantic versioning covers nothing in it.
 
 use std::sync::Arc;
 
@@ -32,10 +32,10 @@ pub fn set_global<E>(
     global::set_built(build, exists)
 }
 
-/// Most workers that a pool can have.
+/// The most workers that a pool can have.
 pub const WORKERS_LIMIT: usize = crate::pool::builder::WORKERS_LIMIT;
 
-/// The order in which a worker gets to the detached tasks that it has itself spawned.
+/// The order in which a worker runs the detached tasks that it has spawned itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The newest first.
@@ -44,27 +44,27 @@ pub enum Order {
     OldestFirst,
 }
 
-/// A pool that work is meant for.
+/// A pool to call into, whichever kind of thread calls.
 #[derive(Clone, Copy)]
 pub struct Target<'p>(&'p Arc<Registry>);
 
 impl<'p> Target<'p> {
-    /// That pool.
+    /// Targets the given pool.
     pub fn of(pool: &'p Pool) -> Target<'p> {
         Target(pool.registry())
     }
 
-    /// Calls `f` with the pool that the calling thread works for, or the one at `H`.
+    /// Calls `f` with the pool that the calling thread works for, or with the pool of selector `H`.
     pub fn with_current<H: Home, R>(f: impl FnOnce(Target<'_>) -> R) -> R {
         with_registry_at::<H, R>(|registry| f(Target(registry)))
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn workers(self) -> usize {
         self.0.workers()
     }
 
-    /// See [`Pool::install`].
+    /// Runs `f` on a worker of this pool; see [`Pool::install`].
     pub fn install<F, R>(self, f: F) -> R
     where
         F: FnOnce() -> R + Send,
@@ -73,7 +73,7 @@ impl<'p> Target<'p> {
         install(self.0, f)
     }
 
-    /// See [`crate::in_place_scope`].
+    /// Opens a scope on the calling thread; see [`crate::in_place_scope`].
     pub fn in_place_scope<'scope, F, R>(self, f: F) -> R
     where
         F: FnOnce(&Scope<'scope>) -> R,
@@ -81,7 +81,7 @@ impl<'p> Target<'p> {
         in_place_scope_in(self.0, f)
     }
 
-    /// See [`crate::broadcast`].
+    /// Runs `f` once on each worker; see [`crate::broadcast`].
     pub fn broadcast<F, R>(self, f: F) -> Vec<R>
     where
         F: Fn(usize) -> R + Sync,
@@ -90,8 +90,8 @@ impl<'p> Target<'p> {
         broadcast_to(self.0, f)
     }
 
-    /// Has each worker call `f` with its index, some time, and does not wait for it. Panics go to
-    /// the pool's handler.
+    /// Has each worker call `f` with its index at some later time, without waiting for it. Panics
+    /// go to the pool's handler.
     pub fn spawn_broadcast<F>(self, f: F)
     where
         F: Fn(usize) + Send + Sync + 'static,
@@ -99,8 +99,9 @@ impl<'p> Target<'p> {
         spawn_broadcast_to(self.0, f);
     }
 
-    /// Runs `f` some time, as [`crate::spawn`] does; what a worker spawns in its own pool is queued
-    /// with that worker, in that order, and others may take the oldest.
+    /// Runs `f` at some later time, as [`crate::spawn`] does. A task that a worker spawns into its
+    /// own pool is queued with that worker, in order of spawning, and other workers may take the
+    /// oldest.
     pub fn spawn<F>(self, order: Order, f: F)
     where
         F: FnOnce() + Send + 'static,
@@ -133,12 +134,12 @@ impl<'p> Target<'p> {
         });
     }
 
-    /// Returns when each worker has its thread.
+    /// Waits until each worker has its thread.
     pub fn wait_for_threads(self) {
         self.0.wait_for_threads();
     }
 
-    /// Whether the calling thread is a worker of this pool.
+    /// Returns whether the calling thread is a worker of this pool.
     pub fn is_current(self) -> bool {
         let is_it = |worker: &Worker| Arc::ptr_eq(worker.registry(), self.0);
         Worker::with_current(|worker| worker.is_some_and(is_it))
@@ -151,19 +152,22 @@ impl std::fmt::Debug for Target<'_> {
     }
 }
 
-/// The index of the worker that the calling thread is, or stands in for. Below the number of
-/// workers, unless more spare threads ask than workers wait; no two threads get the same at a time.
+/// Returns the index of the worker that the calling thread is, or stands in for. It is below the
+/// number of workers, unless more compensation threads ask than workers wait; no two threads get
+/// the same index at a time.
 pub fn lent_index() -> Option<usize> {
     Worker::with_current(|worker| worker.map(Worker::lent_index))
 }
 
-/// Whether the calling worker has tasks that nobody has begun; `None` if it is no worker.
+/// Returns whether the calling worker has tasks that have not begun; `None` if the thread is no
+/// worker.
 pub fn has_pending() -> Option<bool> {
     Worker::with_current(|worker| worker.map(Worker::has_pending))
 }
 
-/// Runs one pending task on top of the caller's frame, whatever it is: of the calling worker's own,
-/// or unless `own_only` anybody's. Whether there was one; `None` if the caller is no worker.
+/// Runs one pending task on top of the caller's frame, whatever it is: one of the calling worker's
+/// own or, unless `own_only`, of any worker. Returns whether there was one; `None` if the caller is
+/// no worker.
 pub fn run_one(own_only: bool) -> Option<bool> {
     Worker::with_current(|worker| worker.map(|worker| worker.run_one(own_only)))
 }

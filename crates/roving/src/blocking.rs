@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use crate::worker::Worker;
 
 /// Calls `f`, which may block the thread (in the operating system, on a lock, on a device), while a
-/// spare thread of the pool has the calling worker's core.
+/// compensation thread of the pool takes the calling worker's core.
 ///
 /// All tasks that the worker has pushed become public first, so others can go on with them. A pool has
 /// up to 256 spare threads; when all are in use, or none can be started, the core stays idle

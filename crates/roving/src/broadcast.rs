@@ -178,7 +178,8 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usi
     }
 }
 
-/// The same where the thread is the pool's only worker, or plays all of them: they run at once.
+/// Runs a broadcast at once on the calling thread, which is the pool's only worker or plays all of
+/// its workers.
 fn post_in_place(job: impl Fn(usize) -> Job) {
     Worker::with_current(|worker| {
         let worker = worker.expect("it is in place");

@@ -4,8 +4,8 @@
 //! Documentation tests of a module that exists for them only: `cargo test --doc` builds each as a
 //! program of its own. A nightly toolchain also checks the code of the error.
 
-/// What a `join` closure owns moves to another thread when it is stolen, so it must be `Send`. The
-/// count of an `Rc` would be changed by two threads.
+/// A `join` closure moves to another thread when it is stolen, and its captures with it, so it must
+/// be `Send`. Two threads would change the count of an `Rc`.
 ///
 /// ```compile_fail,E0277
 /// let one = std::rc::Rc::new(1);
@@ -129,7 +129,7 @@ struct TaskBorrowsWhatDiesInATask;
 /// ```
 struct ScopeEscapes;
 
-/// What a task of a scope owns moves to another thread.
+/// A scope's task moves to another thread, and its captures with it.
 ///
 /// ```compile_fail,E0277
 /// let owned = std::rc::Rc::new(1);
@@ -142,7 +142,7 @@ struct ScopeEscapes;
 /// ```
 struct TaskOwnsAnRc;
 
-/// What a task has borrowed to write is out of reach until the scope has ended.
+/// A variable that a task borrows mutably cannot be used until the scope has ended.
 ///
 /// ```compile_fail,E0506
 /// let mut count = 0;
@@ -176,7 +176,7 @@ struct BodyWritesWhatATaskWrites;
 /// ```
 struct SpawnBorrows;
 
-/// The same for a pool's own `spawn`.
+/// A task spawned by [`Pool::spawn`](crate::Pool::spawn) cannot borrow from its caller.
 ///
 /// ```compile_fail,E0597
 /// let pool = roving::Pool::new(1).unwrap();
@@ -251,7 +251,7 @@ struct ChunksOfReferencesToCells;
 /// ```
 struct MapReduceOfAnRc;
 
-/// What `install` returns comes from another thread, which may have kept a reference as well.
+/// A value that `install` returns comes from another thread, which may have kept a reference to it.
 ///
 /// ```compile_fail,E0277
 /// use std::cell::Cell;

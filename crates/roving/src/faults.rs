@@ -14,7 +14,7 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::os::Starting;
 
-/// What can fail.
+/// The operations that a test build can make fail.
 #[cfg_attr(
     not(roving_faults),
     allow(dead_code, unreachable_pub, reason = "for builds with plans")
@@ -93,12 +93,12 @@ mod plan {
     /// Points there are.
     const POINTS: usize = 9;
 
-    /// What fails, and how often.
+    /// A fault plan: which operations fail, and how often.
     #[derive(Clone, Copy, Debug)]
     pub struct Plan {
-        /// Which of the times it fails; the same seed, the same times.
+        /// Selects which of the calls fail: the same seed gives the same ones.
         pub seed: u64,
-        /// Of 1000 times, so many, for each [`Point`] in their order. A thread that parks returns for no
+        /// For each [`Point`], in their order, how many of 1000 calls fail. A park returns for no
         /// reason at most half of the time.
         pub of_1000: [u16; POINTS],
     }
@@ -108,7 +108,7 @@ mod plan {
     static ASKED: [AtomicU64; POINTS] = [const { AtomicU64::new(0) }; POINTS];
     static FAULTS: AtomicU64 = AtomicU64::new(0);
 
-    /// From now on this plan is followed; `None` for none. Its counts begin anew.
+    /// Sets the plan to follow from now on; `None` for none. Its counts begin anew.
     pub fn follow(plan: Option<Plan>) {
         let (seed, rates) = plan.map_or((0, [0; POINTS]), |plan| (plan.seed, plan.of_1000));
         // Ordering: Relaxed; a thread that asks at the same moment may follow either plan.
@@ -125,7 +125,7 @@ mod plan {
         }
     }
 
-    /// How many times something has failed by plan, since the program began.
+    /// Returns how many times an operation has failed by plan since the program began.
     pub fn faults() -> u64 {
         // Ordering: Relaxed; a figure.
         FAULTS.load(Ordering::Relaxed)
@@ -143,8 +143,8 @@ mod plan {
         result
     }
 
-    /// For the allocator of a test program: whether this allocation, whose failure would be answered,
-    /// is to fail.
+    /// Returns whether an allocation is to fail, for the allocator of a test program. Only
+    /// allocations whose failure the code answers can fail.
     pub fn refuses_memory() -> bool {
         IS_ANSWERED.get() && ask(Point::Memory).is_err()
     }

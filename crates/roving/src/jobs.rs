@@ -1,5 +1,5 @@
-//! What a worker does with work that does not stand in a task stack: detached tasks, calls from outside,
-//! broadcasts.
+//! How a worker runs jobs, the work that does not stand in a task stack: detached tasks, calls from
+//! outside, broadcasts.
 
 use crate::inject::{Classed, Job};
 use crate::priority::Priority;
@@ -109,7 +109,7 @@ impl Worker {
     }
 }
 
-/// What a worker has queued for itself.
+/// Gives a job from the worker's own queue, which has no class, the normal one.
 fn of_no_class(job: Job) -> Classed {
     (job, Some(Priority::Normal))
 }

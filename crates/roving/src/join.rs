@@ -53,9 +53,9 @@ where
     join_at::<Roving, _, _, _, _>(|_| a(), |_| b())
 }
 
-/// As [`join`], and tells each closure whether it has *migrated*: runs on another worker than the
-/// one that called, or was brought into the pool by this call. A loop that splits its range by
-/// halves can so split further exactly where somebody was hungry.
+/// Runs two closures like [`join`], and tells each whether it has *migrated*: it runs on another
+/// worker than the one that called, or was brought into the pool by this call. A loop that splits
+/// its range by halves can thus split further exactly where another worker wanted work.
 ///
 /// # Panics
 /// As [`join`].
@@ -76,7 +76,8 @@ where
     join_at::<Roving, _, _, _, _>(a, b)
 }
 
-/// As [`join_context`], for threads whose pool is at `H` if they are no workers.
+/// Runs two closures like [`join_context`]; a thread that is no worker uses the pool of selector
+/// `H`.
 #[inline]
 pub fn join_at<H, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -98,7 +99,7 @@ where
     }
 }
 
-/// What a stolen closure came to.
+/// A stolen closure's result, or the payload of its panic.
 type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
 /// The fast path. Nothing has to be kept or moved for the sake of the slow one: it takes what it
@@ -164,7 +165,7 @@ where
     (ra, b(false))
 }
 
-/// What became of a push.
+/// The result of a push: the slot, or the closures back with the reason.
 enum Pushed<A, B> {
     At(*const Slot, A),
     Not(A, B, Why),
@@ -346,7 +347,7 @@ where
     panic::resume_unwind(payload)
 }
 
-/// What a thief does with the task of a join.
+/// Runs the task of a join on a thief.
 ///
 /// # Safety
 /// As [`Run`]; the payload is a `B`.

@@ -113,7 +113,7 @@ impl<T> Shell<T> {
     }
 }
 
-/// What [`Shell::enter`] found.
+/// The result of [`Shell::enter`].
 pub(crate) enum Entry<'s, T> {
     /// The value, until the caller leaves.
     Here(&'s T),
@@ -130,7 +130,7 @@ mod loom_tests {
     use super::{Entry, Shell};
     use crate::prim::{AtomicUsize, DataCell, Ordering, explore};
 
-    /// What the shell holds: loom sees every touch of the cell, and drops are counted.
+    /// A value for the shell to hold: loom sees every access to its cell, and drops are counted.
     struct Watched {
         cell: DataCell<u64>,
         dropped: Arc<AtomicUsize>,

@@ -38,8 +38,8 @@ pub struct WorkerLocal<T> {
 unsafe impl<T: Send> Sync for WorkerLocal<T> {}
 
 impl<T: Send> WorkerLocal<T> {
-    /// Values for the workers of the current pool: the one that the calling thread works for, or
-    /// the global one. `init` makes each when it is first asked for.
+    /// Creates values for the workers of the current pool: the one that the calling thread works
+    /// for, or the global one. `init` makes each value when it is first asked for.
     ///
     /// ```
     /// let local = roving::WorkerLocal::new(Vec::<u8>::new);
@@ -76,7 +76,7 @@ impl<T: Send> WorkerLocal<T> {
         Some(f(self.values[index].get_or_init(&self.init)))
     }
 
-    /// The values that have been made.
+    /// Returns the values that have been made.
     ///
     /// ```
     /// let pool = roving::Pool::new(1).unwrap();

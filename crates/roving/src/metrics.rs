@@ -6,8 +6,8 @@ use metrics::{counter, gauge};
 
 use crate::{Pool, WorkerProfile};
 
-/// Hands what [`Pool::profile`] says to the installed recorder. Nothing is handed over by itself: call it
-/// as often as you want the figures to be fresh.
+/// Hands the figures of [`Pool::profile`] to the installed recorder. Nothing calls it periodically:
+/// call it as often as you want the figures to be fresh.
 ///
 /// Each has the labels `pool`, as given here, and `worker`, the index. Counters `roving_…_total` bear the
 /// names of [`Counters`](crate::Counters). In pools that keep times, gauges `roving_…_seconds` say how

@@ -1,4 +1,4 @@
-//! What differs between operating systems, each with a plain fallback.
+//! System calls that differ between operating systems, each with a plain fallback.
 
 use std::io::{self, Write as _};
 use std::thread;

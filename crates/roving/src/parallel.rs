@@ -19,8 +19,8 @@ use crate::worker::Worker;
 /// A loop looks around about this often.
 const BLOCK_TIME: Duration = Duration::from_micros(4);
 
-/// Calls `f` for each index of the range, perhaps at the same time, in no particular order.
-/// Splits by demand; what nobody asks for runs as a plain loop.
+/// Calls `f` for each index of the range, perhaps at the same time, in no particular order. Splits
+/// the range by demand; a part that no worker asks for runs as a plain loop.
 ///
 /// # Panics
 /// With what `f` panics with; the loop is then given up, and other indices may or may not have been

@@ -18,7 +18,7 @@ pub(crate) use std::{
 
 #[cfg(not(loom))]
 pub(crate) use crate::faults::park;
-/// What is set once, before anybody who reads it hears of it; loom has none of its own.
+/// Set once, before any thread that reads it can know of it; loom has no model of its own.
 pub(crate) use std::sync::OnceLock;
 #[cfg(loom)]
 pub(crate) use thread::park;
@@ -96,9 +96,9 @@ pub fn mutant(name: &'static str) -> bool {
     mutant.as_deref() == Some(name)
 }
 
-/// Explores all executions of a small program, and says how many they were: `cargo xtask loom` wants
-/// no fewer than `loom.txt` promises. For tests whose executions are too many, `preemptions` is how
-/// often one thread may take another's place.
+/// Explores all executions of a small program, and returns how many there were: `cargo xtask loom`
+/// wants no fewer than `loom.txt` promises. For tests with too many executions, `preemptions`
+/// limits how often one thread may take another's place.
 #[cfg(loom)]
 #[doc(hidden)]
 pub fn explore_within(preemptions: Option<usize>, program: impl Fn() + Send + Sync + 'static) {
@@ -119,7 +119,7 @@ pub fn explore_within(preemptions: Option<usize>, program: impl Fn() + Send + Sy
     println!("explored {} {count}", test.name().unwrap_or("?"));
 }
 
-/// [`explore_within`] no bound.
+/// Explores all executions of a small program, without the bound of [`explore_within`].
 #[cfg(loom)]
 #[doc(hidden)]
 pub fn explore(program: impl Fn() + Send + Sync + 'static) {
@@ -157,13 +157,13 @@ impl Since {
     }
 }
 
-/// Data that one thread at a time may touch; loom checks that it is so.
+/// Data that one thread at a time may touch; loom checks that no two do.
 #[cfg(not(loom))]
 pub struct DataCell<T>(std::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
 impl<T> DataCell<T> {
-    /// Its value is the caller's to protect.
+    /// Creates a cell whose value the caller has to protect.
     pub const fn new(value: T) -> DataCell<T> {
         DataCell(std::cell::UnsafeCell::new(value))
     }
@@ -181,7 +181,7 @@ impl<T> DataCell<T> {
     }
 }
 
-/// The same, watched.
+/// A plain cell whose every access loom checks for races.
 #[cfg(loom)]
 pub type DataCell<T> = loom::cell::UnsafeCell<T>;
 

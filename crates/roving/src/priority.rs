@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 pub enum Priority {
     /// Begun when nothing higher waits, or when it has been passed over often enough.
     Low,
-    /// What has no other class.
+    /// The class of all work that was given no other.
     #[default]
     Normal,
     /// Begun before the others.

@@ -56,7 +56,7 @@ where
     run(range.len(), grain, leaf, &combine).unwrap_or_else(identity)
 }
 
-/// As [`reduce`], over the elements of a slice.
+/// Reduces a slice element by element, in the same tree as [`reduce`].
 ///
 /// # Panics
 /// As [`reduce`].
@@ -93,9 +93,9 @@ where
     )
 }
 
-/// As [`reduce_slice`], with `leaf` for a whole leaf at a time: `grain` elements, or fewer at the end of
-/// the slice, never none. For leaves that are faster than one call for each element, such as sums in several
-/// lanes.
+/// Reduces a slice leaf by leaf, in the same tree as [`reduce`]: `leaf` gets `grain` elements at a
+/// time, or fewer at the end of the slice, never none. For leaves that are faster than one call for
+/// each element, such as sums in several SIMD lanes.
 ///
 /// # Panics
 /// As [`reduce`].
@@ -158,7 +158,7 @@ struct Tree<L, C> {
 }
 
 impl<L, C> Tree<L, C> {
-    /// What these leaves come to; `None` for none of them, and when the tree has been given up.
+    /// Reduces these leaves; `None` if there are none, or if the tree has been given up.
     fn node<T>(&self, leaves: Range<usize>) -> Option<T>
     where
         T: Send,

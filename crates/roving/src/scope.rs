@@ -49,7 +49,7 @@ where
     scope_at::<Roving, _, _>(f)
 }
 
-/// As [`scope`], for threads whose pool is at `H` if they are no workers.
+/// Opens a scope like [`scope`]; a thread that is no worker uses the pool of selector `H`.
 pub fn scope_at<'scope, H, F, R>(f: F) -> R
 where
     H: Home,
@@ -62,9 +62,10 @@ where
     })
 }
 
-/// As [`scope`], but `f` runs on the calling thread, whatever that is, and need not be `Send`. The
-/// tasks run in the current pool (the global one, for a thread that is no worker), which the
-/// calling thread only waits for unless it is one of its workers.
+/// Opens a scope whose body `f` runs on the calling thread, whatever that is, and need not be
+/// `Send`. The tasks run in the current pool (the global one, for a thread that is no worker),
+/// which the calling thread only waits for unless it is one of its workers. Otherwise like
+/// [`scope`].
 ///
 /// # Panics
 /// As [`scope`].
@@ -88,7 +89,8 @@ where
 }
 
 impl Pool {
-    /// As [`in_place_scope`], with tasks that run in this pool.
+    /// Opens a scope whose body runs on the calling thread, like [`in_place_scope`], and whose
+    /// tasks run in this pool.
     ///
     /// ```
     /// let pool = roving::Pool::new(2).unwrap();
@@ -138,7 +140,7 @@ where
     scope.end(result)
 }
 
-/// Where tasks are spawned that end before [`scope`] returns.
+/// A scope: tasks that are spawned into it end before [`scope`] returns.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -163,7 +165,7 @@ pub struct Scope<'scope> {
     state: AtomicUsize,
     /// In which it was made.
     context: node::Place,
-    /// What the first task that panicked did so with.
+    /// The payload of the first task that panicked.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// Tasks that were spawned by threads which are no workers of this pool.
     remote: OnceLock<Arc<Remote>>,
@@ -212,7 +214,7 @@ where
     }
 }
 
-/// What a thief, or the draining owner, does with a spawned task.
+/// Runs a spawned task, on a thief or on the owner that drains its scope.
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the payload is a `Task<F>`.
@@ -410,8 +412,8 @@ impl<'scope> Scope<'scope> {
         self.state.fetch_or(CANCELLED, Ordering::Relaxed);
     }
 
-    /// Whether [`Self::cancel`] was called, or what the scope belongs to was cancelled: a
-    /// [`Cancel`](crate::Cancel) in whose [`run`](crate::Cancel::run) it was made, or its pool. A few loads.
+    /// Returns whether [`Self::cancel`] was called, or the scope belongs to a cancelled pool or
+    /// [`Cancel`](crate::Cancel) in whose [`run`](crate::Cancel::run) it was made. A few loads.
     ///
     /// ```
     /// roving::scope(|s| {

@@ -56,7 +56,7 @@ pub fn explore(seeds: u64, program: impl Fn() + Sync) -> Explored {
     Explorer::new().seeds(0..seeds).run(program)
 }
 
-/// What [`explore`] does, with more to say.
+/// The settings of an exploration: [`explore`] with a choice of seeds and workers.
 ///
 /// ```
 /// use roving::testing::Explorer;
@@ -76,15 +76,15 @@ pub struct Explorer {
     workers: usize,
 }
 
-/// How far an exploration came. To see whether more seeds are worth their time.
+/// The extent of an exploration, which shows whether more seeds are worth their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explored {
-    /// How often the program ran.
+    /// The number of runs of the program.
     pub runs: u64,
-    /// How many different schedules that were.
+    /// The number of different schedules among the runs.
     pub schedules: u64,
-    /// How many decisions were made in all runs together.
+    /// The number of decisions in all runs together.
     pub decisions: u64,
 }
 
@@ -95,7 +95,7 @@ impl Default for Explorer {
 }
 
 impl Explorer {
-    /// 100 seeds, 4 workers.
+    /// Creates an explorer of 100 seeds with 4 workers.
     ///
     /// ```
     /// roving::testing::Explorer::new().run(|| assert_eq!(roving::current_workers(), 4));
@@ -107,7 +107,7 @@ impl Explorer {
         }
     }
 
-    /// The seeds to go through.
+    /// Sets the seeds to go through.
     ///
     /// ```
     /// let explored = roving::testing::Explorer::new().seeds(7..8).run(|| ());
@@ -118,7 +118,7 @@ impl Explorer {
         self
     }
 
-    /// How many workers the pools play, as [`crate::PoolBuilder::workers`].
+    /// Sets how many workers the pools play, as [`crate::PoolBuilder::workers`].
     ///
     /// ```
     /// let explorer = roving::testing::Explorer::new().workers(2);
@@ -145,8 +145,8 @@ impl Explorer {
         self.run_on(|pool| pool.install(&program))
     }
 
-    /// The same for programs that want the pool itself: they run on the calling thread, and what they
-    /// bring into the pool has its schedule.
+    /// Explores a program that needs the pool itself. The program runs on the calling thread, and
+    /// each schedule governs what it brings into the pool.
     ///
     /// # Panics
     /// As [`Self::run`].
@@ -246,7 +246,7 @@ impl Watch {
     }
 }
 
-/// What a schedule came to before a program panicked that is replayed.
+/// Prints the last decisions of a replayed schedule whose program panicked.
 fn say_last(log: &str) {
     let lines: Vec<&str> = log.lines().collect();
     let last = lines.len().saturating_sub(LAST);

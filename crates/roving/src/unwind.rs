@@ -1,4 +1,4 @@
-//! What to do while a panic is on its way.
+//! Helpers for code that runs while a panic unwinds.
 
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};

@@ -53,7 +53,8 @@ pub(crate) struct Worker {
     at_once: Cell<usize>,
     /// When it last began to look around in vain.
     looks_since: Cell<Instant>,
-    /// What the thread was before: only an in-place pool can be entered by a worker.
+    /// The worker that this thread already was when it entered the pool: only a caller-runs pool
+    /// can be entered by a worker.
     outer: *const Worker,
 }
 
@@ -68,8 +69,9 @@ impl Worker {
         f(unsafe { CURRENT.get().as_ref() })
     }
 
-    /// The same for a call that waits for another pool, and has the worker stood in for meanwhile. In a forked
-    /// child nobody does that for a worker of the parent's pool: its thread waits as any other.
+    /// Calls `f` with the current worker if it can be replaced by a compensation thread while it
+    /// waits for another pool. That is impossible in a forked child for a worker of the parent's
+    /// pool, which waits as any thread does.
     pub(crate) fn with_waiting<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
         Worker::with_current(|worker| f(worker.filter(|worker| !worker.registry.is_left_behind())))
     }
@@ -210,7 +212,7 @@ impl Worker {
         &self.owner
     }
 
-    /// What the thread was before.
+    /// The worker that this thread already was when it entered the pool.
     fn outer(&self) -> Option<&Worker> {
         // SAFETY: it is further down this thread's native stack.
         unsafe { self.outer.as_ref() }

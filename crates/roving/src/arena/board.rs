@@ -25,7 +25,8 @@ use crate::priority::{CLASSES, Priority, Ranked};
 /// it found no request, or more threads active than the limit.
 pub(crate) struct Board<R> {
     state: Mutex<State<R>>,
-    /// What waits for a thread and has none coming: see [`Pressure`]. Written under the lock.
+    /// A summary of the requests that no thread is on its way to serve: see [`Pressure`]. Written
+    /// under the lock.
     pressure: AtomicUsize,
     /// By number; each is set by the thread itself, before it first rests.
     threads: Box<[OnceLock<Thread>]>,
@@ -45,7 +46,7 @@ struct State<R> {
     holders: usize,
 }
 
-/// What a worker sees at a glance of those that wait for its thread.
+/// A summary, in one word, of the requests that wait for a worker's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pressure(usize);
 

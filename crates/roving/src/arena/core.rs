@@ -1,4 +1,4 @@
-//! What the threads of an arena share, and what they do.
+//! The shared state of an arena's threads, and their main loop.
 
 use std::cell::{Cell, OnceCell};
 use std::io;
@@ -23,7 +23,7 @@ pub(crate) struct Core {
     joins: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What the calling thread knows of itself as a thread of an arena.
+/// A thread's own record of its place in an arena.
 struct Here {
     core: Arc<Core>,
     number: usize,
@@ -96,7 +96,8 @@ impl Core {
         }
     }
 
-    /// The same where nobody is there to be told: the core stays idle until another thread has time.
+    /// Starts a thread if one is due, and ignores a failure, because no caller is there to be told:
+    /// the core stays idle until another thread is free.
     pub(crate) fn start_if_any(self: &Arc<Core>, start: Option<Start>) {
         if let Some(start) = start {
             let _ = self.start(start);

@@ -1,4 +1,4 @@
-//! What a program holds of an arena.
+//! The handle through which a program holds an arena.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An arena of that many threads, otherwise as [`Arena::builder`] has it.
+    /// Creates an arena of that many threads, with the defaults of [`Arena::builder`] for the rest.
     ///
     /// # Errors
     /// As [`ArenaBuilder::build`].
@@ -51,7 +51,7 @@ impl Arena {
         Arena::builder().threads(threads).build()
     }
 
-    /// A builder with the defaults.
+    /// Returns a builder with the defaults.
     ///
     /// ```
     /// let arena = roving::Arena::builder().threads(1).name("shared").build().unwrap();
@@ -65,8 +65,8 @@ impl Arena {
         }
     }
 
-    /// How many threads are at work at a time. Those that wait in a frame, and whose place another one has taken
-    /// meanwhile, do not count.
+    /// Returns how many threads are at work at a time. Threads that wait in a frame do not count
+    /// while another thread has taken their place.
     ///
     /// ```
     /// assert_eq!(roving::Arena::new(3).unwrap().threads(), 3);
@@ -75,8 +75,9 @@ impl Arena {
         self.core.threads
     }
 
-    /// Configures a pool that is a share of this arena; the same as
-    /// [`Pool::builder().arena(&arena)`](PoolBuilder::arena). Some tens of microseconds: no thread is started.
+    /// Returns a builder for a pool that is a share of this arena; the same as
+    /// [`Pool::builder().arena(&arena)`](PoolBuilder::arena). Building it takes some tens of
+    /// microseconds: no thread is started.
     ///
     /// ```
     /// let arena = roving::Arena::new(2).unwrap();
@@ -144,19 +145,19 @@ pub struct ArenaBuilder {
 }
 
 impl ArenaBuilder {
-    /// Number of threads, 1 to 768. By default one for each core that the process may use.
+    /// Sets the number of threads, 1 to 768. By default one for each core that the process may use.
     pub fn threads(mut self, threads: usize) -> ArenaBuilder {
         self.threads = Some(threads);
         self
     }
 
-    /// Prefix of the thread names, which get `-NUMBER`; "arena" by default.
+    /// Sets the prefix of the thread names, which get `-NUMBER`; "arena" by default.
     pub fn name(mut self, name: impl Into<String>) -> ArenaBuilder {
         self.name = name.into();
         self
     }
 
-    /// Native stack of each thread in bytes; by default what `std::thread` gives.
+    /// Sets the size of each thread's native stack in bytes; by default that of `std::thread`.
     pub fn stack_size(mut self, bytes: usize) -> ArenaBuilder {
         self.stack_size = Some(bytes);
         self

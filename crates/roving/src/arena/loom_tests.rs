@@ -18,7 +18,7 @@ struct Place {
     word: SeatWord,
     /// Work, which is found by looking: written before a call, not ordered by itself.
     work: AtomicUsize,
-    /// What belongs to the seat: its stack, say.
+    /// Data that belongs to the worker slot, such as its stack.
     own: DataCell<u32>,
 }
 
@@ -37,7 +37,7 @@ impl Place {
         assert_eq!(self.board.start_one().unwrap().0, number);
     }
 
-    /// As `Station::call`.
+    /// Models `Station::call`.
     fn call(&self) {
         match self.word.call() {
             Called::Nobody => {
@@ -54,7 +54,7 @@ impl Place {
         self.call();
     }
 
-    /// What there is to be done, by a load that orders nothing.
+    /// Takes the work that there is, by a load that orders nothing.
     fn look(&self) -> usize {
         // Ordering: Relaxed; what is explored is whether the word orders it.
         let work = self.work.load(Ordering::Relaxed);
@@ -122,8 +122,8 @@ fn loom_no_call_of_a_seat_is_lost() {
     });
 }
 
-/// What a caller has written is seen by the look that follows, on each of the ways by which a call
-/// is heard.
+/// A caller's writes are seen by the look that follows, on each of the ways by which a call is
+/// noticed.
 #[test]
 fn loom_who_is_called_sees_why() {
     explore(|| {
@@ -160,8 +160,8 @@ fn loom_who_is_called_sees_why() {
     });
 }
 
-/// What belongs to a seat goes from one thread to the next, whichever way the first one leaves and the second one
-/// comes.
+/// The data of a worker slot passes from one thread to the next, whichever way the first leaves and
+/// the second comes.
 #[test]
 fn loom_a_seat_is_handed_on() {
     explore(|| {
@@ -185,7 +185,8 @@ fn loom_a_seat_is_handed_on() {
     });
 }
 
-/// The same where the first one knows that there is work left, and the second one has the request.
+/// The data of a worker slot passes on when the first thread knows that work is left and the second
+/// has the request.
 #[test]
 fn loom_a_seat_that_is_called_is_handed_on() {
     explore(|| {

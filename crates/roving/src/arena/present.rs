@@ -1,4 +1,4 @@
-//! When a pool without threads of its own has ended.
+//! The count of threads present in a pool without threads of its own, by which it knows its end.
 
 use crate::prim::{AtomicUsize, Ordering, ord};
 
@@ -20,7 +20,7 @@ const CLOSING: usize = 1;
 const ENDED: usize = 3;
 const ONE: usize = 4;
 
-/// What a change has left.
+/// The result of a change to the count of threads present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum Left {

@@ -9,7 +9,7 @@ use super::word::{Called, SeatWord};
 use crate::pool::registry::Registry;
 use crate::priority::Priority;
 
-/// What a pool's seats know of the arena that the pool is a share of.
+/// The arena's side of a pool that is a share of it, as the pool's worker slots see it.
 pub(crate) struct Share {
     pub(crate) core: Arc<Core>,
     pub(crate) priority: Priority,
@@ -85,7 +85,7 @@ impl Share {
     }
 }
 
-/// What a seat has in the place of a thread.
+/// A worker slot's connection to the arena, in the place of a thread of its own.
 pub(crate) struct Station {
     pub(super) share: Arc<Share>,
     pub(super) index: usize,

@@ -1,11 +1,13 @@
-//! What a thread of an arena does at a seat: it comes, works as a worker does, looks around once more
-//! and leaves. Or it visits another pool's seat for one call.
+//! A thread's lease of a worker slot in an arena: the thread takes the slot, works as a worker
+//! does, looks for work once more, and leaves. Or it visits another pool's slot for one call.
 //!
-//! **Sleep.** A seat without a thread is asleep in the sense of [`crate::sleep`]: it is in the idle set, and the want
-//! flags are up. S1 and S2 were done by the thread that left it, in [`Worker::last_look`]; S3, in the place of a park, is
-//! the change of the seat's word by which the thread leaves. Who takes a worker out of the idle set and
-//! unparks it calls the seat ([`super::word`]): either the thread that leaves hears of it, or the board gets a
-//! request. So no wake-up is lost for the reason that none is in a pool with threads.
+//! **Sleep.** A slot without a thread is asleep in the sense of [`crate::sleep`]: it is in the idle
+//! set, and the want flags are up. The thread that left it did steps S1 and S2 in
+//! [`Worker::last_look`]; step S3, in the place of a park, is the change of the slot's word by
+//! which the thread leaves. A thread that takes a worker out of the idle set and unparks it calls
+//! the slot ([`super::word`]): either the thread that is leaving notices the call, or the board
+//! gets a request. So no wake-up is lost, by the same argument as in a pool with threads of its
+//! own.
 //!
 //! **The trip wire.** A thief writes into the line pointer of the thread that was last at its victim's seat.
 //! That thread may have left meanwhile. It is alive: threads of an arena end when no share is left, and a thief is a worker of

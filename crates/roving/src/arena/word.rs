@@ -29,7 +29,7 @@ pub(crate) struct SeatWord(AtomicUsize);
 
 const CALLED: usize = 1;
 
-/// What a call met.
+/// The result of a call to a worker slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum Called {

@@ -9,7 +9,7 @@ use super::node::{self, Kind, Node};
 use super::token::Token;
 use crate::worker::Worker;
 
-/// A request to stop, for everything that belongs to it, and for the requests below it.
+/// A request to stop: a token for all work that belongs to it, and for the tokens below it.
 ///
 /// [`Self::run`] makes everything inside belong to it: both halves of a `join`, the tasks of scopes,
 /// detached tasks, calls into other pools, async tasks, the processes of a network. What has begun is
@@ -35,7 +35,7 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// A token that belongs to no other.
+    /// Creates a token without a parent.
     ///
     /// ```
     /// assert!(!roving::Cancel::new().is_cancelled());
@@ -51,7 +51,7 @@ impl Cancel {
         }
     }
 
-    /// A token that is cancelled at that time by itself.
+    /// Creates a token that is cancelled by itself at `deadline`.
     ///
     /// Nothing ticks: who asks looks at the clock. Only while something is suspended until it
     /// ([`crate::context::cancelled`]) there is one thread for all deadlines of the process, which sleeps.
@@ -65,7 +65,8 @@ impl Cancel {
         Cancel::with(None, Some(deadline))
     }
 
-    /// [`Self::at`], that long from now; too long for the clock is never.
+    /// Creates a token that is cancelled by itself after `time`. A time that is too long for the
+    /// clock is never.
     ///
     /// ```
     /// use std::time::Duration;
@@ -77,7 +78,7 @@ impl Cancel {
         Cancel::with(None, Instant::now().checked_add(time))
     }
 
-    /// A token below this one: cancelled when this one is, and alone.
+    /// Creates a child of this token. It is cancelled when this one is, and can be cancelled alone.
     ///
     /// See [`Cancel`] for an example.
     #[must_use]
@@ -85,7 +86,8 @@ impl Cancel {
         Cancel::with(Some(Arc::clone(&self.token)), None)
     }
 
-    /// The same with a deadline. The earlier one counts: a child does not outlast its parent.
+    /// Creates a child of this token that has a deadline. The earlier deadline of the two counts: a
+    /// child does not outlast its parent.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -100,28 +102,30 @@ impl Cancel {
         Cancel::with(Some(Arc::clone(&self.token)), Some(deadline))
     }
 
-    /// When it is cancelled by itself, if that was said of it or of a token above.
+    /// Returns the time at which this token is cancelled by itself: the earliest deadline of its
+    /// own and its ancestors, if there is one.
     ///
     /// See [`Self::child_at`] for an example.
     pub fn deadline(&self) -> Option<Instant> {
         self.token.deadline()
     }
 
-    /// Cancels it, and what is below it. Returns at once; whoever waits for it is woken.
+    /// Cancels this token and those below it. Returns at once; whatever waits for the token is
+    /// woken.
     ///
     /// See [`Cancel`] for an example.
     pub fn cancel(&self) {
         self.token.cancel();
     }
 
-    /// Whether it, or one above it, was cancelled, or its time is up.
+    /// Returns whether this token or one of its ancestors was cancelled, or its time is up.
     ///
     /// See [`Cancel`] for an example.
     pub fn is_cancelled(&self) -> bool {
         self.token.is_cancelled()
     }
 
-    /// Calls `f`, and makes everything inside belong to this token: see [`Cancel`].
+    /// Calls `f`, and makes all work inside belong to this token: see [`Cancel`].
     ///
     /// # Errors
     /// [`Cancelled`] if it is cancelled before `f` begins (then `f` is dropped), or if `f` has awaited
@@ -169,7 +173,7 @@ impl fmt::Debug for Cancel {
     }
 }
 
-/// Something was dropped or given up because the [`Cancel`] that it belongs to was cancelled.
+/// The error of work that was dropped or given up because its [`Cancel`] was cancelled.
 ///
 /// ```
 /// assert_eq!(roving::Cancelled.to_string(), "cancelled before it was done");
@@ -185,8 +189,8 @@ impl fmt::Display for Cancelled {
 
 impl std::error::Error for Cancelled {}
 
-/// Whether what runs here is to end: its pool shuts down at once, or a [`Cancel`] that it belongs to
-/// was cancelled. For loops that take long. A few loads; false outside of all that.
+/// Returns whether the calling code should end: its pool shuts down at once, or a [`Cancel`] that
+/// it belongs to was cancelled. For loops that take long. A few loads; false outside of all that.
 ///
 /// ```
 /// assert!(!roving::is_cancelled());

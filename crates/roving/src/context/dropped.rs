@@ -1,4 +1,4 @@
-//! What is dropped instead of begun.
+//! Dropping of tasks that were cancelled before they began.
 
 use super::node;
 use crate::stats::bump;

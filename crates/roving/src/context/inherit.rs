@@ -8,7 +8,7 @@ use super::node::{self, Kind, Node};
 #[cfg(feature = "tracing")]
 use super::span;
 
-/// Calls `f`, with `value` for everything made inside to find by its type: see [`get`].
+/// Calls `f` with `value` in its context: everything made inside finds it by its type; see [`get`].
 ///
 /// ```
 /// use roving::context;
@@ -33,7 +33,7 @@ where
     node::run_in(Some(&node), f)
 }
 
-/// The innermost value of that type. To share a large one, put an `Arc` in.
+/// Returns the innermost value of type `T`. To share a large value, store an `Arc`.
 ///
 /// ```
 /// use roving::context;
@@ -48,7 +48,7 @@ where
     node::with_current(|node| node?.value().cloned())
 }
 
-/// The context that the calling thread is in; see [`Context`].
+/// Returns the context that the calling thread is in; see [`Context`].
 ///
 /// ```
 /// let outside = roving::context::current();
@@ -58,8 +58,8 @@ pub fn current() -> Context {
     Context(node::current())
 }
 
-/// As [`with`], for the span of the `tracing` crate that the calling thread is in: threads enter it whenever
-/// they run something made inside. Without one it just calls `f`. Needs the feature `tracing`.
+/// Runs `f` in the current span of the `tracing` crate: every thread enters that span while it runs
+/// work made inside. Without a current span it just calls `f`. Needs the feature `tracing`.
 ///
 /// ```
 /// tracing::subscriber::with_default(tracing_subscriber::registry(), || {
@@ -82,7 +82,8 @@ pub fn in_current_span<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// A context to carry by hand to where nothing inherits it: a thread of one's own, say, or a callback.
+/// A context to carry by hand to code that does not inherit it, such as your own thread or a
+/// callback.
 ///
 /// ```
 /// use roving::context;
@@ -95,8 +96,8 @@ pub fn in_current_span<R>(f: impl FnOnce() -> R) -> R {
 pub struct Context(Option<Arc<Node>>);
 
 impl Context {
-    /// Calls `f` in this context instead of the one that the calling thread is in. What `f` leaves unjoined (tasks
-    /// of a scope further out) ends before this returns.
+    /// Calls `f` in this context instead of the one that the calling thread is in. Unjoined work of
+    /// `f` (tasks that it spawns into an outer scope) ends before this returns.
     ///
     /// # Panics
     /// With what `f` panics with.
@@ -106,7 +107,7 @@ impl Context {
         node::run_in(self.0.as_ref(), f)
     }
 
-    /// See [`get`].
+    /// Returns the innermost value of type `T`; see [`get`].
     ///
     /// ```
     /// let context = roving::context::with(7_u8, roving::context::current);
@@ -119,7 +120,7 @@ impl Context {
         self.0.as_ref()?.value().cloned()
     }
 
-    /// Whether a [`Cancel`](super::Cancel) that is part of it was cancelled.
+    /// Returns whether a [`Cancel`](super::Cancel) that is part of this context was cancelled.
     ///
     /// ```
     /// assert!(!roving::context::current().is_cancelled());

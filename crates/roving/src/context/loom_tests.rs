@@ -18,8 +18,8 @@ struct Stack {
     published: AtomicUsize,
 }
 
-/// What stood above the segment of the task before it was pushed began below it. It is written anew
-/// while the thief looks.
+/// A context segment that is written anew while a thief reads it still gives the thief the context
+/// of its task: the segment above it began below that task.
 #[test]
 fn loom_a_thief_finds_the_context_of_its_task() {
     explore(|| {

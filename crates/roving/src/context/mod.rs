@@ -1,4 +1,4 @@
-//! What everything inside inherits: values ([`with`]), spans, and requests to stop ([`Cancel`]).
+//! Values ([`with`]), spans and requests to stop ([`Cancel`]) that everything made inside inherits.
 //!
 //! # What inherits
 //!

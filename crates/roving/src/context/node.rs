@@ -226,7 +226,7 @@ pub(crate) fn run_in<R>(context: Option<&Arc<Node>>, f: impl FnOnce() -> R) -> R
     unsafe { run_at(place_of(context), f) }
 }
 
-/// The same by its address.
+/// Runs `f` in the context at this address.
 ///
 /// # Safety
 /// The context is null, or alive until this returns.

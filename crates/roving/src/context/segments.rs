@@ -1,4 +1,4 @@
-//! Which context the tasks of one stack were made in.
+//! A lookup from the tasks of one stack to the contexts that they were made in.
 //!
 //! A task has no room for a context, and no instruction to spare for it. But a context is entered by a
 //! frame: whatever is pushed inside has been joined before the frame ends. So it is enough to note, for each
@@ -41,7 +41,7 @@ const FIRST: usize = 4;
 /// Enough for one segment at each slot that a stack can have, and one above them.
 const BLOCKS: usize = 13;
 
-/// What [`Segments::close`] needs.
+/// The undo record of an opened segment, for [`Segments::close`].
 #[derive(Clone, Copy)]
 #[must_use]
 pub(crate) enum Opened {
@@ -81,7 +81,7 @@ impl Segments {
         self.blocks.get(block)?.get()?.get(at)
     }
 
-    /// The same, made if need be.
+    /// The segment at `index`, allocated if it does not exist yet.
     fn make(&self, index: usize) -> &Segment {
         let (block, at) = place(index);
         let length = FIRST << block.saturating_sub(1);

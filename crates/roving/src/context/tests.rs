@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: who is kept waiting, and for what.
+//! Tests of the timer and the tokens from inside: which contexts they wait for, and for how long.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

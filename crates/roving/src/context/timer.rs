@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::token::Token;
 use crate::service::Service;
 
-/// What a token has in the timer.
+/// The key of a token's entry in the timer.
 pub(super) type Entry = (Instant, u64);
 
 /// How long the thread stays when nobody waits any more: to start one costs more than to keep it.

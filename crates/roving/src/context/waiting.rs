@@ -17,8 +17,9 @@ use crate::worker::Worker;
 /// How long who waits for a deadline sleeps between two looks when there is no thread for that.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// Waits until what this is called in is cancelled: a [`Cancel`], by hand or by its deadline, or the pool. For ever, if
-/// there is nothing of the kind. To be used beside what is waited for, in a `select`.
+/// Waits until the calling task is cancelled: by a [`Cancel`] that it belongs to, by hand or by its
+/// deadline, or by its pool. Waits for ever if it belongs to none. To be used in a `select`, next
+/// to the event that the task waits for.
 ///
 /// ```
 /// use roving::{Cancel, context, task};
@@ -44,8 +45,8 @@ pub fn cancelled() -> UntilCancelled {
     UntilCancelled(tokens)
 }
 
-/// Runs a future until it ends, or what this is called in is cancelled ([`cancelled`]): then it is
-/// dropped where it is suspended. It is looked at before each of its polls.
+/// Runs a future until it ends or the calling task is cancelled ([`cancelled`]): then the future is
+/// dropped where it is suspended. The token is checked before each of its polls.
 ///
 /// ```
 /// use std::time::Duration;
@@ -144,7 +145,7 @@ impl Drop for Tokens {
     }
 }
 
-/// Calls a closure once when it is cancelled: what is run in a pool from where this is made.
+/// A registered callback for the cancellation of the place where it was created.
 pub struct OnCancel {
     tokens: Tokens,
 }
@@ -162,8 +163,9 @@ impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
 }
 
 impl OnCancel {
-    /// Has `f` called when what this is called in is cancelled, or that pool; by who cancels, or at once. Not
-    /// any more when this has been dropped; it may be running then.
+    /// Calls `f` once, when `pool` or a [`Cancel`](crate::Cancel) that the caller belongs to is
+    /// cancelled: on the thread that cancels, or at once if that has happened. Dropping the
+    /// returned value prevents the call; `f` may be running then.
     pub fn new(pool: &Pool, f: impl Fn() + Send + Sync + 'static) -> OnCancel {
         let mut tokens = Tokens::entered();
         tokens.add(pool.registry().token());

@@ -1,4 +1,4 @@
-//! How a pool is to be.
+//! The settings of a pool, and the builder that checks them.
 
 mod counts;
 
@@ -28,7 +28,7 @@ pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
 /// Called with what a detached task panicked with.
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 
-/// What a pool needs to know; made by [`PoolBuilder::build`], then never changed.
+/// The settings of a pool; made by [`PoolBuilder::build`], then never changed.
 pub(crate) struct Settings {
     pub(crate) workers: usize,
     /// How many of them work at first.
@@ -51,7 +51,7 @@ pub(crate) struct Settings {
     /// How long nothing moves before it is reported.
     pub(crate) watch: Option<Duration>,
     pub(crate) in_place: bool,
-    /// What decides instead of chance.
+    /// The seeded schedule that decides in the place of chance.
     pub(crate) schedule: Option<Schedule>,
     /// The building thread is worker 0.
     pub(crate) adopts: bool,
@@ -87,7 +87,7 @@ impl Settings {
         !self.processors.is_empty()
     }
 
-    /// What a pool without threads of its own has instead.
+    /// Takes the share of an arena that gives this pool its threads, if it has none of its own.
     pub(crate) fn take_share(&mut self) -> Option<Share> {
         let arena = self.arena.take()?;
         Some(Share::new(arena.core(), self.priority))
@@ -110,7 +110,7 @@ pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
 const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
 /// Rounds before a worker without work first gives its core to whoever else wants it.
 const QUICK_ROUNDS: usize = if cfg!(miri) { 2 } else { 24 };
-/// The same two where there are fewer cores than workers: who has nothing to do makes room at once.
+/// Patience on a machine with fewer cores than workers: an idle worker makes room at once.
 const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
 const QUICK_ROUNDS_CROWDED: usize = if cfg!(miri) { 1 } else { 8 };
 
@@ -186,17 +186,18 @@ impl PoolBuilder {
         }
     }
 
-    /// Number of workers, 1 to 768. By default one for each core that the process may use: the
-    /// affinity mask and the cgroup quota count. In a share of an arena: how many of its threads can
-    /// work for this pool at a time; by default all.
+    /// Sets the number of workers, 1 to 768. By default one for each core that the process may use:
+    /// the affinity mask and the cgroup quota count. In a share of an arena: how many of its
+    /// threads can work for this pool at a time; by default all.
     pub fn workers(mut self, workers: usize) -> PoolBuilder {
         self.workers = Some(workers);
         self
     }
 
-    /// Makes do with fewer workers, but with this many, when no more threads can be started, or there
-    /// is no memory for more. Without this, all of them start or [`Self::build`] fails. No effect on pools that start no threads
-    /// ([`Self::use_current_thread`], [`Self::build_with`]) or adopt one.
+    /// Accepts fewer workers, down to this many, when no more threads can be started or there is no
+    /// memory for more. Without this, all of them start or [`Self::build`] fails. No effect on
+    /// pools that start no threads ([`Self::use_current_thread`], [`Self::build_with`]) or adopt
+    /// one.
     ///
     /// ```
     /// let pool = roving::Pool::builder().workers(4).workers_at_least(1).build()?;
@@ -208,9 +209,9 @@ impl PoolBuilder {
         self
     }
 
-    /// How many cores the pool counts on, in place of those that the process may use. Workers in excess
-    /// of it make room at once when they have nothing to do. For tasks that need no core because they
-    /// block, and for tests.
+    /// Sets how many cores the pool counts on, in place of those that the process may use. Workers
+    /// in excess of it make room at once when they are idle. For tasks that need no core because
+    /// they block, and for tests.
     ///
     /// ```
     /// let pool = roving::Pool::builder().workers(16).assume_cores(16).build().unwrap();
@@ -221,13 +222,13 @@ impl PoolBuilder {
         self
     }
 
-    /// How many tasks one theft takes; [`Amount::One`] by default.
+    /// Sets how many tasks one steal takes; [`Amount::One`] by default.
     pub fn steal(mut self, amount: Amount) -> PoolBuilder {
         self.amount = amount;
         self
     }
 
-    /// How [`crate::task::branch`] goes on; [`SpawnOrder::Adaptive`] by default.
+    /// Sets how [`crate::task::branch`] goes on; [`SpawnOrder::Adaptive`] by default.
     pub fn spawn_order(mut self, order: SpawnOrder) -> PoolBuilder {
         self.spawn_order = order;
         self
@@ -241,30 +242,31 @@ impl PoolBuilder {
         self
     }
 
-    /// Slots of each task stack, at least 1 and at most as many as by default. For tests: what finds no
-    /// slot runs in place.
+    /// Sets the number of slots of each task stack, at least 1 and at most the default. For tests:
+    /// a task that finds no slot runs in place.
     #[doc(hidden)]
     pub fn task_slots(mut self, slots: usize) -> PoolBuilder {
         self.slots = slots.clamp(1, SLOTS);
         self
     }
 
-    /// Prefix of the thread names, which get `-INDEX`; "roving" by default. Linux shows the first
-    /// 15 bytes.
+    /// Sets the prefix of the thread names, which get `-INDEX`; "roving" by default. Linux shows
+    /// the first 15 bytes.
     pub fn name(mut self, name: impl Into<String>) -> PoolBuilder {
         self.name = name.into();
         self
     }
 
-    /// Native stack of each worker in bytes; by default what `std::thread` gives. A worker's stack
-    /// gets no deeper than the program's own nesting of `join`, `scope` and calls. One that is full ends
-    /// the process, with a line that names this limit (on Linux).
+    /// Sets the size of each worker's native stack in bytes; by default that of `std::thread`. A
+    /// worker's stack gets no deeper than the program's own nesting of `join`, `scope` and calls. A
+    /// stack that is full ends the process, with a line that names this limit (on Linux).
     pub fn stack_size(mut self, bytes: usize) -> PoolBuilder {
         self.stack_size = Some(bytes);
         self
     }
 
-    /// Keeps each worker on one processor, in turn. Linux only; ignored elsewhere. Off by default.
+    /// Pins each worker to one processor, one after the other. Linux only; ignored elsewhere. Off
+    /// by default.
     pub fn pin(mut self, pin: bool) -> PoolBuilder {
         self.pin = pin;
         self
@@ -278,7 +280,7 @@ impl PoolBuilder {
     }
 
     /// Prints the profile to standard error when the pool ends, or the program. Implies
-    /// [`Self::profile`]. Also to be had without a change of the program: `ROVING_PROFILE=1`; see
+    /// [`Self::profile`]. `ROVING_PROFILE=1` does this without a change of the program; see
     /// [`crate::trace`].
     pub fn report(mut self, report: bool) -> PoolBuilder {
         self.debt.report = report;
@@ -307,22 +309,24 @@ impl PoolBuilder {
         self
     }
 
-    /// Called on the thread of each worker with its index, before it works; on that of a spare thread as well,
-    /// whose index is its own, from [`Pool::workers_max`] on. What it panics with goes to the panic handler.
+    /// Sets a callback for the start of each worker's thread, which gets the worker's index. It is
+    /// called for compensation threads too, whose indices start at [`Pool::workers_max`]. Its
+    /// panics go to the panic handler.
     pub fn on_start(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
         self.on_start = Some(Box::new(callback));
         self
     }
 
-    /// Called on the thread of each worker, and of each spare thread, with its index, after its last task. Other
-    /// workers may have ended by then.
+    /// Sets a callback for the end of each worker's thread, after its last task, which gets the
+    /// worker's index. It is called for compensation threads too. Other workers may have ended by
+    /// then.
     pub fn on_exit(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
         self.on_exit = Some(Box::new(callback));
         self
     }
 
-    /// Called with what a detached task ([`crate::spawn`]) panicked with. Without a handler the
-    /// panic hook's message is all there is; the worker goes on either way.
+    /// Sets the handler for panics of detached tasks ([`crate::spawn`]); it gets the payload.
+    /// Without a handler only the panic hook prints its message; the worker goes on either way.
     pub fn panic_handler(
         mut self,
         handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
@@ -331,17 +335,18 @@ impl PoolBuilder {
         self
     }
 
-    /// One worker and no thread: whoever calls [`Pool::install`] is the worker for that long.
-    /// Good for instruction counts, debuggers, and places where no thread can be started. Calls
-    /// from several threads take turns. Overrides [`Self::workers`].
+    /// Makes a caller-runs pool, of one worker and no thread: a thread that calls [`Pool::install`]
+    /// is the worker for that long. Good for instruction counts, debuggers, and places where no
+    /// thread can be started. Calls from several threads take turns. Overrides [`Self::workers`].
     pub fn use_current_thread(mut self) -> PoolBuilder {
         self.in_place = true;
         self
     }
 
-    /// The calling thread becomes worker 0 of the pool, until the pool is dropped or the thread ends; the
-    /// others get threads. It has no loop of its own: it runs tasks when it waits in a `join` or `scope`. The
-    /// callbacks are not called for it, and the pool's memory is never freed.
+    /// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends;
+    /// the other workers get threads of their own. The calling thread has no worker's loop: it runs
+    /// tasks when it waits in a `join` or `scope`. The callbacks are not called for it, and the
+    /// pool's memory is never freed.
     ///
     /// When it has dropped the pool it is a thread like any other, and can be adopted again. If another
     /// thread drops the pool, or this one does inside of a `scope` or the like, it goes on with that alone, and is
@@ -359,7 +364,7 @@ impl PoolBuilder {
         self
     }
 
-    /// What is done in the place of a worker that is parked in a wait.
+    /// Chooses how the pool replaces a worker that is parked in a wait.
     #[doc(hidden)]
     pub fn stand_in(mut self, stand_in: StandIn) -> PoolBuilder {
         self.stand_in = stand_in;
@@ -375,16 +380,17 @@ impl PoolBuilder {
         Ok(self.build_short()?.0)
     }
 
-    /// The same, with the reason why there are fewer workers than asked for.
+    /// Builds the pool, and gives the reason if it has fewer workers than were asked for.
     pub(super) fn build_short(self) -> Result<(Pool, Option<BuildError>), BuildError> {
         Pool::start(self.settings()?)
     }
 
-    /// As [`Self::build`], with threads that `start` provides: it is called for each worker, and has
+    /// Builds a pool on threads that the caller starts. `start` is called for each worker, and has
     /// some thread call [`WorkerThread::run`], which returns when the pool has ended. Dropping the
-    /// pool does not wait for these threads: who started them joins them. Names and stack sizes are
-    /// the caller's business too. Spare threads are the pool's: whichever of the user's threads ends first
-    /// joins them, so who has joined all of the latter has outlived all threads of the pool.
+    /// pool does not wait for these threads: the caller joins them, and also chooses their names
+    /// and stack sizes. Compensation threads belong to the pool: the first of the caller's threads
+    /// to end joins them, so a caller that has joined all of its threads has outlived all threads
+    /// of the pool.
     ///
     /// # Errors
     /// As [`Self::build`], and what `start` returns.

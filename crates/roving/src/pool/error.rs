@@ -8,7 +8,7 @@ use super::builder::WORKERS_LIMIT;
 use crate::schedule;
 use crate::steal::amount::{AMOUNT_MAX, Amount};
 
-/// A pool could not be built. Says which value is wrong, and what would do.
+/// The error of a pool that could not be built. Its text names the wrong value, and what would do.
 ///
 /// ```
 /// let error = roving::Pool::new(0).unwrap_err();

@@ -56,10 +56,10 @@ impl Drop for Global {
     }
 }
 
-/// What becomes of a pool that has been closed, and who hears of it.
+/// The state of a closed global pool, and those that wait for its end.
 ///
-/// Its last user leaves it and goes on: to wait for its tasks could be to wait for what this thread
-/// holds. It is for those that shut it down to wait.
+/// The last thread that uses the pool leaves it and goes on: if it waited for the pool's tasks, it
+/// could wait for a lock that it holds itself. Only the threads that shut the pool down wait.
 #[derive(Default)]
 struct Ended {
     fate: Mutex<Fate>,
@@ -151,7 +151,7 @@ impl Closed {
     }
 }
 
-/// The global pool, for as long as this lives. Not for long: a pool that is shut down waits for it.
+/// A guard of the global pool. Keep it briefly: a pool that is shut down waits for it.
 pub struct Lease {
     shell: &'static Shell<Global>,
     global: *const Global,
@@ -308,9 +308,10 @@ pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
     set_built(|| builder.build(), || Reason::GlobalExists.into()).map(drop)
 }
 
-/// Shuts the global pool down as a drop does: what has been spawned still runs. Returns when that is
-/// done, when the calls of all threads that use the pool have returned, and its threads have been
-/// joined (that of deadlines as well); its memory is freed then. Without a global pool it does nothing.
+/// Shuts the global pool down as a drop does: spawned tasks still run. Returns when they have run,
+/// when the calls of all threads that use the pool have returned, and when its threads have been
+/// joined (that of deadlines as well); its memory is freed then. Without a global pool it does
+/// nothing.
 ///
 /// A use that comes later, or at the same time, starts a fresh pool, by first use or by
 /// [`PoolBuilder::build_global`]. So a library that is to be unloaded calls this when none of
@@ -337,8 +338,9 @@ pub fn shutdown_global() -> Result<(), StillUsed> {
     }
 }
 
-/// As [`shutdown_global`], but detached tasks that have not begun are dropped instead of run:
-/// [`Pool::shutdown_now`] for the global pool. Says how many these were, and whether the pool has ended.
+/// Shuts the global pool down like [`shutdown_global`], but drops detached tasks that have not
+/// begun instead of running them: [`Pool::shutdown_now`] for the global pool. Returns how many
+/// these were, and whether the pool has ended.
 ///
 /// ```
 /// for _ in 0..100 {
@@ -416,8 +418,8 @@ fn leave_nothing() {
     trace::exit::rest();
 }
 
-/// The global pool has not ended yet, because the calling thread uses it itself, or threads of the
-/// user's own do.
+/// The error of a global pool that cannot end yet, because the calling thread uses it itself, or
+/// the user's own threads do.
 ///
 /// ```
 /// let error = roving::in_place_scope(|_| roving::shutdown_global()).unwrap_err();

@@ -43,10 +43,10 @@ use error::Reason;
 use home::Home;
 use registry::Registry;
 
-/// A set of workers. Dropping it runs what it still holds and joins its threads;
-/// [`Pool::shutdown_now`] drops what nobody waits for instead. One of its own tasks may drop it: it ends by itself
-/// after that task. But what such a task waits for elsewhere (on another thread, on a worker of another pool) must not: it
-/// would wait for its own end.
+/// A set of workers. Dropping it runs the tasks that it still holds and joins its threads;
+/// [`Pool::shutdown_now`] drops tasks that no caller waits for instead. One of its own tasks may
+/// drop it: the pool ends by itself after that task. But a thread that such a task waits for
+/// (another thread, a worker of another pool) must not drop it: it would wait for its own end.
 ///
 /// Threads do not survive `fork`: in a child process a pool that was built before panics with a message that
 /// says so, rather than to hang; build one in the child.
@@ -64,7 +64,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of `workers` workers, otherwise as [`Pool::builder`] has it.
+    /// Creates a pool of `workers` workers, with the defaults of [`Pool::builder`] for the rest.
     ///
     /// # Errors
     /// As [`PoolBuilder::build`].
@@ -77,7 +77,7 @@ impl Pool {
         Pool::builder().workers(workers).build()
     }
 
-    /// A builder with the defaults.
+    /// Returns a builder with the defaults.
     ///
     /// ```
     /// let pool = roving::Pool::builder().workers(1).build().unwrap();
@@ -138,7 +138,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Number of workers, as of the last [`Pool::resize`]. Spare threads do not count.
+    /// Returns the number of workers, as of the last [`Pool::resize`]. Compensation threads do not
+    /// count.
     ///
     /// ```
     /// assert_eq!(roving::Pool::new(3).unwrap().workers(), 3);
@@ -147,10 +148,10 @@ impl Pool {
         self.registry.working()
     }
 
-    /// Runs `f` on a worker of this pool and returns what it returns. [`crate::join`],
-    /// [`crate::scope`] and the like use this pool inside. Called by a worker of this pool, it
-    /// just calls `f`; otherwise the calling thread blocks, and if it is a worker of another
-    /// pool, a spare thread takes its core there. Costs a wake-up of some microseconds.
+    /// Runs `f` on a worker of this pool and returns its result. [`crate::join`], [`crate::scope`]
+    /// and the like use this pool inside. Called by a worker of this pool, it just calls `f`;
+    /// otherwise the calling thread blocks, and if it is a worker of another pool, a compensation
+    /// thread takes its core there. Costs a wake-up of some microseconds.
     ///
     /// Pools may be installed into each other, 256 calls deep: each keeps a thread. An in-place pool ([`PoolBuilder::use_current_thread`]) has one seat: a call into it from
     /// another pool's worker, on which its own worker waits, waits for ever.
@@ -170,7 +171,7 @@ impl Pool {
         install(&self.registry, f)
     }
 
-    /// Runs `f` on a worker of this pool, some time, and does not wait for it; see
+    /// Runs `f` on a worker of this pool at some later time, without waiting for it; see
     /// [`crate::spawn`].
     ///
     /// ```
@@ -186,10 +187,10 @@ impl Pool {
         spawn_detached(&self.registry, f);
     }
 
-    /// [`Self::spawn`] with a class: of the jobs that wait for a worker, those of a higher class are begun
-    /// first; see [`Priority`]. [`Self::spawn`] and [`Self::install`] are of the class
-    /// [`Priority::Normal`]. What a job has pushed or forked itself has no class: it belongs to a job that
-    /// has been begun.
+    /// Spawns a detached task like [`Self::spawn`], with a priority class: of the jobs that wait
+    /// for a worker, those of a higher class begin first; see [`Priority`]. [`Self::spawn`] and
+    /// [`Self::install`] use the class [`Priority::Normal`]. Tasks that a job pushes or forks have
+    /// no class: they belong to a job that has begun.
     ///
     /// ```
     /// use roving::{Pool, Priority};
@@ -213,7 +214,7 @@ impl Pool {
         spawn_detached_in(&self.registry, priority, f);
     }
 
-    /// What the workers have done since the pool started, or since [`Self::reset_profile`].
+    /// Returns what the workers have done since the pool started, or since [`Self::reset_profile`].
     ///
     /// ```
     /// let pool = roving::Pool::new(2).unwrap();
@@ -223,7 +224,7 @@ impl Pool {
         self.registry.profile()
     }
 
-    /// Starts all figures again from zero.
+    /// Resets all figures to zero.
     ///
     /// ```
     /// let pool = roving::Pool::new(2).unwrap();
@@ -269,7 +270,8 @@ pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R
     with_registry_at::<home::Roving, R>(f)
 }
 
-/// The same, where a thread that is no worker has its pool at `H`.
+/// Calls `f` with the current worker's pool or, on a thread that is no worker, with the pool of
+/// selector `H`.
 pub(crate) fn with_registry_at<H: Home, R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     Worker::with_current(|worker| match worker {
         Some(worker) if !worker.leaves() => f(worker.registry()),
@@ -445,8 +447,9 @@ pub(crate) fn run_if_alone(registry: &Arc<Registry>) {
     });
 }
 
-/// Runs `f` on a worker of the current pool (the global one, for a thread that is no worker), some
-/// time, and does not wait for it. If the pool is dropped first, it runs before the drop ends.
+/// Runs `f` at some later time on a worker of the current pool (the global one, for a thread that
+/// is no worker), without waiting for it. If the pool is dropped first, it runs before the drop
+/// ends.
 ///
 /// It is queued first in, first out, and never runs on top of a waiting frame. What it panics with
 /// goes to the pool's panic handler. Costs an allocation and a lock.
@@ -463,8 +466,8 @@ where
     with_current_registry(|registry| spawn_detached(registry, f));
 }
 
-/// The index of the worker that the calling thread is, in its pool; `None` for other threads.
-/// Spare threads have the indices from [`Pool::workers`] on.
+/// Returns the index of the worker that the calling thread is, in its pool; `None` on other
+/// threads. Compensation threads have the indices from [`Pool::workers`] on.
 ///
 /// ```
 /// assert_eq!(roving::current_worker(), None);
@@ -475,8 +478,8 @@ pub fn current_worker() -> Option<usize> {
     Worker::with_current(|worker| worker.map(Worker::index))
 }
 
-/// The number of workers of the current pool: the one that the calling thread works for, or the
-/// global one.
+/// Returns the number of workers of the current pool: the one that the calling thread works for, or
+/// the global one.
 ///
 /// ```
 /// let pool = roving::Pool::new(3).unwrap();

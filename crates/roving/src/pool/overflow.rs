@@ -1,10 +1,11 @@
-//! What is said when a worker's native stack is full.
+//! The message for a worker whose native stack is full.
 //!
-//! The standard library has a handler for that fault, which names the thread and ends the process. While
-//! pools have threads, one of ours stands before it. It says which limit to raise, and steps aside; the fault
-//! comes again, to the handler of before. So it does, in silence, at any fault that is not the end of a
-//! worker's stack. Threads without an alternative stack for handlers, as in a library in Rust that a program
-//! in C has loaded, could not run ours: none is set for them.
+//! The standard library has a handler for that fault, which names the thread and ends the process.
+//! While pools have threads, a handler of ours runs before it. It says which limit to raise, and
+//! steps aside; the fault comes again, to the earlier handler. At any fault that is not the end of
+//! a worker's stack it steps aside in silence. Threads without an alternative stack for handlers,
+//! as in a library in Rust that a program in C has loaded, could not run ours: none is set for
+//! them.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use linux::Watched;
@@ -49,8 +50,8 @@ mod linux {
     /// handler may be missing for a while, but never stays for good.
     static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-    /// What was done about the fault before; null before there was a handler of ours. Never freed, because
-    /// a handler may be reading it, and made anew only if it is another one.
+    /// The handler that was set before ours; null before ours was. Never freed, because a handler
+    /// may be reading it, and made anew only if it is another one.
     static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 
     /// While it lives, an overflow of the calling thread's native stack says which limit to raise.

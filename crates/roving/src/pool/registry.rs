@@ -1,4 +1,4 @@
-//! What the threads of one pool share.
+//! The registry: the shared state of one pool's threads.
 
 use std::any::Any;
 use std::io;
@@ -169,7 +169,7 @@ impl Registry {
         self.inject_in(Priority::Normal, kind, job)
     }
 
-    /// The same for a job of that class.
+    /// Injects a job of the given class.
     pub(crate) fn inject_in(self: &Arc<Registry>, class: Priority, kind: Kind, job: Job) -> bool {
         if self.settings.follow_quota {
             self.follow_quota();
@@ -178,7 +178,7 @@ impl Registry {
         self.job_was_added()
     }
 
-    /// The same for a job that goes before all others: somebody waits for it who may hold them up.
+    /// Injects a job that goes before all others: the thread that waits for it may hold them up.
     pub(crate) fn inject_urgent(self: &Arc<Registry>, job: Job) -> bool {
         self.injector.push_urgent(job);
         self.job_was_added()
@@ -275,8 +275,9 @@ impl Registry {
         self.crew.take_threads()
     }
 
-    /// What nobody waits for has panicked. A handler, or a payload's drop, that panics too has
-    /// nobody left to tell; the hook has printed its message. What ends because it is cancelled tells nobody.
+    /// Hands the panic of work that no caller waits for to the panic handler. If the handler, or
+    /// the payload's drop, panics too, that panic is swallowed; the hook has printed its message.
+    /// The unwinding of cancelled work is no panic and calls no handler.
     pub(crate) fn handle_panic(&self, payload: Box<dyn Any + Send>) {
         if payload.is::<Cancelled>() {
             return;
@@ -313,7 +314,7 @@ impl Registry {
             .collect()
     }
 
-    /// What each seat's worker does now, in a word; `?` where nobody keeps that.
+    /// Each worker's present activity in a word; `?` where none is recorded.
     pub(crate) fn doing(&self) -> Vec<&'static str> {
         let seats = self.seats.iter();
         seats

@@ -15,7 +15,7 @@ use crate::stats::{Clock, Keep};
 use crate::task::{Local, SpawnOrder};
 use crate::unwind::drop_quietly;
 
-/// What others see of one worker, or of a spare thread.
+/// A worker slot: the state of one worker, or of a spare thread, that other threads may see.
 pub(crate) struct Seat {
     pub(crate) stack: TaskStack,
     /// In which contexts the tasks on the stack were made.
@@ -28,7 +28,7 @@ pub(crate) struct Seat {
     /// `spawned` that runs the oldest of these.
     pub(crate) in_order: Queue,
     pub(crate) clock: Clock,
-    /// What async tasks keep for each worker.
+    /// The worker's state for async tasks.
     pub(crate) tasks: Local,
     /// Workers that are parked, and wait for a task which this one has or has led to.
     pub(crate) followers: IdleSet,
@@ -38,7 +38,7 @@ pub(crate) struct Seat {
     thread: OnceLock<Option<Thread>>,
     /// No thread is here any more, nor ever will be.
     vacant: AtomicBool,
-    /// What stands for the thread in a share of an arena.
+    /// The slot's connection to the arena, in a pool that is a share of one.
     pub(crate) station: Option<Station>,
 }
 

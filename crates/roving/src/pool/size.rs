@@ -1,4 +1,4 @@
-//! How many of a pool's workers work, which can be changed while it runs.
+//! The number of a pool's active workers, which can be changed while it runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -154,8 +154,8 @@ impl Worker {
 }
 
 impl Pool {
-    /// From now on `workers` workers work: at least 1, at most [`Pool::workers_max`]. Can be called from
-    /// anywhere, also by a task of the pool, and returns at once.
+    /// Changes the number of active workers: at least 1, at most [`Pool::workers_max`]. Can be
+    /// called from anywhere, also by a task of the pool, and returns at once.
     ///
     /// Workers that are too many go on until they are between two tasks, and then sleep; what they have left is
     /// taken by others. Nothing is lost, and what waits for them does so no longer than it would have. Their threads
@@ -184,8 +184,9 @@ impl Pool {
         Ok(())
     }
 
-    /// The most workers that [`Pool::resize`] can bring to work: what the pool was built for, without those that
-    /// have no thread any more, or never had one ([`WorkerThread`](crate::WorkerThread)s that were dropped).
+    /// Returns the most workers that [`Pool::resize`] can activate: as many as the pool was built
+    /// for, without those that have no thread any more, or never had one
+    /// ([`WorkerThread`](crate::WorkerThread)s that were dropped).
     ///
     /// ```
     /// assert_eq!(roving::Pool::new(2).unwrap().workers_max(), 2);
@@ -194,10 +195,10 @@ impl Pool {
         self.registry().manned().count()
     }
 
-    /// Reads how many processors the process may use now (the affinity mask and the cgroup quota), and
-    /// resizes the pool to that, within 1 and [`Pool::workers_max`]. Returns the new number of workers. Costs some
-    /// system calls, a few tens of microseconds; nobody calls it by himself, unless the pool was built with
-    /// [`follow_quota`](crate::PoolBuilder::follow_quota).
+    /// Reads how many processors the process may use now (the affinity mask and the cgroup quota),
+    /// and resizes the pool to that, within 1 and [`Pool::workers_max`]. Returns the new number of
+    /// workers. Costs some system calls, a few tens of microseconds. The pool does not call it by
+    /// itself, unless it was built with [`follow_quota`](crate::PoolBuilder::follow_quota).
     ///
     /// ```
     /// let pool = roving::Pool::new(1).unwrap();

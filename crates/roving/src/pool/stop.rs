@@ -43,7 +43,7 @@ impl Stopping {
     }
 }
 
-/// What [`Pool::shutdown_now`] has dropped.
+/// The number of tasks that [`Pool::shutdown_now`] dropped, and whether the count is final.
 ///
 /// ```
 /// let pool = roving::Pool::new(1).unwrap();
@@ -70,10 +70,10 @@ impl Dropped {
         Dropped { tasks, is_final }
     }
 
-    /// How many detached tasks were dropped instead of run: one for each [`crate::spawn`] and
-    /// [`Pool::spawn`] that had not begun, those that drops of others spawned included, and in
-    /// adapters one for each worker's share of a detached broadcast. Tasks that somebody waits for
-    /// are never among them.
+    /// Returns how many detached tasks were dropped instead of run: one for each [`crate::spawn`]
+    /// and [`Pool::spawn`] that had not begun. Tasks that were spawned by the drops of others are
+    /// included, and in adapters each worker's share of a detached broadcast. A task that a caller
+    /// waits for is never dropped.
     ///
     /// ```
     /// assert_eq!(roving::Pool::new(2).unwrap().shutdown_now().tasks(), 0);
@@ -82,10 +82,11 @@ impl Dropped {
         self.tasks
     }
 
-    /// Whether the pool has ended and its threads have been joined, so that the count is the last
-    /// one. False when one of the pool's own tasks has stopped it, when the threads are the user's
-    /// ([`PoolBuilder::build_with`](crate::PoolBuilder::build_with)), when another thread than the one that
-    /// [the pool has adopted](crate::PoolBuilder::adopt_current_thread) has stopped it, and in a forked child.
+    /// Returns whether the pool has ended and its threads have been joined, so that the count is
+    /// final. False when one of the pool's own tasks has stopped it, when the threads are the
+    /// user's ([`PoolBuilder::build_with`](crate::PoolBuilder::build_with)), when another thread
+    /// than the one that [the pool has adopted](crate::PoolBuilder::adopt_current_thread) has
+    /// stopped it, and in a forked child.
     ///
     /// ```
     /// assert!(roving::Pool::new(2).unwrap().shutdown_now().is_final());
@@ -96,11 +97,12 @@ impl Dropped {
 }
 
 impl Pool {
-    /// Ends the pool without running what nobody waits for: detached tasks ([`Pool::spawn`],
-    /// [`crate::spawn`]) that have not begun are dropped, each once, on the calling thread or on a
-    /// worker. What runs, and what somebody waits for (calls of [`Pool::install`], roots of async
-    /// tasks with all their frames, tasks of a scope), runs to its end: it is asked to end soon, as
-    /// [`crate::is_cancelled`] says from now on, and what is suspended in [`crate::context::cancelled`] is woken. Returns when that is so and
+    /// Ends the pool without running tasks that no caller waits for: detached tasks
+    /// ([`Pool::spawn`], [`crate::spawn`]) that have not begun are dropped, each once, on the
+    /// calling thread or on a worker. Tasks that run, and those that a caller waits for (calls of
+    /// [`Pool::install`], roots of async tasks with all their frames, tasks of a scope), run to
+    /// their end: they are asked to end soon, as [`crate::is_cancelled`] says from now on, and
+    /// tasks suspended in [`crate::context::cancelled`] are woken. Returns when they have ended and
     /// the threads have been joined: it blocks for as long as the longest of these tasks, and costs
     /// a lock and a drop for each task that is dropped.
     ///
@@ -147,7 +149,8 @@ impl Pool {
         }
     }
 
-    /// What a drop does. True if the pool has ended, with all its threads.
+    /// Ends the pool when its last handle is dropped. True if the pool has ended, with all its
+    /// threads.
     pub(super) fn end(&self) -> bool {
         let registry = &self.registry;
         if registry.is_left_behind() {

@@ -7,7 +7,7 @@ use super::registry::Registry;
 use crate::sleep::Parts;
 use crate::worker::run_thread;
 
-/// A worker that wants a thread; see [`crate::PoolBuilder::build_with`].
+/// A worker that needs a thread; see [`crate::PoolBuilder::build_with`].
 ///
 /// Dropped without having run, it leaves the pool with a worker less: [`Pool::workers`](crate::Pool::workers) does not
 /// count it, and a broadcast leaves it out. In the place of the last one the pool starts a thread of its own, so
@@ -26,7 +26,7 @@ impl WorkerThread {
         }
     }
 
-    /// The worker's index in its pool.
+    /// Returns the worker's index in its pool.
     ///
     /// ```
     /// let mut indices = Vec::new();
@@ -41,9 +41,9 @@ impl WorkerThread {
         self.index
     }
 
-    /// Works until the pool has ended, and then joins the spare threads that the pool has started itself,
-    /// unless another worker's thread does: so when all of these have returned, the pool has no thread left.
-    /// Blocks that long.
+    /// Works until the pool has ended, and then joins the compensation threads that the pool has
+    /// started itself, unless another worker's thread does: so when all of these calls have
+    /// returned, the pool has no thread left. Blocks that long.
     ///
     /// ```
     /// let pool = roving::Pool::builder().workers(1).build_with(|worker| {

@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use wish::{VARIABLE, Wish, seed_of_environment};
 
-/// What a schedule decides between two ways, each with a weight of its own.
+/// A kind of yes-or-no decision of a schedule, each with a weight of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Habit {
     /// Another worker takes it.
@@ -34,7 +34,7 @@ pub(crate) enum Habit {
     Late,
     /// It runs at once.
     AtOnce,
-    /// What lies there is done before the next thing.
+    /// Everything that lies there is done before the next thing.
     Drain,
     /// A loop is split.
     Split,
@@ -121,7 +121,7 @@ impl Schedule {
         }
     }
 
-    /// What the log says so far; empty if none is kept.
+    /// The log so far; empty if none is kept.
     pub(crate) fn log(&self) -> String {
         self.state().log.clone().unwrap_or_default()
     }

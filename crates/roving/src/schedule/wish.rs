@@ -1,4 +1,4 @@
-//! How a program asks for a schedule, and sees it.
+//! The builder's options for a seeded schedule, and its log.
 
 use std::env;
 
@@ -8,7 +8,7 @@ use crate::pool::{Pool, PoolBuilder};
 /// The variable whose seed takes the place of any other.
 pub(crate) const VARIABLE: &str = "ROVING_SEED";
 
-/// What a builder was asked for.
+/// The options for a schedule that a builder was given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wish {
     pub(crate) seed: Option<u64>,
@@ -42,10 +42,11 @@ pub(crate) fn seed_of_environment() -> Result<Option<u64>, String> {
 }
 
 impl PoolBuilder {
-    /// No thread, and nothing left to chance: whoever calls [`Pool::install`] plays all workers of the
-    /// pool, 4 unless [`Self::workers`] says how many, and who does what, when, is a pure function of
-    /// `seed`. Tasks are stolen far more often than they are between threads, so a few hundred seeds find
-    /// what depends on the order; see [`crate::testing`] for how to go through them.
+    /// Makes the pool deterministic, without threads and chance: the thread that calls
+    /// [`Pool::install`] plays all workers of the pool, 4 unless [`Self::workers`] says how many,
+    /// and which worker does what, when, is a pure function of `seed`. Tasks are stolen far more
+    /// often than they are between threads, so a few hundred seeds find errors that depend on the
+    /// order; see [`crate::testing`] for how to go through them.
     ///
     /// What is drawn: which closure of a [`join`](crate::join) comes first, and on which worker
     /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell); when, where
@@ -86,7 +87,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Says nothing about the seed when something panics. For programs that mean to panic, by the thousand.
+    /// Prints no seed when a task panics. For programs that mean to panic, by the thousand.
     #[doc(hidden)]
     pub fn keep_seed_quiet(mut self) -> PoolBuilder {
         self.schedule.is_quiet = true;
@@ -102,8 +103,9 @@ impl PoolBuilder {
 }
 
 impl Pool {
-    /// What the schedule of a deterministic pool has decided so far, a line for each decision, if
-    /// [`PoolBuilder::log_schedule`] asked for it; otherwise nothing. To compare two runs.
+    /// Returns the decisions that the schedule of a deterministic pool has made so far, one per
+    /// line, so that two runs can be compared. Empty unless [`PoolBuilder::log_schedule`] asked for
+    /// a log.
     ///
     /// ```
     /// let log = |seed| {

@@ -1,4 +1,4 @@
-//! Which workers are idle: asleep, or about to be.
+//! The set of idle workers: those that are asleep, or about to be.
 
 use crate::prim::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! How many worker slots have had a thread.
+//! The count of worker slots that have ever had a thread.
 
 use crate::prim::{AtomicUsize, Ordering, mutant, ord};
 

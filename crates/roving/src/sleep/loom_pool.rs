@@ -31,7 +31,7 @@ pub(crate) struct SmallPool {
     following: AtomicUsize,
     workers: usize,
     seats: Vec<SmallSeat>,
-    /// What the thread of a spare worker does.
+    /// The main function of a spare worker's thread.
     run_spare: fn(SmallWorker),
     /// Written when a spare worker is made, read by those who look at its stack.
     made: Made,

@@ -69,7 +69,7 @@ fn loom_a_new_thread_sees_who_sleeps() {
     });
 }
 
-/// What a worker of a closing pool does: it runs what there is until the pool has ended.
+/// Models the main loop of a worker whose pool closes: it runs jobs until the pool has ended.
 fn run_until_the_end(worker: &SmallWorker) {
     loop {
         while worker.run_job() {}

@@ -1,4 +1,4 @@
-//! Who stops, and who wakes whom.
+//! The protocol of sleeping and waking.
 //!
 //! A worker without work looks around for a while, then parks. There is no ticker and no
 //! timeout, so no wake-up may be lost. Work arrives in three ways, and each meets the sleeper in

@@ -13,8 +13,8 @@ use crate::prim::{AtomicUsize, Ordering, mutant};
 use crate::priority::Priority;
 use crate::stack::TaskStack;
 
-/// What the protocols of sleeping and waiting use of a pool, and no more: the registry has it, beside all
-/// else that a pool is, and so have the model-checked tests, without the rest.
+/// The parts of a pool that the protocols of sleeping and waiting use. The registry implements it,
+/// and so do the model-checked tests, which need nothing else of a pool.
 pub(crate) trait Parts: Sized {
     /// The workers that are asleep, or about to be.
     fn idle(&self) -> &IdleSet;
@@ -64,7 +64,7 @@ pub(crate) trait Parts: Sized {
         self.has_jobs_from(Priority::Low)
     }
 
-    /// The same but for jobs from outside below that class.
+    /// Whether there are jobs for a worker, not counting jobs from outside below this class.
     fn has_jobs_from(&self, class: Priority) -> bool {
         let mut seats = 0..self.in_use().count();
         self.injector().has_not_below(class)

@@ -19,11 +19,11 @@ pub(crate) trait Sleeper {
     fn wake_another(&self);
     /// Its thread is about to park: a count.
     fn count_park(&self);
-    /// What it does from now on: a figure.
+    /// Records the worker's activity from now on, for the profile.
     fn turn_to(&self, activity: Activity);
 }
 
-/// What a worker was woken for.
+/// The reason for which a sleeping worker was woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum Woken {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use super::parts::Parts;
 use crate::prim::{AtomicUsize, Mutex, Ordering, mutant, park};
 
-/// What is done in the place of a worker that is parked in a wait.
+/// How a pool replaces a worker that is parked in a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
 pub enum StandIn {

@@ -49,7 +49,7 @@ impl Owner<'_> {
         self.settle();
     }
 
-    /// The same, for one that was begun in its slot and has ended there.
+    /// Pops the newest task, which was begun in its slot and has ended there.
     pub(crate) fn let_go_ended(&self) {
         self.stack().slot(self.top() - 1).retire();
         self.let_go();

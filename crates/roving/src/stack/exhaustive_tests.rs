@@ -101,7 +101,7 @@ fn change(before: Span, after: Span) -> Option<Change> {
     }
 }
 
-/// What one thread does next.
+/// One step of one thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Step {
     Push,

@@ -5,11 +5,12 @@ use std::ptr;
 
 use super::slot::Slot;
 
-/// What a push or pop of a private task reads and writes: nothing else, and nothing shared.
+/// The owner's hot words: all that a push or pop of a private task reads and writes. None of them
+/// is shared.
 ///
-/// A push is fast below `push_limit`, a pop at or above `pop_limit`. Everything rare (nobody here
-/// is a worker, the stack is full, too few tasks are public, somebody wants work, the task is
-/// public, something lies unjoined above it) makes one of these two comparisons fail.
+/// A push is fast below `push_limit`, a pop at or above `pop_limit`. One of these two comparisons
+/// fails in every rare case: the thread is no worker, the stack is full, too few tasks are public,
+/// a thief wants work, the task is public, or an unjoined task lies above it.
 #[repr(C, align(128))]
 pub(crate) struct Line {
     /// The first free slot.

@@ -70,7 +70,7 @@ fn run_begun(slot: &Slot) -> u64 {
     run_and_finish(slot).0
 }
 
-/// The same; and whether its owner has to be woken.
+/// Runs the task and finishes it; returns its payload, and whether the owner has to be woken.
 pub(crate) fn run_and_finish(slot: &Slot) -> (u64, bool) {
     let payload = take(slot);
     // SAFETY: begun, so the payload is this thread's until `finish`.
@@ -378,7 +378,8 @@ fn loom_leapfrogger_sees_no_older_run_of_an_offer() {
     });
 }
 
-/// What stands unjoined above a join's slot keeps its pop off the fast path, whoever looks.
+/// A join's slot with an unjoined task above it never takes the fast path of a pop, whichever
+/// thread steals meanwhile.
 #[test]
 fn loom_stolen_and_unjoined_together() {
     explore(|| {

@@ -62,14 +62,14 @@ pub(crate) struct Showing {
     pub(crate) slots: usize,
     /// How many tasks are public before anybody asks, at least.
     pub(crate) unasked: usize,
-    /// The same while the stack holds spawned tasks, which stay there while their spawner does
-    /// something else: as many as there are workers to take them.
+    /// The number of tasks to publish unasked while the stack holds spawned tasks, which stay there
+    /// while their spawner does something else: as many as there are workers to take them.
     pub(crate) thieves: usize,
-    /// The same as long as publications are rare, see [`owner`].
+    /// The number of tasks to publish unasked as long as publications are rare, see [`owner`].
     pub(crate) wide: usize,
     /// A demand is not answered with fewer public tasks than these: nobody would take them.
     pub(crate) least: usize,
-    /// What a demand makes public: everything, or half of what is private.
+    /// Whether a thief's demand publishes everything, or half of what is private.
     pub(crate) everything: bool,
     /// Every push takes the slow path, where it is counted.
     pub(crate) counting: bool,
@@ -87,7 +87,7 @@ pub(crate) struct TaskStack {
     showing: Showing,
     /// The owner thread's line pointer, null until it has started.
     wire: AtomicPtr<AtomicPtr<Line>>,
-    /// The same for an owner that may end before the thieves do; then `wire` stays null.
+    /// The trip wire of an owner that may end before its thieves do; then `wire` stays null.
     #[cfg(not(loom))]
     lent_wire: Mutex<Option<line::LentWire>>,
     #[cfg(not(loom))]
@@ -101,7 +101,7 @@ pub(crate) struct TaskStack {
 /// The floor of an owner that is in no frame. No stack has as many slots.
 const NO_FRAME: usize = usize::MAX;
 
-/// What only the owner's slow paths use.
+/// State that only the owner's slow paths use.
 struct Own {
     /// The split line. The span's is the same while it shows a public task; otherwise everything
     /// below this one is claimed, and the span may show any equal pair.

@@ -103,7 +103,7 @@ struct Offer {
 struct Pair<'s> {
     owner: Owner<'s>,
     showing: Showing,
-    /// What the stack should hold, oldest first.
+    /// The tasks that the stack should hold, oldest first.
     tasks: Vec<Task>,
     offers: Vec<Offer>,
     ids: u64,
@@ -386,7 +386,7 @@ impl<'s> Pair<'s> {
         assert!(self.stack().is_wanted());
     }
 
-    /// What holds between any two steps.
+    /// Checks the invariants that hold between any two steps.
     fn check(&self) {
         let (stack, line) = (self.stack(), self.owner.line());
         assert_eq!(self.owner.top(), self.tasks.len());
@@ -424,7 +424,8 @@ impl<'s> Pair<'s> {
     }
 }
 
-/// What is left at the end comes off in order, and every task has run once.
+/// Runs the steps, then pops the rest: it must come off in order, and every task must have run
+/// once.
 fn run_program(showing: Showing, steps: &[Step]) {
     let stack = TaskStack::new(showing);
     // SAFETY: this thread is the only one, and there is no other owner.
@@ -476,7 +477,7 @@ proptest! {
     }
 }
 
-/// The same slot, used again and again: a claim of an earlier task never starts a later one.
+/// A claim of an earlier task never starts a later task that uses its slot again.
 #[test]
 fn an_old_claim_of_a_slot_used_again_is_stale() {
     let showing = Showing {

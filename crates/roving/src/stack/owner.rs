@@ -83,7 +83,7 @@ impl<'s> Owner<'s> {
         self.enter();
     }
 
-    /// The same for a thread that may end before the thieves do; it calls [`TaskStack::cut_wire`]
+    /// Attaches a thread that may end before its thieves do; it calls [`TaskStack::cut_wire`]
     /// before it ends.
     #[cfg(not(loom))]
     pub(crate) fn attach_for_life(&self) {
@@ -181,8 +181,8 @@ impl<'s> Owner<'s> {
         self.push_timed(run, payload, true)
     }
 
-    /// The same, with a look at the clock if one is due, or without: it takes as long as several
-    /// pushes.
+    /// Pushes a task, and reads the clock only if `looks`, because reading it takes as long as
+    /// several pushes.
     pub(crate) fn push_timed<T>(
         &self,
         run: Run,
@@ -476,7 +476,7 @@ impl<'s> Owner<'s> {
         self.publish_up_to(self.stack.own.split.get())
     }
 
-    /// The same, and at least up to `least`.
+    /// Publishes tasks as far as the policy asks, and at least up to `least`.
     fn publish_up_to(&self, least: usize) -> bool {
         let stack = self.stack;
         if stack.showing.drawn {

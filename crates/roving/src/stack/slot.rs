@@ -12,7 +12,7 @@ use crate::prim::{AtomicU64, DataCell, Ordering, mutant, ord};
 /// when the slot has been left.
 pub(crate) type Run = unsafe fn(&Slot) -> Option<Further>;
 
-/// What a slot held that is to be run when the slot has been left.
+/// Work that a slot held, to be run when the slot has been left.
 #[derive(Clone, Copy)]
 pub(crate) enum Further {
     /// A task that stands in another slot.

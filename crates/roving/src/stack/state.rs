@@ -41,7 +41,7 @@ pub(crate) const WORKERS_MAX: usize = 1 << HOLDER_BITS;
 /// The highest base that a slot's word can name.
 pub(super) const BASE_MAX: usize = (1 << BASE_BITS) - 1;
 
-/// What a slot's word says.
+/// The phase that a slot's word encodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     Ready,
@@ -79,13 +79,13 @@ impl State {
         State(self.generation() << GENERATION_SHIFT | phase)
     }
 
-    /// The same task, for others to begin.
+    /// The word of this task once it is offered for others to begin.
     pub(crate) fn offered(self) -> State {
         debug_assert!(self.phase() == Phase::Ready);
         self.of_generation(OFFERED)
     }
 
-    /// The same task, begun by `holder`.
+    /// The word of this task once `holder` has begun it.
     pub(crate) fn started(self, holder: usize, base: usize) -> State {
         debug_assert!(matches!(self.phase(), Phase::Ready | Phase::Offered));
         // Of the base, `SLOTS_MAX` sees to that.
@@ -94,12 +94,12 @@ impl State {
         State(word | (holder as u64) << HOLDER_SHIFT | (base as u64) << BASE_SHIFT)
     }
 
-    /// The same run, with its owner parked.
+    /// The word of this run once its owner is parked.
     pub(crate) fn with_waiter(self) -> State {
         State(self.0 | WAITER)
     }
 
-    /// The same task, ended.
+    /// The word of this task once it has ended.
     pub(crate) fn done(self) -> State {
         self.of_generation(DONE)
     }
@@ -117,7 +117,7 @@ impl State {
         self.generation() == next
     }
 
-    /// What a mistaken owner would leave after it took an offer back.
+    /// The word that a wrong owner would leave if it took an offer back without a new generation.
     pub(super) fn same_generation(self) -> State {
         self.of_generation(READY)
     }

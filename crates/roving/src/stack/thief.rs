@@ -11,7 +11,7 @@ use super::line::LentWire;
 use super::span::{Span, WANT};
 use crate::prim::{Ordering, ord, prefetch};
 
-/// What a claim came to.
+/// The result of a claim.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Claim {
@@ -118,7 +118,7 @@ impl TaskStack {
         }
     }
 
-    /// The same where the owner's thread may end while this one still steals.
+    /// Trips the wire of an owner whose thread may end while this one still steals.
     #[cfg(not(loom))]
     fn raise_lent_alarm(&self) {
         let wire = self

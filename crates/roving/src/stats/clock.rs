@@ -1,4 +1,4 @@
-//! Where the time of one worker goes.
+//! The clock of one worker, which divides its time among its activities.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::WorkerProfile;
 use super::lane::{Event, Lane};
 
-/// What a worker is doing; see [`WorkerProfile`].
+/// A worker's activity; see [`WorkerProfile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Activity {
     Busy,
@@ -29,7 +29,7 @@ impl Activity {
     }
 }
 
-/// What a pool keeps of the time of its workers.
+/// How much of its workers' time a pool records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     Nothing,
@@ -97,7 +97,7 @@ impl Clock {
         });
     }
 
-    /// What the worker does now, where that is kept.
+    /// The worker's present activity, where it is recorded.
     pub(crate) fn now(&self) -> Option<Activity> {
         self.with_hand(|hand| hand.now)
     }

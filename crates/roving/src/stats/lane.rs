@@ -1,4 +1,4 @@
-//! What one worker did, and when: its lane of a trace.
+//! One worker's timeline in a trace: its activities, and when each began.
 
 use std::borrow::Cow;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What a pool has done: counters that are always kept, and times that are kept on request.
+//! Statistics of a pool: counters that are always kept, and times that are kept on request.
 
 mod clock;
 pub(crate) mod lane;

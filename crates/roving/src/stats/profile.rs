@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What the workers of a pool did since it started, or since `Pool::reset_profile`.
+/// The activity of a pool's workers since it started, or since `Pool::reset_profile`.
 ///
 /// ```
 /// let pool = roving::Pool::builder().workers(2).profile(true).build().unwrap();
@@ -15,13 +15,13 @@ use std::time::Duration;
 pub struct Profile {
     /// Time since the pool started or the profile was reset.
     pub wall: Duration,
-    /// One entry a worker, in the order of their indices; after them the spare threads that have
-    /// been started, whose times begin when they first are.
+    /// One entry per worker, in the order of their indices; after them the compensation threads
+    /// that have been started, whose times begin when they first are.
     pub workers: Vec<WorkerProfile>,
 }
 
 impl Profile {
-    /// The sum over all entries.
+    /// Returns the sum over all entries.
     pub fn total(&self) -> WorkerProfile {
         let mut total = WorkerProfile::default();
         for worker in &self.workers {
@@ -36,25 +36,25 @@ impl Profile {
     }
 }
 
-/// What one worker did. A worker is in exactly one of five states at a time, so the five times add
-/// up to the wall time; they are all zero unless the pool was built with `profile(true)`.
+/// The activity of one worker. A worker is in exactly one of five states at a time, so the five
+/// times add up to the wall time; they are all zero unless the pool was built with `profile(true)`.
 ///
 /// ```
 /// assert_eq!(roving::WorkerProfile::default().busy, std::time::Duration::ZERO);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct WorkerProfile {
-    /// Running tasks, pushing and popping them.
+    /// Time running tasks, pushing and popping them.
     pub busy: Duration,
-    /// Looking for work, in other stacks and in the injector.
+    /// Time looking for work, in other stacks and in the injector.
     pub steal: Duration,
-    /// Parked, for want of work or until a stolen task has ended.
+    /// Time parked, for want of work or until a stolen task has ended.
     pub idle: Duration,
-    /// Handing over: waking other workers, and giving the core to a spare thread.
+    /// Time handing over: waking other workers, and giving the core to a compensation thread.
     pub switch: Duration,
-    /// Setting up and taking down the worker itself.
+    /// Time setting up and taking down the worker itself.
     pub frame: Duration,
-    /// Events.
+    /// Counts of the worker's events.
     pub counters: Counters,
 }
 
@@ -76,21 +76,21 @@ impl WorkerProfile {
     }
 }
 
-/// Numbers of events. All but `tasks` and `max_depth` are counted in every pool, because they
-/// occur on slow paths only.
+/// Counts of events. All but `tasks` and `max_depth` are counted in every pool, because they occur
+/// on slow paths only.
 ///
 /// ```
 /// assert_eq!(roving::Counters::default().steals_won, 0);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Tasks put on the stack, by `join` and `spawn`. Counted with `profile(true)` only.
+    /// Tasks pushed on the stack, by `join` and `spawn`. Counted with `profile(true)` only.
     pub tasks: u64,
     /// Looks into the stack of another worker.
     pub steals_tried: u64,
     /// Looks that found nothing public.
     pub steals_empty: u64,
-    /// Claims that another thief, or the owner, got ahead of.
+    /// Claims that failed because another thief, or the owner, was faster.
     pub steals_busy: u64,
     /// Claims won.
     pub steals_won: u64,
@@ -118,10 +118,11 @@ pub struct Counters {
     /// Frames that a worker gave back to the allocator. What other threads give back (with the last
     /// waker, or a handle that left its root) is not counted.
     pub frames_freed: u64,
-    /// Frames that lie ready for reuse now. Those allocated less those freed less these are in use,
-    /// summed over all workers.
+    /// Frames that lie ready for reuse now. The allocated frames, less the freed ones, less these,
+    /// are in use, summed over all workers.
     pub frames_kept: u64,
-    /// Tasks and jobs that were dropped instead of begun, because what they belong to was cancelled.
+    /// Tasks and jobs that were dropped instead of begun, because the pool or
+    /// [`Cancel`](crate::Cancel) that they belong to was cancelled.
     pub tasks_dropped: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How many tasks one theft takes.
+//! The number of tasks that one steal takes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use crate::stack::span::CLAIM_MAX;
 
 /// How many tasks a thief takes at once.
 ///
-/// What it took beyond the task that it runs first, it offers on to other thieves. The three
-/// amounts are those of Adnan and Sato, *Dynamic Multiple Work Stealing Strategy for Flexible Load
-/// Balancing* (2012), section 3.2, for closures as for continuations ([`crate::task`]); `n` counts
-/// the tasks that the victim shows and the one that it runs. A thief for which there is not enough
-/// takes nothing.
+/// The thief runs the first of them and offers the rest to other thieves. The three amounts are
+/// those of Adnan and Sato, *Dynamic Multiple Work Stealing Strategy for Flexible Load Balancing*
+/// (2012), section 3.2, for closures as for continuations ([`crate::task`]); `n` counts the public
+/// tasks of the victim and the one that it runs. A thief for which there is not enough takes
+/// nothing.
 ///
 /// ```
 /// use roving::Amount;
@@ -77,7 +77,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// The text is no [`Amount`]. Says what was read and what would do.
+/// The error of a text that is no [`Amount`]. Names the text, and what would do.
 ///
 /// ```
 /// let error = "fixed:0".parse::<roving::Amount>().unwrap_err();

@@ -14,13 +14,13 @@ use crate::stats::{Activity, bump};
 use crate::task::Level;
 use crate::worker::Worker;
 
-/// What a look into one stack, or a search through all, came to.
+/// The result of a look into one stack, or of a search through all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum Search {
     /// A task was taken and has been run.
     Got,
-    /// The same, and it was too short to be worth the theft.
+    /// A task was taken and has been run, but it was too short to be worth the steal.
     GotLittle,
     /// There was nothing.
     Empty,

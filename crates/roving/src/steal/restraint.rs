@@ -1,10 +1,11 @@
-//! When not to steal although there is something.
+//! Steal back-off: when a thief does not steal although there are tasks.
 //!
 //! To take a task from another worker costs both a few hundred nanoseconds: the slot, the span and
 //! the result travel from one core to the other, and how long that takes depends on where the two
-//! are. Who takes tasks that are shorter than that slows down the one it means to help. It does not
-//! know before it has run one; so a thief whose last task was that short looks away for a while,
-//! twice as long after each more of the kind, and forgets it all at the first that was worth the way.
+//! are. A thief that takes tasks shorter than that slows down the worker that it means to help, and
+//! cannot know it before it has run one. So a thief whose last task was that short looks away for a
+//! while, twice as long after each more of the kind. The first task that was worth the way resets
+//! this.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -17,15 +18,15 @@ const WORTH: u32 = 8;
 const WORTH_ANYHOW: Duration = Duration::from_micros(3);
 /// How long a thief looks away after the first theft that was not worth it.
 const PAUSE_MIN: Duration = Duration::from_nanos(300);
-/// What ended because its continuation was stolen again was worth it if it took this long, or if the
-/// tasks that it forked meanwhile took longer than the way. Else two workers only take the same
-/// loop from each other.
+/// Worth of a steal whose continuation was stolen back: it was worth it if it took this long, or if
+/// the tasks that it forked meanwhile took longer than the way. Otherwise two workers only take the
+/// same loop from each other.
 const WORTH_IF_ROBBED: Duration = Duration::from_micros(24);
 /// As often as this that time is doubled, to some ten microseconds: what is short is not always
 /// without value, such as the part of a search that has the needle.
 const DOUBLINGS_MAX: u32 = 5;
 
-/// What a thief has done.
+/// The record of one steal, by which the back-off judges it.
 #[derive(Clone, Copy)]
 pub(crate) struct Theft {
     /// When it set out.
@@ -82,7 +83,7 @@ impl Restraint {
         self.judge_at(theft, Instant::now())
     }
 
-    /// The same, with the moment at which the theft is over.
+    /// Judges a steal that ended at `now`.
     fn judge_at(&self, theft: Theft, now: Instant) -> bool {
         let Theft { looked, began, .. } = theft;
         let (way, run) = (began.duration_since(looked), now.duration_since(began));

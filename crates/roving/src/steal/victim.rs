@@ -1,4 +1,4 @@
-//! In which order a thief looks at the others.
+//! The order in which a thief searches the other workers.
 
 use std::cell::Cell;
 

@@ -109,7 +109,7 @@ struct ResultIsAnRc;
 /// ```
 struct ChildBorrowsFromItsParent;
 
-/// The same for a call, which could be dropped halfway.
+/// A called future cannot borrow from its caller, which could be dropped halfway.
 ///
 /// ```compile_fail,E0597
 /// use roving::task::scope;
@@ -170,7 +170,7 @@ struct BorrowWithoutAToken;
 /// ```
 struct TokenOfAShorterTime;
 
-/// What is borrowed for the root can be used again after it, not meanwhile.
+/// A variable that the root borrows mutably can be used again after the root, not meanwhile.
 ///
 /// ```compile_fail,E0502
 /// use roving::task::{Scope, scope};

@@ -48,8 +48,8 @@ impl Left {
 }
 
 impl Worker {
-    /// What the schedule makes of a child that was spawned: true if it is left for later, false if it
-    /// is to run at once, or no schedule is drawn.
+    /// Asks the schedule of a deterministic pool about a spawned child: true if it is left for
+    /// later, false if it is to run at once or the pool has no schedule.
     ///
     /// # Safety
     /// As [`Worker::spawn_frame`].

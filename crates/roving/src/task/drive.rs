@@ -66,7 +66,8 @@ impl Worker {
         }
     }
 
-    /// The same for a caller that sees to the root's count; returns what was counted for these.
+    /// Runs frames for a caller that keeps the root's count itself; returns how many were counted
+    /// for them.
     ///
     /// # Safety
     /// The frames are the caller's to run, and the root of `newest` stays open meanwhile.
@@ -78,7 +79,7 @@ impl Worker {
         }
     }
 
-    /// The same in the context of the frames' root.
+    /// Runs frames inside the context of their root, which the caller has entered.
     ///
     /// # Safety
     /// As [`Self::run_uncounted`].
@@ -122,7 +123,7 @@ impl Worker {
         }
     }
 
-    /// The same where there is no room on the stack, or the pool's schedule decides what becomes of the child.
+    /// Runs a spawned child where the stack is full, or leaves it to the pool's schedule.
     ///
     /// # Safety
     /// As [`Self::spawn_frame`].

@@ -21,7 +21,7 @@ const AWAITED: u64 = 2;
 const TAKING: u64 = 4;
 const DETACHED: u64 = 8;
 
-/// What the worker that ends a frame has to do.
+/// The duty of the worker that ends a frame.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Ending {
@@ -33,7 +33,7 @@ pub(super) enum Ending {
     Abandoned,
 }
 
-/// What became of an attempt to leave a waker.
+/// The result of an attempt to leave a waker.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Awaiting {
@@ -43,7 +43,7 @@ pub(super) enum Awaiting {
     Ended,
 }
 
-/// What became of an attempt to take a waker back.
+/// The result of an attempt to take a waker back.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Retracted {

@@ -61,7 +61,8 @@ impl Worker {
         unsafe { self.after_end_slowly(local, frame, base) }
     }
 
-    /// What follows on a panic of the frame. Its end is always told by a read-modify-write: see [`super::end::End::end_alone`].
+    /// Ends a frame that has panicked. Always by a read-modify-write: see
+    /// [`super::end::End::end_alone`].
     ///
     /// # Safety
     /// As [`Self::after_end`], and the frame has failed.
@@ -111,7 +112,7 @@ impl Worker {
         }
     }
 
-    /// The same where the top of the stack is public or is not the parent.
+    /// Ends a frame where the top of the stack is public or is not the parent.
     ///
     /// # Safety
     /// As [`Self::after_end`].

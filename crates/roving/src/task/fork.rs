@@ -17,8 +17,8 @@ use super::waker;
 use crate::worker::Worker;
 
 /// Runs a child now, and leaves the rest of this task, its continuation, to thieves (work-first).
-/// Awaiting the returned future starts the child, and gives a handle with which to await its
-/// result; when nobody has stolen the continuation, the child has ended by then.
+/// Awaiting the returned future starts the child, and gives a handle to await its result; if no
+/// thief has taken the continuation, the child has ended by then.
 ///
 /// A child that nobody steals from costs no allocation and no atomic read-modify-write. Forking
 /// n children in a loop holds only as many frames as tasks are nested.
@@ -48,8 +48,8 @@ where
     Fork::new(frame::new(child), RootId::ANY)
 }
 
-/// Leaves a child to thieves and goes on (help-first). What nobody steals runs here when this task
-/// waits or ends, newest first; at once and in place if the task stack is full.
+/// Leaves a child to thieves and goes on (help-first). A child that no thief takes runs here when
+/// this task waits or ends, newest first; at once and in place if the task stack is full.
 ///
 /// # Panics
 /// When it is called outside of a task. A closure of a `join` that another worker runs is outside.
@@ -77,7 +77,7 @@ where
 }
 
 /// Runs a child to its end before this task goes on, and gives its result. Nothing is offered to
-/// thieves. It is what a recursive call is in a plain function: an `async` function cannot await
+/// thieves. This replaces the recursive call of a plain function: an `async` function cannot await
 /// itself directly, because its frame would contain itself.
 ///
 /// # Panics
@@ -105,7 +105,7 @@ where
     Call::new(frame::new(child), RootId::ANY)
 }
 
-/// As [`fork`] or as [`spawn`], whichever the pool's [`SpawnOrder`] says.
+/// Starts a child by [`fork`] or by [`spawn`], as the pool's [`SpawnOrder`] says.
 ///
 /// ```
 /// use roving::task::{Task, block_on, branch, call};
@@ -131,7 +131,7 @@ where
     Fork::branched(frame::new(child), RootId::ANY)
 }
 
-/// The future that [`fork`] and [`branch`] return: to await it starts the child, and gives its
+/// The future that [`fork`] and [`branch`] return: awaiting it starts the child, and gives its
 /// handle.
 ///
 /// ```
@@ -149,7 +149,7 @@ pub struct Fork<'scope, T> {
     marker: Holds<'scope, T>,
 }
 
-/// The future that [`call`] returns: to await it runs the child, and gives its result.
+/// The future that [`call`] returns: awaiting it runs the child, and gives its result.
 ///
 /// ```
 /// use roving::task::{Call, block_on, call};
@@ -245,7 +245,8 @@ pub(super) unsafe fn put_on_stack(child: Frame) {
     });
 }
 
-/// The same where it is not the rule. Apart, so that what is the rule stays small enough to be inlined.
+/// Puts a child on the stack in the rare cases. A function of its own, so that the common case
+/// stays small enough to be inlined.
 ///
 /// # Safety
 /// As [`put_on_stack`].
@@ -434,7 +435,7 @@ fn moved() -> ! {
     panic!("{MOVED}")
 }
 
-/// What the pool's order says of a child that was branched off.
+/// Whether the pool's order begins a branched-off child later, help-first.
 fn is_help_first(child: Frame) -> bool {
     // SAFETY: a child that was not started is its maker's.
     let site = unsafe { child.as_ref() }.site.get();

@@ -22,7 +22,7 @@ use crate::unwind::drop_quietly;
 /// A frame, whatever its future is.
 pub(crate) type Frame = NonNull<Header>;
 
-/// What precedes the future in a frame. One cache line of 64 bytes.
+/// The header before the future in a frame. One cache line of 64 bytes.
 ///
 /// | field | who may touch it, and when |
 /// |---|---|
@@ -43,7 +43,7 @@ pub(crate) struct Header {
     pub(super) site: Cell<u16>,
 }
 
-/// What a frame's end resumes.
+/// The parent that a frame's end resumes.
 ///
 /// With the lowest bit set it is the frame that called this one and waits for it; two more bits say
 /// how it is resumed ([`Resume`]). Otherwise it is the number of the push that put the parent on the stack when this child was
@@ -101,7 +101,7 @@ pub(super) enum Resume {
     Woken = WOKEN as isize,
 }
 
-/// What is in the body of a frame.
+/// The content of a frame's body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     Future,
@@ -110,14 +110,14 @@ enum Stage {
     Empty,
 }
 
-/// What a task panicked with, and which root is to hear of it if nobody awaits the task: the outermost, because a handle
-/// that outlives them all must not keep a chain of them.
+/// The payload of a task's panic, and the root that receives it if the task is never awaited: the
+/// outermost, because a handle that outlives them all must not keep a chain of them.
 pub(super) struct Failure {
     pub(super) payload: Box<dyn Any + Send>,
     pub(super) root: Arc<Root>,
 }
 
-/// What the scheduler needs to know of a future's type.
+/// The scheduler's view of a future's type.
 struct VTable {
     poll: unsafe fn(Frame) -> bool,
     drop_future: unsafe fn(Frame),
@@ -126,7 +126,7 @@ struct VTable {
     body: usize,
     /// The future is a [`Placed`].
     is_placed: bool,
-    /// The same for a future that is dropped instead of polled for the first time.
+    /// The table for a future that is dropped instead of polled for the first time.
     dropped: Option<&'static VTable>,
 }
 
@@ -280,8 +280,8 @@ impl Header {
     }
 }
 
-/// What is polled in the place of a future that never begins: its outcome is that it was cancelled. Unwinds with
-/// what the future panics with when it is dropped, so that somebody hears of it.
+/// Ends a future that never begins as cancelled, in the place of its first poll. If dropping the
+/// future panics, that panic goes on, so that it is not lost.
 ///
 /// # Safety
 /// As [`poll`].
@@ -345,7 +345,7 @@ unsafe fn body<T>(frame: Frame) -> *mut T {
     }
 }
 
-/// What a [`Placed`] future begins with, if the frame has one.
+/// Reads the head of a [`Placed`] future, if the frame holds one.
 ///
 /// # Safety
 /// The frame holds its future, and a `T` is what that begins with.

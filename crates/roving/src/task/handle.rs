@@ -17,8 +17,8 @@ use super::waker;
 use crate::context::Cancelled;
 use crate::worker::Worker;
 
-/// A child that has been forked or spawned. Await it for its result; a panic of the child goes on
-/// in who awaits it.
+/// A handle to a child that has been forked or spawned. Awaiting it gives the child's result; a
+/// panic of the child resumes in the task that awaits it.
 ///
 /// When it is dropped, the result is dropped too, and a panic goes to the root. The child runs on,
 /// and ends before the root does. A handle may leave the root, and be awaited by anybody.
@@ -114,7 +114,8 @@ impl<T> Forked<T> {
         }
     }
 
-    /// What the child, which was taken out of this handle, has come to; until then it is back in there.
+    /// Asks for the outcome of the child, which was taken out of this handle; a child that has not
+    /// ended goes back into it.
     #[inline(always)]
     fn ask_outcome(&mut self, child: Frame, context: &Context<'_>) -> Poll<Result<T, Failure>> {
         let polled = match take_back(child, context) {
@@ -129,7 +130,7 @@ impl<T> Forked<T> {
     }
 
     /// Awaits the child where it may be dropped instead of begun, or end early, because of a
-    /// [`Cancel`](crate::Cancel).
+    /// [`Cancel`](crate::Cancel): that is an error instead of an unwind.
     ///
     /// ```
     /// use roving::{Cancel, Cancelled, task};
@@ -149,7 +150,7 @@ impl<T> Forked<T> {
         OrCancelled(self)
     }
 
-    /// Whether the child has ended. A look, not a wait.
+    /// Returns whether the child has ended, without waiting for it.
     ///
     /// ```
     /// use roving::task::{block_on, fork};

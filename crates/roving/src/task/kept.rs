@@ -6,7 +6,8 @@ use super::frame;
 use super::handle::Forked;
 use super::scope::Scope;
 
-/// As [`Scope::spawn`], but what it is spawned in may be cancelled before it begins: it sees to that itself.
+/// Spawns a child like [`Scope::spawn`], except that a cancellation does not drop it before it
+/// begins: the child handles that itself.
 ///
 /// # Panics
 /// Outside of that token's root.

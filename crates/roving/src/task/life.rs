@@ -25,7 +25,7 @@ const SCHEDULED: u64 = 3;
 const OVER: u64 = 0b100;
 const REFERENCE: u64 = 0b1000;
 
-/// What a worker does with a shared frame whose poll came to nothing.
+/// The duty of a worker that has polled a shared frame to `Pending`.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Suspension {

@@ -1,4 +1,4 @@
-//! What a worker knows of the tasks that it runs.
+//! A worker's own state for the tasks that it runs.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -17,7 +17,7 @@ use crate::stack::state::WORKERS_MAX;
 pub(crate) struct Local {
     /// The frame that is being polled.
     pub(super) current: Cell<*const Header>,
-    /// What the frame that is being polled wants to run next.
+    /// The frame to run next, by the wish of the one that is being polled.
     next: Cell<*const Header>,
     /// The root whose frames may be put on the worker's stack when they are resumed by the end of
     /// another: null where the worker runs frames on top of something that waits for them.
@@ -32,11 +32,11 @@ pub(crate) struct Local {
     wakes_left: Cell<u32>,
     /// How often the newest frame on the stack turned out to have been stolen.
     losses: Cell<u32>,
-    /// What a task that is polled here has entered another context for, and is not finished with.
+    /// The contexts that a task which is being polled here has entered and not yet left.
     beneath: Cell<*const Beneath>,
     /// Each fork takes the slow path: what is below may be cancelled, or parents are handed on.
     pub(super) slow_forks: Cell<bool>,
-    /// What a new child has for a number when it is spawned.
+    /// The number of a new child when it is spawned.
     new_number: Cell<u64>,
     /// The number of the last push.
     pushes: Cell<u64>,
@@ -61,8 +61,8 @@ thread_local! {
     static LOCAL: Cell<*const Local> = const { Cell::new(&raw const NOBODYS) };
 }
 
-/// What a thread has that is no worker. Never written: it polls no task, and its lists have neither
-/// frames nor room.
+/// The state of threads that are no workers. Never written: such a thread polls no task, and the
+/// lists here have neither frames nor room.
 static NOBODYS: Local = Local::none();
 
 /// Says which worker's tasks the calling thread runs from now on: null for none.
@@ -89,7 +89,8 @@ pub(super) enum Next {
     Called(*const Header),
     /// Its parent waits for it, and has taken it back from the stack; its handle may be anywhere.
     TakenBack(*const Header),
-    /// What it has woken; this is the frame itself, which is to be polled again.
+    /// A frame that the polled one has woken; if it is the polled frame itself, it is to be polled
+    /// again.
     Woken(*const Header),
 }
 
@@ -99,7 +100,7 @@ const CALLED: usize = 1;
 const TAKEN_BACK: usize = 2;
 const WOKEN: usize = 3;
 
-/// What a worker was doing when it began to run frames on top of it.
+/// A worker's state before it began to run frames on top of it.
 pub(super) struct Outer {
     current: *const Header,
     next: *const Header,

@@ -41,15 +41,15 @@ impl Child {
         })
     }
 
-    /// What the worker does when the child's future has ended.
+    /// Models a worker whose child's future has ended.
     fn finish(&self) {
         // SAFETY: nobody looks at the outcome before the end is told; loom checks that.
         self.outcome.with_mut(|at| unsafe { *at = OUTCOME });
         self.tell();
     }
 
-    /// The same where the worker is about to resume the parent, which asked for the child; true when it has ended the child
-    /// without a read-modify-write.
+    /// Models a worker that ends the child and is about to resume the parent, which asked for it;
+    /// true if it has ended the child without a read-modify-write.
     fn finish_beside_the_parent(&self) -> bool {
         // SAFETY: nobody looks at the outcome before the end is told; loom checks that.
         self.outcome.with_mut(|at| unsafe { *at = OUTCOME });
@@ -61,7 +61,8 @@ impl Child {
         is_alone
     }
 
-    /// What a thread does that drops the future by which the child was asked for; true when the frame was its to dispose of.
+    /// Models a thread that drops the future by which the child was asked for; true if the frame
+    /// was that thread's to dispose of.
     fn drop_elsewhere(&self) -> bool {
         let is_ended = self.end.detach();
         if is_ended {
@@ -95,7 +96,7 @@ impl Child {
         self.woken.fetch_add(awaiter as usize, Ordering::Relaxed);
     }
 
-    /// What the handle does with a child that has ended.
+    /// Models a handle that takes the outcome of an ended child.
     fn take(&self) -> u64 {
         // SAFETY: the child has ended; loom checks that the frame is this thread's.
         self.awaiter.with_mut(|at| unsafe { *at = 0 });
@@ -210,7 +211,8 @@ fn loom_detached_child_is_disposed_of_once() {
     });
 }
 
-/// The same with a waker left behind: it may be called, or not.
+/// A detached child that was awaited before, with a waker left behind: the waker may be called, or
+/// not.
 #[test]
 fn loom_detached_child_that_was_awaited() {
     explore(|| {
@@ -229,9 +231,9 @@ fn loom_detached_child_that_was_awaited() {
 /// A frame that is polled by whoever it is handed to.
 struct Polled {
     life: Life,
-    /// What a poll leaves in the frame for the next one.
+    /// A value that one poll leaves in the frame for the next.
     inside: DataCell<u64>,
-    /// What the waker's owner has to say.
+    /// A value that the waker's owner writes before it wakes.
     message: DataCell<u64>,
     polls: AtomicUsize,
 }
@@ -261,7 +263,8 @@ impl Polled {
         self.polls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What who wakes the frame does; it polls the frame itself if it is handed it.
+    /// Models a thread that wakes the frame; it polls the frame itself if the frame is handed to
+    /// it.
     fn wake(&self) {
         // SAFETY: nobody looks at the message before the frame is woken; loom checks that.
         self.message.with_mut(|at| unsafe { *at = 2 });

@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::Location;
 use std::str::FromStr;
 
-/// In which order [`crate::task::branch`] goes on: set by [`crate::PoolBuilder::spawn_order`].
+/// The order in which [`crate::task::branch`] goes on, set by [`crate::PoolBuilder::spawn_order`].
 ///
 /// ```
 /// use roving::task::SpawnOrder;
@@ -37,7 +37,7 @@ impl fmt::Display for SpawnOrder {
     }
 }
 
-/// The text is no [`SpawnOrder`]. Says what was read and what would do.
+/// The error of a text that is no [`SpawnOrder`]. Names the text, and what would do.
 ///
 /// ```
 /// let error = "first".parse::<roving::task::SpawnOrder>().unwrap_err();
@@ -75,7 +75,7 @@ impl FromStr for SpawnOrder {
 /// for one: that costs time, nothing else.
 const SITES: usize = 256;
 
-/// What a worker has learned of the places where tasks are branched off.
+/// A worker's record of which branch sites are recursive.
 pub(super) struct Sites {
     recursive: [Cell<bool>; SITES],
 }

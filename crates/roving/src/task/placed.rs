@@ -30,7 +30,8 @@ use crate::prim::{AtomicUsize, Ordering};
 use crate::stats::Activity;
 use crate::worker::Worker;
 
-/// The worker that runs a task, or none in particular. Shared by whoever moves the task.
+/// An affinity: the worker that runs a task, or none in particular. Shared by all that may move the
+/// task.
 ///
 /// ```
 /// use roving::adapt::Place;
@@ -45,18 +46,19 @@ pub struct Place(AtomicUsize);
 const ANYWHERE: usize = usize::MAX;
 
 impl Place {
-    /// The worker with that index; `None` for any.
+    /// Creates an affinity to the worker with that index; `None` for any.
     pub fn new(worker: Option<usize>) -> Place {
         Place(AtomicUsize::new(worker.unwrap_or(ANYWHERE)))
     }
 
-    /// From the next time on that the task becomes ready. An index that no worker has means any.
+    /// Changes the worker, from the next time on that the task becomes ready. An index that no
+    /// worker has means any.
     pub fn set(&self, worker: Option<usize>) {
         // Ordering: Relaxed; where a task runs is a matter of speed.
         self.0.store(worker.unwrap_or(ANYWHERE), Ordering::Relaxed);
     }
 
-    /// The worker.
+    /// Returns the index of the worker; `None` for any.
     pub fn get(&self) -> Option<usize> {
         // Ordering: Relaxed, as above.
         match self.0.load(Ordering::Relaxed) {
@@ -83,7 +85,7 @@ impl<F: Future> Future for Placed<'_, F> {
     }
 }
 
-/// Spawns a task that is run by the worker which `place` names whenever it becomes ready.
+/// Spawns a task that runs, whenever it becomes ready, on the worker that `place` names.
 ///
 /// # Panics
 /// Outside of that token's root.
@@ -126,7 +128,7 @@ pub(super) struct Queue {
     arrivals: Mutex<Arrivals>,
 }
 
-/// What others have sent, and the worker has not yet taken over.
+/// Frames that other threads have sent and the worker has not yet taken over.
 struct Arrivals {
     frames: VecDeque<Frame>,
     /// There is a job in the worker's mailbox that takes them over.

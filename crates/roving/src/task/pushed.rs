@@ -5,8 +5,8 @@ use super::frame::{self, Frame};
 use super::local::Local;
 use crate::stack::slot::{Further, Run, Slot};
 
-/// What stands in a slot for a frame. The number is that of the push, or odd where the end of no
-/// child looks for it.
+/// The payload of a slot that holds a frame. The number is that of the push, or odd where no
+/// child's end looks for it.
 #[derive(Clone, Copy)]
 pub(super) struct Pushed {
     pub(super) frame: Frame,
@@ -44,7 +44,7 @@ impl Pushed {
 pub(super) const NO_CHILD: u64 = 1;
 /// It has never been polled, either, and who awaits it may take it back.
 pub(super) const NEW: u64 = 3;
-/// The same, and when it is about to begin it may have been cancelled.
+/// The number of a new frame with a token, which may have been cancelled when it is about to begin.
 pub(super) const NEW_WITH_TOKEN: u64 = u64::MAX - 2;
 /// It is counted at its root by itself: it was suspended, and woken by this worker.
 pub(super) const COUNTED: u64 = u64::MAX;

@@ -28,7 +28,7 @@ use crate::worker::Worker;
 pub(super) struct RootId(u64);
 
 impl RootId {
-    /// What a child has that was made without a token: it may belong to any call.
+    /// The id of a child that was made without a token: it may belong to any call.
     pub(super) const ANY: RootId = RootId(RootId::MARK);
     /// The lowest bits of every id; see `fork::Start`.
     pub(super) const MARK: u64 = 0b01;
@@ -54,7 +54,7 @@ impl RootId {
     }
 }
 
-/// What the frames below one blocking call have in common.
+/// A root: the shared state of all frames below one blocking call.
 ///
 /// `open` counts what can still bring frames to life: each worker that runs frames of this root,
 /// from before it took its first until its stack is empty of them; and each frame that nobody has,
@@ -74,7 +74,7 @@ pub(crate) struct Root {
     outermost: Option<Arc<Root>>,
     open: Open,
     ready: Mutex<Ready>,
-    /// What the first task panicked with that nobody awaited.
+    /// The payload of the first task that panicked and was not awaited.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// Set before the first frame runs.
     waiter: OnceLock<Waiter>,
@@ -202,7 +202,7 @@ impl Root {
         }
     }
 
-    /// The same of that for which a blocking call waits.
+    /// The root for which the blocking call waits.
     ///
     /// # Safety
     /// As [`Root::arc_of`].
@@ -339,8 +339,8 @@ impl Root {
             .inject(Kind::Awaited, Box::new(move || root.serve_ticket()));
     }
 
-    /// What a ticket is for: runs the oldest frame that is ready, if there still is one, and sees to
-    /// it that the next one finds a worker.
+    /// Serves a ticket: runs the oldest frame that is ready, if there still is one, and makes sure
+    /// that the next one finds a worker.
     fn serve_ticket(self: Arc<Root>) {
         let (frame, more) = {
             let mut ready = self.ready();
@@ -429,7 +429,7 @@ impl Root {
         with_frame_lent(|| worker.away(run));
     }
 
-    /// The same for a thread that is no worker: it only waits, and no worker is blocked meanwhile.
+    /// Runs the frame for a thread that is no worker: the thread only waits, and blocks no worker.
     ///
     /// # Safety
     /// The frame is new and of this root.

@@ -40,7 +40,7 @@ where
     with_current_registry(|registry| run(registry, |_| future))
 }
 
-/// The same with a token, by which the tasks may borrow what outlives the call.
+/// Runs a root task that gets a token, by which its tasks may borrow from outside the call.
 ///
 /// ```
 /// use roving::task::{Scope, Task, scope};
@@ -145,8 +145,8 @@ where
     unsafe { root.outcome::<T>(frame) }.unwrap_or_else(|payload| panic::resume_unwind(payload))
 }
 
-/// The right to fork tasks that borrow, below one root. A copy of it is handed down to each task
-/// that forks others.
+/// A token: the right to fork tasks that borrow, below one root. A copy of it is handed down to
+/// each task that forks others.
 ///
 /// What a task borrows must outlive the call of [`scope`] or [`Pool::run`]: the data of the caller,
 /// not that of another task. The methods are those of [`crate::task`] by the same name.
@@ -186,7 +186,7 @@ pub struct Scope<'scope> {
 // the child is bound to a root for which this very call waits, and which is open, because one of its tasks is polled.
 // The call returns when all children have ended, and so within `'scope`.
 impl<'scope> Scope<'scope> {
-    /// Work-first: see [`crate::task::fork`].
+    /// Forks a child work-first: see [`crate::task::fork`].
     ///
     /// ```
     /// let word = String::from("text");
@@ -205,7 +205,7 @@ impl<'scope> Scope<'scope> {
         Fork::new(frame::new(child), self.root)
     }
 
-    /// Help-first: see [`crate::task::spawn`].
+    /// Spawns a child help-first: see [`crate::task::spawn`].
     ///
     /// # Panics
     /// Outside of this token's root.
@@ -227,7 +227,7 @@ impl<'scope> Scope<'scope> {
         Forked::spawn(child, self.root)
     }
 
-    /// No parallelism: see [`crate::task::call`].
+    /// Calls a child without parallelism: see [`crate::task::call`].
     ///
     /// ```
     /// let word = String::from("text");
@@ -246,7 +246,7 @@ impl<'scope> Scope<'scope> {
         Call::new(frame::new(child), self.root)
     }
 
-    /// In the pool's [`crate::task::SpawnOrder`]: see [`crate::task::branch`].
+    /// Starts a child in the pool's [`crate::task::SpawnOrder`]: see [`crate::task::branch`].
     ///
     /// ```
     /// let word = String::from("text");

@@ -1,4 +1,4 @@
-//! Where the memory of frames comes from: free lists of each worker, one for each size.
+//! The allocator of frames: free lists of each worker, one for each size.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;

@@ -126,8 +126,8 @@ fn woken_from_another_thread() {
     }
 }
 
-/// What a frame's end calls runs in no task: not in the one that has just ended, whose frame may be
-/// gone.
+/// A waker that is called at a frame's end runs in no task: the task that has just ended may have
+/// lost its frame.
 #[test]
 fn a_waker_that_spawns_is_in_no_task() {
     struct Spawns(Mutex<Vec<bool>>);

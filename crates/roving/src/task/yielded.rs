@@ -18,9 +18,10 @@ use super::waker;
 use crate::stack::slot::Slot;
 use crate::worker::Worker;
 
-/// For a task whose poll is about to come to nothing, and that is to be polled again: as if it woke itself. But if
-/// it has woken one other task of its worker's in this poll, and nothing else waits for the worker, it
-/// is polled again as soon as that one has ended or is suspended, by its worker, or at once by another.
+/// Asks for the current task to be polled again, for a poll that is about to return `Pending`; as
+/// if the task woke itself. But if it has woken exactly one other task of its worker in this poll,
+/// and nothing else waits for the worker, it is polled again as soon as that task has ended or is
+/// suspended, by its worker, or at once by another.
 ///
 /// ```
 /// use std::task::Poll;

@@ -1,7 +1,7 @@
-//! What is owed when the program ends: tables and traces of its pools.
+//! Reports that are due when the program ends: tables and traces of its pools.
 //!
-//! A pool that is dropped settles its own; those that live on, as the global one does, are asked when
-//! the process exits.
+//! A pool that is dropped writes its own; pools that live on, as the global one does, are asked
+//! when the process exits.
 
 use std::env;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::faults::{self, Point};
 use crate::os;
 use crate::pool::registry::Registry;
 
-/// What the environment asks for.
+/// The reports that environment variables ask for.
 pub(crate) struct Wishes {
     pub(crate) report: bool,
     pub(crate) trace: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub(crate) fn wishes() -> &'static Wishes {
     })
 }
 
-/// What a pool owes when it ends.
+/// The reports that a pool owes when it ends.
 #[derive(Clone, Default)]
 pub(crate) struct Debt {
     /// A table.
@@ -122,7 +122,7 @@ pub(crate) fn settle(registry: &Registry) {
     }
 }
 
-/// What concerns one pool alone.
+/// Writes the reports that concern one pool alone.
 fn pay(debt: &Debt, record: &Record) {
     if debt.report {
         // Nobody is left to hear that standard error is closed.

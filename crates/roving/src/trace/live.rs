@@ -27,7 +27,7 @@ pub(super) fn socket(value: &OsStr) -> Option<PathBuf> {
     }
 }
 
-/// What all pools do now, as one line of JSON.
+/// The present activity of all pools, as one line of JSON.
 #[cfg_attr(
     not(unix),
     allow(dead_code, reason = "asked for through a socket of Unix")

@@ -1,8 +1,8 @@
-//! What the workers of any program did, without changing it: a table, or a trace to look at.
+//! Tables and traces of what the workers of any program did, without changing the program.
 //!
-//! | set in the environment | what is shown, at the end of the program unless it says otherwise |
+//! | set in the environment | shown at the end of the program, unless the row says otherwise |
 //! |---|---|
-//! | `ROVING_PROFILE=1` | to standard error: for each pool, where the time of its workers went, and what they counted |
+//! | `ROVING_PROFILE=1` | to standard error: for each pool, where the time of its workers went, and its counters |
 //! | `ROVING_TOP=1` or `=SOCKET` | (while it runs) what each worker does now, to `roving top PID` or `roving top SOCKET`; Unix only |
 //! | `ROVING_TRACE=FILE` | to that file: the same over time, for [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` |
 //!
@@ -60,7 +60,7 @@ use crate::stats::lane::{Event, Lane};
 use crate::stats::{Keep, Profile};
 use crate::worker::Worker;
 
-/// What a pool leaves behind.
+/// The statistics that a pool leaves behind.
 pub(crate) struct Record {
     pub(crate) name: String,
     /// Entries of the profile from here on are those of spare threads.
@@ -85,7 +85,7 @@ pub(crate) fn begin() {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Names what the calling thread does until the [`Span`] is dropped, for traces.
+/// Names the activity of the calling thread, for traces, until the returned [`Span`] is dropped.
 ///
 /// When no pool keeps a trace, it costs a load and a branch. A span may be kept across an `.await`: if it
 /// ends on another worker than it began on, it is drawn apart from the lanes.
@@ -104,7 +104,7 @@ pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
     }))
 }
 
-/// A name for a stretch of time, which ends when this is dropped; made by [`span`].
+/// A named stretch of time in a trace, which ends when this is dropped; made by [`span`].
 ///
 /// ```
 /// let _span: roving::trace::Span = roving::trace::span("parse");
@@ -175,7 +175,7 @@ impl Place {
 }
 
 impl Registry {
-    /// What the pool has to show for itself so far.
+    /// The pool's statistics so far.
     pub(crate) fn record(&self) -> Record {
         let lanes = match self.settings.keep() {
             Keep::Trace => self.lanes(),

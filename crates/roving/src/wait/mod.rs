@@ -1,13 +1,13 @@
-//! What a worker does while its task is away.
+//! Waiting for a task that a thief has.
 //!
-//! It runs nothing unrelated: only what the thief that holds its task has itself left open, and
-//! so on from there (leapfrogging; Wagner and Calder 1993, transitive as in Wool). Every task that
-//! runs on top of a waiting frame is therefore a descendant of the awaited task, and a worker's
-//! native stack is never deeper than the program's own nesting. When there is nothing of the kind
-//! it parks, and a spare thread takes its core.
+//! A waiting worker runs nothing unrelated: only what the thief that holds its task has itself left
+//! open, and so on from there (leapfrogging; Wagner and Calder 1993, transitive as in Wool). Every
+//! task that runs on top of a waiting frame is therefore a descendant of the awaited task, and a
+//! worker's native stack is never deeper than the program's own nesting. When there is no such
+//! task, the worker parks, and a compensation thread takes its core.
 //!
-//! The loops are here, and know of a worker only what [`Waiter`] says, so that they are explored by the
-//! model checker as they are; `on_worker` is the worker's side of them.
+//! The loops are here, and know of a worker only what [`Waiter`] says, so that they are explored by
+//! the model checker as they are; `on_worker` is the worker's side of them.
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -27,7 +27,7 @@ use crate::stack::slot::Slot;
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::Claim;
 
-/// What became of a task that its owner wants back.
+/// The fate of a task that its owner wants back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum Taken {
@@ -48,7 +48,7 @@ pub(crate) trait Waiter<'s>: Sleeper {
     fn round_after(&self, round: usize) -> usize;
     /// Runs one job that is addressed to this worker. False if there is none.
     fn serve_mailbox(&self) -> bool;
-    /// The same, and what else may run on top of a parked frame; `jobs`: any job.
+    /// Runs work that may run on top of a parked frame; if `jobs`, any job.
     fn serve_parked(&self, jobs: bool) -> bool;
     /// The lowest class of jobs that may run on top of its frame.
     fn class(&self) -> Priority;

@@ -1,4 +1,4 @@
-//! What the loops of waiting need of a worker, and what it does around them.
+//! The worker's side of the waiting loops: [`Waiter`], and the steps before and after.
 
 use std::process;
 

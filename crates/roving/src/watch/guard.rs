@@ -48,7 +48,7 @@ pub(super) fn open_sections() -> Vec<Section> {
     sections().open.clone()
 }
 
-/// The calling thread is in a critical section while this lives; made by [`held`].
+/// A guard that marks the calling thread as inside a critical section; made by [`held`].
 ///
 /// ```
 /// let _held: roving::watch::Held = roving::watch::held("cache");
@@ -60,9 +60,9 @@ pub struct Held {
     _not_send: PhantomData<*const ()>,
 }
 
-/// Says that the calling thread holds the lock of that name until what this returns is dropped, for
-/// reports of pools that are watched. Blocks for a lock of its own when some pool is, and never otherwise: then it
-/// costs a load and a branch.
+/// Declares that the calling thread holds the lock of that name until the returned guard is
+/// dropped, for reports of watched pools. Takes a lock of its own while some pool is watched;
+/// otherwise it costs a load and a branch.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -129,8 +129,8 @@ impl fmt::Debug for Held {
     }
 }
 
-/// A lock's guard, with the name of the lock; made by [`locked`]. What it points to is what the guard
-/// does.
+/// A lock's guard together with the name of the lock; made by [`locked`]. It dereferences to the
+/// guard.
 ///
 /// ```
 /// let mutex = std::sync::Mutex::new(5);
@@ -146,9 +146,9 @@ pub struct Locked<G> {
     _held: Held,
 }
 
-/// Calls `lock`, which takes a lock, and returns its guard. Until `lock` returns, reports of pools that are
-/// watched say that the calling thread wants the lock of that name, and from then on that it holds
-/// it. Costs as [`held`].
+/// Calls `lock`, which takes a lock, and returns its guard. Until `lock` returns, reports of
+/// watched pools say that the calling thread wants the lock of that name, and from then on that it
+/// holds it. Costs the same as [`held`].
 ///
 /// # Panics
 /// With what `lock` panics with.

@@ -51,8 +51,9 @@ type Reporter = Arc<dyn Fn(&str) + Send + Sync>;
 
 static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
 
-/// From now on reports go to `report` instead of standard error. It is called on the watching thread,
-/// and must not use a pool. The one that was set last gets them; for tests and loggers.
+/// Sends reports to `report` instead of standard error from now on. It is called on the watching
+/// thread, and must not use a pool. Only the last one that was set gets them; for tests and
+/// loggers.
 ///
 /// ```
 /// roving::watch::on_report(|text| eprintln!("{text}"));
@@ -71,7 +72,7 @@ fn reporter() -> Option<Reporter> {
 /// How long nothing moves before it is reported, by default.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What `ROVING_WATCH` asks for; read once.
+/// The patience that `ROVING_WATCH` asks for; read once.
 pub(crate) fn wished() -> Option<Duration> {
     static WISHED: OnceLock<Option<Duration>> = OnceLock::new();
     *WISHED.get_or_init(|| {

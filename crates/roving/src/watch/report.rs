@@ -1,4 +1,4 @@
-//! What is written about a pool in which nothing moves.
+//! The report about a pool that makes no progress.
 
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;

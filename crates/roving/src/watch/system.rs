@@ -1,4 +1,4 @@
-//! What the system knows of a thread: Linux says it in files, elsewhere nothing is known.
+//! The system's view of a thread: read from files on Linux, unknown elsewhere.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn after_name(account: &str) -> Option<impl Iterator<Item = &str>> {
     Some(account.rsplit_once(')')?.1.split_whitespace())
 }
 
-/// What the thread is doing, in a few words.
+/// The state of the thread, in a few words.
 pub(super) fn state(number: u32) -> String {
     let account = file(number, "stat");
     let letter = account

@@ -1,4 +1,4 @@
-//! What a watched pool knows of its threads.
+//! The watcher's table of a pool's threads.
 
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::system;
 
-/// What a worker is parked for.
+/// The reason for which a worker is parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// Tasks that others have.
@@ -78,7 +78,7 @@ impl Watch {
         Parked { watch: self, seat }
     }
 
-    /// What is known now, by seat.
+    /// A copy of the entries, by worker slot.
     pub(super) fn entries(&self) -> BTreeMap<usize, Entry> {
         self.lock().clone()
     }

@@ -80,7 +80,7 @@ pub(crate) fn join_retired() {
     }
 }
 
-/// What was seen of a pool, and when it was not so yet.
+/// The last fingerprint that was taken of a pool, and since when it has been the same.
 struct Seen {
     pool: Weak<Registry>,
     print: Vec<u64>,

@@ -17,7 +17,7 @@ thread_local! {
     static LEAVING: Cell<Option<Leaving>> = const { Cell::new(None) };
 }
 
-/// What an adopted thread leaves behind, where a tool that looks for leaks finds it.
+/// The state that an adopted thread leaves behind, kept where a leak checker finds it.
 static FOR_LIFE: Mutex<Vec<SendPtr<AdoptedFor>>> = Mutex::new(Vec::new());
 type AdoptedFor = (*const Arc<Registry>, *const Worker);
 

@@ -1,4 +1,4 @@
-//! What a worker does with tasks that it has claimed: closures, and frames of async tasks.
+//! How a worker runs tasks that it has claimed: closures, and frames of async tasks.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -113,7 +113,7 @@ impl Worker {
         }
     }
 
-    /// What stood in a slot was an offer of what stands in another, or a frame.
+    /// Runs the work that a slot held: an offer of a task in another slot, or a frame.
     pub(crate) fn run_further(&self, further: Option<Further>, level: Level) {
         match further {
             None => {}
@@ -132,8 +132,8 @@ impl Worker {
     }
 }
 
-/// What [`Worker::offer_on`] puts into a slot. That slot's owner waits for nothing but that the
-/// offer has been read, so it is free again before the offered task runs.
+/// Reads the offer that [`Worker::offer_on`] put into a slot. That slot's owner waits for nothing
+/// but this read, so it is free again before the offered task runs.
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the payload is an [`Offer`].

@@ -20,7 +20,7 @@ const DEPTH_MAX: usize = 32;
 /// The longest block of a loop is below two to the power of this many items.
 const BLOCK_BITS: usize = 12;
 
-/// What becomes of a task that a scope has spawned.
+/// The schedule's decision about a task that a scope has spawned.
 enum Spawned {
     /// It is kept for the end of the scope.
     Kept,
@@ -31,7 +31,7 @@ enum Spawned {
 }
 
 impl Worker {
-    /// What draws this pool's schedule, if it is drawn.
+    /// This pool's schedule, if the pool is deterministic.
     pub(crate) fn schedule(&self) -> Option<&Schedule> {
         self.registry.settings.schedule.as_ref()
     }
@@ -83,7 +83,7 @@ impl Worker {
         unsafe { Worker::be(Arc::clone(&self.registry), index, play) }
     }
 
-    /// The same for a task, with all that it leaves unjoined.
+    /// Plays a task on another worker, with all that it leaves unjoined.
     pub(crate) fn play_task(&self, index: usize, task: impl FnOnce()) {
         self.play(index, |worker| worker.framed(task));
     }
@@ -206,7 +206,7 @@ impl Worker {
         None
     }
 
-    /// What becomes of a task that this worker has spawned into a scope.
+    /// Decides about a task that this worker has spawned into a scope.
     fn draw_spawned(&self, schedule: &Schedule) -> Spawned {
         let spawned = match self.draw_at_once(schedule) {
             false => Spawned::Kept,
@@ -249,7 +249,8 @@ impl Worker {
         Taken::Ended
     }
 
-    /// The same for a task of the innermost open frame: what stands in for the wait for a thief.
+    /// Takes back a task of the innermost open frame: in a deterministic pool this replaces the
+    /// wait for a thief.
     pub(crate) fn take_kept(&self, schedule: &Schedule) -> Taken {
         self.take_drawn(schedule, self.owner.floor())
     }

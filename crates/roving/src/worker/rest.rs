@@ -1,4 +1,4 @@
-//! When a worker has nothing to do.
+//! An idle worker's steps: search, last look, park.
 
 use std::sync::Arc;
 

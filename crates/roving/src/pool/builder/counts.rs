@@ -1,4 +1,4 @@
-//! How many workers a pool has, and whose threads they get.
+//! The builder's settings for the number of workers, and for whose threads they get.
 
 use super::{PoolBuilder, WORKERS_LIMIT};
 use crate::arena::Arena;
@@ -9,8 +9,9 @@ use crate::schedule;
 use crate::sleep::spares::StandIn;
 
 impl PoolBuilder {
-    /// To how many workers the pool can be [resized](crate::Pool::resize), 1 to 768. By default what it starts
-    /// with. Those that do not work have threads all the same, which sleep.
+    /// Sets the number of workers to which the pool can be [resized](crate::Pool::resize), 1 to
+    /// 768. By default the number that it starts with. Inactive workers have threads all the same,
+    /// which sleep.
     ///
     /// ```
     /// let pool = roving::Pool::builder().workers(1).workers_max(2).build().unwrap();
@@ -22,9 +23,10 @@ impl PoolBuilder {
     }
 
     /// Resizes the pool by itself when the process may use more or fewer processors than before, as
-    /// [`crate::Pool::refresh_quota`] does when it is called. Looked at when work comes from outside, at
-    /// most once a second; there is no thread for it. Off by default. Without [`Self::workers`] and
-    /// [`Self::workers_max`] the pool can grow to as many workers as the machine has processors.
+    /// [`crate::Pool::refresh_quota`] does when it is called. Checked when work comes from outside,
+    /// at most once a second; no thread is started for it. Off by default. Without
+    /// [`Self::workers`] and [`Self::workers_max`] the pool can grow to as many workers as the
+    /// machine has processors.
     ///
     /// ```
     /// let pool = roving::Pool::builder().follow_quota(true).build().unwrap();
@@ -35,8 +37,8 @@ impl PoolBuilder {
         self
     }
 
-    /// Makes the pool a share of an arena: it has no threads of its own, but the arena's come when it has
-    /// work. See [`Arena`].
+    /// Makes the pool a share of an arena: it has no threads of its own, and the arena's threads
+    /// come when it has work. See [`Arena`].
     ///
     /// ```
     /// use roving::{Arena, Pool};
@@ -51,8 +53,8 @@ impl PoolBuilder {
         self
     }
 
-    /// The pool's class among the shares of its arena; [`Priority::Normal`] by default. Without an arena
-    /// it says nothing.
+    /// Sets the pool's class among the shares of its arena; [`Priority::Normal`] by default.
+    /// Without an arena it has no effect.
     ///
     /// ```
     /// use roving::{Arena, Priority};
@@ -112,7 +114,7 @@ impl PoolBuilder {
         self.workers_max.unwrap_or(machine.max(size))
     }
 
-    /// What a share of an arena cannot have.
+    /// Refuses the settings that a share of an arena cannot have.
     pub(super) fn check_share(&self) -> Result<(), BuildError> {
         let Some(arena) = &self.arena else {
             return Ok(());
