@@ -111,7 +111,7 @@ fn too_few(explored: &BTreeMap<String, u64>, floors: &BTreeMap<String, u64>) -> 
 /// Builds the library's tests for loom, optimised, in a folder of their own, and returns the program.
 ///
 /// The `flags` go to the library alone, so that its dependencies are compiled once. Otherwise this is
-/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release`, without LTO and with assertions,
+/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release --features loom`, without LTO and with assertions,
 /// which are what the model checker is to reach.
 pub(crate) fn build(
     workspace: &Workspace,
@@ -121,6 +121,7 @@ pub(crate) fn build(
 ) -> Result<PathBuf> {
     let mut command = workspace.cargo(&["rustc", "-p", package, "--lib", "--profile", "test"]);
     command
+        .args(["--features", "loom"])
         .args(["--message-format=json-render-diagnostics", "--"])
         .args(flags);
     command

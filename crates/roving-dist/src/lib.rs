@@ -15,6 +15,9 @@
 //! | `world/mpi.rs` | calls MPI |
 #![deny(unsafe_code)]
 
+#[cfg(all(loom, not(feature = "loom")))]
+compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
+
 #[cfg(not(loom))]
 mod bag;
 mod bell;

@@ -49,6 +49,9 @@
 //! | `loom_tests` | wakers and ports of its own |
 #![deny(unsafe_code)]
 
+#[cfg(all(loom, not(feature = "loom")))]
+compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
+
 #[cfg(not(loom))]
 mod accounting;
 mod below;

@@ -94,6 +94,9 @@
 //! | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
 #![deny(unsafe_code)]
 
+#[cfg(all(loom, not(feature = "loom")))]
+compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
+
 #[cfg(not(loom))]
 mod arg;
 #[cfg(not(loom))]

@@ -43,6 +43,9 @@
 //! | `os`, `prim` | system calls, and one processor instruction |
 #![deny(unsafe_code)]
 
+#[cfg(all(loom, not(feature = "loom")))]
+compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
+
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod adapt;

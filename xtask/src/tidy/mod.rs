@@ -6,6 +6,7 @@
 mod crates;
 mod edges;
 mod figures;
+mod lock;
 mod pages;
 mod shared;
 mod size;
@@ -118,6 +119,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let path = workspace.root.join("ARCHITECTURE.md");
     found.extend(crates::check(workspace, &path, &read(&path)?));
     found.extend(verbs_told(workspace, &known)?);
+    found.extend(lock::check(workspace)?);
     let path = workspace.root.join("README.md");
     // Without results no figure is known, and each is a finding.
     let results = read(&workspace.root.join("docs/results/README.md")).unwrap_or_default();
