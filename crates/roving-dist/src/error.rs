@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Why the run ended on all ranks. Names the rank at fault, where it is known.
+/// The reason why the run ended on all ranks. Names the rank at fault, where it is known.
 ///
 /// ```
 /// use roving_dist::World;
@@ -37,7 +37,7 @@ impl Error {
         }
     }
 
-    /// The rank at fault, where it is known.
+    /// Returns the rank at fault, where it is known.
     ///
     /// ```
     /// let rank = roving_dist::World::threads(1, |world| world.fail("full").rank());

@@ -1,4 +1,4 @@
-//! What a panic says.
+//! The text of a panic's payload.
 
 use std::any::Any;
 

@@ -1,4 +1,4 @@
-//! What processes and channels have cost: counted by a wrapper around each process, so that neither
+//! The cost of processes and channels, counted by a wrapper around each process, so that neither
 //! ports nor processes know of it.
 
 use std::future::poll_fn;

@@ -1,5 +1,5 @@
-//! What networks use of the runtime below them while they run. Loom explores them without workers, and without what
-//! stands here.
+//! The parts of the runtime that networks use while they run. Loom explores networks without
+//! workers, and without this module.
 
 #[cfg(not(loom))]
 pub(crate) use {

@@ -47,7 +47,8 @@ fn has_acted(words: &Words) {
 }
 
 impl<T> In<T> {
-    /// [`Self::recv`] for a thread that is no part of the network: it sleeps while there is nothing.
+    /// Receives a message like [`Self::recv`], on a thread that is no part of the network: the
+    /// thread sleeps while the channel is empty.
     ///
     /// Not for any worker: it would wait for a message in the place of whoever is to send it.
     ///
@@ -78,8 +79,8 @@ impl<T> In<T> {
 }
 
 impl<T> Out<T> {
-    /// [`Self::send`] for a thread that is no part of the network: it sleeps while the channel is
-    /// full.
+    /// Sends a message like [`Self::send`], on a thread that is no part of the network: the thread
+    /// sleeps while the channel is full.
     ///
     /// Not for any worker, as [`In::recv_blocking`].
     ///

@@ -25,7 +25,7 @@ use crate::shared::Shared;
 pub use crate::placement::{Across, Figures};
 pub use crate::prim::fence;
 
-/// Which end of a channel.
+/// An end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
     /// That of the process that sends.
@@ -50,7 +50,7 @@ impl Side {
     }
 }
 
-/// Calls `each` with the index of the channel of each of these ports.
+/// Calls `each` with the channel index of each of these ports.
 pub fn each_port<P: Ports + ?Sized>(ports: &P, mut each: impl FnMut(usize, Side)) {
     ports.visit(&mut Visitor(&mut |words, end| {
         each(words.index(), Side::of(end));
@@ -58,8 +58,8 @@ pub fn each_port<P: Ports + ?Sized>(ports: &P, mut each: impl FnMut(usize, Side)
 }
 
 impl<'env> Network<'env> {
-    /// As [`Network::bounded`], or [`Network::unbounded`] without a capacity; and what makes the ports
-    /// at an end whose port has been dropped.
+    /// Adds a channel like [`Network::bounded`], or like [`Network::unbounded`] without a capacity;
+    /// and returns a bridge that can make the port of an end again after it has been dropped.
     pub fn bridged<T: Send + 'env>(
         &mut self,
         name: impl std::fmt::Display,
@@ -77,27 +77,28 @@ impl<'env> Network<'env> {
 }
 
 impl<'env> Network<'env> {
-    /// A task that runs with the processes, on the same workers, and is none of them: a network is run when
-    /// it has ended, too. It begins also where the network is cancelled before.
+    /// Adds a task that runs alongside the processes, on the same workers, and is no process: the
+    /// run also waits for its end. It begins even where the network is cancelled before.
     pub fn beside(&mut self, task: impl Future<Output = ()> + Send + 'env) {
         self.beside
             .push(Box::new(move |scope| drop(spawn_kept(scope, task))));
     }
 
-    /// Has `tell` called whenever nothing in the network can go on but by what comes from outside, and when all
-    /// processes have ended. It is called by a worker, in the place of the process that was the last one to wait. Only
-    /// the first such function counts. From now on the network is not looked at on that occasion: see
-    /// [`Inside::look`].
+    /// Sets a function that is called whenever only an event from outside can let the network go
+    /// on, and when all processes have ended. A worker calls it, in the place of the process that
+    /// was the last one to wait. Only the first such function counts. From now on the network does
+    /// not search for deadlocks on that occasion: see [`Inside::look`].
     pub fn at_rest(&mut self, tell: impl Fn() + Send + Sync + 'static) {
         let _a_second_one = self.shared.rest.set(Box::new(tell));
     }
 
-    /// Has the time of its processes estimated while it runs, from some of their polls: see [`Inside::spent`].
+    /// Has the time of the network's processes estimated while it runs, from some of their polls:
+    /// see [`Inside::spent`].
     pub fn metered(&mut self) {
         self.metered = true;
     }
 
-    /// What others may know of the network while it runs.
+    /// Returns a view of the network while it runs.
     pub fn inside(&self) -> Inside {
         Inside {
             shared: self.shared(),
@@ -105,15 +106,15 @@ impl<'env> Network<'env> {
     }
 }
 
-/// What others may know of a network while it runs: see [`Network::inside`].
+/// A view of a network while it runs: see [`Network::inside`].
 #[derive(Clone)]
 pub struct Inside {
     shared: Arc<Shared>,
 }
 
 impl Inside {
-    /// What the suspended processes wait for, ordered by process. A process that can go on, or waits for
-    /// something else than channels, is not among them.
+    /// Returns the channels that the suspended processes wait for, ordered by process. A process
+    /// that can go on, or waits for something else than channels, is not among them.
     pub fn waits(&self) -> Vec<Waiting> {
         deadlock::waits(&self.shared)
             .into_iter()
@@ -121,8 +122,10 @@ impl Inside {
             .collect()
     }
 
-    /// By a thread that has given messages, room or the end of a stream to processes here: sees whether that was the last thing that
-    /// went on, where a process has ended before this thread was done with waking it. With no lock that who is told of rest wants.
+    /// Checks whether the network has come to rest; called by a thread that has given messages,
+    /// room or the end of a stream to processes here. That thread may have been the last activity,
+    /// where a process has ended before the thread was done with waking it. The caller must hold no
+    /// lock that the function called at rest takes.
     pub fn has_given(&self) {
         deadlock::after_waking(&self.shared, self.shared.lines.mine());
     }
@@ -134,7 +137,7 @@ impl Inside {
         }
     }
 
-    /// Whether a process has waited for room since the last look that found none.
+    /// Returns whether a process has waited for room since the last look that found none.
     pub fn has_writers(&self) -> bool {
         // Ordering: Relaxed; a hint.
         self.shared.writers.load(Ordering::Relaxed)
@@ -150,8 +153,8 @@ impl Inside {
         deadlock::grow(&self.shared, growth);
     }
 
-    /// The time that each process has taken so far, and whether it has ended; nothing before the network runs, or if it is not
-    /// [metered](Network::metered).
+    /// Returns the time that each process has taken so far, and whether it has ended; empty before
+    /// the network runs, or if it is not [metered](Network::metered).
     pub fn spent(&self) -> Vec<(Duration, bool)> {
         let Some(meter) = self.shared.meter.get() else {
             return Vec::new();
@@ -162,7 +165,8 @@ impl Inside {
             .collect()
     }
 
-    /// The messages that have been sent on each channel so far; nothing before the network runs.
+    /// Returns the messages that have been sent on each channel so far; empty before the network
+    /// runs.
     pub fn messages(&self) -> Vec<u64> {
         let channels = self.shared.channels();
         channels
@@ -171,34 +175,36 @@ impl Inside {
             .collect()
     }
 
-    /// Whether all processes have ended.
+    /// Returns whether all processes have ended.
     pub fn is_over(&self) -> bool {
         self.shared.is_over()
     }
 
-    /// Whether the network is about to drop its processes.
+    /// Returns whether the network is about to drop its processes.
     pub fn is_stopped(&self) -> bool {
         self.shared.is_stopped()
     }
 
-    /// What the run is going to return, if a process has panicked or returned an error, as far as that is text.
+    /// Returns the error that the run is going to return, if a process has panicked or returned an
+    /// error, as far as that is text.
     pub fn failed_so_far(&self) -> Option<Error> {
         self.shared.failed_so_far()
     }
 }
 
-/// What a suspended process waits for; a process that waits for any of several channels has several.
+/// A channel that a suspended process waits for; a process that waits for any of several channels
+/// has several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiting {
     /// The process.
     pub process: usize,
-    /// Where it waits.
+    /// The channel that it waits at.
     pub channel: usize,
     /// Its end of that channel.
     pub side: Side,
     /// The process at the other end, unless that is held outside.
     pub target: Option<usize>,
-    /// How many messages may lie in the channel.
+    /// The channel's capacity.
     pub capacity: Option<usize>,
     /// Messages that were sent.
     pub sent: u64,
@@ -236,7 +242,7 @@ impl From<&Waiting> for deadlock::Waiting {
     }
 }
 
-/// What is to be done about processes that wait for each other only.
+/// A decision about processes that wait for each other only.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// A channel is to grow.
@@ -245,16 +251,17 @@ pub enum Verdict {
         channel: usize,
         /// Its capacity.
         from: usize,
-        /// What it is to be.
+        /// Its new capacity.
         to: usize,
     },
     /// Nothing helps: each of these waits for the next one, the last for the first. Process, channel, and its end.
     Deadlock(Vec<(usize, usize, Side)>),
-    /// As above, but a larger channel would help, and none may be larger than so.
+    /// A deadlock that a larger channel would resolve, but no channel may be larger than this.
     Full(Vec<(usize, usize, Side)>, usize),
 }
 
-/// Of these waits, which are ordered by process, those of processes that wait for each other only.
+/// Returns those of these waits, which are ordered by process, that belong to processes that wait
+/// for each other only.
 pub fn stuck(waits: &[Waiting]) -> Vec<Waiting> {
     let waits: Vec<deadlock::Waiting> = waits.iter().map(Into::into).collect();
     deadlock::stuck(&waits)
@@ -263,7 +270,8 @@ pub fn stuck(waits: &[Waiting]) -> Vec<Waiting> {
         .collect()
 }
 
-/// What is to be done about all those that [`stuck`] has found, where no channel may hold more than `limit`.
+/// Decides about all processes that [`stuck`] has found, where no channel may hold more than
+/// `limit`.
 pub fn verdicts(stuck: &[Waiting], limit: Option<usize>) -> Vec<Verdict> {
     let waits: Vec<deadlock::Waiting> = stuck.iter().map(Into::into).collect();
     let limit = limit.and_then(|limit| u32::try_from(limit).ok());
@@ -290,18 +298,19 @@ pub fn verdicts(stuck: &[Waiting], limit: Option<usize>) -> Vec<Verdict> {
         .collect()
 }
 
-/// Takes the oldest message that lies before a port, for whoever takes its process elsewhere. Nobody is told.
+/// Takes the oldest message before a port, for a process that moves elsewhere, without waking the
+/// producer.
 pub fn take_unread<T>(input: &mut In<T>) -> Option<T> {
     input.take_silently().ok()
 }
 
-/// A process leaves its port, for others of its kind elsewhere. When it comes back, there may be less room than it has seen
-/// last, and no port but this knows what that was.
+/// Tells a port that its process leaves for another place. When the process comes back, there may
+/// be less room than it has seen last, and no port but this one knows what that was.
 pub fn forget_room<T>(out: &mut Out<T>) {
     out.forget_room();
 }
 
-/// Keeps a channel, and makes new ports for an end whose port has been dropped.
+/// A reference to a channel that can make a new port for an end whose port has been dropped.
 pub struct Bridge<T> {
     channel: Handle,
     marker: PhantomData<fn(T) -> T>,
@@ -322,7 +331,8 @@ impl<T> Bridge<T> {
         Some(unsafe { port::pair(channel) })
     }
 
-    /// What takes the messages out, where the consumer's port is gone and the producer's is not.
+    /// Returns the end that takes the messages out, where the consumer's port is gone and the
+    /// producer's is not.
     pub fn egress(&mut self) -> Option<Egress<T>> {
         let (out, input) = self.reopen(End::Reader)?;
         std::mem::forget(out);
@@ -332,8 +342,8 @@ impl<T> Bridge<T> {
         Some(egress)
     }
 
-    /// What puts messages in, where the producer's port is gone and the consumer's is not. From now on the
-    /// channel has room for any number.
+    /// Returns the end that puts messages in, where the producer's port is gone and the consumer's
+    /// is not. From now on the channel has room for any number.
     pub fn ingress(&mut self) -> Option<Ingress<T>> {
         let (out, input) = self.reopen(End::Writer)?;
         std::mem::forget(input);
@@ -341,7 +351,7 @@ impl<T> Bridge<T> {
         Some(Ingress { out, offset: 0 })
     }
 
-    /// Whether the port of that end has been dropped.
+    /// Returns whether the port of that end has been dropped.
     pub fn is_gone(&self, side: Side) -> bool {
         match side.end() {
             End::Reader => self.channel.taken().is_gone(),
@@ -350,7 +360,7 @@ impl<T> Bridge<T> {
     }
 }
 
-/// The consumer's end where the producer is.
+/// A stand-in for the consumer, at the producer's place.
 ///
 /// What is taken here still counts as lying in the channel, until the real consumer is said to have
 /// taken it: the channel's capacity here is what is left of it.
@@ -364,16 +374,18 @@ impl<T> Egress<T> {
         self.input.words()
     }
 
-    /// Says how much room there is, and wakes a producer that waits for some. After messages have been taken by a thread beside
-    /// the producer: the producer may have seen too little room in the middle of that, and nothing else would wake it.
+    /// Updates the room that there is, and wakes a producer that waits for some. To be called after
+    /// a thread other than the producer's has taken messages: the producer may have seen too little
+    /// room in the middle of that, and nothing else would wake it.
     pub fn reopen(&self) {
         let words = self.words();
         self.window.reopen(words);
         words.wake(End::Writer);
     }
 
-    /// Takes the oldest message. A producer that waits for room is not woken: there is no more than before. Who takes messages
-    /// elsewhere than in the [hook](Self::hook), while the producer may run, calls [`Self::reopen`] afterwards.
+    /// Takes the oldest message. A producer that waits for room is not woken: there is no more room
+    /// than before. A caller that takes messages outside of the [hook](Self::hook), while the
+    /// producer may run, calls [`Self::reopen`] afterwards.
     ///
     /// # Errors
     /// There is none now, or there will never be one again.
@@ -385,47 +397,49 @@ impl<T> Egress<T> {
         })
     }
 
-    /// Has `hook` called, from now on, whenever there may be a message, or will never be one again: by who has sent
-    /// it, and by several threads at a time. The first one stays. What lies here already is for the caller to look at.
+    /// Sets a function that is called, from now on, whenever there may be a message, or will never
+    /// be one again: by the thread that has sent it, and by several threads at a time. The first
+    /// one stays. The caller looks itself for messages that lie here already.
     ///
     /// What the hook keeps, the channel keeps: it is to keep this no longer than the channel is used.
     pub fn hook(&self, hook: impl Fn() + Send + Sync + 'static) {
         self.words().put_hook(End::Reader, Box::new(hook));
     }
 
-    /// The real consumer has taken so many messages.
+    /// Records how many messages the real consumer has taken.
     pub fn taken_there(&mut self, taken: u64) {
         if self.window.hear_taken(taken) {
             self.reopen();
         }
     }
 
-    /// So many may lie in the channel from now on, on the whole way, unless it was more before.
+    /// Sets the capacity of the whole way from now on, unless it was larger before.
     pub fn grow(&mut self, capacity: usize) {
         self.window
             .grow(u32::try_from(capacity).unwrap_or(UNBOUNDED));
         self.reopen();
     }
 
-    /// How many may lie in the channel on the whole way.
+    /// Returns the capacity of the whole way.
     pub fn capacity(&self) -> Option<usize> {
         let capacity = self.window.capacity();
         (capacity != UNBOUNDED).then_some(capacity as usize)
     }
 
-    /// How many have been sent, and whether the producer is gone.
+    /// Returns how many messages have been sent, and whether the producer is gone.
     pub fn sent(&self) -> (u64, bool) {
         let sent = self.words().sent();
         (self.window.whole(sent.number()), sent.is_gone())
     }
 
-    /// How many the real consumer is known to have taken.
+    /// Returns how many messages the real consumer is known to have taken.
     pub fn known_taken(&self) -> u64 {
         self.window.taken_there()
     }
 
-    /// The producer has come here from elsewhere, where it had sent so many, all of which had been taken out; of these
-    /// the real consumer has taken so many. No message lies here.
+    /// Records that the producer has come here from elsewhere, with the number of messages that it
+    /// had sent there, all of which had been taken out, and the number of these that the real
+    /// consumer has taken. No message lies here.
     pub fn resume(&mut self, sent: u64, taken_there: u64, capacity: Option<usize>) {
         let sent_here = self.words().sent().number();
         self.window.resume((sent, taken_there), sent_here);
@@ -436,16 +450,17 @@ impl<T> Egress<T> {
         self.reopen();
     }
 
-    /// Whether the network is about to drop its processes, so that a closed port means nothing.
+    /// Returns whether the network is about to drop its processes, so that a closed port means
+    /// nothing.
     pub fn is_stopped(&self) -> bool {
         self.words().shared().is_stopped()
     }
 }
 
-/// The producer's end where the consumer is.
+/// A stand-in for the producer, at the consumer's place.
 pub struct Ingress<T> {
     out: Out<T>,
-    /// What is to be added, modulo 2⁶⁴, to the count of messages here: those that were taken elsewhere.
+    /// Added, modulo 2⁶⁴, to the count of messages here: the number that were taken elsewhere.
     offset: u64,
 }
 
@@ -468,24 +483,26 @@ impl<T> Ingress<T> {
         })
     }
 
-    /// Has `hook` called, from now on, whenever the consumer has taken a message or is gone: as
-    /// [`Egress::hook`].
+    /// Sets a function that is called, from now on, whenever the consumer has taken a message or is
+    /// gone: as [`Egress::hook`].
     pub fn hook(&self, hook: impl Fn() + Send + Sync + 'static) {
         self.words().put_hook(End::Writer, Box::new(hook));
     }
 
-    /// How many have been taken, and whether the consumer is gone.
+    /// Returns how many messages have been taken, and whether the consumer is gone.
     pub fn taken(&self) -> (u64, bool) {
         let taken = self.words().taken();
         (taken.number().wrapping_add(self.offset), taken.is_gone())
     }
 
-    /// The consumer has come here from elsewhere, where it had taken so many. No message lies here.
+    /// Records that the consumer has come here from elsewhere, with the number of messages that it
+    /// had taken there. No message lies here.
     pub fn resume(&mut self, taken: u64) {
         self.offset = taken.wrapping_sub(self.words().taken().number());
     }
 
-    /// Whether the network is about to drop its processes, so that a closed port means nothing.
+    /// Returns whether the network is about to drop its processes, so that a closed port means
+    /// nothing.
     pub fn is_stopped(&self) -> bool {
         self.words().shared().is_stopped()
     }

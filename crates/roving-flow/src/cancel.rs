@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::network::Network;
 use crate::shared::{Failure, Shared};
 
-/// Ends a network from anywhere: see [`Network::canceller`].
+/// A handle that ends a network from any thread: see [`Network::canceller`].
 #[derive(Clone)]
 pub struct Canceller {
     shared: Arc<Shared>,
 }
 
 impl Network<'_> {
-    /// A handle that ends the network, and may be used by any thread, at any time.
+    /// Returns a handle that ends the network from any thread, at any time.
     ///
     /// ```
     /// use roving_flow::{Error, Network};

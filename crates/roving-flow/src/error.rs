@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
-/// What a process does when it is suspended.
+/// The operation in which a process is suspended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operation {
     /// It waits for a message from a channel that is empty.
@@ -12,19 +12,19 @@ pub enum Operation {
     Send,
 }
 
-/// One process of a deadlock: what it waits for, and of whom.
+/// One process of a deadlock: the channel that it waits for, and the process at the other end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Blocked {
     /// The process that waits.
     pub process: String,
-    /// Whether for a message or for room.
+    /// Whether it waits for a message or for room.
     pub operation: Operation,
     /// The channel where it waits.
     pub channel: String,
     /// The process at the other end of that channel, which is in the deadlock as well.
     pub waits_for: String,
-    /// How many messages may lie in the channel; `None` where there is no bound.
+    /// The channel's capacity; `None` where there is no bound.
     pub capacity: Option<usize>,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for Blocked {
     }
 }
 
-/// Why a network did not come to its end.
+/// The reason why a network did not come to its end.
 ///
 /// ```
 /// use roving_flow::{Error, Network};
@@ -86,8 +86,8 @@ pub enum Error {
         /// The processes, in the order of their waiting.
         cycle: Vec<Blocked>,
     },
-    /// As above, but larger channels would help, and none may grow: see
-    /// [`Network::channel_limit`](crate::Network::channel_limit).
+    /// Processes wait for each other in a circle that larger channels would resolve, and none may
+    /// grow: see [`Network::channel_limit`](crate::Network::channel_limit).
     Full {
         /// The processes, in the order of their waiting.
         cycle: Vec<Blocked>,
@@ -98,7 +98,7 @@ pub enum Error {
     Panicked {
         /// Its name.
         process: String,
-        /// What it has panicked with.
+        /// The payload of the panic.
         payload: Box<dyn Any + Send>,
     },
     /// A process has returned an error: see [`Network::try_process`](crate::Network::try_process).
@@ -164,7 +164,7 @@ impl fmt::Debug for Error {
     }
 }
 
-/// What [`roving::Cancel::run`] returns when it calls nothing any more.
+/// The error of [`roving::Cancel::run`] for a call that it does not make any more.
 ///
 /// ```
 /// use roving::Cancel;

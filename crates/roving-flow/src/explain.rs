@@ -1,4 +1,4 @@
-//! What a run came to, in the words of who built the network.
+//! The outcome of a run, in the words of the program that built the network.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -96,7 +96,7 @@ impl Shared {
         blocked.collect()
     }
 
-    /// What was counted.
+    /// The report of the counts.
     pub(crate) fn report(
         &self,
         elapsed: Duration,
@@ -132,7 +132,7 @@ impl Shared {
     }
 }
 
-/// What a panic says; what is no text stays none.
+/// Copies the text of a panic's payload; a payload that is no text becomes `()`.
 fn copy_of_text(payload: &(dyn Any + Send)) -> Box<dyn Any + Send> {
     if let Some(text) = payload.downcast_ref::<&str>() {
         Box::new(*text)

@@ -1,4 +1,4 @@
-//! What each thread counts, so that a network knows when nothing in it can go on.
+//! The counts of each thread, by which a network knows that none of its processes can go on.
 
 use crate::prim::{AtomicU32, AtomicU64, Ordering, fence, ord};
 

@@ -15,7 +15,7 @@ pub struct Live {
     shared: Arc<Shared>,
 }
 
-/// What a network looked like. Its parts were read one after the other, while it ran.
+/// The state of a network. Its parts were read one after the other, while it ran.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub channels: Vec<Queue>,
 }
 
-/// What a process is doing.
+/// The state of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum State {
@@ -42,7 +42,7 @@ pub enum State {
     Ended,
 }
 
-/// What lies in a channel.
+/// The content of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Queue {
@@ -50,13 +50,13 @@ pub struct Queue {
     pub sent: u64,
     /// Messages that have been received.
     pub received: u64,
-    /// How many may lie in it; `None` where there is no bound.
+    /// Its capacity; `None` where there is no bound.
     pub capacity: Option<usize>,
 }
 
 impl Network<'_> {
-    /// A handle by which any thread can see what the network is doing. It costs nothing while nobody
-    /// looks.
+    /// Returns a handle by which any thread can see the network's state. It costs nothing while it
+    /// is not used.
     ///
     /// ```
     /// use roving_flow::Network;
@@ -80,7 +80,7 @@ impl Network<'_> {
 }
 
 impl Live {
-    /// What the network looks like now.
+    /// Returns the present state of the network.
     ///
     /// See [`Network::live`] for an example.
     pub fn snapshot(&self) -> Snapshot {
@@ -119,7 +119,7 @@ impl Live {
         }
     }
 
-    /// Name of the process with that index, once the network runs.
+    /// Returns the name of the process with that index, once the network runs.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
@@ -134,7 +134,7 @@ impl Live {
         (process < names.len()).then(|| names.get(process))
     }
 
-    /// Name of the channel with that index, once the network runs.
+    /// Returns the name of the channel with that index, once the network runs.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();

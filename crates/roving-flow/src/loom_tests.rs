@@ -143,7 +143,7 @@ fn give_out<T>(port: &Out<T>, process: u32) {
     port.words().set_process(End::Writer, process);
 }
 
-/// What `run` does when all processes have ended.
+/// Models the end of `run`, when all processes have ended.
 fn end(shared: &Shared) -> Option<Failure> {
     assert!(shared.is_over());
     let failure = shared.take_failure();

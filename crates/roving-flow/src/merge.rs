@@ -8,7 +8,7 @@ use futures_core::Stream;
 use crate::port::{In, Out};
 use crate::ports::{Ports, Visitor};
 
-/// Several inputs, of which the next message is taken wherever there is one.
+/// Several inputs from which a process takes the next message of any.
 ///
 /// # Not deterministic
 ///
@@ -48,7 +48,7 @@ pub struct Merge<T> {
 }
 
 impl<T> Merge<T> {
-    /// Of these inputs, which keep their places for [`Self::recv`].
+    /// Merges these inputs, which keep their places for [`Self::recv`].
     pub fn new(ports: impl IntoIterator<Item = In<T>>) -> Merge<T> {
         Merge {
             ports: ports.into_iter().map(Some).collect(),
@@ -56,7 +56,7 @@ impl<T> Merge<T> {
         }
     }
 
-    /// The next message with the place of its input, or `None` when all inputs have ended.
+    /// Receives the next message with the place of its input, or `None` when all inputs have ended.
     ///
     /// Inputs that always have something take turns.
     pub async fn recv(&mut self) -> Option<(usize, T)> {

@@ -68,7 +68,7 @@ pub struct Network<'env> {
     pub(crate) starts: Vec<Start<'env>>,
     pub(crate) plan: Plan,
     pub(crate) channels: Vec<Handle>,
-    /// What runs beside the processes, and is none.
+    /// Work that runs alongside the processes, and is none.
     pub(crate) beside: Vec<Beside<'env>>,
     prefix: String,
     pub(crate) placement: Placement,
@@ -85,7 +85,7 @@ impl Default for Network<'_> {
 }
 
 impl<'env> Network<'env> {
-    /// A network with nothing in it.
+    /// Creates an empty network.
     ///
     /// ```
     /// let network = roving_flow::Network::new();
@@ -109,7 +109,7 @@ impl<'env> Network<'env> {
         }
     }
 
-    /// A channel in which 64 messages may lie; it grows where that would be a deadlock.
+    /// Adds a channel of capacity 64; it grows where the network would deadlock otherwise.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
@@ -122,7 +122,7 @@ impl<'env> Network<'env> {
         self.bounded(name, CAPACITY)
     }
 
-    /// A channel in which `capacity` messages may lie; it grows where that would be a deadlock.
+    /// Adds a channel of the given capacity; it grows where the network would deadlock otherwise.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
@@ -152,7 +152,7 @@ impl<'env> Network<'env> {
         self.open(name, bound)
     }
 
-    /// A channel in which any number of messages may lie: whoever sends there never waits.
+    /// Adds a channel without a bound: a process that sends there never waits.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
@@ -175,8 +175,8 @@ impl<'env> Network<'env> {
         }
     }
 
-    /// A process. `body` gets the ports, and is an `async` closure, or a closure that returns a
-    /// future.
+    /// Adds a process. `body` gets the ports, and is an `async` closure, or a closure that returns
+    /// a future.
     ///
     /// Ports are given rather than captured, so that the network knows who waits for whom: a port
     /// that a body has captured counts as held outside, and deadlocks by way of it are not found.
@@ -211,8 +211,8 @@ impl<'env> Network<'env> {
         }));
     }
 
-    /// A process that may fail: an error ends the network, as a panic does, and [`Self::run`] returns
-    /// it with the name of the process.
+    /// Adds a process that may fail: an error ends the network, as a panic does, and [`Self::run`]
+    /// returns it with the name of the process.
     ///
     /// ```
     /// use roving_flow::{Error, Network};
@@ -251,7 +251,8 @@ impl<'env> Network<'env> {
         });
     }
 
-    /// A part of the network: the names of what is added by `build` begin with this one and a slash.
+    /// Adds a part of the network: the names of all that `build` adds begin with this name and a
+    /// slash.
     ///
     /// ```
     /// use roving_flow::{In, Network, Out};
@@ -299,16 +300,16 @@ impl<'env> Network<'env> {
         Arc::clone(&self.shared)
     }
 
-    /// Where processes run: [`Placement::Stealing`] at first.
+    /// Sets where processes run: [`Placement::Stealing`] by default.
     ///
     /// See [`Placement`] for an example.
     pub fn placement(&mut self, placement: Placement) {
         self.placement = placement;
     }
 
-    /// Whether it is counted how long each process runs, how often it changes workers, and how many
-    /// messages stay on one worker; off at first. How many messages went through a channel is known
-    /// without it.
+    /// Sets whether the network counts how long each process runs, how often it changes workers,
+    /// and how many messages stay on one worker; off by default. The number of messages through
+    /// each channel is known without it.
     ///
     /// ```
     /// use roving_flow::Network;
@@ -326,8 +327,8 @@ impl<'env> Network<'env> {
         self.accounting = on;
     }
 
-    /// How many messages may lie in a channel that has grown: a deadlock that would take more is an
-    /// error. There is no limit at first.
+    /// Sets the largest capacity to which a channel may grow: a deadlock that would take more is an
+    /// error. No limit by default.
     ///
     /// ```
     /// use roving_flow::{Error, Network};

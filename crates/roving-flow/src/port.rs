@@ -13,7 +13,7 @@ use crate::channel::{self, Channel, Empty, Full};
 use crate::turn::Turn;
 use crate::unwind::{go_on, to_the_end};
 
-/// The end of a channel from which messages come.
+/// The receiving end of a channel.
 ///
 /// It is a `Stream` as well. When it is dropped, the channel is closed: whoever sends there hears of it.
 ///
@@ -36,7 +36,7 @@ pub struct In<T> {
     marker: PhantomData<T>,
 }
 
-/// The end of a channel into which messages go.
+/// The sending end of a channel.
 ///
 /// When it is dropped, the stream ends: whoever receives gets what is still there, then `None`.
 ///
@@ -74,7 +74,7 @@ unsafe impl<T: Send> Sync for Out<T> {}
 impl<T> Unpin for In<T> {}
 impl<T> Unpin for Out<T> {}
 
-/// What [`Out::send`] gives back when the other end of the channel is gone: the message.
+/// The error of [`Out::send`] when the other end of the channel is gone: it gives the message back.
 ///
 /// ```
 /// let (mut out, input) = roving_flow::Network::new().channel("numbers");
@@ -84,7 +84,7 @@ impl<T> Unpin for Out<T> {}
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T>(pub T);
 
-/// Why [`In::try_recv`] has nothing. There is an example.
+/// The reason why [`In::try_recv`] has no message; see there for an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TryRecvError {
     /// The channel is empty.
@@ -93,7 +93,7 @@ pub enum TryRecvError {
     Closed,
 }
 
-/// Why [`Out::try_send`] gives the message back. There is an example.
+/// The reason why [`Out::try_send`] gives the message back; see there for an example.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// The channel is full.
@@ -132,14 +132,14 @@ impl<T> In<T> {
         Ok(message)
     }
 
-    /// The same, and a producer that waits for room is not woken.
+    /// Takes a message without waking a producer that waits for room.
     pub(crate) fn take_silently(&mut self) -> Result<T, Empty> {
         // SAFETY: as in `take`.
         unsafe { self.channel().pop() }
     }
 
-    /// The next message, or `None` when the other end of the channel is gone and everything that
-    /// was sent has been received. Suspends the process while there is nothing.
+    /// Receives the next message, or `None` when the other end of the channel is gone and
+    /// everything that was sent has been received. Suspends the process while the channel is empty.
     ///
     /// Nothing is lost when the future is dropped. See [`In`] for an example.
     #[inline(always)]
@@ -147,7 +147,7 @@ impl<T> In<T> {
         Receiving { port: self }
     }
 
-    /// The next message, if there is one.
+    /// Receives the next message if there is one.
     ///
     /// # Not deterministic
     ///
@@ -176,7 +176,7 @@ impl<T> In<T> {
         })
     }
 
-    /// [`Self::recv`] for code that is no `async` block.
+    /// Polls for the next message: [`Self::recv`] for code that is no `async` block.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
@@ -288,7 +288,7 @@ impl<T> Out<T> {
         })
     }
 
-    /// Ready when a message can be sent, or never will be.
+    /// Polls whether a message can be sent, or never will be.
     ///
     /// # Errors
     /// The other end is gone.
@@ -376,7 +376,7 @@ impl<T> Drop for Out<T> {
     }
 }
 
-/// Waits for a message: see [`In::recv`].
+/// The future of a message: see [`In::recv`].
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Receiving<'p, T> {
     port: &'p mut In<T>,
@@ -391,7 +391,7 @@ impl<T> Future for Receiving<'_, T> {
     }
 }
 
-/// Waits for room for a message: see [`Out::send`].
+/// The future of room for a message: see [`Out::send`].
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Sending<'p, T> {
     port: &'p mut Out<T>,

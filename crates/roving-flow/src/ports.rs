@@ -1,11 +1,11 @@
-//! What a process may be given: any structure of ports.
+//! The arguments of a process: any structure of ports.
 
 use crate::channel::words::{End, Words};
 use crate::port::{In, Out};
 
-/// Ports that a process is given, so that the network knows who holds which end: [`In`], [`Out`],
-/// and tuples, arrays, vectors and options of these. What takes part in no channel is given by
-/// capture.
+/// Ports that a process is given, so that the network knows which process holds which end: [`In`],
+/// [`Out`], and tuples, arrays, vectors and options of these. The closure of a process captures
+/// everything else.
 ///
 /// ```
 /// use roving_flow::{In, Network, Out};
@@ -32,7 +32,7 @@ pub trait Ports {
     fn visit(&self, visitor: &mut Visitor<'_>);
 }
 
-/// Is shown each port.
+/// The callback that [`Ports::visit`] gives each port to.
 #[doc(hidden)]
 pub struct Visitor<'v>(pub(crate) &'v mut dyn FnMut(&Words, End));
 

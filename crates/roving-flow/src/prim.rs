@@ -25,8 +25,9 @@ pub(crate) use roving::prim::{DataCell, ord};
 #[cfg(loom)]
 pub(crate) use roving::prim::{explore, explore_within};
 
-/// One half of a point in the manner of Dekker: what this thread wrote before is visible to others
-/// before it reads what comes after. The other half is another such fence. `SeqCst`, but for mutants.
+/// A store-load fence, one half of Dekker's pattern: writes of this thread before it are visible to
+/// others before its reads after it. The other half is another such fence. `SeqCst`, but for
+/// mutants.
 ///
 /// ThreadSanitizer knows no fences; a read-modify-write of one word by all stands in for it there.
 #[cfg(not(any(loom, roving_tsan)))]
@@ -44,7 +45,8 @@ pub fn fence(_: Ordering) {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// As above.
+/// A fence for ThreadSanitizer, which does not model fences: a read-modify-write of one word that
+/// all threads share.
 #[cfg(roving_tsan)]
 pub fn fence(_: Ordering) {
     static ALL: AtomicU32 = AtomicU32::new(0);
@@ -80,7 +82,7 @@ pub(crate) fn swap_and_fence(word: &AtomicU32, value: u32, ordering: Ordering) {
     fence(ordering);
 }
 
-/// What one thread at a time may read and write; loom checks that it is so.
+/// A cell that one thread at a time may read and write; loom checks that no two do.
 #[cfg(loom)]
 pub(crate) struct Cell<T>(DataCell<T>);
 
@@ -123,7 +125,7 @@ pub(crate) fn serial() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What is set once, as loom sees it, which has none of its own.
+/// A value that is set once, for loom, which has no such type of its own.
 #[cfg(loom)]
 pub(crate) struct OnceLock<T> {
     value: std::sync::OnceLock<T>,

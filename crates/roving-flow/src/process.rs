@@ -40,7 +40,7 @@ pub(crate) struct Process<F> {
 enum Turned {
     Ended,
     Suspended,
-    /// What it waits for has come meanwhile.
+    /// The event that it waits for has come meanwhile.
     Again,
 }
 

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The report of a run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use crate::channel::words::UNBOUNDED;
 use crate::names::Names;
 use crate::placement::Moved;
 
-/// What a network did: returned by [`Network::run`](crate::Network::run).
+/// The figures of a network's run, returned by [`Network::run`](crate::Network::run).
 ///
-/// It holds figures; what it says of a process or a channel is put together when it is asked for, so
-/// that the report of a million processes is small.
+/// It holds plain figures; an entry for a process or a channel is put together when it is asked
+/// for, so that the report of a million processes is small.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Report {
-    /// From the start of the first process to the end of the last.
+    /// The time from the start of the first process to the end of the last.
     pub elapsed: Duration,
-    /// Whether this was a network of Kahn's, whose outcome does not depend on who is faster: no
-    /// [`Merge`](crate::Merge), no [`In::try_recv`](crate::In::try_recv), no
-    /// [`Out::try_send`](crate::Out::try_send) was used.
+    /// Whether the network was a Kahn network, whose outcome does not depend on timing: it used no
+    /// [`Merge`](crate::Merge), no [`In::try_recv`](crate::In::try_recv) and no
+    /// [`Out::try_send`](crate::Out::try_send).
     pub deterministic: bool,
     /// The channels that were made larger to resolve a deadlock, in the order in which it happened.
     pub growths: Vec<Growth>,
-    /// The times that processes were placed anew, in their order.
+    /// The occasions on which processes were placed anew, in their order.
     pub moves: Vec<Moved>,
     pub(crate) process_names: Arc<Names>,
     pub(crate) channel_names: Arc<Names>,
@@ -71,7 +71,7 @@ impl Report {
         (0..self.channels.len()).map(|index| self.channel(index))
     }
 
-    /// The process with that index.
+    /// Returns the figures of the process with that index.
     ///
     /// See [`Self::processes`] for an example.
     ///
@@ -89,7 +89,7 @@ impl Report {
         }
     }
 
-    /// The channel with that index.
+    /// Returns the figures of the channel with that index.
     ///
     /// See [`Self::channels`] for an example.
     ///
@@ -187,29 +187,29 @@ impl fmt::Debug for Name {
     }
 }
 
-/// What one process did.
+/// The figures of one process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessReport {
     /// Its name.
     pub name: Name,
-    /// What was counted of it; `None` without [`Network::accounting`](crate::Network::accounting).
+    /// The accounting; `None` without [`Network::accounting`](crate::Network::accounting).
     pub account: Option<ProcessAccount>,
 }
 
-/// What accounting says of a process.
+/// The accounting of one process.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ProcessAccount {
     /// The time that it ran.
     pub busy: Duration,
-    /// How often it was given a worker, and gave it back.
+    /// How often it was given a worker and gave it back.
     pub switches: u64,
-    /// How often that was another worker than the time before.
+    /// How often the worker was another than the time before.
     pub migrations: u64,
 }
 
-/// What went through one channel.
+/// The figures of one channel.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChannelReport {
@@ -220,25 +220,25 @@ pub struct ChannelReport {
     pub producer: Option<usize>,
     /// Index of the process that received.
     pub consumer: Option<usize>,
-    /// How many messages may lie in it, at the end; `None` where there is no bound.
+    /// Its capacity at the end; `None` where there is no bound.
     pub capacity: Option<usize>,
     /// Messages that were sent.
     pub messages: u64,
     /// Messages that were received.
     pub received: u64,
-    /// Bytes that were sent: of the messages themselves, without what they point to.
+    /// Bytes that were sent: the size of the messages themselves, without data that they point to.
     pub bytes: u64,
-    /// What was counted of it; `None` without [`Network::accounting`](crate::Network::accounting).
+    /// The accounting; `None` without [`Network::accounting`](crate::Network::accounting).
     pub account: Option<ChannelAccount>,
 }
 
-/// What accounting says of a channel.
+/// The accounting of one channel.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ChannelAccount {
     /// Messages whose receiver ran on the worker on which the sender had run last.
     pub local: u64,
-    /// The others.
+    /// All other messages.
     pub remote: u64,
 }
 

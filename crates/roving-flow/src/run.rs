@@ -18,7 +18,7 @@ use crate::report::Report;
 use crate::shared::{Failure, Shared};
 use crate::turn::Turn;
 
-/// What all processes of a network start with.
+/// The common setting in which all processes of a network start.
 pub(crate) struct Setting {
     shared: Arc<Shared>,
     /// With a placement that moves processes, or where somebody wants to know what they take.
@@ -39,7 +39,7 @@ impl Drop for GiveUp {
 }
 
 impl Network<'_> {
-    /// Runs the network on that pool, and returns when all processes have ended.
+    /// Runs the network on this pool, and returns when all processes have ended.
     ///
     /// A thread that is no worker sleeps meanwhile. On a worker, the worker takes part.
     ///

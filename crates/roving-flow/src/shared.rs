@@ -1,4 +1,4 @@
-//! What the processes of a network, and whoever watches them, have in common.
+//! The shared state of a network's processes, and of those that watch them.
 
 use std::any::Any;
 use std::mem;
@@ -16,7 +16,7 @@ use crate::prim::{
 };
 use crate::word::{AtomicWord, Word};
 
-/// What others may know of a process while it runs.
+/// The state of a process that others may see while it runs.
 pub(crate) struct Control {
     /// Set before the process is suspended for the first time, and never changed: a process is always
     /// polled as the same task.
@@ -123,7 +123,7 @@ pub(crate) struct Shared {
     /// Held by who looks at the network.
     pub(crate) detector: Mutex<()>,
     pub(crate) growths: Mutex<Vec<Growth>>,
-    /// What a channel may grow to.
+    /// The largest capacity to which a channel may grow.
     pub(crate) capacity_max: AtomicU32,
     /// A process has done what makes the outcome depend on who is faster.
     sees_speed: AtomicBool,

@@ -10,7 +10,8 @@ use crate::network::Network;
 use crate::port::{In, Out};
 
 impl<'env> Network<'env> {
-    /// A process that sends what an iterator yields, until that ends or nobody receives any more.
+    /// Adds a process that sends the items of an iterator, until the iterator ends or the receiver
+    /// is gone.
     ///
     /// ```
     /// use roving_flow::Network;
@@ -39,7 +40,7 @@ impl<'env> Network<'env> {
         });
     }
 
-    /// A process that sends what a stream yields, which may come from outside of the network.
+    /// Adds a process that sends the items of a stream, which may come from outside of the network.
     ///
     /// ```
     /// use roving_flow::Network;
@@ -67,7 +68,7 @@ impl<'env> Network<'env> {
         });
     }
 
-    /// A process that calls `f` with each message.
+    /// Adds a process that calls `f` with each message.
     ///
     /// ```
     /// use roving_flow::Network;
@@ -92,7 +93,8 @@ impl<'env> Network<'env> {
         });
     }
 
-    /// A process that puts each message into a collection: what to read when the network has run.
+    /// Adds a process that puts each message into a collection, to be read when the network has
+    /// run.
     ///
     /// ```
     /// use roving_flow::Network;

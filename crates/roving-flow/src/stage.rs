@@ -10,8 +10,8 @@ use crate::port::{In, Out};
 const WAITING: usize = 2;
 
 impl<'env> Network<'env> {
-    /// A stage of `k` processes that apply `f` to each message. Results come out in the order in
-    /// which the messages came in, whoever was faster.
+    /// Adds a stage of `k` processes that apply `f` to each message. Results come out in the order
+    /// in which the messages came in, whichever process was faster.
     ///
     /// Each of the `k` has a clone of `f`. Where `f` is a function of its message alone, the network
     /// stays deterministic.
@@ -58,7 +58,7 @@ impl<'env> Network<'env> {
         });
     }
 
-    /// The same where the results come out as they are ready.
+    /// Adds a stage of `k` processes whose results come out as soon as they are ready.
     ///
     /// # Not deterministic
     ///

@@ -70,8 +70,8 @@ pub(crate) struct Turn<'p> {
     owed: [Cell<*const Words>; 2],
 }
 
-/// What wakers of a process stand on that are held by anything but our channels: while there is
-/// one, the process may be woken from outside.
+/// The target of a process's wakers outside our channels: while there is one, the process may be
+/// woken from outside.
 pub(crate) struct Outside {
     waker: Waker,
     woken: AtomicBool,
@@ -240,7 +240,7 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// The same where the turn is not followed by a wait, which is a fence.
+    /// Pays the turn's wake-ups where no wait, which would be a fence, follows.
     pub(crate) fn pay_at_the_end(&self) {
         // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
         fence(ord("done_fence", Ordering::SeqCst));
@@ -306,7 +306,7 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// What has to wait: the first operation, and the others.
+    /// Takes the operations that have to wait: the first one, and the others.
     #[inline(always)]
     pub(crate) fn take_ops(&self) -> (Option<Op>, Vec<Op>) {
         (self.op.take(), self.more.take())

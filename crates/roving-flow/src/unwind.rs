@@ -13,7 +13,7 @@ pub(crate) fn drop_quietly<T>(value: T) {
     }
 }
 
-/// What a panic carries.
+/// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// Calls `step` until it says that there is nothing more to do, and goes on when it panics: what is left

@@ -1,4 +1,4 @@
-//! What a process says that it waits for.
+//! The word in which a process says what it waits for.
 
 use std::ptr;
 
@@ -6,7 +6,7 @@ use crate::channel::words::Words;
 use crate::prim::{AtomicPtr, Ordering, ord};
 use crate::turn::Op;
 
-/// What a process said last. Whether it still waits there is for the channel to tell: so a process
+/// The last statement of a process. Whether it still waits there, the channel tells: so a process
 /// need not say that it runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Word {

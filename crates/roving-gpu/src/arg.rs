@@ -1,4 +1,4 @@
-//! What a launch is given.
+//! The arguments of a launch.
 
 use std::fmt;
 
@@ -26,18 +26,18 @@ pub(crate) enum ArgKind<'a> {
 }
 
 impl<'a> Arg<'a> {
-    /// A buffer that the kernel reads; one that the task declared.
+    /// Passes a buffer that the kernel reads; the task must have declared it.
     pub fn read(buffer: &'a dyn AnyBuffer) -> Self {
         Arg(ArgKind::Buffer(buffer, false))
     }
 
-    /// A buffer that the kernel writes, or reads and writes; one that the task declared with
-    /// [`Dual::updates`](crate::Dual::updates) or [`Dual::writes`](crate::Dual::writes).
+    /// Passes a buffer that the kernel writes, or reads and writes; the task must have declared it
+    /// with [`Dual::updates`](crate::Dual::updates) or [`Dual::writes`](crate::Dual::writes).
     pub fn update(buffer: &'a dyn AnyBuffer) -> Self {
         Arg(ArgKind::Buffer(buffer, true))
     }
 
-    /// A value, which is copied at the call.
+    /// Passes a value, which is copied at the call.
     pub fn value<T: NoUninit>(value: &'a T) -> Self {
         Arg(ArgKind::Value(bytemuck::bytes_of(value)))
     }

@@ -1,11 +1,11 @@
-//! What a device is to this crate: one small trait.
+//! The interface between this crate and a device: one small trait.
 //!
-//! All of it is asynchronous but [`Backend::alloc`]. An operation owns what it works on until it is ended by `done`, on
-//! any thread; a `done` may submit other operations, before it returns. An operation that is dropped instead counts as
-//! failed by [`Cause::Lost`], so nobody waits for it for ever.
+//! All of it is asynchronous but [`Backend::alloc`]. An operation owns its data until `done` ends
+//! it, on any thread; a `done` may submit other operations before it returns. An operation that is
+//! dropped instead counts as failed by [`Cause::Lost`], so no task waits for it for ever.
 //!
-//! Operations on one stream run in the order of submission; those on different streams may overlap. What must wait for
-//! something on another stream is submitted after that has ended.
+//! Operations on one stream run in the order of submission; those on different streams may overlap.
+//! An operation that depends on one on another stream is submitted after that has ended.
 //!
 //! ```
 //! use roving_gpu::backend::{Backend, Download, Launch, Memory, Upload};
@@ -67,9 +67,9 @@ use std::time::Duration;
 use crate::error::{Cause, DeviceError};
 use crate::kernel::Kernel;
 
-/// A device.
+/// A device, as this crate drives it.
 pub trait Backend: Send + Sync + 'static {
-    /// What measured times are kept by: the model, not the unit.
+    /// Returns the device's model, by which measured times are kept; not the unit.
     fn name(&self) -> String;
 
     /// How much memory tasks may have on it.
@@ -114,12 +114,12 @@ pub trait Backend: Send + Sync + 'static {
 pub struct Memory(Arc<dyn Any + Send + Sync>);
 
 impl Memory {
-    /// What stands for it in the back-end.
+    /// Wraps the back-end's own object for this memory.
     pub fn new(inner: impl Any + Send + Sync) -> Self {
         Memory(Arc::new(inner))
     }
 
-    /// The same again.
+    /// Returns the back-end's own object, if it is a `T`.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
@@ -131,7 +131,8 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// How an operation ended: the time in which the device worked on it, without what it waited before.
+/// The end of an operation: the time in which the device worked on it, without the time that it
+/// waited before, or an error.
 pub type Outcome = Result<Duration, DeviceError>;
 
 /// Who hears of the end of an operation, once.
@@ -139,7 +140,7 @@ pub(crate) struct Done(Option<Then>);
 
 type Then = Box<dyn FnOnce(Outcome, Left) + Send>;
 
-/// What is left of an operation that has ended.
+/// The remains of an operation that has ended.
 pub(crate) enum Left {
     Nothing,
     /// Where a download went.
@@ -169,7 +170,7 @@ impl Drop for Done {
     }
 }
 
-/// What is on the host, as bytes.
+/// Data on the host, as bytes.
 pub(crate) trait HostBytes: Send + Sync {
     fn bytes(&self) -> &[u8];
 }
@@ -191,17 +192,17 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// What is to be copied: as many bytes as the memory was made for.
+    /// Returns the bytes to copy: as many as the memory was made for.
     pub fn bytes(&self) -> &[u8] {
         self.from.bytes()
     }
 
-    /// Where it goes.
+    /// Returns the memory to copy to.
     pub fn to(&self) -> &Memory {
         &self.to
     }
 
-    /// The end of it.
+    /// Ends the operation.
     pub fn done(self, outcome: Outcome) {
         let Upload { from, to, done } = self;
         drop((from, to));
@@ -217,17 +218,17 @@ pub struct Download {
 }
 
 impl Download {
-    /// Where the bytes are.
+    /// Returns the memory to copy from.
     pub fn from(&self) -> &Memory {
         &self.from
     }
 
-    /// Where they go: as many as the memory was made for.
+    /// Returns the room for the bytes: as many as the memory was made for.
     pub fn bytes(&mut self) -> &mut [u8] {
         self.to.bytes()
     }
 
-    /// The end of it.
+    /// Ends the operation.
     pub fn done(self, outcome: Outcome) {
         let Download { from, to, done } = self;
         drop(from);
@@ -261,34 +262,34 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// What to run.
+    /// Returns the kernel to run.
     pub fn kernel(&self) -> &'static Kernel {
         self.kernel
     }
 
-    /// How many groups, or blocks.
+    /// Returns the number of groups, or blocks.
     pub fn groups(&self) -> [u32; 3] {
         self.groups
     }
 
-    /// On what.
+    /// Returns the arguments.
     pub fn arguments(&self) -> &[LaunchArg] {
         &self.arguments
     }
 
-    /// How much work it is said to be, in the unit of its kind.
+    /// Returns the declared amount of work, in the unit of its kind.
     pub fn work(&self) -> f64 {
         self.work
     }
 
-    /// The end of it.
+    /// Ends the operation.
     pub fn done(self, outcome: Outcome) {
         drop(self.arguments);
         self.done.call(outcome, Left::Nothing);
     }
 
-    /// The end of one that never began, so that what it was to write is what it was before: its source does not compile,
-    /// or its arguments do not fit.
+    /// Ends a launch that never began, so that its outputs are unchanged: its source does not
+    /// compile, or its arguments do not fit.
     pub fn refused(self, error: DeviceError) {
         drop(self.arguments);
         self.done.call(Err(error), Left::Untouched);

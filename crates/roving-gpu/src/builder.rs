@@ -13,7 +13,7 @@ use crate::error::{Cause, DeviceError};
 use crate::history::{History, Measured, file};
 use crate::plan::Shares;
 
-/// Makes [`Devices`].
+/// A builder of [`Devices`].
 ///
 /// ```
 /// use roving_gpu::{Choice, Devices, Simulated};
@@ -35,7 +35,7 @@ pub struct DevicesBuilder {
     history: Option<PathBuf>,
     window: Option<usize>,
     on_failure: Option<OnFailure>,
-    /// What is told in the profile from the beginning.
+    /// Notes for the profile from the beginning.
     notes: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl DevicesBuilder {
         }
     }
 
-    /// With the devices that [`Devices::discover`] finds, and its file for what was measured.
+    /// Uses the devices that [`Devices::discover`] finds, and its file of measured times.
     ///
     /// # Errors
     /// As there.
@@ -114,39 +114,39 @@ impl DevicesBuilder {
         Ok(())
     }
 
-    /// One more device.
+    /// Adds a device.
     pub fn backend(mut self, backend: impl Backend) -> Self {
         self.backends.push(Arc::new(backend));
         self
     }
 
-    /// Who decides where a task runs.
+    /// Sets the rule by which a task runs on the CPU or on a device.
     pub fn choice(mut self, choice: Choice) -> Self {
         self.choice = choice;
         self
     }
 
-    /// When what a device has written is copied to the host.
+    /// Sets when the results of a device are copied to the host.
     pub fn writes(mut self, writes: Writes) -> Self {
         self.writes = writes;
         self
     }
 
-    /// The file in which measured times are kept. Without one they are forgotten.
+    /// Sets the file in which measured times are kept. Without one they are forgotten.
     pub fn history(mut self, path: impl Into<PathBuf>) -> Self {
         self.history = Some(path.into());
         self
     }
 
-    /// How many tasks are on a device at a time, so that transfers of one overlap with kernels of another. As many as the
-    /// back-end has streams, unless told otherwise.
+    /// Sets how many tasks are on a device at a time, so that transfers of one overlap with kernels
+    /// of another. By default as many as the back-end has streams.
     pub fn window(mut self, tasks: usize) -> Self {
         self.window = Some(tasks);
         self
     }
 
-    /// Is called when something goes wrong with a device: once for each device and cause. It may be called on any thread,
-    /// and a panic of it goes nowhere.
+    /// Sets a callback for errors of devices: it is called once for each device and cause, on any
+    /// thread. A panic in it is swallowed.
     ///
     /// ```
     /// use roving_gpu::{Choice, Devices, Dual, Failure, Kind, Simulated};
@@ -174,7 +174,7 @@ impl DevicesBuilder {
         self
     }
 
-    /// The devices; [`Devices::none`], if no back-end was given and none was found.
+    /// Builds the devices; [`Devices::none`], if no back-end was given and none was found.
     ///
     /// # Errors
     /// If a number is out of its range. A history that cannot be read is told in [`Devices::profile`], and left out.
@@ -237,7 +237,7 @@ fn wgpu_devices() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
     Vec::new()
 }
 
-/// The settings cannot be had.
+/// The error of settings that cannot be had.
 ///
 /// ```
 /// use roving_gpu::{Devices, Simulated};

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How tasks with two sides are spread over CPU and devices. A task with one side runs on that side.
+/// The rule by which tasks with two sides are spread over CPU and devices. A task with one side
+/// runs on that side.
 ///
 /// ```
 /// use roving_gpu::Choice;
@@ -36,7 +37,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// The text is no [`Choice`].
+/// The error of a text that is no [`Choice`].
 ///
 /// ```
 /// let error = "fastest".parse::<roving_gpu::Choice>().unwrap_err();
@@ -75,7 +76,7 @@ impl FromStr for Choice {
     }
 }
 
-/// When the host's copy of what a device has written is made.
+/// The time at which the results of a device are copied to the host.
 ///
 /// ```
 /// use roving_gpu::{Devices, Simulated, Writes};

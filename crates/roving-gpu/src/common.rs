@@ -1,4 +1,4 @@
-//! What all devices of a program share.
+//! The state that all devices of a program share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::history::{History, Side};
 use crate::profile::trace::Recorder;
 use crate::profile::{KindProfile, Why};
 
-/// Something that went wrong with a device: each cause is told once for each device, by
+/// The report of a device's error: each cause is reported once for each device, by
 /// [`DevicesBuilder::on_failure`](crate::DevicesBuilder::on_failure).
 ///
 /// ```
@@ -30,7 +30,7 @@ use crate::profile::{KindProfile, Why};
 pub struct DeviceReport {
     /// The name of the device.
     pub device: String,
-    /// What happened.
+    /// The error.
     pub error: DeviceError,
 }
 

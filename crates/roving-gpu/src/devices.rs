@@ -13,9 +13,9 @@ use crate::history::file;
 use crate::plan::Shares;
 use crate::profile::Profile;
 
-/// The devices that tasks may run on, and what is known of them. Clones are handles of the same.
-/// When the last handle is dropped, what was measured is written to the file for it; what is still under way on a device
-/// ends there.
+/// The devices that tasks may run on, and the measurements about them. Clones are handles to the
+/// same devices. When the last handle is dropped, the measurements are written to their file;
+/// operations still under way on a device end there.
 ///
 /// ```
 /// use roving_gpu::{Devices, Simulated};
@@ -46,7 +46,7 @@ impl Drop for Inner {
 }
 
 impl Devices {
-    /// No device: every task runs its CPU side.
+    /// Returns devices without any device: every task runs its CPU side.
     ///
     /// ```
     /// assert!(roving_gpu::Devices::none().are_none());
@@ -56,9 +56,10 @@ impl Devices {
         Devices(None)
     }
 
-    /// The devices of this machine, of the back-ends that were built in: those of CUDA; if there are none, those of wgpu. The
-    /// environment variable `ROVING_GPU` narrows that down: `off`, `cuda` or `wgpu`. What was measured is kept in a file
-    /// in the user's cache directory; `ROVING_GPU_HISTORY` names another one, or is `off`.
+    /// Finds the devices of this machine, of the back-ends that were built in: those of CUDA; if
+    /// there are none, those of wgpu. The environment variable `ROVING_GPU` narrows that down:
+    /// `off`, `cuda` or `wgpu`. Measurements are kept in a file in the user's cache directory;
+    /// `ROVING_GPU_HISTORY` names another one, or is `off`.
     ///
     /// # Errors
     /// If `ROVING_GPU` is something else, or names a back-end that finds no device or cannot open one. Otherwise a
@@ -77,12 +78,12 @@ impl Devices {
         DevicesBuilder::discover()?.build()
     }
 
-    /// For other settings: see [`DevicesBuilder`].
+    /// Returns a builder, for other settings: see [`DevicesBuilder`].
     pub fn builder() -> DevicesBuilder {
         DevicesBuilder::new()
     }
 
-    /// What they did so far, and why.
+    /// Returns what the devices did so far, and why.
     ///
     /// ```
     /// use roving_gpu::{Choice, Devices, Dual, Kind, Simulated, Why};
@@ -112,7 +113,8 @@ impl Devices {
         }
     }
 
-    /// Says in lines which devices there are, what tasks took on each side, and where they went and why.
+    /// Describes in lines which devices there are, how long tasks took on each side, and where they
+    /// ran and why.
     ///
     /// ```
     /// let text = roving_gpu::Devices::none().describe();
@@ -140,15 +142,16 @@ impl Devices {
         text
     }
 
-    /// Records what devices and workers do with tasks from now on, or stops that.
+    /// Starts or stops recording the activity of devices and workers with tasks.
     pub fn trace(&self, on: bool) {
         if let Some(inner) = &self.0 {
             inner.common.recorder.switch(on);
         }
     }
 
-    /// Writes what was recorded to a file, as the JSON that Chrome (`chrome://tracing`) and Perfetto show: a lane for each
-    /// worker, for each stream of a device, and for its transfers in each direction.
+    /// Writes the record to a file, as the JSON that Chrome (`chrome://tracing`) and Perfetto show:
+    /// a timeline for each worker, for each stream of a device, and for its transfers in each
+    /// direction.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -177,13 +180,13 @@ impl Devices {
         }
     }
 
-    /// The names of the devices. Two of one model have the same name.
+    /// Returns the names of the devices. Two of one model have the same name.
     pub fn names(&self) -> Vec<String> {
         let devices = self.0.iter().flat_map(|inner| &inner.devices);
         devices.map(|device| device.name.clone()).collect()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no devices.
     #[inline(always)]
     pub fn are_none(&self) -> bool {
         self.0.is_none()

@@ -54,7 +54,7 @@ pub struct Dual<const N: usize, U = (), C = NoCpu, G = NoGpu> {
     pub(crate) gpu: G,
 }
 
-/// What is known of a task before it runs.
+/// The facts about a task before it runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<const N: usize> {
     pub(crate) kind: &'static Kind,
@@ -76,7 +76,7 @@ impl<const N: usize> About<N> {
 }
 
 impl<const N: usize> Dual<N> {
-    /// A task of that kind, and the sizes that say how large it is.
+    /// Creates a task of that kind, with the sizes that say how large it is.
     #[inline(always)]
     pub fn new(kind: &'static Kind, sizes: &[usize; N]) -> Self {
         Dual {
@@ -93,8 +93,8 @@ impl<const N: usize> Dual<N> {
 }
 
 impl<const N: usize, U, C, G> Dual<N, U, C, G> {
-    /// How much there is to do, in one number: tasks of a kind with twice the number are expected to take about twice as
-    /// long. Without it, the product of the sizes.
+    /// Sets the amount of work, in one number: tasks of a kind with twice the number are expected
+    /// to take about twice as long. By default the product of the sizes.
     ///
     /// ```
     /// use roving_gpu::{Devices, Dual, Kind};
@@ -114,25 +114,27 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
         self
     }
 
-    /// It reads this buffer.
+    /// Declares that the task reads this buffer.
     #[inline(always)]
     pub fn reads<'b>(self, buffer: &'b dyn AnyBuffer) -> Dual<N, (U, Used<'b>), C, G> {
         self.uses(buffer, Access::Read)
     }
 
-    /// It reads this buffer and changes it.
+    /// Declares that the task reads this buffer and changes it.
     #[inline(always)]
     pub fn updates<'b>(self, buffer: &'b dyn AnyBuffer) -> Dual<N, (U, Used<'b>), C, G> {
         self.uses(buffer, Access::Update)
     }
 
-    /// It writes all of this buffer, so what is in it now is not brought to where the task runs.
+    /// Declares that the task writes all of this buffer, so that its present content need not be
+    /// brought to where the task runs.
     #[inline(always)]
     pub fn writes<'b>(self, buffer: &'b dyn AnyBuffer) -> Dual<N, (U, Used<'b>), C, G> {
         self.uses(buffer, Access::Write)
     }
 
-    /// It uses this buffer: [`Dual::reads`], [`Dual::updates`] or [`Dual::writes`], as a value.
+    /// Declares that the task uses this buffer: [`Dual::reads`], [`Dual::updates`] or
+    /// [`Dual::writes`], as a value.
     #[inline(always)]
     pub fn uses<'b>(
         self,
@@ -147,7 +149,8 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
         }
     }
 
-    /// It uses these buffers; for a number of them that is known only when the program runs.
+    /// Declares that the task uses these buffers, for a number of them that is known only when the
+    /// program runs.
     ///
     /// ```
     /// use roving_gpu::{Access, AnyBuffer, Buffer, Devices, Dual, Kind};
@@ -174,7 +177,8 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
         }
     }
 
-    /// Its CPU side: a closure, which may use `join` and `scope`, and takes guards of the buffers.
+    /// Sets the CPU side: a closure, which may use `join` and `scope`, and takes guards of the
+    /// buffers.
     #[inline(always)]
     pub fn cpu<F, R>(self, side: F) -> Dual<N, U, CpuSide<F>, G>
     where
@@ -188,9 +192,10 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
         }
     }
 
-    /// Its GPU side: an async closure, which is given a [`Gpu`] to launch kernels with. It is called when a device has
-    /// been chosen, before the device has turned to the task. It may be dropped at an `.await` when the CPU
-    /// turns out to be sooner, or the device fails; then the CPU side runs.
+    /// Sets the GPU side: an async closure, which is given a [`Gpu`] to launch kernels with. It is
+    /// called when a device has been chosen, before the device has turned to the task. It may be
+    /// dropped at an `.await` when the CPU turns out to be sooner, or the device fails; then the
+    /// CPU side runs.
     #[inline(always)]
     pub fn gpu<F, Fut, R>(self, side: F) -> Dual<N, U, C, GpuSide<F>>
     where
@@ -205,7 +210,8 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
         }
     }
 
-    /// The task as a future. The output is what its side returns; without a CPU side, a `Result` of that.
+    /// Returns the task as a future. Its output is the result of the side that runs; without a CPU
+    /// side, a `Result` of that.
     ///
     /// ```
     /// use roving::task::{block_on, fork};
@@ -245,8 +251,8 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
         On::new(self, devices)
     }
 
-    /// Runs the task and returns when it has ended. On a worker this waits as a root does: the worker gives its core away
-    /// meanwhile. On other threads the global pool runs it.
+    /// Runs the task and returns when it has ended. On a worker this waits as a root does: the
+    /// worker gives its core away meanwhile. On other threads the global pool runs it.
     ///
     /// # Panics
     /// As [`Dual::on`].

@@ -1,9 +1,9 @@
-//! What can go wrong with a device.
+//! The errors of a device.
 
 use std::error::Error;
 use std::fmt;
 
-/// Why a device did not do what it was asked to.
+/// The cause of a device's failure.
 ///
 /// ```
 /// assert_eq!(roving_gpu::Cause::OutOfMemory.to_string(), "out of device memory");
@@ -31,7 +31,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// One operation of a device failed.
+/// The error of a failed operation of a device.
 ///
 /// ```
 /// use roving_gpu::{Cause, DeviceError};
@@ -47,18 +47,18 @@ pub struct DeviceError {
 }
 
 impl DeviceError {
-    /// With what the driver said of it.
+    /// Creates an error with the driver's text.
     pub fn new(cause: Cause, text: impl Into<String>) -> Self {
         let text = text.into();
         DeviceError { cause, text }
     }
 
-    /// Why.
+    /// Returns the cause.
     pub fn cause(&self) -> Cause {
         self.cause
     }
 
-    /// What the driver said.
+    /// Returns the driver's text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -72,7 +72,7 @@ impl fmt::Display for DeviceError {
 
 impl Error for DeviceError {}
 
-/// A task without a CPU side could not be run.
+/// The error of a task without a CPU side that could not be run.
 ///
 /// ```
 /// use roving_gpu::{Cause, Devices, Dual, Kind};
@@ -96,12 +96,12 @@ impl Failed {
         self.kind
     }
 
-    /// The device that it was on.
+    /// The device that the task was on.
     pub fn device(&self) -> Option<&str> {
         self.device.as_deref()
     }
 
-    /// Why it failed.
+    /// The reason.
     pub fn cause(&self) -> Cause {
         self.error.cause()
     }

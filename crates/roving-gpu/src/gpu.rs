@@ -1,4 +1,4 @@
-//! What the GPU side of a task is given.
+//! The handle that the GPU side of a task is given.
 
 use std::fmt;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ impl Gpu {
         Gpu(entry)
     }
 
-    /// The name of the device.
+    /// Returns the name of the device.
     ///
     /// ```
     /// use roving_gpu::{Choice, Devices, Dual, Kind, Simulated};
@@ -36,9 +36,10 @@ impl Gpu {
         &self.0.device.name
     }
 
-    /// Launches so many groups of a kernel. It is under way from this call on, whether or not the result is awaited, and
-    /// the launches of a task run one after the other; so a task with several of them needs to await none but the last. A
-    /// task ends when all that it launched has ended.
+    /// Launches so many groups of a kernel. It is under way from this call on, whether or not the
+    /// result is awaited, and the launches of a task run one after the other; so a task with
+    /// several of them needs to await none but the last. A task ends when all its launches have
+    /// ended.
     ///
     /// # Panics
     /// If an argument is a buffer that the task did not declare, or one that it declared as read and the launch updates.
@@ -73,7 +74,8 @@ impl Gpu {
         self.launch_sized(self.0.work, kernel, groups, arguments)
     }
 
-    /// The same for one of several launches: so much of the task's work. Only a [`crate::Simulated`] device asks for that.
+    /// Launches a kernel that is one of several, with its share of the task's work. Only a
+    /// [`crate::Simulated`] device uses the share.
     ///
     /// # Panics
     /// As [`Gpu::launch`].
@@ -128,7 +130,7 @@ impl Gpu {
     }
 }
 
-/// A kernel that was launched; awaiting it says how it ended. Made by [`Gpu::launch`].
+/// A kernel that was launched; awaiting it gives its result. Made by [`Gpu::launch`].
 #[must_use = "the launch goes on without it, but its failure is not heard of here"]
 pub struct Launching {
     entry: Arc<Entry>,

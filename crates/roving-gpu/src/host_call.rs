@@ -50,7 +50,7 @@ pub enum HostArg<'a> {
 }
 
 impl<'a> HostCall<'a> {
-    /// A launch of so many groups.
+    /// Creates a launch of so many groups.
     pub fn new(groups: [u32; 3], arguments: impl IntoIterator<Item = HostArg<'a>>) -> Self {
         HostCall {
             groups,
@@ -59,12 +59,12 @@ impl<'a> HostCall<'a> {
         }
     }
 
-    /// How many groups were launched.
+    /// Returns the number of groups that were launched.
     pub fn groups(&self) -> [u32; 3] {
         self.groups
     }
 
-    /// The next argument: a buffer that the kernel reads.
+    /// Takes the next argument, a buffer that the kernel reads.
     ///
     /// # Panics
     /// If the next argument is a value, or does not consist of `T`s.
@@ -76,7 +76,7 @@ impl<'a> HostCall<'a> {
         }
     }
 
-    /// The next argument: a buffer that the kernel may write.
+    /// Takes the next argument, a buffer that the kernel may write.
     ///
     /// # Panics
     /// If the next argument is none, or does not consist of `T`s.
@@ -88,7 +88,7 @@ impl<'a> HostCall<'a> {
         }
     }
 
-    /// The next argument: a value.
+    /// Takes the next argument, a value.
     ///
     /// # Panics
     /// If the next argument is a buffer, or of another size.

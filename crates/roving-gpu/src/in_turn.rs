@@ -1,4 +1,4 @@
-//! What is to be done one by one, in the order in which it was put there, by whoever has time.
+//! A queue of operations that run one by one, in order, on whichever thread has time.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;

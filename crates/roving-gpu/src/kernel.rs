@@ -5,8 +5,8 @@ use std::fmt;
 
 use crate::host_call::HostCall;
 
-/// A function for devices, once for each back-end that is to run it. A `static`, so that what is built from it is built
-/// once for each device.
+/// A function for devices, once for each back-end that is to run it. It is a `static`, so that each
+/// device builds it once.
 ///
 /// Argument number *i* of a launch is:
 /// * in WGSL, binding *i* of group 0: a storage buffer, or for [`Arg::value`] a uniform one;
@@ -49,7 +49,7 @@ pub struct Kernel {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Wgsl {
-    /// The whole module.
+    /// The source of the whole module.
     pub source: &'static str,
     /// The name of the function in it.
     pub entry: &'static str,
@@ -67,16 +67,16 @@ pub struct Wgsl {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Cuda {
-    /// The whole module, for NVRTC.
+    /// The source of the whole module, for NVRTC.
     pub source: &'static str,
     /// The name of the function in it; `extern "C"`.
     pub entry: &'static str,
-    /// Threads of a block.
+    /// The number of threads of a block.
     pub block: [u32; 3],
 }
 
 impl Kernel {
-    /// A kernel that no back-end has yet. The name is for messages and traces.
+    /// Creates a kernel without any back-end. The name is for messages and traces.
     pub const fn new(name: &'static str) -> Self {
         Kernel {
             name,
@@ -87,14 +87,16 @@ impl Kernel {
         }
     }
 
-    /// As a function of a module in WGSL, which says how large a workgroup is.
+    /// Adds the source for wgpu: a function of a module in WGSL, which says how large a workgroup
+    /// is.
     #[must_use]
     pub const fn wgsl(mut self, source: &'static str, entry: &'static str) -> Self {
         self.wgsl = Some(Wgsl { source, entry });
         self
     }
 
-    /// As an `extern "C"` function in CUDA C++, with so many threads in a block.
+    /// Adds the source for CUDA: an `extern "C"` function in CUDA C++, with so many threads in a
+    /// block.
     ///
     /// # Safety
     /// A pointer in CUDA goes wherever it is told to, on some systems also into the memory of the host, and nobody
@@ -116,42 +118,42 @@ impl Kernel {
         self
     }
 
-    /// As a routine of the vendor's own library, by a name that the back-end knows. Where that library is missing, the
-    /// back-end takes the source.
+    /// Adds a routine of the vendor's own library, by a name that the back-end knows. Where that
+    /// library is missing, the back-end takes the source.
     #[must_use]
     pub const fn library(mut self, routine: &'static str) -> Self {
         self.library = Some(routine);
         self
     }
 
-    /// As a function for the host: what a [`crate::Simulated`] device runs.
+    /// Adds a function for the host, which a [`crate::Simulated`] device runs.
     #[must_use]
     pub const fn host(mut self, function: fn(&mut HostCall<'_>)) -> Self {
         self.host = Some(function);
         self
     }
 
-    /// Its name.
+    /// Returns the kernel's name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What [`Kernel::wgsl`] was given.
+    /// Returns the argument of [`Kernel::wgsl`].
     pub fn as_wgsl(&self) -> Option<Wgsl> {
         self.wgsl
     }
 
-    /// What [`Kernel::cuda`] was given.
+    /// Returns the argument of [`Kernel::cuda`].
     pub fn as_cuda(&self) -> Option<Cuda> {
         self.cuda
     }
 
-    /// What [`Kernel::library`] was given.
+    /// Returns the argument of [`Kernel::library`].
     pub fn as_library(&self) -> Option<&'static str> {
         self.library
     }
 
-    /// What [`Kernel::host`] was given.
+    /// Returns the argument of [`Kernel::host`].
     pub fn as_host(&self) -> Option<fn(&mut HostCall<'_>)> {
         self.host
     }

@@ -1,6 +1,7 @@
 //! Kinds of tasks: what measured times are kept by.
 
-/// What a task does, whatever its size. Tasks of one kind and of about one size are expected to take about as long.
+/// A kind of task, whatever its size. Tasks of one kind and of about one size are expected to take
+/// about as long.
 ///
 /// ```
 /// use roving_gpu::Kind;
@@ -14,12 +15,12 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// A kind. Two kinds by one name share what was measured.
+    /// Creates a kind. Two kinds by one name share their measurements.
     pub const fn new(name: &'static str) -> Self {
         Kind { name }
     }
 
-    /// Its name.
+    /// Returns the kind's name.
     pub const fn name(&self) -> &'static str {
         self.name
     }

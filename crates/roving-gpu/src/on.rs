@@ -8,7 +8,8 @@ use crate::devices::Devices;
 use crate::dual::{Dual, UseList, Uses};
 use crate::sides::Sides;
 
-/// A task that runs where it is expected to end first. Made by [`Dual::on`]. `R` is what it gives.
+/// A future that runs a task on the side where it is expected to end first; its output is `R`. Made
+/// by [`Dual::on`].
 ///
 /// Without a device this is the CPU side and one branch: nothing is allocated. Dropping it early is harmless: what it has
 /// on a device ends there, and what that would have written may or may not be written.
@@ -81,7 +82,7 @@ where
     }
 }
 
-/// What it takes where there are devices. Whether a worker is blocked while it runs.
+/// Starts a task where there are devices. `blocks` says whether a worker is blocked while it runs.
 #[cold]
 pub(crate) fn start<'a, const N: usize, U, C, G>(
     dual: Dual<N, U, C, G>,

@@ -7,11 +7,11 @@ use crate::error::{DeviceError, Failed};
 use crate::gpu::Gpu;
 use crate::kind::Kind;
 
-/// A task has no CPU side.
+/// The marker of a task without a CPU side.
 #[derive(Clone, Copy, Debug)]
 pub struct NoCpu;
 
-/// A task has no GPU side.
+/// The marker of a task without a GPU side.
 #[derive(Clone, Copy, Debug)]
 pub struct NoGpu;
 
@@ -41,10 +41,10 @@ pub struct Parts<'a, R> {
     label = "give it `.cpu(…)`, `.gpu(…)`, or both with one type of result"
 )]
 pub trait Sides<'a>: Send {
-    /// What a side returns.
+    /// The result of a side.
     #[doc(hidden)]
     type Result: Send + 'a;
-    /// What the task returns.
+    /// The result of the task.
     type Output: Send + 'a;
     #[doc(hidden)]
     fn without_device(self, kind: &'static Kind) -> Self::Output;

@@ -12,9 +12,10 @@ use super::files::{Files, Part, checksum};
 use super::state::Shared;
 use crate::error::Error;
 
-/// How a [`Bag`] is checkpointed: a consistent cut through all ranks, with the tasks still to do and the result so
-/// far, in a directory that all ranks see. A cut counts when all of it is on the disk; then older ones are
-/// removed. When the run has ended, none is left. A cut that cannot be written ends the run with an error.
+/// The checkpoints of a [`Bag`]: consistent cuts through all ranks, with the tasks still to do and
+/// the result so far, in a directory that all ranks see. A cut counts when all of it is on the
+/// disk; then older ones are removed. When the run has ended, none is left. A cut that cannot be
+/// written ends the run with an error.
 ///
 /// A directory is for one run at a time: nothing keeps a second one out that is given the same. Each bag of a program
 /// needs its own. A bag that is given another's resumes from the other's cuts, if types and
@@ -42,7 +43,8 @@ pub struct Checkpoints {
 const EVERY: Duration = Duration::from_secs(60);
 
 impl Checkpoints {
-    /// Into this directory, once a minute. It is made if it is not there.
+    /// Creates checkpoints in this directory, once a minute. The directory is created if it does
+    /// not exist.
     ///
     /// ```
     /// let checkpoints = roving_dist::Checkpoints::to("/scratch/search");
@@ -57,7 +59,7 @@ impl Checkpoints {
         }
     }
 
-    /// How long after a cut is on the disk the next one begins. [`Duration::MAX`] is never.
+    /// Sets how long after a cut is on the disk the next one begins. [`Duration::MAX`] is never.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -70,8 +72,9 @@ impl Checkpoints {
         self
     }
 
-    /// What the run is of: a run with other words here does not resume from this one's cuts, and says so. The
-    /// types of tasks and result are compared in any case, and so is the number of ranks.
+    /// Names the program of the run: a run with another name does not resume from this one's cuts,
+    /// and says so. The types of tasks and result are compared in any case, and so is the number of
+    /// ranks.
     ///
     /// ```
     /// let checkpoints = roving_dist::Checkpoints::to("x").program("queens 14");
@@ -83,8 +86,8 @@ impl Checkpoints {
         self
     }
 
-    /// Whether to go on from the last cut in the directory, if there is one; otherwise cuts that are there are
-    /// removed, and the run begins at its roots.
+    /// Sets whether to resume from the last cut in the directory, if there is one. Otherwise cuts
+    /// that are there are removed, and the run begins at its roots.
     ///
     /// ```
     /// let checkpoints = roving_dist::Checkpoints::to("x").resume(true);
@@ -97,7 +100,7 @@ impl Checkpoints {
     }
 }
 
-/// What each rank tells the others before a run.
+/// A rank's message to the others before a run.
 #[derive(Serialize, Deserialize)]
 struct Opening {
     fingerprint: u64,

@@ -34,7 +34,7 @@ pub(super) struct Engagement {
     deficit: u64,
 }
 
-/// What follows from having no task.
+/// The duty of a rank that has run out of tasks.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Left {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::world::random::Random;
 
-    /// What is under way between ranks: so many tasks, or an acknowledgement.
+    /// A message under way between ranks: so many tasks, or an acknowledgement.
     enum Under {
         Tasks(u64),
         Acknowledgement,

@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What every file begins with; the last letter counts versions of the format.
+/// The first bytes of every file; the last letter counts versions of the format.
 const MAGIC: &[u8; 8] = b"rovbag-1";
 
 /// One rank's part of a cut.
@@ -33,7 +33,7 @@ pub(super) struct Part {
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     directory: PathBuf,
-    /// What must be the same for a run that resumes.
+    /// A hash of all that must be the same for a run that resumes.
     fingerprint: u64,
     rank: usize,
     ranks: usize,
@@ -153,7 +153,7 @@ impl Files {
         Ok(())
     }
 
-    /// What cannot be removed stays, and is never read.
+    /// Removes these cuts. A file that cannot be removed stays, and is never read.
     fn remove_cuts(&self, which: impl Fn(u32) -> bool) {
         let Ok(entries) = fs::read_dir(&self.directory) else {
             return;

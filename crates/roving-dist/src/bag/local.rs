@@ -1,6 +1,7 @@
-//! What a task sees of the bag.
+//! A task's view of the bag.
 
-/// What a task of a [`Bag`](crate::Bag) adds to: the tasks of its worker, and the worker's result so far.
+/// The worker's part of a [`Bag`](crate::Bag), to which a task adds: its tasks, and its result so
+/// far.
 ///
 /// ```
 /// use roving_dist::{Bag, World};
@@ -64,7 +65,7 @@ impl<T, R: Default> Local<'_, T, R> {
         self.result = (self.reduce)(result, value);
     }
 
-    /// What this worker has come to since it last gave its result away, to be changed in place.
+    /// Returns this worker's result since it last gave its result away, to be changed in place.
     ///
     /// ```
     /// # use roving_dist::{Bag, World};

@@ -1,4 +1,4 @@
-//! What ranks say to each other about a bag: one byte that says what it is, a number, and tasks.
+//! The messages of ranks about a bag: one byte for the kind, a number, and tasks.
 
 use crate::world::link::Link;
 

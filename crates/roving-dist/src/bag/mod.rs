@@ -34,8 +34,8 @@ use files::Part;
 use rank::{Held, Rank};
 use state::Shared;
 
-/// A collection of tasks that all ranks run together: each may add more, and adds to a result. For searches:
-/// who has no tasks takes half of another's, until there are none.
+/// A collection of tasks that all ranks run together: each may add more, and adds to a result. For
+/// searches: a rank without tasks takes half of another's, until there are none.
 ///
 /// ```
 /// use roving_dist::{Bag, World};
@@ -73,7 +73,7 @@ pub struct Bag<'world> {
 }
 
 impl<'world> Bag<'world> {
-    /// A bag of all ranks of `world`.
+    /// Creates a bag of all ranks of `world`.
     ///
     /// ```
     /// let world = roving_dist::World::init()?;
@@ -88,8 +88,8 @@ impl<'world> Bag<'world> {
         }
     }
 
-    /// Writes what there is to do and what has been found to a directory, again and again, so that a run that
-    /// was killed can resume.
+    /// Writes the remaining tasks and the result so far to a directory, again and again, so that a
+    /// run that was killed can resume.
     ///
     /// ```
     /// use roving_dist::{Bag, Checkpoints, World};
@@ -111,8 +111,9 @@ impl<'world> Bag<'world> {
         self
     }
 
-    /// Runs the tasks in `roots`, and all that come of them, and reduces what they add. Every rank calls this, and
-    /// every rank gets the result. The roots are those of rank 0; the others' are dropped.
+    /// Runs the tasks in `roots` and all tasks that they add, and reduces their results. Every rank
+    /// calls this, and every rank gets the result. The roots are those of rank 0; the others' are
+    /// dropped.
     ///
     /// `reduce` has to be associative and commutative, and `R::default()` must change nothing: in which order
     /// tasks run, and where, depends on the run. A task should take a microsecond or more when it is sent to

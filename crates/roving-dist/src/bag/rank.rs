@@ -16,7 +16,7 @@ use super::message::Message;
 use super::state::{Shared, State};
 use crate::error::Error;
 
-/// What a rank has while no worker runs a task.
+/// The tasks and the result of a rank while no worker runs a task.
 pub(super) struct Held<T, R> {
     pub(super) tasks: Vec<T>,
     pub(super) result: R,
@@ -57,7 +57,7 @@ impl State {
     }
 }
 
-/// What an idle rank does next.
+/// The next step of an idle rank.
 enum Idle {
     /// There is something again.
     Again,
@@ -100,7 +100,7 @@ where
         postcard::from_bytes(bytes).map_err(failed).ok()
     }
 
-    /// What a worker still has when it stops.
+    /// Takes the tasks and the result of a worker that stops.
     pub(super) fn hand_back(&self, local: Local<'_, T, R>) {
         let mut held = self.held();
         let result = std::mem::take(&mut held.result);
@@ -206,7 +206,7 @@ where
         }
     }
 
-    /// What to do without tasks.
+    /// Decides the next step of a rank without tasks.
     fn next_idle(&self, victims: &mut Victims) -> Idle {
         let rank = self.shared.link.rank();
         let has_tasks = !self.held().tasks.is_empty();

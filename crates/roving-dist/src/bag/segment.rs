@@ -25,7 +25,7 @@ const TOGETHER_MAX: usize = 1 << 16;
 /// looking around, and no more.
 const CLOCK: usize = 64;
 
-/// What a worker is to do after it has looked around.
+/// A worker's next step after it has looked around.
 #[derive(PartialEq, Eq)]
 enum Next {
     GoOn,

@@ -1,5 +1,5 @@
-//! What one rank knows of the others' wants and of its own end: one lock, which workers take only when
-//! there is something for them.
+//! One rank's knowledge of the wants of other ranks and of its own end: one lock, which workers
+//! take only when there is something for them.
 //!
 //! Handlers of messages change it on whatever thread polls. Between tasks each worker looks at one flag,
 //! [`Shared::calls`]; when it is set, something in [`State`] is for workers: tasks that have come, ranks that
@@ -15,7 +15,8 @@ use super::engagement::Engagement;
 use super::message::Message;
 use crate::world::link::Link;
 
-/// What the threads of one rank share of a bag's run; its tasks' type does not matter here.
+/// The state that the threads of one rank share during a bag's run; it does not depend on the type
+/// of tasks.
 pub(super) struct Shared {
     pub(super) link: Arc<Link>,
     pub(super) tag: u32,

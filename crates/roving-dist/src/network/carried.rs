@@ -23,8 +23,8 @@ pub trait MovablePorts: Ports + Sized {
     fn take_back(shelf: &mut Shelf) -> Option<Self>;
 }
 
-/// The ports of a process that is elsewhere. A process may let ports change places and drop some: so what stands where is written
-/// down.
+/// The ports of a process that is elsewhere. A process may let ports change places and drop some,
+/// so their layout is recorded.
 #[doc(hidden)]
 #[derive(Default)]
 pub struct Shelf {

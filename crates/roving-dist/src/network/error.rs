@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// Why a network across ranks did not come to its end. Every rank gets the same.
+/// The reason why a network across ranks did not come to its end. Every rank gets the same.
 ///
 /// ```
 /// use roving_dist::{Network, NetworkError, World};
@@ -34,8 +34,8 @@ pub enum NetworkError {
         /// The processes, in the order of their waiting.
         cycle: Vec<Blocked>,
     },
-    /// As above, but larger channels would help, and none may grow: see
-    /// [`Network::channel_limit`](crate::Network::channel_limit).
+    /// Processes wait for each other in a circle that larger channels would resolve, and none may
+    /// grow: see [`Network::channel_limit`](crate::Network::channel_limit).
     Full {
         /// The processes, in the order of their waiting.
         cycle: Vec<Blocked>,
@@ -48,7 +48,7 @@ pub enum NetworkError {
         rank: usize,
         /// Its name.
         process: String,
-        /// What it has panicked with, as far as that is text.
+        /// The text of the panic, as far as it is text.
         message: String,
     },
     /// A process has returned an error: see [`Network::try_process`](crate::Network::try_process).
@@ -57,7 +57,7 @@ pub enum NetworkError {
         rank: usize,
         /// Its name.
         process: String,
-        /// What the error says.
+        /// The text of the error.
         message: String,
     },
     /// A token could not be written as bytes, or read back.
@@ -66,7 +66,7 @@ pub enum NetworkError {
         rank: usize,
         /// The channel that it was on.
         channel: String,
-        /// What went wrong.
+        /// The reason.
         message: String,
     },
     /// Somebody has called `cancel` on the [`Canceller`](roving_flow::Canceller) of that rank.
@@ -83,22 +83,22 @@ pub enum NetworkError {
     World(Error),
 }
 
-/// One process of a deadlock: what it waits for, and of whom.
+/// One process of a deadlock: the channel that it waits for, and the process at the other end.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Blocked {
     /// The process that waits.
     pub process: String,
-    /// Where it runs.
+    /// The rank where it runs.
     pub rank: usize,
-    /// Whether for a token or for room.
+    /// Whether it waits for a token or for room.
     #[serde(with = "operation")]
     pub operation: Operation,
     /// The channel where it waits.
     pub channel: String,
     /// The process at the other end of that channel, which is in the deadlock as well.
     pub waits_for: String,
-    /// How many tokens may lie in the channel; `None` where there is no bound.
+    /// The channel's capacity; `None` where there is no bound.
     pub capacity: Option<usize>,
 }
 
@@ -119,7 +119,7 @@ mod operation {
     }
 }
 
-/// The same as ranks tell it each other; all but what is wrong with the ranks themselves.
+/// The end of a network as ranks tell it each other; without errors of the ranks themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Ended {
     Deadlock(Vec<Blocked>),
@@ -164,7 +164,7 @@ impl From<Error> for NetworkError {
 }
 
 impl Ended {
-    /// What the part of the network on that rank says of itself.
+    /// Converts the error of this rank's part of the network.
     pub(super) fn of(rank: usize, error: roving_flow::Error) -> Ended {
         use roving_flow::Error as Flow;
         let text = |process: String, message: &dyn fmt::Display| (process, message.to_string());

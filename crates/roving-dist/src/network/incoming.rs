@@ -31,7 +31,7 @@ pub(super) trait Incoming: Send + Sync {
     fn close(&self);
     /// Tells the producer what has been taken, if it does not know.
     fn tell(&self);
-    /// What there is to say about it. None when one of its ends is gone.
+    /// The report about this channel. `None` when one of its ends is gone.
     fn taken(&self) -> Option<Taken>;
     /// Tells the producer nothing until [`Self::release`]: it moves.
     fn hold(&self);
@@ -72,7 +72,7 @@ struct State<T> {
     ingress: Option<Ingress<T>>,
     /// The producer has ended, and need not hear any more.
     is_ended: bool,
-    /// What the producer knows.
+    /// The number of messages that the producer has been told of.
     told: u64,
     /// It is on the list of those that have something to tell.
     is_listed: bool,

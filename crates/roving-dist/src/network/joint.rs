@@ -23,14 +23,15 @@ pub(super) trait Joint: Send {
         name: &str,
         port: &mut dyn Any,
     ) -> Option<Side>;
-    /// What sends to the rank of the consumer; the ranks are those of producer and consumer.
+    /// Creates the producer's part, which sends to the rank of the consumer; the ranks are those of
+    /// producer and consumer.
     fn outgoing(
         &mut self,
         channel: u32,
         way: (usize, usize),
         post: &Arc<Post>,
     ) -> Option<Arc<dyn Outgoing>>;
-    /// What receives from the rank of the producer.
+    /// Creates the consumer's part, which receives from the rank of the producer.
     fn incoming(
         &mut self,
         channel: u32,

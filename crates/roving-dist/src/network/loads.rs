@@ -1,4 +1,4 @@
-//! What each rank's processes take and send, as told to rank 0, and what rank 0 makes of it.
+//! The time and messages of each rank's processes, as told to rank 0, and rank 0's decisions.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use super::message::Control;
 use super::part::Part;
 use super::shape::Shape;
 
-/// What has been done on one rank since it told the last time.
+/// The work done on one rank since its last report.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Loads {
     workers: u32,
@@ -29,7 +29,8 @@ pub(super) struct Watched {
     every: Duration,
     due: Instant,
     workers: u32,
-    /// What rank 0 knows of each process and each channel of this rank's network.
+    /// The figures of each process and each channel of this rank's network that rank 0 has been
+    /// told.
     processes: Vec<(Duration, bool)>,
     channels: Vec<u64>,
 }
@@ -67,7 +68,7 @@ impl Watched {
         }
     }
 
-    /// What was done since the last time.
+    /// The work done since the last report.
     fn since(&mut self, part: &Part) -> Loads {
         let mut loads = Loads {
             workers: self.workers,
@@ -104,7 +105,7 @@ impl Watched {
     }
 }
 
-/// What rank 0 knows of all, and decides.
+/// Rank 0's figures of the whole network, and its decisions.
 pub(super) struct Balancer {
     /// Of the channels that have both ends, by number; the others are not partitioned by.
     channels: Vec<Option<usize>>,
@@ -113,7 +114,7 @@ pub(super) struct Balancer {
     policy: Mutex<Policy>,
 }
 
-/// What rank 0 has been told.
+/// The figures that rank 0 has been told.
 struct Told {
     figures: Figures,
     /// How many workers each rank has; 0 if it has said nothing since the last look.
@@ -166,7 +167,7 @@ impl Balancer {
         })
     }
 
-    /// What that rank has done since it told the last time.
+    /// Adds the work that a rank has reported.
     fn add(&self, from: usize, loads: &Loads) {
         let told = &mut *lock(&self.told);
         for &(process, took) in &loads.processes {

@@ -1,4 +1,4 @@
-//! What the ranks of a network say to each other.
+//! The messages between the ranks of a network.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::snapshot::Snapshot;
 /// Most channels of a network: their numbers share a word with the kind of message.
 pub(super) const CHANNELS_MAX: usize = (1 << 30) - 1;
 
-/// What a message is about, besides the bytes that follow.
+/// The head of a message, before the bytes that follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Head {
     /// To the consumer of that channel: a token.
@@ -21,7 +21,7 @@ pub(super) enum Head {
     Taken(u32),
     /// To the producer of that channel: the consumer is gone.
     Gone(u32),
-    /// What is about no channel: a [`Control`] follows.
+    /// A message about no channel: a [`Control`] follows.
     Control,
 }
 
@@ -58,7 +58,7 @@ impl Head {
     }
 }
 
-/// What is about no channel.
+/// A message about no channel.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) enum Control {
     /// To rank 0: nothing goes on here, or something has waited for room for a while.
@@ -71,7 +71,7 @@ pub(super) enum Control {
     Grow { channel: u32, from: u64, to: u64 },
     /// To each rank: the network ends, for that reason.
     Stop(Ended),
-    /// What moves a process: see `moves.rs`.
+    /// A step in moving a process: see `moves.rs`.
     Move(Move),
     /// To rank 0: what was done.
     Loads(Loads),

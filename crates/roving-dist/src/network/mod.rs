@@ -111,7 +111,7 @@ pub struct Network<'env> {
 }
 
 impl<'env> Network<'env> {
-    /// A network with nothing in it, across the ranks of that world.
+    /// Creates an empty network across the ranks of that world.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -138,7 +138,7 @@ impl<'env> Network<'env> {
         }
     }
 
-    /// A channel in which 64 messages may lie; it grows where that would be a deadlock.
+    /// Adds a channel of capacity 64; it grows where the network would deadlock otherwise.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -158,8 +158,8 @@ impl<'env> Network<'env> {
         self.bounded(name, CAPACITY)
     }
 
-    /// A channel in which `capacity` messages may lie, on the whole way from its producer to its consumer; it grows
-    /// where that would be a deadlock.
+    /// Adds a channel of the given capacity, counted on the whole way from its producer to its
+    /// consumer; it grows where the network would deadlock otherwise.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -179,7 +179,7 @@ impl<'env> Network<'env> {
         self.open(name, Some(capacity))
     }
 
-    /// A channel in which any number of messages may lie: whoever sends there never waits.
+    /// Adds a channel without a bound: a process that sends there never waits.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -227,8 +227,8 @@ impl<'env> Network<'env> {
         (out, input)
     }
 
-    /// A process. `body` gets the ports, and is an `async` closure, or a closure that returns a future. It is called on
-    /// the rank where the process runs; on the others, it is dropped.
+    /// Adds a process. `body` gets the ports, and is an `async` closure, or a closure that returns
+    /// a future. It is called on the rank where the process runs; on the others, it is dropped.
     ///
     /// See [`Network`] for an example.
     pub fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
@@ -242,7 +242,7 @@ impl<'env> Network<'env> {
             .push(Box::new(move |flow| flow.process(name, ports, body)));
     }
 
-    /// A process that may fail: an error ends the network on all ranks, as a panic does.
+    /// Adds a process that may fail: an error ends the network on all ranks, as a panic does.
     ///
     /// ```
     /// use roving_dist::{Network, NetworkError, World};
@@ -293,7 +293,8 @@ impl<'env> Network<'env> {
         name
     }
 
-    /// A part of the network: the names of what is added by `build` begin with this one and a slash.
+    /// Adds a part of the network: the names of all that `build` adds begin with this name and a
+    /// slash.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -315,7 +316,7 @@ impl<'env> Network<'env> {
         result
     }
 
-    /// The processes of that name run on that rank; in a group, it is a name of the group.
+    /// Pins the processes of that name to that rank; in a group, it is a name of the group.
     ///
     /// Ranks beyond the last one are counted from 0 again, so that the same program runs on fewer.
     ///
@@ -335,8 +336,8 @@ impl<'env> Network<'env> {
         self.pins.push((name, rank % self.world.ranks()));
     }
 
-    /// What the processes of that name weigh when they are spread over the ranks, by their time or their work; 1 unless
-    /// told. Each rank gets about as much weight.
+    /// Sets the weight of the processes of that name when processes are spread over the ranks, by
+    /// their time or their work; 1 by default. Each rank gets about as much weight.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -364,8 +365,9 @@ impl<'env> Network<'env> {
         }
     }
 
-    /// Spreads the processes by what an earlier run of the same network has measured: the time of each process, if it
-    /// was run with [`Self::accounting`], and the messages of each channel. The report of rank 0 decides.
+    /// Spreads the processes by the measurements of an earlier run of the same network: the time of
+    /// each process, if it was run with [`Self::accounting`], and the messages of each channel. The
+    /// report of rank 0 decides.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -395,7 +397,7 @@ impl<'env> Network<'env> {
         }
     }
 
-    /// Where the processes of a rank run within it: see [`roving_flow::Placement`].
+    /// Sets where the processes of a rank run within it: see [`roving_flow::Placement`].
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -412,7 +414,8 @@ impl<'env> Network<'env> {
         self.flow.placement(placement);
     }
 
-    /// Whether it is counted how long each process runs: see [`roving_flow::Network::accounting`].
+    /// Sets whether the network counts how long each process runs: see
+    /// [`roving_flow::Network::accounting`].
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -429,8 +432,8 @@ impl<'env> Network<'env> {
         self.flow.accounting(on);
     }
 
-    /// How many messages may lie in a channel that has grown: a deadlock that would take more is an
-    /// error. There is no limit at first.
+    /// Sets the largest capacity to which a channel may grow: a deadlock that would take more is an
+    /// error. No limit by default.
     ///
     /// ```
     /// use roving_dist::{Network, NetworkError, World};
@@ -461,7 +464,7 @@ impl<'env> Network<'env> {
         self.flow.channel_limit(messages);
     }
 
-    /// A handle that ends the network on all ranks, and may be used by any thread, at any time.
+    /// Returns a handle that ends the network on all ranks, from any thread, at any time.
     ///
     /// ```
     /// use roving_dist::{Network, NetworkError, World};
@@ -490,7 +493,7 @@ impl<'env> Network<'env> {
         self.invalid.get_or_insert(reason);
     }
 
-    /// What can be said against the network when it has been built.
+    /// Checks the network when it has been built.
     fn check(&mut self) {
         for (name, rank) in std::mem::take(&mut self.pins) {
             if !self.shape.pin(&name, rank) {

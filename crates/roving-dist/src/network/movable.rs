@@ -99,7 +99,8 @@ impl<'env> Network<'env> {
             .unwrap_or_else(|| unreachable!("they were put there in this order"))
     }
 
-    /// A handle that has movable processes moved, and may be used by any thread of any rank, while the network runs.
+    /// Returns a handle that moves movable processes while the network runs, for any thread of any
+    /// rank.
     ///
     /// See [`Network::movable`] for an example.
     pub fn mover(&self) -> Mover {
@@ -109,15 +110,16 @@ impl<'env> Network<'env> {
     }
 }
 
-/// Has movable processes moved: see [`Network::mover`].
+/// A handle that moves movable processes: see [`Network::mover`].
 #[derive(Clone)]
 pub struct Mover {
     running: Running,
 }
 
 impl Mover {
-    /// Asks for the movable processes of that name to be on that rank, and returns at once; the last request counts. In a
-    /// group, the name begins with the group's. Ranks beyond the last one are counted from 0 again.
+    /// Asks for the movable processes of that name to be on that rank, and returns at once; the
+    /// last request counts. In a group, the name begins with the group's. Ranks beyond the last one
+    /// are counted from 0 again.
     ///
     /// A process moves when its step has ended: never, if it waits in a step for ever. False when no network runs or there is no such
     /// process, or one rank only.
@@ -130,7 +132,7 @@ impl Mover {
     }
 }
 
-/// What the rank waits for, while the network runs.
+/// Prints what the rank waits for, while the network runs.
 impl std::fmt::Debug for Mover {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.running.part() {

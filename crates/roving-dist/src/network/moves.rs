@@ -56,7 +56,7 @@ use super::part::{Detective, Part};
 use super::report::Moved;
 use super::slot::{Coming, Event};
 
-/// What each rank knows of the moves.
+/// Each rank's state of the moves.
 pub(super) struct Moves {
     begun: Instant,
     /// Where each process is.
@@ -78,7 +78,7 @@ struct UnderWay {
     is_answered: bool,
 }
 
-/// What rank 0 knows in addition.
+/// Rank 0's additional state.
 #[derive(Default)]
 struct Desk {
     /// The number of the last move.
@@ -351,7 +351,7 @@ impl Part {
         }
     }
 
-    /// What is sent of a process whose ports lie on that shelf. Otherwise says what is wrong with these.
+    /// Packs a process whose ports lie on that shelf, to be sent. An error describes wrong ports.
     pub(super) fn pack(
         &self,
         process: u32,

@@ -28,7 +28,7 @@ pub(super) trait Outgoing: Send + Sync {
     fn gone(&self);
     /// May hold `to` tokens now, if it could hold `from`. Whether it did.
     fn grow(&self, from: u64, to: u64) -> bool;
-    /// What there is to say about it. None when one of its ends is gone.
+    /// The report about this channel. `None` when one of its ends is gone.
     fn sent(&self) -> Option<Sent>;
     /// How many tokens may lie in it; none when there is no bound, or an end is gone.
     fn capacity(&self) -> Option<usize>;
@@ -64,7 +64,7 @@ struct State<T> {
     /// None when the channel has ended. Keeps the channel, which keeps what is called when something was sent, which
     /// keeps this: so it is dropped at the end of the run at the latest.
     egress: Option<Egress<T>>,
-    /// What it had last.
+    /// The capacity that it had last.
     capacity: Option<usize>,
     bytes: Vec<u8>,
 }
@@ -132,7 +132,7 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
     }
 }
 
-/// What takes the bytes of a token.
+/// A writer for the bytes of a token.
 struct Append<'b>(&'b mut Vec<u8>);
 
 impl Flavor for Append<'_> {

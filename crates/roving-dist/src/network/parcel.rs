@@ -1,4 +1,4 @@
-//! What is sent when a process moves.
+//! The parcel in which a process moves.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub(super) struct Parcel {
 pub(super) struct Output {
     /// Tokens that were sent, all of which have left the old place.
     pub(super) sent: u64,
-    /// What the producer knows of those that were taken.
+    /// The number of these messages that the producer knows to have been taken.
     pub(super) taken: u64,
     pub(super) capacity: Option<u64>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Output {
 pub(super) struct Input {
     /// Tokens that were taken.
     pub(super) taken: u64,
-    /// What the producer has been told of these.
+    /// The number of these messages that the producer has been told of.
     pub(super) told: u64,
     /// Nothing will come behind the unread tokens.
     pub(super) is_ended: bool,

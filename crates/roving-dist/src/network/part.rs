@@ -47,7 +47,8 @@ pub(super) struct Part {
     pub(super) growths: Mutex<Vec<Growth>>,
     /// Nothing has gone on here but by what came from others since the last time that this was told.
     pub(super) is_at_rest: AtomicBool,
-    /// The same since a message has come: the pump keeps no process from running.
+    /// Nothing has gone on here since a message has come, except by messages from others: so the
+    /// pump may spin, for it keeps no process from running.
     pub(super) may_spin: AtomicBool,
 }
 
@@ -79,7 +80,7 @@ impl Detective {
 }
 
 struct Asking {
-    /// What all have said before; none yet in the first look.
+    /// The first answers; `None` in the first look.
     first: Option<Vec<Snapshot>>,
     answers: Vec<Option<Snapshot>>,
 }
@@ -210,7 +211,7 @@ impl Part {
         }
     }
 
-    /// What the processes here wait for.
+    /// The waits of the processes here.
     fn snapshot(&self) -> Snapshot {
         let waits = self.inside.waits().into_iter().map(|wait| Wait {
             process: self.locals[wait.process],

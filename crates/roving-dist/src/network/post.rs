@@ -1,4 +1,4 @@
-//! What a rank's part of a network sends with, and who sees to it that it leaves.
+//! The sending side of a rank's part of a network, and the thread that flushes it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -7,8 +7,9 @@ use roving_flow::partition::MigrationCost;
 
 use super::Network;
 
-/// When the movable processes of a network are spread over the ranks anew, and by what: see [`Network::rebalance`]. The words are those of
-/// [`Placement::Partitioned`], which does the same with the workers of one rank.
+/// The settings for spreading the movable processes of a network over the ranks anew: see
+/// [`Network::rebalance`]. They are named as in [`Placement::Partitioned`], which does the same
+/// with the workers of one rank.
 ///
 /// ```
 /// use roving_dist::Rebalance;
@@ -19,17 +20,18 @@ use super::Network;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rebalance {
-    /// How often each rank tells rank 0 what its processes have taken and sent.
+    /// How often each rank tells rank 0 the time and the messages of its processes.
     pub every: Duration,
-    /// Idle time, summed over the workers of all ranks, after which the network is partitioned anew. It doubles, up to 64 times, as
-    /// long as that makes workers no less idle.
+    /// The idle time, summed over the workers of all ranks, after which the network is partitioned
+    /// anew. It doubles, up to 64 times, as long as that makes workers no less idle.
     pub idle_threshold: Duration,
-    /// How much communication weighs against migration.
+    /// The weight of communication against migration.
     pub alpha: u64,
-    /// What it costs to move a process, in messages. One that is [fading](MigrationCost::Fading) counts as for a process that has just
-    /// run.
+    /// The cost of moving a process, in messages. A [fading](MigrationCost::Fading) cost counts as
+    /// for a process that has just run.
     pub migration_cost: MigrationCost,
-    /// By which share of the mean a rank's load may exceed it. Nothing moves to make the heaviest rank lighter by less than that.
+    /// The share of the mean by which a rank's load may exceed it. No process moves to make the
+    /// heaviest rank lighter by less than that.
     pub imbalance: f64,
 }
 
@@ -51,7 +53,7 @@ impl Default for Rebalance {
 }
 
 impl Rebalance {
-    /// The same in the words of one rank.
+    /// The same settings as a placement of one rank's network.
     pub(super) fn placement(&self) -> Placement {
         Placement::Partitioned {
             idle_threshold: self.idle_threshold,
@@ -62,7 +64,7 @@ impl Rebalance {
         }
     }
 
-    /// What is wrong with its figures, in one line.
+    /// Checks the figures, and returns an error of one line.
     fn check(&self) -> Result<(), String> {
         let allowed = Duration::from_millis(1)..=Duration::from_secs(3600);
         match allowed.contains(&self.every) {
@@ -81,9 +83,10 @@ impl Rebalance {
 }
 
 impl<'env> Network<'env> {
-    /// Has movable processes move to other ranks while the network runs, so that all ranks have as much to do and few messages are sent
-    /// between them (Devine et al.). Not those that are [pinned](Self::pin); and [`Mover::move_to`](crate::Mover::move_to) goes on to work. Every
-    /// rank calls it alike, or none.
+    /// Lets movable processes move to other ranks while the network runs, so that all ranks have
+    /// about equal load and few messages are sent between them (Devine et al.). Processes that are
+    /// [pinned](Self::pin) stay; and [`Mover::move_to`](crate::Mover::move_to) goes on to work.
+    /// Every rank calls it alike, or none.
     ///
     /// The time of processes is estimated by timing some of their polls. Ranks are taken to be alike. [`Report::moves`](crate::Report::moves) says what
     /// has moved.

@@ -1,4 +1,4 @@
-//! What a run across ranks came to.
+//! The report of a run across ranks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::part::Part;
 use super::shape::Shape;
 
-/// What a network across ranks did: returned by [`Network::run`](crate::Network::run), the same on every rank.
+/// The figures of a network across ranks, returned by [`Network::run`](crate::Network::run); the
+/// same on every rank.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Report {
-    /// From the start of the first process to the end of the last, on the rank that took longest.
+    /// The time from the start of the first process to the end of the last, on the rank that took
+    /// longest.
     pub elapsed: Duration,
-    /// As in [`roving_flow::Report::deterministic`], on all ranks.
+    /// Whether the network was a Kahn network on all ranks: see
+    /// [`roving_flow::Report::deterministic`].
     pub deterministic: bool,
     /// The channels that were made larger to resolve a deadlock, by rank, in the order in which it happened.
     pub growths: Vec<Growth>,
@@ -54,31 +57,31 @@ pub struct Growth {
 pub struct Moved {
     /// Index of the process, in [`Report::processes()`].
     pub process: usize,
-    /// Where it was.
+    /// The rank where it was.
     pub from: usize,
-    /// Where it went.
+    /// The rank where it went.
     pub to: usize,
-    /// When it went on there, since the network began to run.
+    /// The time at which it went on there, since the network began to run.
     pub at: Duration,
-    /// Of its state as `serde` has written it, without the tokens that lay before it.
+    /// The bytes of its state as `serde` has written it, without the tokens that lay before it.
     pub bytes: u64,
 }
 
-/// What one process did.
+/// The figures of one process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessReport<'r> {
     /// Its name.
     pub name: &'r str,
-    /// Where it ran, or where it ended if it has moved.
+    /// The rank where it ran, or where it ended if it has moved.
     pub rank: usize,
     /// How often it has moved to another rank.
     pub moves: u64,
-    /// What was counted of it; `None` without [`Network::accounting`](crate::Network::accounting).
+    /// The accounting; `None` without [`Network::accounting`](crate::Network::accounting).
     pub account: Option<ProcessAccount>,
 }
 
-/// What went through one channel.
+/// The figures of one channel.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChannelReport<'r> {
@@ -89,22 +92,23 @@ pub struct ChannelReport<'r> {
     pub producer: Option<usize>,
     /// Index of the process that received.
     pub consumer: Option<usize>,
-    /// Whether the two were on different ranks, at the end.
+    /// Whether producer and consumer were on different ranks, at the end.
     pub crosses: bool,
-    /// How many messages may lie in it, at the end; `None` where there is no bound.
+    /// Its capacity at the end; `None` where there is no bound.
     pub capacity: Option<usize>,
     /// Messages that were sent.
     pub messages: u64,
     /// Messages that were received.
     pub received: u64,
-    /// Bytes that were sent: of the messages themselves, without what they point to.
+    /// Bytes that were sent: the size of the messages themselves, without data that they point to.
     pub bytes: u64,
-    /// What was counted of it, by its consumer; `None` without [`Network::accounting`](crate::Network::accounting).
+    /// The accounting, by the consumer; `None` without
+    /// [`Network::accounting`](crate::Network::accounting).
     pub account: Option<ChannelAccount>,
 }
 
 impl Report {
-    /// The processes of all ranks, in the order in which they were added.
+    /// Returns the processes of all ranks, in the order in which they were added.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -130,7 +134,7 @@ impl Report {
         })
     }
 
-    /// The channels, in the order in which they were added.
+    /// Returns the channels, in the order in which they were added.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -179,7 +183,7 @@ impl std::fmt::Debug for Report {
     }
 }
 
-/// What one rank says of its part.
+/// The report of one rank about its part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Share {
     elapsed: Duration,

@@ -33,8 +33,8 @@ enum Outcome {
 }
 
 impl<'env> Network<'env> {
-    /// Runs this rank's part of the network on that pool, and returns when all processes of all ranks have
-    /// ended. Every rank calls this, as it does with all that ranks do together.
+    /// Runs this rank's part of the network on this pool, and returns when all processes of all
+    /// ranks have ended. A collective call: every rank makes it.
     ///
     /// See [`Network`] for an example.
     ///
@@ -77,8 +77,8 @@ impl<'env> Network<'env> {
         Ok(sum(&part, shares))
     }
 
-    /// What runs here, and what it needs for the rest: processes of other ranks are dropped, and their ends of
-    /// channels taken over.
+    /// Splits the network: returns the part that runs here, and the state that it needs for the
+    /// rest. Processes of other ranks are dropped, and their ends of channels taken over.
     pub(super) fn split(self) -> (roving_flow::Network<'env>, Arc<Part>) {
         let Network {
             world,

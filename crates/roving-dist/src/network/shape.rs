@@ -1,5 +1,5 @@
-//! What a network is made of, the same on every rank: its names, its channels' ends, and where each process
-//! runs.
+//! The shape of a network, the same on every rank: its names, its channels' ends, and where each
+//! process runs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -20,7 +20,7 @@ pub(super) struct Channel {
     pub(super) capacity: Option<usize>,
     pub(super) producer: Option<u32>,
     pub(super) consumer: Option<u32>,
-    /// What it counts when processes are spread over ranks.
+    /// Its weight when processes are spread over ranks.
     pub(super) weight: u64,
     /// Its channels in a rank's network: that of the producer, and that of the consumer. Two if a process at
     /// one of its ends can move.
@@ -36,7 +36,7 @@ pub(super) struct Process {
     pub(super) is_movable: bool,
 }
 
-/// What each rank says of its network before it runs.
+/// A rank's message about its network before the network runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     hash: u64,
@@ -136,7 +136,7 @@ impl Shape {
             .collect()
     }
 
-    /// The same with the processes on these ranks.
+    /// A copy of the shape with the processes on these ranks.
     pub(super) fn with_ranks(&self, ranks: Vec<u32>) -> Shape {
         Shape {
             ranks,
@@ -240,7 +240,7 @@ impl Shape {
         Some((self.rank_of(producer), self.rank_of(consumer)))
     }
 
-    /// What this rank says, `ranks` being how many there are.
+    /// Creates this rank's message; `ranks` is the number of ranks.
     pub(super) fn hello(&self, rank: usize, ranks: usize, invalid: Option<String>) -> Hello {
         let mut hasher = DefaultHasher::new();
         // What was measured differs between ranks, and counts on rank 0 only.

@@ -1,4 +1,4 @@
-//! What a movable process has on each rank: where the messages about its moves meet it.
+//! The slot of a movable process on each rank, which receives the messages about its moves.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,14 +24,14 @@ impl Running {
     }
 }
 
-/// What comes to a host when its process does.
+/// The data that comes to a host with its process.
 pub(super) struct Coming {
     pub(super) state: Vec<u8>,
     /// How its ports stand: see [`Shelf`](super::carried::Shelf).
     pub(super) layout: Vec<u64>,
 }
 
-/// What a process that is not in a step hears.
+/// An event for a process that is not in a step.
 pub(super) enum Event {
     /// It has come to this rank.
     Begin(Coming),

@@ -18,7 +18,7 @@ pub(super) struct Taken {
     pub(super) taken: u64,
 }
 
-/// What one process waits for.
+/// The wait of one process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Wait {
     /// Numbers of the whole network.
@@ -98,13 +98,14 @@ fn whole(parts: &[Snapshot], ends: impl Fn(u32) -> Option<Ends>) -> Vec<Waiting>
     waits
 }
 
-/// What is to be done about a network that was looked at twice, the second time after the first was over:
+/// Decides about a network that was looked at twice, the second time after the first was over:
 /// nothing, unless the same processes are stuck for the same reasons in both.
 ///
-/// A process that waits at the same place with the same counts in both has been suspended in between, for it goes on by
-/// taking what it waits for, which counts. So all of those that are stuck were suspended at one and the same time,
-/// namely between the two looks; and the counts of their ends, which nobody else changes, were those, so that nothing was under way to
-/// any of them.
+/// A process that waits at the same place with the same counts in both has been suspended in
+/// between, for it goes on by taking what it waits for, which counts. So all processes that are
+/// stuck were suspended at one and the same time, namely between the two looks; and the counts of
+/// their ends, which nothing else changes, were those, so that nothing was under way to any of
+/// them.
 pub(super) fn judge(
     first: &[Snapshot],
     second: &[Snapshot],

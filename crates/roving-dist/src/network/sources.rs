@@ -7,7 +7,8 @@ use roving_flow::{In, Out};
 use super::Network;
 
 impl<'env> Network<'env> {
-    /// A process that sends what an iterator yields, until that ends or nobody receives any more.
+    /// Adds a process that sends the items of an iterator, until the iterator ends or the receiver
+    /// is gone.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -35,7 +36,7 @@ impl<'env> Network<'env> {
         });
     }
 
-    /// A process that calls `f` with each message, on the rank where it runs.
+    /// Adds a process that calls `f` with each message, on the rank where it runs.
     ///
     /// See [`Network`] for an example.
     pub fn sink<T, F>(&mut self, name: impl Display, input: In<T>, mut f: F)
@@ -50,8 +51,8 @@ impl<'env> Network<'env> {
         });
     }
 
-    /// A process that puts each message into a collection, on the rank where it runs: on the others the collection stays
-    /// as it is.
+    /// Adds a process that puts each message into a collection, on the rank where it runs: on the
+    /// others the collection stays as it is.
     ///
     /// ```
     /// use roving_dist::{Network, World};

@@ -13,8 +13,8 @@ use super::Network;
 const WAITING: usize = 2;
 
 impl<'env> Network<'env> {
-    /// A stage of `k` processes that apply `f` to each message, on any rank. Results come out in the order in
-    /// which the messages came in, whoever was faster.
+    /// Adds a stage of `k` processes that apply `f` to each message, on any rank. Results come out
+    /// in the order in which the messages came in, whichever process was faster.
     ///
     /// Each of the `k` has a clone of `f`. Where `f` is a function of its message alone, the network
     /// stays deterministic.

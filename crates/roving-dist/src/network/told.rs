@@ -1,4 +1,4 @@
-//! What one rank's part of a network says of itself, for whoever finds that the network does not end.
+//! The state of one rank's part of a network, for a person who finds that the network does not end.
 
 use std::fmt::{self, Write as _};
 
@@ -8,7 +8,7 @@ use super::lock;
 use super::part::Part;
 
 impl Part {
-    /// What this rank waits for, in one line for each thing.
+    /// Returns the waits of this rank, one per line.
     pub(super) fn told(&self) -> Result<String, fmt::Error> {
         let mut text = format!("rank {}", self.rank());
         let post = &self.post;

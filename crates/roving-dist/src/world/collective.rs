@@ -1,4 +1,4 @@
-//! What all ranks do together: each gives bytes to rank 0, and gets what that makes of them.
+//! Collective operations: all ranks give bytes to rank 0, and get its answer.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use crate::error::Error;
 
 /// Bytes on their way to rank 0.
 const GATHER: u32 = 0;
-/// What rank 0 has made of them, on its way back.
+/// The tag of rank 0's answer, on its way back.
 const ANSWER: u32 = 1;
 
-/// What ranks gather for.
+/// The purpose for which ranks gather.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub(super) enum End {
@@ -21,12 +21,12 @@ pub(super) enum End {
     Finish,
 }
 
-/// What has come for gatherings that are not over, by their number.
+/// The bytes and answers of gatherings that are not over, by their number.
 #[derive(Default)]
 struct Open {
     /// At rank 0: each rank's bytes.
     parts: HashMap<u64, Vec<Option<Vec<u8>>>>,
-    /// What rank 0 answered.
+    /// Rank 0's answers.
     answers: HashMap<u64, Vec<u8>>,
 }
 

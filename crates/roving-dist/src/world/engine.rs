@@ -7,10 +7,10 @@ use super::record;
 use super::transport::{Arrived, Transport};
 use crate::error::Error;
 
-/// What is done with a message: told the sender's rank and the bytes.
+/// A handler of messages: gets the sender's rank and the bytes.
 pub(crate) type Handler = Box<dyn FnMut(usize, &[u8]) + Send>;
 
-/// What a tag stands for here.
+/// The state of a tag on this rank.
 enum Slot {
     /// Nothing yet: other ranks were faster. Kept until it is opened.
     Early(Vec<(usize, Vec<u8>)>),

@@ -1,4 +1,4 @@
-//! What went wrong first. Ranks that are threads share one; each process has its own.
+//! The first fault. Ranks that are threads share one; each process has its own.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;

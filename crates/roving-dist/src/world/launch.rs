@@ -9,7 +9,7 @@ use std::time::Duration;
 #[cfg(any(feature = "mpi", test))]
 use crate::error::Error;
 
-/// What those who start ranks leave in the environment of each.
+/// The environment variables that launchers of ranks set for each of them.
 const SIGNS: [&str; 5] = [
     "OMPI_COMM_WORLD_SIZE",
     "PMIX_RANK",

@@ -1,8 +1,9 @@
-//! What one rank can do with the others: active messages, and waiting for them.
+//! One rank's link to the others: active messages, and waiting for them.
 //!
-//! Whoever waits polls: [`Link::poll`] sends what lies in the outboxes and calls the handlers of what has
-//! arrived, on the calling thread. One thread does so at a time; a second one goes its way at once, because
-//! its work is being done. Where nobody polls, the progress thread does.
+//! A thread that waits polls: [`Link::poll`] sends the messages in the outboxes and calls the
+//! handlers of those that have arrived, on the calling thread. One thread does so at a time; a
+//! second one goes its way at once, because its work is being done. Where no thread polls, the
+//! progress thread does.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,7 +45,7 @@ pub(crate) struct Link {
     dirty: AtomicBool,
     own_dirty: AtomicBool,
     engine: Mutex<Engine>,
-    /// What was opened and closed since the last poll.
+    /// Tags that were opened and closed since the last poll.
     changes: Mutex<Vec<(u32, Option<Handler>)>>,
     changed: AtomicBool,
     /// How often somebody has polled.
@@ -132,7 +133,7 @@ impl Link {
         is_first && !is_full
     }
 
-    /// The same for bytes that the caller does not need any more: many of them are not copied.
+    /// Sends bytes that the caller does not need any more: many of them are not copied.
     pub(crate) fn send_owned(&self, to: usize, tag: u32, bytes: Vec<u8>) -> bool {
         if bytes.len() <= RECORD_BYTES_MAX {
             return self.send(to, tag, &bytes);
@@ -183,8 +184,8 @@ impl Link {
         self.poll_while(|| false)
     }
 
-    /// The same again and again, until a message has come or `go_on` is false. Others who want the engine meanwhile leave
-    /// what they send to this thread.
+    /// Polls again and again, until a message has come or `go_on` is false. Other threads that want
+    /// the engine meanwhile leave the messages that they send to this one.
     pub(crate) fn poll_while(&self, mut go_on: impl FnMut() -> bool) -> bool {
         let mut is_any = false;
         self.with_engine(|engine| {
@@ -327,7 +328,7 @@ impl Link {
         self.fault.is_set()
     }
 
-    /// What went wrong first, anywhere that is known here.
+    /// Returns the first fault known here, wherever it happened.
     pub(crate) fn fault(&self) -> Option<Error> {
         self.fault.get()
     }

@@ -18,7 +18,7 @@ struct Packet {
     due: Option<Instant>,
 }
 
-/// What has been sent to one rank, by sender.
+/// The messages that have been sent to one rank, by sender.
 struct Mailbox {
     is_filled: AtomicBool,
     from: Mutex<Vec<VecDeque<Packet>>>,
@@ -38,7 +38,7 @@ pub(crate) struct Local {
     random: Random,
     /// How many packets this rank still sends before it is lost.
     packets_left: Option<u64>,
-    /// What is being handed over; kept for its memory.
+    /// The messages that are being handed over; kept for its memory.
     arriving: VecDeque<(usize, Packet)>,
     /// Buffers that have been received.
     spent: Vec<Vec<u8>>,

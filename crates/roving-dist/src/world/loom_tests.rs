@@ -1,4 +1,4 @@
-//! What threads of one rank do with its engine, and two ranks with a mailbox, under loom.
+//! The threads of one rank at its engine, and two ranks with a mailbox, under loom.
 
 use std::sync::{Arc, Mutex};
 
@@ -71,7 +71,8 @@ fn loom_no_message_stays_behind_where_the_engine_is_taken() {
     });
 }
 
-/// What is sent while another thread polls has left when both have gone their ways.
+/// A message that is sent while another thread polls has left when both threads have gone their
+/// ways.
 #[test]
 fn loom_no_message_stays_behind_who_polls() {
     explore_within(Some(3), || {

@@ -37,7 +37,7 @@ use transport::Transport;
 /// How long a rank may be silent before the run ends.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// What ranks are.
+/// The kind of ranks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ranks {
     /// Of this process.
@@ -63,7 +63,8 @@ impl Ranks {
     }
 }
 
-/// One rank, and its way to the others. The same program runs on every rank, and makes one of these.
+/// One rank, and its way to the others. The same program runs on every rank, and creates one of
+/// these.
 ///
 /// Dropping it waits until all ranks do so; see [`World::finish`].
 pub struct World {
@@ -74,7 +75,8 @@ pub struct World {
 }
 
 impl World {
-    /// The world that this process was started in: the ranks of `mpirun`, or if there is none, one rank.
+    /// Joins the world that this process was started in: the ranks of `mpirun` or, without
+    /// `mpirun`, one rank.
     ///
     /// # Errors
     /// The process was started as one of several ranks, and MPI cannot be used.
@@ -131,9 +133,9 @@ impl World {
         }
     }
 
-    /// Runs `f` on so many ranks that are threads of this process, and returns what each returned, by rank. Each rank needs
-    /// a pool of its own, made in `f`: a rank that waits for another one holds a worker, and a pool that they share
-    /// may have none left for the other.
+    /// Runs `f` on as many ranks as given, as threads of this process, and returns their results by
+    /// rank. Each rank needs a pool of its own, made in `f`: a rank that waits for another one
+    /// holds a worker, and a pool that they share may have none left for the other.
     ///
     /// # Panics
     /// With what the first rank that panics panics with. The others get an error wherever they wait for it.
@@ -146,7 +148,7 @@ impl World {
         World::threads_with(&Plan::new(ranks), f)
     }
 
-    /// The same with delays and faults between the ranks.
+    /// Runs `f` on ranks that are threads, with delays and faults between them.
     ///
     /// # Panics
     /// As [`World::threads`].
@@ -213,7 +215,7 @@ impl World {
         })
     }
 
-    /// This rank's number, from 0 on.
+    /// Returns this rank's number, from 0 on.
     ///
     /// ```
     /// assert_eq!(roving_dist::World::threads(2, |world| world.rank()), [0, 1]);
@@ -222,7 +224,7 @@ impl World {
         self.link.rank()
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     ///
     /// ```
     /// assert_eq!(roving_dist::World::threads(2, |world| world.ranks()), [2, 2]);
@@ -236,8 +238,8 @@ impl World {
         &self.link
     }
 
-    /// Waits until every rank has called this. As with all that ranks do together, they call it in the same
-    /// order, and one thread of each at a time.
+    /// Waits until every rank has called this. Like all collective calls, all ranks make it in the
+    /// same order, and from one thread of each at a time.
     ///
     /// # Errors
     /// The run has failed on some rank.
@@ -283,9 +285,9 @@ impl World {
         collective.meet(&self.link, End::GoOn, bytes, make, read)
     }
 
-    /// Ends the run on all ranks, with an error that names this one. Where ranks are processes, it prints
-    /// the error and ends them, and does not return; where they are threads, whatever waits for another rank
-    /// returns the error.
+    /// Ends the run on all ranks, with an error that names this one. Where ranks are processes, it
+    /// prints the error and ends them, and does not return; where they are threads, every call that
+    /// waits for another rank returns the error.
     ///
     /// ```
     /// let errors = roving_dist::World::threads(2, |world| match world.rank() {
@@ -298,9 +300,10 @@ impl World {
         self.link.fail(what)
     }
 
-    /// Waits until all ranks have finished, and all messages have left; then the ranks part. Dropping the
-    /// world does the same, and says nothing of errors. Where ranks are processes, this belongs on the thread that called
-    /// [`World::init`]: MPI wants to be finalised by the thread that has initialised it.
+    /// Waits until all ranks have finished, and all messages have left; then the ranks part.
+    /// Dropping the world does the same, and reports no errors. Where ranks are processes, call it
+    /// on the thread that called [`World::init`]: MPI wants to be finalised by the thread that has
+    /// initialised it.
     ///
     /// # Errors
     /// The run has failed on some rank.

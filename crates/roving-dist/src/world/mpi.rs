@@ -49,7 +49,7 @@ struct Send {
     bytes: Vec<u8>,
 }
 
-/// What comes from one rank.
+/// The messages that come from one rank.
 #[derive(Default)]
 struct Source {
     /// The large message that was announced.

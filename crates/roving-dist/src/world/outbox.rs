@@ -1,4 +1,4 @@
-//! What one rank has yet to send to another.
+//! The messages that one rank has yet to send to another.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;

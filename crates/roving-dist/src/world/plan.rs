@@ -1,9 +1,9 @@
-//! What is to go wrong between ranks that are threads, and how slowly.
+//! A fault plan for ranks that are threads: what fails between them, and how slow they are.
 
 use std::time::Duration;
 
-/// How packets travel between ranks that are threads of one process: at once, unless told otherwise. For
-/// tests: a seed makes the same delays each time, though not the same schedule.
+/// A test plan for ranks that are threads of one process: how their packets travel, at once by
+/// default. A seed makes the same delays each time, though not the same schedule.
 ///
 /// ```
 /// use roving_dist::{Plan, World};
@@ -26,7 +26,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// So many ranks, at least one, and nothing wrong between them.
+    /// Creates a plan for so many ranks, at least one, without faults.
     ///
     /// ```
     /// let plan = roving_dist::Plan::new(2);
@@ -42,7 +42,7 @@ impl Plan {
         }
     }
 
-    /// What the delays are drawn from.
+    /// Sets the seed from which the delays are drawn.
     ///
     /// ```
     /// let plan = roving_dist::Plan::new(1).seed(3);
@@ -54,7 +54,7 @@ impl Plan {
         self
     }
 
-    /// Each packet is under way for up to so long. So packets of different pairs of ranks overtake each
+    /// Sets the longest delay of a packet. Packets of different pairs of ranks then overtake each
     /// other; those from one rank to another never do.
     ///
     /// ```
@@ -71,8 +71,8 @@ impl Plan {
         self
     }
 
-    /// From its `packets`th packet on, nothing that this rank sends arrives, as if it had been killed. The
-    /// others are to notice: see [`Self::silence_max`].
+    /// Drops all packets of this rank from its `packets`th on, as if it had been killed. The others
+    /// are to notice: see [`Self::silence_max`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -87,7 +87,7 @@ impl Plan {
         self
     }
 
-    /// How long a rank may be silent before the run ends.
+    /// Sets how long a rank may be silent before the run ends.
     ///
     /// ```
     /// let plan = roving_dist::Plan::new(2).silence_max(std::time::Duration::from_secs(60));

@@ -1,5 +1,5 @@
-//! What benchmarks compare by: single active messages, and the messages of the library beneath. Nothing here
-//! is covered by semantic versioning.
+//! The baselines of benchmarks: single active messages, and the messages of the library beneath.
+//! Semantic versioning covers nothing here.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use super::World;
 use super::transport::Transport;
 use crate::error::Error;
 
-/// Active messages with one tag. Each rank makes its own, in the same order.
+/// A channel of active messages with one tag. Each rank makes its own, in the same order.
 pub struct Mail<'world> {
     world: &'world World,
     tag: u32,
 }
 
 impl<'world> Mail<'world> {
-    /// Has `handler` called with the sender's rank and the bytes of each message that comes. It runs on whatever
-    /// thread polls, and must not block.
+    /// Opens the channel with a handler, which gets the sender's rank and the bytes of each message
+    /// that comes. It runs on whichever thread polls, and must not block.
     pub fn new(
         world: &'world World,
         handler: impl FnMut(usize, &[u8]) + Send + 'static,
@@ -25,13 +25,13 @@ impl<'world> Mail<'world> {
         Mail { world, tag }
     }
 
-    /// Sends a message: soon, together with others.
+    /// Queues a message, to be sent soon, together with others.
     #[inline]
     pub fn send(&self, to: usize, bytes: &[u8]) {
         self.world.link().send(to, self.tag, bytes);
     }
 
-    /// Sends now what waits for others' company.
+    /// Sends all queued messages now.
     pub fn flush(&self) {
         self.world.link().flush();
     }
@@ -61,14 +61,14 @@ impl fmt::Debug for Mail<'_> {
 pub struct Bare<'t>(&'t mut dyn Transport);
 
 impl Bare<'_> {
-    /// Calls `f` with the library beneath this world, which nobody else uses meanwhile.
+    /// Calls `f` with the library beneath this world, which no other thread uses meanwhile.
     pub fn with<R>(world: &World, f: impl FnOnce(&mut Bare<'_>) -> R) -> R {
         world
             .link()
             .with_transport(|transport| f(&mut Bare(transport)))
     }
 
-    /// `MPI_Send`.
+    /// Sends by `MPI_Send`.
     ///
     /// # Errors
     /// MPI's; and where ranks are threads.
@@ -77,7 +77,7 @@ impl Bare<'_> {
         self.0.send_bare(to, bytes)
     }
 
-    /// `MPI_Recv`.
+    /// Receives by `MPI_Recv`.
     ///
     /// # Errors
     /// MPI's; and where ranks are threads.

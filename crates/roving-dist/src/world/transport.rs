@@ -1,4 +1,5 @@
-//! What carries packets from rank to rank. Everything above it is the same for all transports.
+//! A transport: it carries packets from rank to rank. Everything above it is the same for all
+//! transports.
 
 use crate::error::Error;
 

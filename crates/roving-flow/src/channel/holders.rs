@@ -10,7 +10,7 @@ use crate::shared::{Shared, lock};
 use crate::turn::Turn;
 use crate::unwind::{Payload, go_on};
 
-/// What hardly changes.
+/// The fields of a channel that hardly ever change.
 pub(crate) struct Meta {
     pub(crate) shared: Arc<Shared>,
     vtable: &'static VTable,
@@ -39,7 +39,7 @@ struct Elsewhere {
     writer: Outsider,
 }
 
-/// What is there for an end at which no process is suspended.
+/// The waker or the hook of an end at which no process is suspended.
 #[derive(Default)]
 struct Outsider {
     waker: Mutex<Option<Waker>>,

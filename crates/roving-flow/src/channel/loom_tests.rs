@@ -33,7 +33,7 @@ fn pop(channel: &Channel<Box<u32>>) -> Result<u32, Empty> {
     unsafe { channel.pop() }.map(|message| *message)
 }
 
-/// What a port does after it has sent or taken something, when it owes nothing else.
+/// Models a port after it has sent or taken a message, when it has no other wake-up to pay.
 fn tell(channel: &Channel<Box<u32>>, end: End) -> bool {
     let words = &channel.words;
     let waits = words.is_waiting(end) || words.is_waiting_after_all(end);

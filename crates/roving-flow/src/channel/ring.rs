@@ -15,7 +15,7 @@ use crate::prim::{AtomicPtr, AtomicU64, DataCell, Ordering};
 /// with few messages.
 const SLOTS_FIRST: u32 = if cfg!(loom) { 1 } else { 2 };
 
-/// What precedes the slots.
+/// The header before the slots of a ring.
 #[repr(C)]
 pub(crate) struct Ring<T> {
     /// Number of the first message that lies in the next ring. While there is none: so much less than

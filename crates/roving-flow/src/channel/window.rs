@@ -1,4 +1,5 @@
-//! What is left of a channel's capacity where its producer is, while the consumer is in another place.
+//! A window: the rest of a channel's capacity on the producer's side, while the consumer is in
+//! another place.
 
 use super::words::{UNBOUNDED, Words};
 
@@ -13,7 +14,7 @@ pub(crate) struct Window {
     /// From the producer to the consumer.
     capacity: u32,
     taken_there: u64,
-    /// What is to be added, modulo 2⁶⁴, to the count of messages here: those that were sent elsewhere.
+    /// Added, modulo 2⁶⁴, to the count of messages here: the number that were sent elsewhere.
     offset: u64,
 }
 
@@ -36,12 +37,12 @@ impl Window {
         self.taken_there
     }
 
-    /// What a count of this channel is for the whole way.
+    /// Converts a count of this channel to one for the whole way.
     pub(crate) fn whole(&self, number: u64) -> u64 {
         number.wrapping_add(self.offset)
     }
 
-    /// What may lie here when so many messages have been taken out.
+    /// The room that is left here when this many messages have been taken out.
     fn left(&self, taken_here: u64) -> u32 {
         let under_way = self.whole(taken_here).saturating_sub(self.taken_there);
         let under_way = u32::try_from(under_way).unwrap_or(u32::MAX);

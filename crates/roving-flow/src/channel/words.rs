@@ -69,7 +69,7 @@ pub(crate) struct Words {
     pub(super) holders: Holders,
 }
 
-/// What one end keeps for itself.
+/// The private cells of one end.
 pub(super) struct Local {
     /// Producer: numbers below this have room. Consumer: numbers below this are there.
     pub(super) limit: Cell<u64>,
@@ -96,7 +96,7 @@ const CLAIMED: u32 = 4;
 const GONE: u64 = 1;
 const ONE: u64 = 2;
 
-/// What one end has said: how many messages it has sent or taken, and whether it is gone.
+/// The count of messages that one end has sent or taken, and whether the end is gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Count(u64);
 
@@ -112,7 +112,7 @@ impl Count {
     }
 }
 
-/// What a waker finds when it has something to tell.
+/// The result of a waker's attempt to claim the waiting end.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Claim {
@@ -126,7 +126,7 @@ pub(crate) enum Claim {
     Hook,
 }
 
-/// What a process finds when it is polled again.
+/// The reason for which a process is polled again.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Resumed {

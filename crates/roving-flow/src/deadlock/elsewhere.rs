@@ -1,5 +1,5 @@
-//! The same for networks of which other parts are elsewhere: what is known here, for whoever puts it
-//! together.
+//! Waits in a network whose other parts are elsewhere: the local part, for a process that puts all
+//! parts together.
 
 use super::graph::{Edge, Graph};
 use super::resolve::{self, Verdict};
@@ -8,7 +8,8 @@ use crate::channel::OUTSIDE;
 use crate::channel::words::Count;
 use crate::shared::Shared;
 
-/// What a suspended process waits for; a process that waits for any of several channels has several.
+/// A channel that a suspended process waits for; a process that waits for any of several channels
+/// has several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waiting {
     pub(crate) wait: Wait,
@@ -56,7 +57,7 @@ pub(crate) fn stuck(waits: &[Waiting]) -> Vec<Waiting> {
     waits.iter().filter(is_stuck).copied().collect()
 }
 
-/// What is to be done about processes that wait for each other only: see [`stuck`].
+/// Decides about processes that wait for each other only: see [`stuck`].
 pub(crate) fn verdicts_of(stuck: &[Waiting], limit: u32) -> Vec<Verdict> {
     let graph = Graph::of_edges(stuck.iter().map(Waiting::edge).collect());
     resolve::verdicts(&graph, limit)

@@ -1,4 +1,4 @@
-//! What is done about processes that wait for each other only.
+//! The decision about processes that wait for each other only.
 
 use super::graph::{Edge, Graph};
 use super::{Growth, Wait};
@@ -36,7 +36,7 @@ pub(super) fn resolve(shared: &Shared, graph: &Graph) -> bool {
     true
 }
 
-/// What is to be done about processes that wait for each other only.
+/// A decision about processes that wait for each other only.
 pub(crate) enum Verdict {
     Grow(Growth),
     /// Nothing helps.

@@ -8,7 +8,7 @@ mod svg;
 
 use crate::report::{ChannelReport, ProcessReport, Report};
 
-/// What is drawn.
+/// A drawing: its nodes and edges.
 pub(crate) struct Drawing {
     nodes: Vec<Node>,
     edges: Vec<Edge>,
@@ -31,7 +31,7 @@ struct Edge {
 }
 
 impl Report {
-    /// The network in Graphviz' language, coloured by load and traffic. Groups are clusters.
+    /// Draws the network in Graphviz' language, coloured by load and traffic. Groups are clusters.
     ///
     /// ```
     /// use roving_flow::Network;
@@ -49,7 +49,8 @@ impl Report {
         dot::write(&Drawing::of(self))
     }
 
-    /// The network as an SVG picture, coloured by load and traffic. It needs no other program.
+    /// Draws the network as an SVG picture, coloured by load and traffic. It needs no other
+    /// program.
     ///
     /// ```
     /// use roving_flow::Network;

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Greatest distance between two parts.
+/// The greatest distance between two parts.
 pub const DISTANCE_MAX: u32 = 1 << 20;
 
-/// How much an edge between two parts costs, as a factor of its weight: 1 between any two, or as a
-/// table says. With a table, partitioning becomes mapping: vertices that have much to say to each
-/// other get to parts that are near each other.
+/// The cost of an edge between two parts, as a factor of its weight: 1 between any two, or taken
+/// from a table. With a table, partitioning becomes mapping: vertices that exchange many messages
+/// get to parts that are near each other.
 ///
 /// ```
 /// use roving_flow::partition::Distances;
@@ -27,7 +27,7 @@ pub struct Distances {
 }
 
 impl Distances {
-    /// 1 between any two parts.
+    /// Creates distances of 1 between any two parts.
     ///
     /// ```
     /// assert!(roving_flow::partition::Distances::uniform(3).is_uniform());
@@ -37,7 +37,7 @@ impl Distances {
         Distances { parts, table }
     }
 
-    /// `between` for each two parts `a < b`.
+    /// Creates a table of distances from `between`, which is called for each two parts `a < b`.
     ///
     /// # Errors
     /// A distance is 0 or greater than [`DISTANCE_MAX`].
@@ -74,7 +74,7 @@ impl Distances {
         Ok(Distances { parts, table })
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     ///
     /// ```
     /// assert_eq!(roving_flow::partition::Distances::uniform(3).parts(), 3);
@@ -83,7 +83,7 @@ impl Distances {
         self.parts
     }
 
-    /// Whether the distance between any two parts is 1.
+    /// Returns whether the distance between any two parts is 1.
     ///
     /// ```
     /// let same = roving_flow::partition::Distances::new(3, |_, _| 1)?;
@@ -94,7 +94,7 @@ impl Distances {
         self.table.is_empty()
     }
 
-    /// The distance between two parts; 0 from a part to itself.
+    /// Returns the distance between two parts; 0 from a part to itself.
     ///
     /// # Panics
     /// There is no such part.
@@ -116,7 +116,7 @@ impl Distances {
     }
 }
 
-/// A distance that is out of range.
+/// The error of a distance that is out of range.
 ///
 /// ```
 /// let error = roving_flow::partition::Distances::new(2, |_, _| u32::MAX).unwrap_err();
@@ -128,7 +128,7 @@ pub struct DistanceError {
     pub a: usize,
     /// The other.
     pub b: usize,
-    /// What was said to be their distance.
+    /// The wrong distance.
     pub distance: u32,
 }
 

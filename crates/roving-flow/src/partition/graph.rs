@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Greatest sum of the weights of all vertices, and of all edges: gains are signed 64-bit numbers.
+/// The greatest sum of the weights of all vertices, and of all edges: gains are signed 64-bit
+/// numbers.
 pub const WEIGHT_MAX: u64 = i64::MAX as u64;
 
 /// An undirected graph with 64-bit weights on its vertices and edges; a vertex may be pinned to a
@@ -40,7 +41,7 @@ pub struct Graph {
 const FREE: u32 = u32::MAX;
 
 impl Graph {
-    /// An empty graph to add to.
+    /// Returns a builder of an empty graph.
     ///
     /// ```
     /// let graph = roving_flow::partition::Graph::builder().build()?;
@@ -51,7 +52,7 @@ impl Graph {
         GraphBuilder::default()
     }
 
-    /// Number of vertices.
+    /// Returns the number of vertices.
     ///
     /// ```
     /// let mut graph = roving_flow::partition::Graph::builder();
@@ -63,7 +64,7 @@ impl Graph {
         self.weights.len()
     }
 
-    /// Number of edges, each counted once.
+    /// Returns the number of edges, each counted once.
     ///
     /// ```
     /// let mut graph = roving_flow::partition::Graph::builder();
@@ -76,7 +77,7 @@ impl Graph {
         self.edges.len() / 2
     }
 
-    /// The weight of a vertex.
+    /// Returns the weight of a vertex.
     ///
     /// # Panics
     /// There is no such vertex.
@@ -91,7 +92,7 @@ impl Graph {
         self.weights[vertex]
     }
 
-    /// The sum of the weights of all vertices.
+    /// Returns the sum of the weights of all vertices.
     ///
     /// ```
     /// let mut graph = roving_flow::partition::Graph::builder();
@@ -104,7 +105,7 @@ impl Graph {
         self.total
     }
 
-    /// The part that a vertex must be in, if there is one.
+    /// Returns the part to which a vertex is pinned, if there is one.
     ///
     /// # Panics
     /// There is no such vertex.
@@ -121,7 +122,7 @@ impl Graph {
         (pin != FREE).then_some(pin as usize)
     }
 
-    /// The vertices that a vertex has an edge to, with the edge's weight, in ascending order.
+    /// Returns the neighbours of a vertex, with the weights of the edges, in ascending order.
     ///
     /// # Panics
     /// There is no such vertex.
@@ -140,7 +141,7 @@ impl Graph {
             .map(|&(other, weight)| (other as usize, weight))
     }
 
-    /// The same as stored.
+    /// The edges of a vertex, as stored.
     pub(super) fn edges_of(&self, vertex: u32) -> &[(u32, u64)] {
         let at = vertex as usize;
         &self.edges[self.starts[at]..self.starts[at + 1]]
@@ -224,7 +225,7 @@ impl Graph {
     }
 }
 
-/// A graph that is being put together; see [`Graph`].
+/// A builder of a [`Graph`].
 ///
 /// ```
 /// let mut graph = roving_flow::partition::Graph::builder();
@@ -253,7 +254,7 @@ impl GraphBuilder {
         self.weights.len() - 1
     }
 
-    /// Adds a vertex of weight zero that must be in that part, and returns its number.
+    /// Adds a vertex of weight zero that is pinned to that part, and returns its number.
     ///
     /// ```
     /// let mut graph = roving_flow::partition::Graph::builder();
@@ -267,7 +268,7 @@ impl GraphBuilder {
         self.weights.len() - 1
     }
 
-    /// Has a vertex be in that part, with the weight that it has.
+    /// Pins a vertex to that part, with the weight that it has.
     ///
     /// # Panics
     /// There is no such vertex.
@@ -303,7 +304,7 @@ impl GraphBuilder {
         self
     }
 
-    /// The graph.
+    /// Builds the graph.
     ///
     /// # Errors
     /// An edge ends at a vertex that is not there; there are too many vertices; or a sum of
@@ -340,7 +341,7 @@ impl GraphBuilder {
     }
 }
 
-/// What can be wrong with a graph.
+/// The errors of a graph.
 ///
 /// ```
 /// use roving_flow::partition::{Graph, GraphError};

@@ -9,7 +9,7 @@ use super::refine::refine;
 use super::relabel::relabel;
 use super::state::State;
 
-/// Something that partitions graphs.
+/// A partitioner of graphs.
 ///
 /// ```
 /// use roving_flow::partition::{Graph, Partition, Partitioner, Problem};
@@ -36,7 +36,7 @@ pub trait Partitioner: Send + Sync {
     fn partition(&self, problem: &Problem<'_>) -> Partition;
 }
 
-/// Multi-start, multi-level k-way Fiduccia–Mattheyses.
+/// The partitioner: multi-start, multi-level k-way Fiduccia–Mattheyses.
 ///
 /// From each start the graph is made smaller by joining pairs of vertices, the smallest one is
 /// partitioned, and the partition is refined on each larger graph up to the whole one. The best of
@@ -82,7 +82,7 @@ impl Default for KWay {
 }
 
 impl KWay {
-    /// With 8 starts.
+    /// Creates a partitioner with 8 starts.
     ///
     /// ```
     /// let _partitioner = roving_flow::partition::KWay::new(42);
@@ -92,7 +92,7 @@ impl KWay {
         KWay { seed, starts }
     }
 
-    /// Sets the number of starts: more take longer and may cut less. One at least is made, unless
+    /// Sets the number of starts: more take longer and may cut less. At least one is made, unless
     /// the problem has a partition to start with.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! What is to be partitioned, and into what.
+//! The partitioning problem: a graph, and the parts to divide it into.
 
 use std::fmt;
 
@@ -33,15 +33,15 @@ pub struct Problem<'g> {
     start: Option<Vec<u32>>,
 }
 
-/// Most parts that a graph can be partitioned into.
+/// The largest number of parts.
 pub const PARTS_MAX: usize = 4096;
 
 /// By how much a part may be heavier than the mean, unless told: 3 %.
 const IMBALANCE: f64 = 0.03;
 
 impl<'g> Problem<'g> {
-    /// To be partitioned into that many parts, of which the heaviest is at most 3 % heavier than the
-    /// mean.
+    /// Creates the problem of partitioning the graph into that many parts, of which the heaviest is
+    /// at most 3 % heavier than the mean.
     ///
     /// # Errors
     /// There are no parts, or more than [`PARTS_MAX`]; or a vertex is pinned to a part that there
@@ -79,7 +79,8 @@ impl<'g> Problem<'g> {
         Ok(problem)
     }
 
-    /// The heaviest part may be heavier than the mean by that share of the mean: 0.03 unless set.
+    /// Sets by which share of the mean the heaviest part may be heavier than the mean: 0.03 by
+    /// default.
     ///
     /// # Errors
     /// It is negative or not a number.
@@ -104,7 +105,7 @@ impl<'g> Problem<'g> {
         Ok(self)
     }
 
-    /// Weighs what is cut by the distance of the parts.
+    /// Sets the distances between parts, by which cut edges are weighed.
     ///
     /// # Errors
     /// The distances are for another number of parts, or the cut could exceed [`WEIGHT_MAX`].
@@ -131,7 +132,7 @@ impl<'g> Problem<'g> {
         Ok(self)
     }
 
-    /// A partition that is there already: the result is never worse.
+    /// Sets a partition to start with: the result is never worse.
     ///
     /// # Errors
     /// As [`Self::partition`].
@@ -151,7 +152,7 @@ impl<'g> Problem<'g> {
         Ok(self)
     }
 
-    /// The graph.
+    /// Returns the graph.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -163,7 +164,7 @@ impl<'g> Problem<'g> {
         self.graph
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -175,7 +176,7 @@ impl<'g> Problem<'g> {
         self.distances.parts()
     }
 
-    /// How far the parts are from each other.
+    /// Returns the distances between the parts.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -187,7 +188,7 @@ impl<'g> Problem<'g> {
         &self.distances
     }
 
-    /// The partition that there is already; see [`Self::start`].
+    /// Returns the partition to start with; see [`Self::start`].
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -199,9 +200,9 @@ impl<'g> Problem<'g> {
         self.start.as_deref()
     }
 
-    /// How heavy a part may be: the mean and the allowed imbalance, but always as much as the mean,
-    /// rounded up, and as the heaviest vertex. There need not be a partition that keeps to it;
-    /// by how much one does not is its [`Partition::excess`].
+    /// Returns the weight limit of a part: the mean and the allowed imbalance, but always as much
+    /// as the mean, rounded up, and as the heaviest vertex. A partition that keeps to it need not
+    /// exist; [`Partition::excess`] is by how much one does not.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -216,7 +217,8 @@ impl<'g> Problem<'g> {
         self.limit
     }
 
-    /// The partition in which vertex `v` is in part `parts[v]`, with its cut and its weights.
+    /// Builds the partition in which vertex `v` is in part `parts[v]`, with its cut and its
+    /// weights.
     ///
     /// # Errors
     /// There is not one part for each vertex, a part that there is not, or a pinned vertex in
@@ -296,8 +298,8 @@ impl<'g> Problem<'g> {
     }
 }
 
-/// Which part each vertex is in, and what that costs. Made by [`Problem::partition`] alone, so what
-/// it says of itself is so.
+/// A partition: the part of each vertex, and its cost. Only [`Problem::partition`] makes one, so
+/// its cost and weights always agree with its parts.
 ///
 /// ```
 /// use roving_flow::partition::{Graph, KWay, Partitioner, Problem};
@@ -319,7 +321,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// The part of each vertex.
+    /// Returns the part of each vertex.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -332,7 +334,7 @@ impl Partition {
         &self.parts
     }
 
-    /// The same, without copying.
+    /// Returns the part of each vertex, without copying.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -345,7 +347,8 @@ impl Partition {
         self.parts
     }
 
-    /// The sum of the weights of the edges between parts, each times the distance of its parts.
+    /// Returns the cut: the sum of the weights of the edges between parts, each times the distance
+    /// of its parts.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -358,7 +361,7 @@ impl Partition {
         self.cut
     }
 
-    /// By how much parts are heavier than the limit, all together.
+    /// Returns by how much the parts are heavier than the limit, all together.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -374,7 +377,7 @@ impl Partition {
         self.excess
     }
 
-    /// The weight of each part.
+    /// Returns the weight of each part.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -387,8 +390,8 @@ impl Partition {
         &self.weights
     }
 
-    /// Whether this one exceeds the limit by less than `other`, or by as much and cuts less, or
-    /// cuts as much and has the lighter heaviest part.
+    /// Returns whether this partition is better than `other`: it exceeds the limit by less, or by
+    /// as much and cuts less, or cuts as much and has the lighter heaviest part.
     ///
     /// ```
     /// use roving_flow::partition::{Graph, Problem};
@@ -407,7 +410,7 @@ impl Partition {
     }
 }
 
-/// What can be wrong with a problem, or with a partition that is said to solve it.
+/// The errors of a problem, or of a partition that is given as its solution.
 ///
 /// ```
 /// use roving_flow::partition::{Graph, Problem, ProblemError};

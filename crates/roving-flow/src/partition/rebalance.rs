@@ -3,7 +3,7 @@
 
 use super::graph::{Graph, GraphError};
 
-/// What passed along a channel.
+/// The messages that passed along a channel.
 ///
 /// ```
 /// let traffic = roving_flow::partition::Traffic { from: 0, to: 1, messages: 100 };
@@ -15,11 +15,11 @@ pub struct Traffic {
     pub from: usize,
     /// The process that receives.
     pub to: usize,
-    /// How many messages, or bytes: what communication is to be measured in.
+    /// The number of messages, or bytes: the unit in which communication is to be measured.
     pub messages: u64,
 }
 
-/// What a network did during some time.
+/// The work and messages of a network during some time.
 ///
 /// ```
 /// use roving_flow::partition::Load;
@@ -30,12 +30,13 @@ pub struct Traffic {
 pub struct Load {
     /// The processor time of each process, in nanoseconds.
     pub processes: Vec<u64>,
-    /// What passed along each channel.
+    /// The messages along each channel.
     pub channels: Vec<Traffic>,
 }
 
 impl Load {
-    /// 1 for each process and each channel, as long as nothing is known of them.
+    /// Creates a load of 1 for each process and each channel, for a network of which nothing is
+    /// known yet.
     ///
     /// ```
     /// let load = roving_flow::partition::Load::unit(2, [(0, 1)]);
@@ -53,8 +54,8 @@ impl Load {
         }
     }
 
-    /// The graph whose vertices are the processes and whose edges are the channels, those between
-    /// the same two processes as one: what the first partition is made from.
+    /// Builds the graph whose vertices are the processes and whose edges are the channels; channels
+    /// between the same two processes become one edge. The first partition is made from it.
     ///
     /// # Errors
     /// A channel has an end at a process that is not there; or the sums are too great.
@@ -78,7 +79,7 @@ impl Load {
     }
 }
 
-/// What it costs to migrate a process, in units of messages.
+/// The cost of migrating a process, in units of messages.
 ///
 /// ```
 /// use roving_flow::partition::MigrationCost;
@@ -89,7 +90,7 @@ impl Load {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MigrationCost {
-    /// The same for all.
+    /// One cost for all processes.
     Fixed(u64),
     /// Less the longer it has been blocked, because ever less of it is in its worker's cache: half
     /// of `cost` after `half_ns`, a third after twice as long.
@@ -102,7 +103,7 @@ pub enum MigrationCost {
 }
 
 impl MigrationCost {
-    /// Of a process that has been blocked for that many nanoseconds.
+    /// Returns the cost for a process that has been blocked for that many nanoseconds.
     ///
     /// ```
     /// assert_eq!(roving_flow::partition::MigrationCost::Fixed(3).of(0), 3);
@@ -118,7 +119,7 @@ impl MigrationCost {
     }
 }
 
-/// A network that is to be partitioned anew.
+/// The problem of partitioning a running network anew.
 ///
 /// The graph has the processes first, in their order, then one vertex of weight zero for each part,
 /// pinned to it. The edge between two processes weighs `alpha` times what passed between them; the
@@ -144,23 +145,24 @@ impl MigrationCost {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Rebalance<'a> {
-    /// What the network did.
+    /// The work and messages of the network.
     pub load: &'a Load,
     /// The part that each process is in.
     pub now: &'a [u32],
-    /// How long each process has been blocked, in nanoseconds: 0 for those that are not listed.
+    /// The time for which each process has been blocked, in nanoseconds: 0 for those that are not
+    /// listed.
     pub blocked_ns: &'a [u64],
     /// Number of parts.
     pub parts: usize,
-    /// How much communication weighs against migration: how many times as much as has been seen is
-    /// expected until the next time.
+    /// The weight of communication against migration: how many times as much traffic as has been
+    /// seen is expected until the next time.
     pub alpha: u64,
-    /// What migrating a process costs.
+    /// The cost of migrating a process.
     pub migration_cost: MigrationCost,
 }
 
 impl Rebalance<'_> {
-    /// The graph.
+    /// Builds the graph.
     ///
     /// # Errors
     /// A channel has an end at a process that is not there; or the sums are too great, for instance
@@ -179,7 +181,8 @@ impl Rebalance<'_> {
         self.graph_where(|_| false)
     }
 
-    /// The graph, in which the processes for which `stays` is true are pinned to the part that they are in.
+    /// Builds the graph in which the processes for which `stays` is true are pinned to their
+    /// present part.
     ///
     /// # Errors
     /// As [`Self::graph`].
@@ -225,7 +228,7 @@ impl Rebalance<'_> {
         graph.build()
     }
 
-    /// The partition that there is now, as one of [`Self::graph`].
+    /// Returns the present partition, as one of [`Self::graph`].
     ///
     /// ```
     /// use roving_flow::partition::{Load, MigrationCost, Rebalance};

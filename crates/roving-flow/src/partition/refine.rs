@@ -51,7 +51,7 @@ struct Pass {
     buckets: Buckets,
     locked: Vec<bool>,
     parts: u32,
-    /// What was moved, and from where.
+    /// The moves so far, each with the part that the vertex came from.
     log: Vec<(u32, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! What holds for every partition, on random graphs; and how near to the best ones come.
+//! Properties of every partition, on random graphs; and how near to the best ones they come.
 
 use proptest::prelude::*;
 
@@ -268,7 +268,7 @@ fn small_graphs_are_partitioned_as_well_as_can_be() {
     }
 }
 
-/// What is balanced and cut as little as can be stays where it is, whatever a fresh start finds.
+/// A placement that is balanced and has the least cut stays, whatever a fresh start finds.
 #[test]
 fn a_network_that_is_well_placed_is_left_in_place() {
     let mut load = Load::unit(40, (0..40).map(|at| (at, (at + 1) % 40)));

@@ -14,11 +14,11 @@ const SAME_CACHE: u32 = 2;
 const SAME_NODE: u32 = 4;
 
 impl Distances {
-    /// Between the processors that this process may use, in ascending order: part `i` is at the
-    /// `i`th, counted round, as workers are in a pool that pins them. Two threads of a core are at
-    /// distance 1, cores with a common last-level cache at 2, others of a memory node at 4, and
-    /// memory nodes in proportion to what the system says of their distance. Uniform where the
-    /// system says nothing.
+    /// Reads the distances between the processors that this process may use, in ascending order:
+    /// part `i` is at the `i`th, counted round, as workers are in a pool that pins them. Two
+    /// threads of a core are at distance 1, cores with a common last-level cache at 2, others of a
+    /// memory node at 4, and memory nodes in proportion to the system's own figures. Uniform where
+    /// the system has none.
     ///
     /// ```
     /// let distances = roving_flow::partition::Distances::of_machine(2);
@@ -47,7 +47,7 @@ fn of_processors(system: &Path, processors: &[usize], parts: usize) -> Distances
     distances.unwrap_or_else(|_| Distances::uniform(parts))
 }
 
-/// What the system says of a processor; empty where it says nothing.
+/// The system's description of a processor; empty where it gives none.
 struct About {
     processor: usize,
     core: Vec<usize>,

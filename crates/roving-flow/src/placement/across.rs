@@ -9,22 +9,23 @@ use super::partitioned::Partitioned;
 use super::seen::{Seen, Shape};
 use super::watch::Policy;
 
-/// What a network has done since it began to run, and how many workers it has had, all parts together.
+/// The work of a network since it began to run, and its workers, over all parts.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Since it began.
+    /// The time since it began.
     pub at: Duration,
-    /// In all parts.
+    /// The number of workers in all parts.
     pub workers: usize,
-    /// Of each process: the time that it has taken, and whether it has ended.
+    /// For each process, the time that it has taken, and whether it has ended.
     pub processes: Vec<(Duration, bool)>,
-    /// What has passed along each channel.
+    /// The number of messages that have passed along each channel.
     pub messages: Vec<u64>,
-    /// What looking at the network has taken so far.
+    /// The time that looking at the network has taken so far.
     pub looks: Duration,
 }
 
-/// Decides which processes move to another part. Knows no clock, no thread and no rank.
+/// A policy that decides which processes move to another part. It knows no clock, no thread and no
+/// rank.
 #[derive(Debug)]
 pub struct Across {
     policy: Partitioned,
@@ -33,8 +34,8 @@ pub struct Across {
 }
 
 impl Across {
-    /// For a network with these channels, producer and consumer, of which these processes may move. None if the placement is not
-    /// [`Placement::Partitioned`].
+    /// Creates the policy for a network with these channels, producer and consumer, of which these
+    /// processes may move. `None` if the placement is not [`Placement::Partitioned`].
     pub fn new(
         placement: &Placement,
         channels: Vec<(usize, usize)>,
@@ -52,8 +53,8 @@ impl Across {
         })
     }
 
-    /// Where the processes are to be that are in these parts now; none if they stay. There is nothing else to do before the
-    /// workers have been idle for long enough.
+    /// Decides the new parts of processes that are in these parts now; `None` if they stay. Nothing
+    /// else is to be done before the workers have been idle for long enough.
     pub fn look(&mut self, now: &[u32], figures: &Figures) -> Option<Vec<u32>> {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let at_ns = nanos(figures.at).max(self.seen.at_ns);

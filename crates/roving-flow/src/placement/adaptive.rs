@@ -87,7 +87,7 @@ pub(super) struct Adaptive {
     kept: Arm,
     /// Where the processes are if `kept` is `Parts`.
     parts: Vec<u32>,
-    /// What they are to be if the trial that is going on succeeds.
+    /// The places that the processes get if the present trial succeeds.
     proposed: Vec<u32>,
     phase: Phase,
     retries: [Retry; 3],
@@ -292,7 +292,7 @@ mod tests {
         one: u64,
     }
 
-    /// What the placement was during each millisecond, with messages moved in all.
+    /// Returns the placement of each millisecond, and how many messages moved in all.
     fn run(model: &Model, milliseconds: u64) -> (Vec<&'static str>, u64) {
         let shape = Shape {
             processes: 4,

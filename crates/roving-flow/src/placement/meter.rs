@@ -1,4 +1,5 @@
-//! What each process and each worker spends: the weights by which a network is partitioned.
+//! The time that each process and each worker spends: the weights by which a network is
+//! partitioned.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ struct WorkerMeter {
     since_ns: AtomicU64,
 }
 
-/// What one process has spent so far.
+/// The time that one process has spent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     /// Processor time: an estimate where polls are short.
@@ -110,7 +111,7 @@ impl Meter {
         self.processes[process].has_ended.store(true, Relaxed);
     }
 
-    /// What a process has spent.
+    /// Returns the time that a process has spent.
     pub(crate) fn spent(&self, process: usize) -> Spent {
         let of = &self.processes[process];
         Spent {

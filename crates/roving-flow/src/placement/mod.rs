@@ -16,7 +16,7 @@ pub(crate) use meter::{Meter, Metered};
 pub use watch::Moved;
 pub(crate) use watch::Placer;
 
-/// How the processes of a network are spread over the workers.
+/// The policy by which the processes of a network are spread over the workers.
 ///
 /// ```
 /// use roving_flow::{Network, Placement};
@@ -57,7 +57,7 @@ pub enum Placement {
         idle_threshold: Duration,
         /// How much communication weighs against migration.
         alpha: u64,
-        /// What it costs to migrate a process, in messages.
+        /// The cost of migrating a process, in messages.
         migration_cost: MigrationCost,
         /// By which share of the mean a worker's load may exceed it.
         imbalance: f64,
@@ -80,8 +80,8 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// [`Placement::Partitioned`] with `idle_threshold` 20 ms, `alpha` 1, a migration cost of 16
-    /// messages as in Nornir, 3 % imbalance, and all workers at the same distance.
+    /// Returns [`Placement::Partitioned`] with `idle_threshold` 20 ms, `alpha` 1, a migration cost
+    /// of 16 messages as in Nornir, 3 % imbalance, and all workers at the same distance.
     ///
     /// ```
     /// use roving_flow::Placement;
@@ -99,7 +99,8 @@ impl Placement {
         }
     }
 
-    /// [`Placement::Adaptive`] with a grain of 2 µs, trials of 5 ms and a margin of a tenth.
+    /// Returns [`Placement::Adaptive`] with a grain of 2 µs, trials of 5 ms and a margin of a
+    /// tenth.
     ///
     /// ```
     /// use roving_flow::Placement;
@@ -114,7 +115,7 @@ impl Placement {
         }
     }
 
-    /// What is wrong with its figures, in one line.
+    /// Checks the figures, and returns an error of one line.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), String> {
         let share = |name, value: f64| match (0.0..=100.0).contains(&value) {

@@ -39,7 +39,7 @@ pub(super) struct Partitioned {
     now: Vec<u32>,
     base: Seen,
     weights: Vec<u64>,
-    /// What the last partition was made for.
+    /// The load for which the last partition was made.
     pub(super) load: Load,
     patience: u32,
     /// Idle and worker time between the last two times.
@@ -169,8 +169,9 @@ impl Policy for Partitioned {
 /// So many messages tell as much about a process as that it is one of this network.
 const TELLING: u64 = 8;
 
-/// What little a process has done so far says little of what it will do: the fewer its messages, the
-/// nearer to the mean its weight. Otherwise all that have not run yet would be left on one worker.
+/// Moves the weight of each process towards the mean, the more the fewer messages it has had: the
+/// little that a process has done so far tells little about what it will do. Otherwise all
+/// processes that have not run yet would be left on one worker.
 pub(super) fn expect_more(load: &mut Load, seen: &Seen) {
     let alive = seen.processes.iter().filter(|of| !of.has_ended).count();
     let total: u128 = load.processes.iter().map(|&of| u128::from(of)).sum();

@@ -1,4 +1,4 @@
-//! What a placement knows of the network that it places.
+//! The state of a network as its placement sees it.
 
 use std::sync::PoisonError;
 
@@ -61,7 +61,7 @@ fn ends(channel: &Words) -> Option<(usize, usize)> {
 pub(crate) struct Seen {
     pub(crate) at_ns: u64,
     pub(crate) busy_ns: u64,
-    /// What looking at the network, and partitioning it, has taken so far.
+    /// The time that looking at the network, and partitioning it, has taken so far.
     pub(crate) looks_ns: u64,
     pub(crate) processes: Vec<Spent>,
     pub(crate) messages: Vec<u64>,
@@ -72,8 +72,8 @@ impl Seen {
         self.messages.iter().sum()
     }
 
-    /// What was done since `before`. A process that has ended weighs nothing; `overhead_ns` is what a
-    /// message costs each of its ends besides.
+    /// The work since `before`. A process that has ended weighs nothing; `overhead_ns` is the cost
+    /// of a message at each of its ends.
     pub(crate) fn load_since(&self, before: &Seen, shape: &Shape, overhead_ns: u64) -> Load {
         let spent = self.processes.iter().enumerate().map(|(process, spent)| {
             let earlier = before.processes.get(process).map_or(0, |of| of.time_ns);

@@ -20,7 +20,7 @@ pub(super) const ANYWHERE: u32 = u32::MAX;
 /// New places for all processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
-    /// What this way of placing them is called.
+    /// The name of this kind of placement.
     pub(super) name: &'static str,
     pub(super) places: Vec<u32>,
 }
@@ -34,7 +34,7 @@ pub(super) trait Policy: Send {
     fn look(&mut self, seen: &Seen) -> Option<Change>;
 }
 
-/// One time that processes were placed anew.
+/// An occasion on which processes were placed anew.
 ///
 /// ```
 /// let moved = roving_flow::Moved { at: std::time::Duration::ZERO, to: "parts", processes: 3 };
@@ -42,11 +42,11 @@ pub(super) trait Policy: Send {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// Since the network began to run.
+    /// The time since the network began to run.
     pub at: Duration,
-    /// "parts", "stealing" or "one".
+    /// The kind of placement: "parts", "stealing" or "one".
     pub to: &'static str,
-    /// How many processes have another place than before.
+    /// The number of processes that have another place than before.
     pub processes: usize,
 }
 
@@ -82,7 +82,7 @@ impl Placer {
         })
     }
 
-    /// What each process is to be timed by; see [`super::Metered`].
+    /// Returns the meter that times each process; see [`super::Metered`].
     pub(crate) fn meter(&self) -> &Arc<Meter> {
         &self.meter
     }

@@ -1,4 +1,5 @@
-//! What is behind a buffer: the copy on the host, who holds it, and which copies are valid.
+//! The content of a buffer: the copy on the host, the tasks that hold it, and which copies are
+//! valid.
 
 use std::any::Any;
 use std::mem;
@@ -41,7 +42,8 @@ pub(crate) trait Content: Send + Sync {
     fn overwritten(&self);
     /// The copy on the host is valid, or there is none.
     fn fetched(&self, outcome: Result<Target, Missing>);
-    /// The same while others may hold it, if it still is of that version.
+    /// Makes a copy that a device has spilled the valid one on the host, if the buffer still is of
+    /// that version; tasks may hold the buffer meanwhile.
     fn spilled(&self, version: u64, target: Target);
     /// Ready when the copy on the host is valid, or lost for the reason that is returned. Starts what that needs.
     fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>>;

@@ -10,7 +10,7 @@ use super::Element;
 use super::content::{Content, Granted, Host, Shared};
 use super::wait::block;
 
-/// A buffer that is read on the host. See [`Buffer::read`](crate::Buffer::read).
+/// A guard of a buffer that is read on the host. See [`Buffer::read`](crate::Buffer::read).
 ///
 /// ```
 /// use roving_gpu::{Buffer, ReadGuard};
@@ -34,7 +34,7 @@ impl<T: Element> Drop for Hold<'_, T> {
     }
 }
 
-/// A buffer that is written on the host. See [`Buffer::write`](crate::Buffer::write).
+/// A guard of a buffer that is written on the host. See [`Buffer::write`](crate::Buffer::write).
 ///
 /// ```
 /// use roving_gpu::{Buffer, WriteGuard};

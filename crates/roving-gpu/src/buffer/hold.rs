@@ -6,7 +6,7 @@ use std::task::{Poll, Waker};
 
 use super::content::Content;
 
-/// What a task does with a buffer: see [`Dual::uses`](crate::Dual::uses).
+/// A task's access to a buffer: see [`Dual::uses`](crate::Dual::uses).
 ///
 /// ```
 /// use roving_gpu::{Access, Buffer, Devices, Dual, Kind};

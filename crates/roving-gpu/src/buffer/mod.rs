@@ -13,7 +13,8 @@ use bytemuck::Pod;
 use content::{Content, Shared};
 pub use guard::{ReadGuard, WriteGuard};
 
-/// What a [`Buffer`] can hold: plain data without padding and without pointers, as [`bytemuck`] has it.
+/// An element of a [`Buffer`]: plain data without padding and without pointers, as [`bytemuck`] has
+/// it.
 ///
 /// ```
 /// use roving_gpu::{Buffer, Element};
@@ -27,8 +28,8 @@ pub trait Element: Pod + Send + Sync {}
 
 impl<T: Pod + Send + Sync> Element for T {}
 
-/// Numbers that tasks read and write, and of which there can be a copy on the host and one on each device. Cloning a
-/// buffer gives another name for the same numbers.
+/// A vector of numbers that tasks read and write, of which there can be a copy on the host and one
+/// on each device. A clone of a buffer is a handle to the same numbers.
 ///
 /// On the host it is read and written through guards: any number of [`ReadGuard`]s, or one [`WriteGuard`]. A task that
 /// runs on a device holds the buffers that it uses in the same way while it is there. Whoever comes too early waits,
@@ -48,7 +49,7 @@ pub struct Buffer<T: Element> {
 }
 
 impl<T: Element> Buffer<T> {
-    /// So many zeros.
+    /// Creates a buffer of so many zeros.
     ///
     /// ```
     /// assert_eq!(*roving_gpu::Buffer::<u32>::zeroed(3).read(), [0, 0, 0]);
@@ -57,7 +58,7 @@ impl<T: Element> Buffer<T> {
         Buffer::from(bytemuck::zeroed_vec(len))
     }
 
-    /// How many there are.
+    /// Returns the number of elements.
     ///
     /// ```
     /// assert_eq!(roving_gpu::Buffer::from(vec![7_u32; 3]).len(), 3);
@@ -66,7 +67,7 @@ impl<T: Element> Buffer<T> {
         self.shared.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the buffer is empty.
     ///
     /// ```
     /// assert!(roving_gpu::Buffer::<u32>::zeroed(0).is_empty());
@@ -75,7 +76,8 @@ impl<T: Element> Buffer<T> {
         self.len() == 0
     }
 
-    /// To read it on the host. Fetches it from a device where the only valid copy is there.
+    /// Locks the buffer for reading on the host. Fetches it from a device where the only valid copy
+    /// is there.
     ///
     /// # Panics
     /// If the only valid copy was on a device that was lost ([`crate::Writes::Back`]).
@@ -89,7 +91,8 @@ impl<T: Element> Buffer<T> {
         guard::read(&self.shared)
     }
 
-    /// To read and write it on the host. What copies there are on devices are out of date then.
+    /// Locks the buffer for reading and writing on the host. Copies on devices are out of date
+    /// then.
     ///
     /// # Panics
     /// As [`Buffer::read`].
@@ -103,7 +106,7 @@ impl<T: Element> Buffer<T> {
         guard::write(&self.shared)
     }
 
-    /// The numbers, on the host. Copies them only if there is another clone of this buffer.
+    /// Returns the numbers, on the host. Copies them only if there is another clone of this buffer.
     ///
     /// # Panics
     /// As [`Buffer::read`].
@@ -140,7 +143,7 @@ impl<T: Element> fmt::Debug for Buffer<T> {
     }
 }
 
-/// A buffer of whatever type. There are no other implementations than that of [`Buffer`].
+/// A buffer of any element type. [`Buffer`] is its only implementation.
 ///
 /// ```
 /// use roving_gpu::{AnyBuffer, Arg, Buffer};
@@ -160,7 +163,7 @@ impl<T: Element> AnyBuffer for Buffer<T> {
     }
 }
 
-/// What this crate sees of a buffer.
+/// This crate's view of a buffer.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct ContentRef(pub(crate) Arc<dyn Content>);

@@ -23,7 +23,7 @@ use super::memory::Room;
 use crate::backend::{Launch, LaunchArg};
 use crate::error::{Cause, DeviceError};
 
-/// What a name stands for.
+/// The routine that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Routine {
     what: What,

@@ -6,7 +6,7 @@ use cudarc::nvrtc::CompileError;
 
 use crate::error::{Cause, DeviceError};
 
-/// What the driver said of a call, with `what` before it.
+/// Converts the driver's error of a call, with `what` before its text.
 pub(super) fn of(error: DriverError, what: &str) -> DeviceError {
     DeviceError::new(cause(error.0), format!("{what}{}", text(error)))
 }
@@ -42,7 +42,7 @@ pub(super) fn text(error: DriverError) -> String {
     }
 }
 
-/// What the compiler said first.
+/// Converts the first error of the compiler.
 pub(super) fn of_compiler(error: &CompileError, what: &str) -> DeviceError {
     let text = match error {
         CompileError::CompileError { log, .. } => first_error(&log.to_string_lossy()),

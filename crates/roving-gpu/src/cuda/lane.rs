@@ -17,11 +17,11 @@ use super::module::Modules;
 use crate::backend::{Download, Launch, Outcome, Upload};
 use crate::error::{Cause, DeviceError};
 
-/// What lanes of one device have in common.
+/// The state that the lanes of one device share.
 pub(super) struct Common {
     pub(super) context: Arc<CudaContext>,
     pub(super) modules: Modules,
-    /// What was said when the device was lost.
+    /// The text of the error with which the device was lost.
     lost: OnceLock<String>,
 }
 
@@ -97,7 +97,7 @@ impl Unbegun {
     }
 }
 
-/// What a lane is told; its thread sleeps while there is nothing.
+/// The orders for a lane; its thread sleeps while there are none.
 #[derive(Default)]
 pub(super) struct Inbox {
     state: Mutex<State>,

@@ -70,7 +70,7 @@ fn keep_freed(context: &CudaContext) -> Result<(), DriverError> {
     }
 }
 
-/// What a [`Memory`] of this back-end is.
+/// A [`Memory`] of this back-end.
 pub(super) struct Room {
     address: CUdeviceptr,
     bytes: usize,

@@ -40,7 +40,7 @@ const STREAMS: usize = 4;
 /// The first driver that says how large a kernel's parameters are, which is asked before each first launch.
 const DRIVER_MIN: i32 = 12_040;
 
-/// One device of NVIDIA.
+/// One device of NVIDIA, through CUDA.
 ///
 /// ```
 /// for device in roving_gpu::cuda::found() {
@@ -57,7 +57,8 @@ pub struct Nvidia {
     lanes: Vec<(Arc<Inbox>, Option<JoinHandle<()>>)>,
 }
 
-/// All devices that there are, opened; for each that could not be, and where there is none, the reason.
+/// Opens all devices of NVIDIA; gives the reason for each that could not be opened, and where there
+/// is none.
 ///
 /// ```
 /// use roving_gpu::backend::Backend;
@@ -79,7 +80,7 @@ pub fn found() -> Vec<Result<Nvidia, DeviceError>> {
     }
 }
 
-/// What [`found`] has found, for any back-end.
+/// The devices that [`found`] has found, as back-ends of any type.
 pub(crate) fn discover() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
     let any = |device: Nvidia| Arc::new(device) as Arc<dyn Backend>;
     found().into_iter().map(|found| found.map(any)).collect()
@@ -126,7 +127,7 @@ impl Nvidia {
         Ok(device)
     }
 
-    /// How many bytes of its memory are in use.
+    /// Returns how many bytes of its memory are in use.
     pub fn used_bytes(&self) -> u64 {
         self.store.used()
     }

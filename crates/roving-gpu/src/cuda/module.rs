@@ -16,7 +16,7 @@ use crate::backend::{Launch, LaunchArg};
 use crate::error::{Cause, DeviceError};
 use crate::kernel::{Cuda, Kernel};
 
-/// What was built, by kernel: a static, so it is where it is.
+/// The modules that were built, by the address of their kernel, which is a static.
 pub(super) struct Modules {
     context: Arc<CudaContext>,
     /// The option for NVRTC that names this device's generation.

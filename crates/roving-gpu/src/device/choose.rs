@@ -46,10 +46,10 @@ pub(crate) fn place(cpu: Known, device: Known, load: &Load, ahead_s: f64, cores:
     }
 }
 
-/// What is under way, for whoever asks for the next task.
+/// The work under way when the next task is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
-    /// What the device still has to do of what it has taken.
+    /// The rest of the work that the device has taken.
     pub(crate) flying: Took,
     /// All that is in its queue.
     pub(crate) queue: Load,

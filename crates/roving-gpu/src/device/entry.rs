@@ -24,7 +24,8 @@ pub(crate) struct Entry {
     state: Mutex<EntryState>,
 }
 
-/// What a task is expected to take, and so where it stands in the queue. It changes only while the task is not in the queue.
+/// The expected cost of a task, which decides its place in the queue. It changes only while the
+/// task is not in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     pub(crate) load: Load,
@@ -52,7 +53,7 @@ pub(crate) struct EntryState {
     pub(crate) phase: Phase,
     pub(crate) held: Option<Held>,
     pub(crate) stream: usize,
-    /// What it counts for in the device's window.
+    /// The task's share of the device's window.
     pub(crate) flying: Load,
     /// It counts there.
     pub(crate) in_window: bool,
@@ -66,7 +67,7 @@ pub(crate) struct EntryState {
     pub(crate) under_way: usize,
     /// Uploads of others that it waits for.
     pub(crate) arrivals: usize,
-    /// What it has written was copied to the host since its last launch.
+    /// Whether its results were copied to the host since its last launch.
     pub(crate) is_copied: bool,
     /// New copies for the host, in the order of `uses`.
     pub(crate) copies: Vec<Option<Target>>,
@@ -116,7 +117,7 @@ pub(crate) struct Launched {
     pub(crate) waker: Option<Waker>,
 }
 
-/// What a task is, for the entry made of it.
+/// The facts about a task from which an entry is made.
 pub(crate) struct Task {
     pub(crate) kind: &'static str,
     pub(crate) work: f64,

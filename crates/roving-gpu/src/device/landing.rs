@@ -95,7 +95,8 @@ impl Device {
         self.call_one(state, actions);
     }
 
-    /// What became of a task that ends: what it has written may have been lost while it waited for something else.
+    /// The outcome of a task that ends: its results may have been lost while it waited for
+    /// something else.
     fn outcome(&self, state: &State, entry: &Entry) -> Option<DeviceError> {
         let inside = entry.lock();
         let mut copies = entry.uses.iter().zip(&inside.copies);

@@ -77,7 +77,7 @@ struct State {
     account: Account,
 }
 
-/// What is done when the device is no longer locked, in this order.
+/// The actions to take when the device is no longer locked, in this order.
 #[derive(Default)]
 struct Actions {
     uploads: Vec<(usize, Upload)>,
@@ -99,7 +99,7 @@ struct Actions {
 const ALONE_MAX: u32 = 4;
 const ALONE_EVERY: u32 = 8;
 
-/// What became of a task that was put into the queue.
+/// The fate of a task that was put into the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queued {
     OnItsWay,
@@ -217,7 +217,7 @@ impl Device {
         Weak::clone(&self.this) as Weak<dyn Place>
     }
 
-    /// What it is known to take for a task here.
+    /// Returns the measured time of such a task here.
     pub(crate) fn known(&self, kind: &str, work: f64) -> Known {
         let history = &self.common.history;
         history.known(kind, Side::Device(&self.name), work)
@@ -234,7 +234,7 @@ impl Device {
         self.lock().table.has(id, version)
     }
 
-    /// What it did so far.
+    /// Returns what the device did so far.
     pub(crate) fn profile(&self) -> DeviceProfile {
         let mut state = self.lock();
         DeviceProfile {
@@ -273,7 +273,8 @@ impl Device {
         None
     }
 
-    /// What a task would cost here, where it would stand in the queue, and how long what is before it takes.
+    /// Estimates the cost of a task here, its place in the queue, and the time of all that is
+    /// before it.
     pub(crate) fn estimate(&self, task: &Task, cpu: Known) -> Estimate {
         let known = self.known(task.kind, task.work);
         let mut load = Load::default().priced(cpu, known);
@@ -326,7 +327,7 @@ impl Device {
         }
     }
 
-    /// What is left of what it has taken.
+    /// Returns the rest of the work that the device has taken.
     fn flying(&self, state: &State) -> Took {
         let since = state.flying_since.elapsed().as_secs_f64();
         let sum = &state.flying.sum;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::entry::{Cost, Entry};
 use crate::history::Known;
 
-/// What a task, or several of them, are expected to take; seconds.
+/// The expected times of a task, or of several; seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Load {
     /// Kernels.
@@ -22,7 +22,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// What is known now of the task, with the same transfers.
+    /// The load of the task at the times that are known now, with the same transfers.
     pub(crate) fn priced(self, cpu: Known, device: Known) -> Load {
         let kernel = device.took();
         Load {
@@ -38,17 +38,18 @@ impl Load {
         self.up + self.kernel + self.down
     }
 
-    /// The same, if each kernel takes as long as the longest of its kind.
+    /// The time of the task alone, if each kernel takes as long as the longest of its kind.
     pub(crate) fn alone_most(&self) -> f64 {
         self.up + self.kernel_most + self.down
     }
 
-    /// What it adds to the time of a device whose transfers overlap with kernels.
+    /// The time that this adds to a device whose transfers overlap with kernels.
     pub(crate) fn overlapped(&self) -> f64 {
         self.kernel.max(self.up).max(self.down)
     }
 
-    /// The same, if each kernel takes as long as the longest of its kind.
+    /// The time that this adds to such a device, if each kernel takes as long as the longest of its
+    /// kind.
     pub(crate) fn overlapped_most(&self) -> f64 {
         self.kernel_most.max(self.up).max(self.down)
     }
@@ -173,7 +174,8 @@ impl Queue {
         &self.all
     }
 
-    /// What is done before a task that comes now: what gains as much or more.
+    /// Returns the load that runs before a task that comes now: the tasks that gain as much or
+    /// more.
     pub(crate) fn ahead_of(&self, class: usize) -> Load {
         let mut sum = Load::default();
         for class in &self.classes[class..] {

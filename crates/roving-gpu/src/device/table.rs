@@ -1,4 +1,4 @@
-//! What a device has in its memory.
+//! The table of a device's memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -13,7 +13,7 @@ pub(crate) struct Resident {
     pub(crate) memory: Memory,
     pub(crate) bytes: usize,
     content: Weak<dyn Content>,
-    /// What it is a copy of; `None` while it is of nothing.
+    /// The version that it is a copy of; `None` while it is of none.
     pub(crate) version: Option<u64>,
     /// An upload is under way; these wait for it, too.
     pub(crate) arriving: Option<Vec<Arc<Entry>>>,
@@ -172,7 +172,7 @@ impl Table {
         self.copies.get(&id).is_some_and(|copy| copy.is_spilling)
     }
 
-    /// What is in the copy is worth nothing. Others may still use its memory.
+    /// Marks the copy's content as invalid. Other tasks may still use its memory.
     pub(crate) fn spoil(&mut self, id: u64) {
         if let Some(copy) = self.copies.get_mut(&id) {
             copy.version = None;

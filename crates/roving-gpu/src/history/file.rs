@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Measured;
 
-/// What the file looks like is told by this number.
+/// The version of the file's format.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -20,7 +20,7 @@ struct Saved {
     measured: Measured,
 }
 
-/// What is in the file; nothing, where there is none. An error is one line that says what becomes of it.
+/// Reads the file; empty where there is none. An error is one line that says what follows from it.
 pub(crate) fn load(path: &Path) -> Result<Measured, String> {
     let told = |reason: String| {
         format!(

@@ -12,7 +12,7 @@ const COLD: f64 = 1.5;
 /// Exponents beyond this are noise.
 const EXPONENT_MAX: f64 = 4.0;
 
-/// What something takes, seconds.
+/// A measured duration, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Took {
     pub(crate) mean: f64,
@@ -65,7 +65,7 @@ impl Law {
         mean.most = sunk.max(seconds * mean.work / work);
     }
 
-    /// What so much work is expected to take; `None` when nothing was ever measured.
+    /// Returns the expected time of so much work; `None` when nothing was ever measured.
     pub(crate) fn seconds(&self, work: f64) -> Option<Took> {
         let at = bucket(work);
         let nearest = match self.buckets.get(&at) {
@@ -82,7 +82,7 @@ impl Law {
         })
     }
 
-    /// What was measured: samples, work, seconds.
+    /// Returns the measurements: samples, work, seconds.
     pub(crate) fn means(&self) -> impl Iterator<Item = (u32, f64, f64)> {
         let means = self.buckets.values();
         means.map(|mean| (mean.samples, mean.work, mean.seconds))

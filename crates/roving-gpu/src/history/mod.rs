@@ -1,4 +1,4 @@
-//! What tasks took so far, by kind, size and side; kept between runs.
+//! The measured times of tasks, by kind, size and side; kept between runs.
 
 pub(crate) mod file;
 pub(crate) mod law;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use law::{Law, Took};
 use serde::{Deserialize, Serialize};
 
-/// What is known of one side of a task.
+/// The measurements of one side of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Known {
     /// Nothing was measured, and nothing is being measured.
@@ -66,7 +66,7 @@ pub(crate) struct Line {
     product: f64,
 }
 
-/// What is assumed of transfers before any was measured.
+/// The assumed speed of transfers before any was measured.
 const BYTES_PER_S_GUESS: f64 = 4e9;
 const TRANSFER_S_GUESS: f64 = 20e-6;
 /// So much of what is known is left when something is added to it.
@@ -121,7 +121,7 @@ impl Line {
     }
 }
 
-/// What is kept.
+/// The measurements that are kept between runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// By kind, then by side: `cpu`, or the name of a device.
@@ -133,13 +133,13 @@ pub(crate) struct Measured {
 #[derive(Debug, Default)]
 struct Inside {
     measured: Measured,
-    /// What was spent by kind: on the CPU, and on devices, since the other side was measured last.
+    /// The time spent by kind: on the CPU, and on devices, since the other side was measured last.
     spent: HashMap<String, [f64; 2]>,
     /// First measurements that are going on: how many, and since when.
     under_way: HashMap<(String, String), (u32, Instant)>,
 }
 
-/// What was measured, for all devices of a program.
+/// The measurements of all devices of a program.
 #[derive(Debug, Default)]
 pub(crate) struct History(Mutex<Inside>);
 
@@ -160,7 +160,7 @@ impl History {
         self.lock().measured.clone()
     }
 
-    /// What so much work of that kind takes there.
+    /// Returns the measured time of so much work of that kind on that side.
     pub(crate) fn known(&self, kind: &str, side: Side<'_>, work: f64) -> Known {
         let inside = self.lock();
         let law = inside.law(kind, side.key());
@@ -192,7 +192,7 @@ impl History {
         true
     }
 
-    /// What was told by `begin`, if that returned true, has ended or failed.
+    /// Ends a measurement for which `begin` returned true, whether it has ended or failed.
     pub(crate) fn end(&self, kind: &str, side: Side<'_>) {
         let mut inside = self.lock();
         let key = (kind.to_owned(), side.key().to_owned());
@@ -255,7 +255,7 @@ impl History {
         lines.or_default()[direction].record(bytes, seconds);
     }
 
-    /// What a transfer takes.
+    /// Returns the expected time of a transfer.
     pub(crate) fn transfer_s(&self, device: &str, direction: usize, bytes: f64) -> f64 {
         let inside = self.lock();
         match inside.measured.transfers.get(device) {

@@ -1,4 +1,4 @@
-//! What a device does, booked as it happens.
+//! The account of a device's time, booked as it passes.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What devices and workers did with tasks.
+//! The profile of devices and workers by tasks.
 
 pub(crate) mod account;
 pub(crate) mod trace;
@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::error::Cause;
 
-/// What a device does.
+/// A device's stream of activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     Kernel,
@@ -27,7 +27,7 @@ impl Lane {
     }
 }
 
-/// Why a task ran where it did.
+/// The reason why a task ran where it did.
 ///
 /// ```
 /// use roving_gpu::{Cause, Why};
@@ -61,7 +61,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// What was done with tasks of one kind: part of a [`Profile`].
+/// The record of tasks of one kind: part of a [`Profile`].
 ///
 /// ```
 /// use roving_gpu::{KindProfile, Why};
@@ -82,18 +82,19 @@ pub struct KindProfile {
 }
 
 impl KindProfile {
-    /// How many ran on the CPU.
+    /// Returns how many tasks ran on the CPU.
     pub fn cpu_tasks(&self) -> u64 {
         self.cpu.values().sum()
     }
 
-    /// How many ran on a device.
+    /// Returns how many tasks ran on a device.
     pub fn gpu_tasks(&self) -> u64 {
         self.gpu.values().sum()
     }
 }
 
-/// What one device did: part of a [`Profile`]. `kernel_s`, `transfer_s` and `idle_s` add up to `wall_s`.
+/// The record of one device: part of a [`Profile`]. `kernel_s`, `transfer_s` and `idle_s` add up to
+/// `wall_s`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceProfile {
     /// Its name.
@@ -104,7 +105,7 @@ pub struct DeviceProfile {
     pub kernel_s: f64,
     /// Seconds in which it copied, and ran no kernel.
     pub transfer_s: f64,
-    /// All others.
+    /// All other seconds.
     pub idle_s: f64,
     /// Seconds of copies, whether or not a kernel ran meanwhile.
     pub copy_s: f64,
@@ -120,19 +121,19 @@ pub struct DeviceProfile {
     pub bytes_up: u64,
     /// Bytes that came from it.
     pub bytes_down: u64,
-    /// Copies to the device that were not made, because a valid copy was there, or on its way.
+    /// Copies to the device that were saved, because a valid copy was there, or on its way.
     pub uploads_avoided: u64,
-    /// Their bytes.
+    /// Bytes of the saved copies.
     pub bytes_avoided: u64,
     /// Tasks that failed there, by cause.
     pub failures: BTreeMap<Cause, u64>,
     /// Bytes of its memory that are in use.
     pub memory_bytes: u64,
-    /// It is gone.
+    /// Whether the device is lost.
     pub is_lost: bool,
 }
 
-/// What devices and workers did with tasks, so far. See [`crate::Devices::profile`].
+/// The record of all tasks on devices and workers so far. See [`crate::Devices::profile`].
 ///
 /// ```
 /// use roving_gpu::{Devices, Profile, Simulated};
@@ -143,11 +144,11 @@ pub struct DeviceProfile {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
-    /// By device.
+    /// The records of devices.
     pub devices: Vec<DeviceProfile>,
-    /// By the names of kinds.
+    /// The records of kinds, by their names.
     pub kinds: BTreeMap<&'static str, KindProfile>,
-    /// What went wrong: each cause once for each device.
+    /// The errors: each cause once for each device.
     pub reports: Vec<String>,
 }
 

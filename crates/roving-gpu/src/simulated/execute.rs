@@ -1,4 +1,4 @@
-//! What a simulated device computes.
+//! The computations of a simulated device.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;

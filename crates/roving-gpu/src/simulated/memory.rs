@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Cause, DeviceError};
 
-/// Counts what a [`crate::Simulated`] device does.
+/// Counters of a [`crate::Simulated`] device.
 ///
 /// ```
 /// use roving_gpu::Simulated;
@@ -26,19 +26,19 @@ struct Counts {
 }
 
 impl Gauge {
-    /// Operations that were asked for: pieces of memory, copies, launches.
+    /// Returns the number of operations asked for: pieces of memory, copies, launches.
     pub fn operations(&self) -> u64 {
         // Ordering: Relaxed: a count.
         self.0.operations.load(Ordering::Relaxed)
     }
 
-    /// Pieces of memory that were not freed yet.
+    /// Returns the number of pieces of memory that were not freed yet.
     pub fn pieces(&self) -> u64 {
         // Ordering: Relaxed: a count.
         self.0.pieces.load(Ordering::Relaxed)
     }
 
-    /// Their bytes.
+    /// Returns the bytes of the memory that was not freed yet.
     pub fn bytes(&self) -> u64 {
         // Ordering: Relaxed: a count.
         self.0.bytes.load(Ordering::Relaxed)

@@ -58,7 +58,7 @@ struct Settings {
     failures: HashMap<u64, Failure>,
 }
 
-/// How a simulated device fails.
+/// The way in which a simulated device fails.
 ///
 /// ```
 /// use roving_gpu::{Failure, Simulated};
@@ -98,55 +98,55 @@ impl Simulated {
         }
     }
 
-    /// Its name, by which measured times are kept.
+    /// Sets the name, by which measured times are kept.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
         self
     }
 
-    /// How much work it does in a second, in the unit of [`crate::Dual::work`].
+    /// Sets how much work the device does in a second, in the unit of [`crate::Dual::work`].
     pub fn speed(mut self, work_per_s: f64) -> Self {
         self.settings.speed = work_per_s;
         self
     }
 
-    /// How fast it copies, in each direction.
+    /// Sets how fast the device copies, in each direction.
     pub fn bytes_per_s(mut self, bytes_per_s: f64) -> Self {
         self.settings.bytes_per_s = bytes_per_s;
         self
     }
 
-    /// What each operation takes at least.
+    /// Sets the least time of each operation.
     pub fn launch_time(mut self, time: Duration) -> Self {
         self.settings.launch = time;
         self
     }
 
-    /// How much memory it has.
+    /// Sets how much memory the device has.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.settings.memory_bytes = bytes;
         self
     }
 
-    /// How many streams it has.
+    /// Sets how many streams the device has.
     pub fn streams(mut self, streams: usize) -> Self {
         self.settings.streams = streams.max(1);
         self
     }
 
-    /// It is to be treated as one that computes on the workers' own cores.
+    /// Sets whether the scheduler treats the device as one that computes on the workers' own cores.
     pub fn shares_cores(mut self, shares: bool) -> Self {
         self.settings.shares_cores = shares;
         self
     }
 
-    /// Operation number `index`, counted from 0 over all of them, fails.
+    /// Makes operation number `index` fail, counted from 0 over all operations.
     pub fn fail_at(mut self, index: u64, failure: Failure) -> Self {
         self.settings.failures.insert(index, failure);
         self
     }
 
-    /// Counts what it does, also when it is in use.
+    /// Returns counters of the device, which also work while it is in use.
     pub fn gauge(&self) -> Gauge {
         self.gauge.clone()
     }
@@ -171,7 +171,7 @@ impl Simulated {
     }
 }
 
-/// What takes more than that is as good as for ever.
+/// A time beyond which an operation is as good as endless.
 const SECONDS_MAX: f64 = 1e6;
 
 fn seconds(seconds: f64) -> Duration {
@@ -181,7 +181,7 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.0, SECONDS_MAX))
 }
 
-/// What the device has engines for.
+/// Numbers of the device's engines: this one runs kernels, the others copy.
 const KERNELS: usize = 0;
 const UPLOADS: usize = 1;
 const DOWNLOADS: usize = 2;

@@ -13,7 +13,8 @@ use super::memory::{Account, Spare};
 use super::{Pipelines, Wgpu, fault};
 use crate::error::{Cause, DeviceError};
 
-/// All devices that there are, opened; for each that could not be, and where there is none, the reason.
+/// Opens all devices of wgpu; gives the reason for each that could not be opened, and where there
+/// is none.
 ///
 /// A device in software is among them where there is no other.
 ///

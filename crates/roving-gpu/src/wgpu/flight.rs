@@ -1,4 +1,4 @@
-//! What is in flight, and the thread that waits for it.
+//! The operations in flight, and the thread that waits for them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use super::fault;
 use crate::backend::Outcome;
 use crate::error::{Cause, DeviceError};
 
-/// What is to be done when an operation has ended.
+/// A callback for the end of an operation.
 pub(super) type End = Box<dyn FnOnce(Outcome) + Send>;
 
 /// A device with its one queue, and all that was given to it and has not ended.
@@ -25,7 +25,7 @@ pub(super) struct Flight {
     state: Mutex<State>,
     /// Something was submitted, or there will be no more.
     changed: Condvar,
-    /// What was said when the device was lost.
+    /// The text of the error with which the device was lost.
     lost: OnceLock<String>,
 }
 
@@ -38,7 +38,7 @@ struct State {
 
 struct Entry {
     started: Instant,
-    /// What to wait for; or why there is nothing.
+    /// The submission to wait for; or why there is none.
     submission: Result<SubmissionIndex, DeviceError>,
     end: End,
 }

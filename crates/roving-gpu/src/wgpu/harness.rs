@@ -1,4 +1,5 @@
-//! What back-ends for real devices are tested by: each operation by itself, and what all of them promise.
+//! The tests of back-ends for real devices: each operation by itself, and the promises of all of
+//! them.
 #![allow(unsafe_code)] // kernels in CUDA C++
 
 use std::any::Any;

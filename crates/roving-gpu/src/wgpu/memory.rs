@@ -8,7 +8,7 @@ use super::fault;
 use crate::backend::Memory;
 use crate::error::{Cause, DeviceError};
 
-/// What wgpu wants sizes of copies to be multiples of, and of uniform buffers, is at most this.
+/// The largest alignment that wgpu wants of the sizes of copies and of uniform buffers.
 const GRAIN: u64 = 16;
 
 /// How many bytes are in use, of how many.
@@ -56,7 +56,7 @@ impl Account {
     }
 }
 
-/// What a [`Memory`] of this back-end is.
+/// A [`Memory`] of this back-end.
 pub(super) struct Room {
     pub(super) buffer: Buffer,
     account: Arc<Account>,

@@ -37,7 +37,7 @@ use pipeline::{Pipeline, Pipelines};
 
 pub use adapter::found;
 
-/// What [`found`] was found, for any back-end.
+/// The devices that [`found`] has found, as back-ends of any type.
 pub(crate) fn discover() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
     let any = |device: Wgpu| Arc::new(device) as Arc<dyn Backend>;
     found().into_iter().map(|found| found.map(any)).collect()
@@ -61,16 +61,16 @@ pub struct Wgpu {
     thread: Option<JoinHandle<()>>,
     account: Arc<Account>,
     pipelines: Pipelines,
-    /// What downloads pass through.
+    /// The spare buffers that downloads pass through.
     readable: Arc<Spare>,
     /// Where the values of launches are.
     values: Arc<Spare>,
-    /// What the beginning of a value is a multiple of.
+    /// The alignment of a value.
     value_grain: usize,
 }
 
 impl Wgpu {
-    /// How many bytes of its memory are in use.
+    /// Returns how many bytes of its memory are in use.
     pub fn used_bytes(&self) -> u64 {
         self.account.used()
     }

@@ -16,7 +16,7 @@ use crate::backend::LaunchArg;
 use crate::error::{Cause, DeviceError};
 use crate::kernel::{Kernel, Wgsl};
 
-/// What was built, by kernel and by what its arguments are.
+/// The pipelines that were built, by kernel and by the types of its arguments.
 #[derive(Default)]
 pub(super) struct Pipelines(Mutex<HashMap<Key, Arc<Slot>>>);
 

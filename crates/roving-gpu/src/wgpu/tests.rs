@@ -13,7 +13,7 @@ fn device() -> Option<(Wgpu, MutexGuard<'static, ()>)> {
     first(found)
 }
 
-/// What is found in the end.
+/// Waits until `look` finds something, and returns it.
 fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..60_000 {
         if let Some(found) = look() {
