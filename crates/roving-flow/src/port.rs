@@ -64,11 +64,11 @@ pub struct Out<T> {
 
 // SAFETY: a port moves messages, which are `Send`; its end of the channel goes with it.
 unsafe impl<T: Send> Send for In<T> {}
-// SAFETY: as above.
+// SAFETY: a port moves messages, which are `Send`; the producer's end of the channel goes with it.
 unsafe impl<T: Send> Send for Out<T> {}
 // SAFETY: through a shared port one can read counts only, which are atomic.
 unsafe impl<T: Send> Sync for In<T> {}
-// SAFETY: as above.
+// SAFETY: a shared `Out` gives access to atomic counts only.
 unsafe impl<T: Send> Sync for Out<T> {}
 
 impl<T> Unpin for In<T> {}

@@ -352,7 +352,8 @@ unsafe fn clone_lent(at: *const ()) -> RawWaker {
 /// # Safety
 /// As [`clone_lent`].
 unsafe fn wake_lent(at: *const ()) {
-    // SAFETY: as there.
+    // SAFETY: `at` is a turn, which outlives its lent wakers. Another thread touches only the
+    // task's waker and the `OnceLock` in it.
     unsafe { (*at.cast::<Turn<'_>>()).to_outside() }.wake();
 }
 
@@ -371,7 +372,7 @@ unsafe fn clone_left(at: *const ()) -> RawWaker {
 /// # Safety
 /// As [`clone_left`], and the waker is given up.
 unsafe fn wake_left(at: *const ()) {
-    // SAFETY: as there.
+    // SAFETY: `at` is a counted pointer, and the waker's count is given up after its last use.
     unsafe {
         wake_left_by_ref(at);
         drop_left(at);
@@ -388,6 +389,6 @@ unsafe fn wake_left_by_ref(at: *const ()) {
 /// # Safety
 /// As [`clone_left`], and the waker is given up.
 unsafe fn drop_left(at: *const ()) {
-    // SAFETY: as there.
+    // SAFETY: `at` is a counted pointer, and the caller gives its count up.
     drop(unsafe { Arc::from_raw(at.cast::<Outside>()) });
 }

@@ -42,7 +42,7 @@ impl Latch {
         // Ordering: Edge [count_down]: Release hands over what the waiter waits for; that the
         // earlier calls' work comes along is the release sequence.
         let order = ord("count_down", Ordering::Release);
-        // SAFETY: as above, up to this change.
+        // SAFETY: this call is still open until this change, so the waiter keeps the latch alive.
         if unsafe { (*this).open.fetch_sub(1, order) } == 1 {
             waiter.unpark();
         }

@@ -212,7 +212,7 @@ fn a_pool_follows_the_affinity_mask() {
         }
     }
     fn allowed() -> Vec<usize> {
-        // SAFETY: as above, and the call writes no more than its size.
+        // SAFETY: an all-zero set is a valid value, and the call writes no more than its size.
         let set = unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);

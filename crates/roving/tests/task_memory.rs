@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         BLOCKS.fetch_sub(1, Relaxed);
-        // SAFETY: as above.
+        // SAFETY: the block came from the system's allocator, with this layout.
         unsafe { System.dealloc(at, layout) }
     }
 }

@@ -107,7 +107,7 @@ pub(crate) struct Handle(NonNull<Words>);
 // SAFETY: what it gives access to is atomic, or frozen; the messages are `Send`, and are dropped by
 // whoever is last.
 unsafe impl Send for Handle {}
-// SAFETY: as above.
+// SAFETY: a shared handle gives access to words that are atomic or frozen, and to no message.
 unsafe impl Sync for Handle {}
 
 impl Handle {

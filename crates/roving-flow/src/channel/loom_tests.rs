@@ -162,7 +162,7 @@ fn loom_no_writer_sleeps_because_a_message_was_taken_out_beside_it() {
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         assert!(push(&channel, 2), "of two, one is under way");
-        // SAFETY: as above.
+        // SAFETY: this thread alone sends.
         assert_eq!(unsafe { channel.has_room() }, Err(Full::Yet));
         assert_eq!(pop(&channel), Ok(2));
         clear(&channel);
@@ -463,7 +463,7 @@ fn canary_slot_read_without_publication() {
         let written = Arc::clone(&note);
         // SAFETY: there is a race, which is what loom is to find.
         let thread = thread::spawn(move || written.with_mut(|note| unsafe { *note = 1 }));
-        // SAFETY: as above.
+        // SAFETY: the read races with the write of the other thread, which is what loom is to find.
         note.with(|note| unsafe { *note });
         thread.join().unwrap();
     });

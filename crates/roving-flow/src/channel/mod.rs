@@ -31,7 +31,8 @@ pub(crate) struct Channel<T> {
 // SAFETY: messages go from one thread to the other, hence `T: Send`. The `Local` of each end and
 // `first` are touched by that end alone, or handed over with [sent]; all else is atomic.
 unsafe impl<T: Send> Send for Channel<T> {}
-// SAFETY: as above.
+// SAFETY: through a shared channel each end touches its own `Local`, and `first` as handed over
+// with [sent]; all else is atomic, and messages are `Send`.
 unsafe impl<T: Send> Sync for Channel<T> {}
 
 /// Why nothing came out.
@@ -120,7 +121,8 @@ impl<T> Channel<T> {
         let slots = at.map_or(0, |ring| unsafe { Ring::len(ring) });
         // What lies in this ring begins no earlier than it does itself.
         let oldest = match at {
-            // SAFETY: as above.
+            // SAFETY: the producer's ring is alive: no other has been linked since its length was
+            // read.
             Some(ring) => taken.number().max(unsafe { Ring::start(ring) }),
             None => 0,
         };

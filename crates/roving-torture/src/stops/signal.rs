@@ -25,7 +25,8 @@ extern "C" fn pause(_: libc::c_int) {
     };
     // SAFETY: it may be called in a handler (POSIX lists it as safe there); the time is below a second.
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
-    // SAFETY: as above.
+    // SAFETY: the location of `errno` is the thread's own, and holds an integer that may be written
+    // at any time.
     unsafe { *libc::__errno_location() = errno };
 }
 

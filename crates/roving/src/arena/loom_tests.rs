@@ -273,7 +273,7 @@ fn loom_a_share_ends_once_and_after_all() {
         let leaves = {
             let share = Arc::clone(&share);
             thread::spawn(move || {
-                // SAFETY: as above.
+                // SAFETY: before the end only the thread that is present touches the data.
                 share.1.with_mut(|own| unsafe { *own = 1 });
                 let left = share.0.exit();
                 left == Left::Last && done(&share.1) == 1

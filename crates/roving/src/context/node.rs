@@ -236,7 +236,7 @@ pub(crate) unsafe fn run_at<R>(context: Place, f: impl FnOnce() -> R) -> R {
         // SAFETY: the caller's promise.
         Some(worker) => unsafe { worker.framed_in(context, run) },
         None => {
-            // SAFETY: as above.
+            // SAFETY: the caller promises that the context is null, or alive until this returns.
             let _inside = unsafe { Inside::enter(context) };
             run()
         }

@@ -335,7 +335,8 @@ where
             worker.nesting().set(before);
             result
         });
-        // SAFETY: as above.
+        // SAFETY: the waiting frame keeps outcome and latch alive until the latch is down, and
+        // reads the outcome only then.
         unsafe {
             *outcome = Some(result);
             Latch::count_down(latch);

@@ -407,7 +407,7 @@ fn loom_latch_hands_over() {
         }
         // SAFETY: the latch says who may touch the data.
         unsafe impl Sync for Frame {}
-        // SAFETY: as above.
+        // SAFETY: the data is handed from thread to thread by the latch alone.
         unsafe impl Send for Frame {}
         let frame = Arc::new(Frame {
             latch: Latch::new(2),

@@ -73,7 +73,7 @@ impl Slot {
             // SAFETY: the slot is private, so nobody else touches its cells.
             unsafe { (*at).write(run) };
         });
-        // SAFETY: as above.
+        // SAFETY: the caller promises a free and private slot.
         unsafe { self.put(payload) };
     }
 
@@ -132,7 +132,8 @@ impl Slot {
         // the very same, which `swap` allows.
         self.run
             .with_mut(|a| other.run.with_mut(|b| unsafe { std::ptr::swap(a, b) }));
-        // SAFETY: as above.
+        // SAFETY: both slots are private, so no other thread touches their payloads; the two may be
+        // the same cell, which `swap` allows.
         self.payload
             .with_mut(|a| other.payload.with_mut(|b| unsafe { std::ptr::swap(a, b) }));
     }

@@ -42,7 +42,7 @@ pub(super) fn bind_new(child: Frame, token: RootId) {
         // SAFETY: a frame that is being polled is alive, and so is its root.
         let root = unsafe { local.current.get().as_ref() }.map(|current| current.root.get());
         match root {
-            // SAFETY: as above.
+            // SAFETY: the frame that is being polled keeps its root alive.
             Some(root) if unsafe { &*root }.admits(token) => {
                 // SAFETY: a child that was not started is its maker's.
                 unsafe { child.as_ref() }.root.set(root);

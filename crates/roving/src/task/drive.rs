@@ -100,7 +100,7 @@ impl Worker {
                 }
             }
         }
-        // SAFETY: as above.
+        // SAFETY: `newest` is the caller's to run, and its root was opened.
         unsafe {
             resume(newest);
             self.drive(local, newest, base);

@@ -200,7 +200,8 @@ const _: () = assert!(RootId::MARK & BRANCHED == 0 && BRANCHED < RootId::MARK_MA
 // SAFETY: the child's future and its output are `Send`: `fork` and the like ask for it. A frame that was
 // asked for is polled by the task alone that did; whoever gives it up does so by the frame's `End`.
 unsafe impl<T: Send> Send for Fork<'_, T> {}
-// SAFETY: as above.
+// SAFETY: the callee's future and its output are `Send`, as with [`Fork`]; the frame is polled by
+// the task that asked for it, and given up by the frame's `End`.
 unsafe impl<T: Send> Send for Call<'_, T> {}
 
 const OUTSIDE: &str = "not inside a task: fork, spawn and call want a future that task::block_on, \

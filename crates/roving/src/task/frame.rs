@@ -222,7 +222,8 @@ unsafe fn poll<F: Future>(frame: Frame) -> bool {
     match future.poll(&mut context) {
         Poll::Pending => false,
         Poll::Ready(value) => {
-            // SAFETY: as above. If the drop unwinds, the body counts as empty.
+            // SAFETY: the caller has the body to itself, and the future is dropped once: if its
+            // drop unwinds, the body counts as empty.
             unsafe {
                 (*memory).header.stage.set(Stage::Empty);
                 ManuallyDrop::drop(&mut (*memory).body.future);

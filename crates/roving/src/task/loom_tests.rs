@@ -100,7 +100,7 @@ impl Child {
     fn take(&self) -> u64 {
         // SAFETY: the child has ended; loom checks that the frame is this thread's.
         self.awaiter.with_mut(|at| unsafe { *at = 0 });
-        // SAFETY: as above.
+        // SAFETY: the child has ended, so the outcome is this thread's; loom checks that.
         self.outcome
             .with_mut(|at| unsafe { std::mem::take(&mut *at) })
     }

@@ -59,7 +59,8 @@ pub(super) unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
     // has heard that the slot is free.
     let pushed = unsafe { slot.take::<Pushed>() };
     if pushed.number != COUNTED {
-        // SAFETY: as above.
+        // SAFETY: the worker that pushed the frame keeps its root open until it knows that the slot
+        // is free.
         unsafe { (*pushed.frame.as_ref().root.get()).open() };
     }
     if pushed.number == NEW_WITH_TOKEN {
