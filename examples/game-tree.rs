@@ -112,7 +112,7 @@ impl Position {
     }
 }
 
-/// What each column is worth for who moves next; `None` where it is full.
+/// The value of each column for the player who moves next; `None` where it is full.
 fn values(position: Position, ahead: u32) -> [Option<i32>; COLUMNS] {
     let mut values = [None; COLUMNS];
     roving::par_chunks_mut(&mut values, 1, |column, value| {

@@ -81,7 +81,7 @@ fn jobs_in(folder: &Path) -> Result<Vec<Job>, Failure> {
 }
 
 impl Job {
-    /// What the small picture is called.
+    /// The name of the small picture.
     fn name(&self) -> String {
         match self {
             Job::Paint(number) => format!("painted-{number:02}.png"),

@@ -1,4 +1,4 @@
-//! What happened on a web server: requests by status, hour, path and client, from its access log.
+//! Requests on a web server by status, hour, path and client, from its access log.
 //!
 //! ```text
 //! cargo run --release --example log-analytics -- access.log
@@ -80,7 +80,7 @@ impl<'log> Request<'log> {
     }
 }
 
-/// What is known of a part of the log. The names are borrowed from the log itself.
+/// The sums of a part of the log. The names are borrowed from the log itself.
 #[derive(Clone, Default)]
 struct Sums<'log> {
     requests: u64,

@@ -68,7 +68,7 @@ fn complete(rows: Rows) -> u64 {
     complete_with(rows, free)
 }
 
-/// The same, when the queen of the next row stands in one of the columns `free`.
+/// Counts the completions with a queen of the next row in one of the columns `free`.
 fn complete_with(rows: Rows, free: u32) -> u64 {
     if free == 0 {
         return 0;

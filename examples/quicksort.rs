@@ -66,7 +66,8 @@ fn sort<T: Ord + Send>(values: &mut [T]) {
     roving::join(|| sort(below), || sort(above));
 }
 
-/// What is less and what is greater than some value between them; what is equal is in its place.
+/// Partitions the values: returns those less than some value between them, and those greater; equal
+/// values are in their places.
 fn partition<T: Ord>(values: &mut [T]) -> (&mut [T], &mut [T]) {
     let middle = middle_of_three(values);
     values.swap(0, middle);

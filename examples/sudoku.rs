@@ -60,7 +60,7 @@ const ALL: Digits = 0x1ff;
 struct Board {
     /// 0 where a cell is empty.
     cells: [u8; 81],
-    /// What stands in each row, column and block.
+    /// The digits in each row, column and block.
     rows: [Digits; 9],
     columns: [Digits; 9],
     blocks: [Digits; 9],

@@ -1,5 +1,5 @@
-//! What the example programs share, and what is of no interest in them: command lines, files, and
-//! numbers to try them with.
+//! The parts that the example programs share and that are of no interest in them: command lines,
+//! files, and numbers to try them with.
 //!
 //! ```
 //! use std::io::Write as _;
@@ -88,7 +88,8 @@ impl Words {
     }
 }
 
-/// What `main` of each program does: `--help` prints the usage; a failure is one line and exit status 2.
+/// Runs the `main` of each program: `--help` prints the usage; a failure is one line and exit
+/// status 2.
 pub fn run(usage: &str, program: Program) -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.iter().any(|word| word == "--help" || word == "-h") {

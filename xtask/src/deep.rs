@@ -41,7 +41,7 @@ const CHECKS: [Check; 9] = [
     }),
 ];
 
-/// What `--only` may name.
+/// The names that `--only` accepts.
 pub(crate) fn names() -> [&'static str; CHECKS.len()] {
     CHECKS.map(|(name, _)| name)
 }

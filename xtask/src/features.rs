@@ -9,7 +9,7 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
-/// What of other crates the runtime serves.
+/// The features that serve other crates.
 pub(crate) const INTEGRATIONS: [&str; 2] = ["roving/metrics", "roving/tracing"];
 
 /// Back-ends of devices. They build anywhere; drivers are looked for when the program runs.

@@ -44,7 +44,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     Ok(())
 }
 
-/// What `prim::explore` says of each test: how many executions there were.
+/// Reads the number of executions of each test from the output of `prim::explore`.
 pub(crate) fn explored(lines: &[String]) -> BTreeMap<String, u64> {
     let said = lines
         .iter()

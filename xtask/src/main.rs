@@ -31,7 +31,7 @@ use clap::{Parser, Subcommand};
 use crate::report::Report;
 use crate::workspace::Workspace;
 
-/// What goes wrong in a chore is one line for a person.
+/// The result of a chore; its error is one line for a person.
 type Result<T> = std::result::Result<T, String>;
 
 #[derive(Parser)]

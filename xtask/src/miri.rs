@@ -21,7 +21,7 @@ pub(crate) const PACKAGES: [&str; 2] = ["roving", "roving-flow"];
 /// For each model of borrowing, when all is run.
 pub(crate) const SEEDS: u32 = 4;
 
-/// What is run each time: a program that meets most of the runtime, under one seed.
+/// The jobs of each run of the checks: a program that meets most of the runtime, under one seed.
 const QUICK: [(&str, &str, Borrows); 2] = [
     ("roving", "miri_mix", Borrows::Tree),
     ("roving", "miri_mix", Borrows::Stacked),
@@ -44,11 +44,11 @@ struct Job {
     seed: u32,
 }
 
-/// What came of it.
+/// The outcome of a job.
 struct Outcome {
     job: Job,
     counts: Counts,
-    /// What it said, if something is wrong.
+    /// Its output, if something is wrong.
     wrong: Option<Vec<String>>,
     seconds: f64,
 }
@@ -217,9 +217,9 @@ impl Job {
     }
 }
 
-/// What Miri is told. Files, sockets and the environment are not there; to ask for them is an error that
-/// the program sees, as where a system refuses. The threads of a global pool live until the end, which Miri
-/// counts as a leak; to look for leaks is AddressSanitizer's part.
+/// The flags of Miri. Files, sockets and the environment do not exist there; asking for them is an
+/// error that the program sees, as where a system refuses. The threads of a global pool live until
+/// the end, which Miri counts as a leak; leaks are the business of AddressSanitizer.
 fn flags(job: &Job) -> String {
     let model = match job.borrows {
         // To drop what is known of old borrows seldom saves a third of the time; trees of borrows grow too long.

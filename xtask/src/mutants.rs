@@ -124,7 +124,7 @@ fn names(source: &Source) -> Vec<String> {
     found
 }
 
-/// What stands only in the list, only in the sources, or twice.
+/// Lists the mutants that stand only in the list, only in the sources, or twice.
 fn compare(mutants: &[Mutant], used: &BTreeSet<String>) -> Vec<String> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();

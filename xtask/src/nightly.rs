@@ -11,12 +11,12 @@ use crate::{Result, features, tool};
 /// Miri.
 pub(crate) const OUTSIDE: [&str; 4] = ["compile_fail", "launch", "mpi", "process"];
 
-/// What a sanitizer looks for, and how it is switched on.
+/// A sanitizer, and its switches.
 pub(crate) struct Sanitizer {
     /// As the compiler calls it; its folder too.
     name: &'static str,
     title: &'static str,
-    /// What the sources ask for, and what else the compiler is told.
+    /// The flag by which the sources know it, and further flags of the compiler.
     flags: &'static str,
     options: (&'static str, &'static str),
     /// The standard library has to be built with it.

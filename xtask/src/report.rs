@@ -1,4 +1,4 @@
-//! What the checks found: a table at the end, and the line with the counts.
+//! The report of the checks: a table at the end, and the line with the counts.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -126,7 +126,7 @@ impl Report {
         sum.failed == 0
     }
 
-    /// What the last check came to, for those who keep it: outcome, tests that passed, failed and were ignored,
+    /// The last check in one line, to be kept: outcome, tests that passed, failed and were ignored,
     /// parts left out, seconds.
     pub(crate) fn last(&self) -> String {
         let Some(Line { took, step, .. }) = self.lines.last() else {

@@ -1,4 +1,4 @@
-//! What a fresh machine lacks: Debian packages, and parts of the Rust toolchain.
+//! Setting up a fresh machine: Debian packages, and parts of the Rust toolchain.
 
 use std::path::Path;
 use std::process::Command;

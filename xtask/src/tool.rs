@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// What a watched program said and how it ended.
+/// The output of a watched program, and how it ended.
 pub(crate) struct Seen {
     pub(crate) ok: bool,
     /// Standard output and standard error, in the order in which they were written.

@@ -58,7 +58,7 @@ impl Workspace {
         Ok(Self::read(&value))
     }
 
-    /// The same, with the packages of other workspaces in this repository.
+    /// Adds the packages of other workspaces in this repository.
     pub(crate) fn with(&self, others: &[Workspace]) -> Result<Self> {
         let mut all = self.clone();
         for other in others {

@@ -1,4 +1,4 @@
-//! What Rayon has deprecated and still has.
+//! The items that Rayon has deprecated and still has.
 #![allow(deprecated)]
 
 use std::any::Any;
@@ -15,7 +15,7 @@ pub fn initialize(config: Configuration) -> Result<(), Box<dyn Error>> {
     config.builder.build_global().map_err(Box::from)
 }
 
-/// What a pool is to be like; the older [`ThreadPoolBuilder`].
+/// The configuration of a pool; the older [`ThreadPoolBuilder`].
 #[deprecated(note = "Use `ThreadPoolBuilder`")]
 #[derive(Debug, Default)]
 pub struct Configuration {

@@ -54,7 +54,7 @@ where
     )
 }
 
-/// What a closure of [`join_context`] learns.
+/// The context of a closure of [`join_context`]: whether it has migrated.
 ///
 /// ```
 /// rayon_core::join_context(|a| assert!(a.migrated(), "from outside"), |_| ());

@@ -194,9 +194,9 @@ type InOrder<'scope> = Box<dyn FnOnce(&ScopeFifo<'scope>) + Send + 'scope>;
 /// ```
 pub struct ScopeFifo<'scope> {
     inner: *const roving::Scope<'scope>,
-    /// What each worker has spawned and nobody begun. For each task there is one in the scope that
-    /// begins the oldest of these, so their number is the same, and only the order differs. The
-    /// last queue is for the spare threads.
+    /// The tasks that each worker has spawned and that have not begun. For each of them there is a
+    /// task in the scope that begins the oldest of these, so their number is the same, and only the
+    /// order differs. The last queue is for the compensation threads.
     queues: Box<[Mutex<VecDeque<InOrder<'scope>>>]>,
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }

@@ -2,7 +2,7 @@
 
 use roving::adapt;
 
-/// What [`yield_now`] and [`yield_local`] came to.
+/// The result of [`yield_now`] and [`yield_local`].
 ///
 /// ```
 /// rayon_core::scope(|_| {

@@ -114,7 +114,7 @@ fn others_install_into_a_pool_whose_first_thread_does_not_work() {
     });
 }
 
-/// What the thread has spawned runs on the others, or when it yields.
+/// Tasks that the adopted thread has spawned run on the other threads, or when it yields.
 #[test]
 fn detached_tasks_of_an_adopted_thread_run() {
     watched(|| {

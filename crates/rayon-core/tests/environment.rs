@@ -1,4 +1,4 @@
-//! What the environment says about the number of threads. Each case is a process of its own.
+//! The environment variables for the number of threads. Each case is a process of its own.
 
 mod common;
 

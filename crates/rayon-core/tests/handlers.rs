@@ -1,4 +1,4 @@
-//! What is called on the threads of a pool when they start and end, and with what panics.
+//! The handlers that run on the threads of a pool when they start and end, and those for panics.
 
 mod common;
 
@@ -55,7 +55,7 @@ fn a_single_thread_can_join_in_its_handlers() {
 }
 
 thread_local! {
-    /// What a start handler has made for its thread.
+    /// The value that a start handler has made for its thread.
     static MADE: Cell<Option<usize>> = const { Cell::new(None) };
 }
 

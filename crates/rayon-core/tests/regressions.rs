@@ -1,5 +1,5 @@
-//! What users of Rayon ran into, by the numbers of its issue tracker, in programs that know Rayon's interface
-//! alone: on threads, and under schedules that are a function of a seed.
+//! Defects that users of Rayon reported, by the numbers of its issue tracker, in programs that know
+//! Rayon's interface alone: on threads, and under schedules that are a function of a seed.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What a thread does while it waits for a task that another one has.
+//! A thread that waits for a task which another one has: the work that it does meanwhile.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn be_busy() {
     thread::sleep(Duration::from_millis(50));
 }
 
-/// What was awaited begins with a part that is serial, as in a quicksort.
+/// The awaited task begins with a serial part, as in a quicksort.
 fn two_meet(pool: &ThreadPool) {
     watched(|| {
         let gate = Barrier::new(2);

@@ -24,7 +24,7 @@ const RUN_MAX: Duration = Duration::from_secs(240);
 /// How soon all ranks must be gone after one of them is.
 const END_MAX: Duration = Duration::from_secs(20);
 
-/// What this program is when `mpirun` starts it; otherwise nothing.
+/// The program that `mpirun` starts; it does nothing otherwise.
 #[test]
 fn rank() {
     let Ok(role) = env::var(ROLE) else {
@@ -65,7 +65,7 @@ fn start(ranks: usize, role: &str, word: &str) -> Option<Child> {
     }
 }
 
-/// What became of a run: whether it succeeded, and what it printed.
+/// The end of a run: whether it succeeded, and what it printed.
 fn end(child: Child) -> (bool, String) {
     let output = watched(RUN_MAX, || child.wait_with_output().unwrap());
     let (said, warned) = (&output.stdout, &output.stderr);

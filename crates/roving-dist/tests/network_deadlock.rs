@@ -324,7 +324,7 @@ impl Random {
         })
     }
 
-    /// What each process has come to.
+    /// Runs the network, and returns the result of each process.
     fn run(&self, plan: &Plan, workers: usize) -> Vec<u64> {
         let sums = World::threads_with(plan, |world| {
             let mut sums = vec![0_u64; self.processes];

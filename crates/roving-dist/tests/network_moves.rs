@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// What a movable process takes with it.
+/// The state that a movable process takes with it.
 #[derive(Serialize, Deserialize)]
 struct Tally {
     count: u64,

@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// What is drawn: a process is named by its place.
+/// A random network: a process is named by its place.
 #[derive(Clone)]
 struct Drawn {
     processes: usize,
@@ -72,7 +72,7 @@ impl Drawn {
     }
 }
 
-/// What a process takes with it. Its next deed follows from this alone.
+/// The state that a process takes with it. Its next deed follows from this alone.
 #[derive(Serialize, Deserialize)]
 struct Doer {
     random: Random,
@@ -122,7 +122,8 @@ async fn act(mut doer: Doer, (mut ins, mut outs): Ports) -> Result<(Doer, Ports)
     Ok((doer, (ins, outs)))
 }
 
-/// What the network came to on one rank: what each process has seen, or the processes that wait for each other.
+/// The outcome of the network on one rank: what each process has seen, or the processes that wait
+/// for each other.
 #[derive(Clone, PartialEq, Debug)]
 enum Outcome {
     Seen(Vec<u64>),

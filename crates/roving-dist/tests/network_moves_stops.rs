@@ -1,4 +1,4 @@
-//! What goes wrong while processes move, and what keeps others from moving.
+//! Errors while processes move, and conditions that keep others from moving.
 
 mod common;
 

@@ -19,7 +19,7 @@ const ROLE: &str = "ROVING_DIST_NETWORK_ROLE";
 /// How long one `mpirun` may take before a test gives up.
 const RUN_MAX: Duration = Duration::from_secs(120);
 
-/// What this program is when `mpirun` starts it; otherwise nothing.
+/// The program that `mpirun` starts; it does nothing otherwise.
 #[test]
 fn rank() {
     let Ok(role) = env::var(ROLE) else {

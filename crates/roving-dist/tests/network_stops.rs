@@ -1,4 +1,4 @@
-//! What ends a network while others of its ranks could go on, or wait, for ever.
+//! Events that end a network while others of its ranks could go on, or wait, for ever.
 
 mod common;
 

@@ -31,8 +31,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What a process may take, its channel, its name and its part of the report included; without what
-/// the allocator adds.
+/// The most memory of a process, its channel, its name and its part of the report included; without
+/// the allocator's own.
 const BYTES_MAX: usize = 500;
 
 #[test]

@@ -1,5 +1,5 @@
-//! What `Choice::Auto` does where each task is followed by another, and where tasks of one size differ. The device is simulated;
-//! both sides of a task sleep.
+//! The behaviour of `Choice::Auto` where each task is followed by another, and where tasks of one
+//! size differ. The device is simulated; both sides of a task sleep.
 
 mod common;
 

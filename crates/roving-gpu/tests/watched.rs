@@ -1,4 +1,5 @@
-//! What can be seen of devices: profile, description, trace; the history between runs; and networks.
+//! The visible state of devices: profile, description, trace; the history between runs; and
+//! networks.
 
 mod common;
 

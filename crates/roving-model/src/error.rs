@@ -1,4 +1,4 @@
-//! What cannot be modelled, in one line.
+//! The error of a model with impossible settings, in one line.
 
 use std::fmt;
 

@@ -38,7 +38,7 @@ pub struct Independent {
     seed: u64,
 }
 
-/// What a simulation saw.
+/// The figures of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The mean fraction of processors that had a task.
@@ -88,7 +88,7 @@ impl Independent {
         Independent { service, ..self }
     }
 
-    /// The same seed gives the same run; 1 unless said otherwise.
+    /// Sets the seed, 1 by default: the same seed gives the same run.
     #[must_use]
     pub fn seed(self, seed: u64) -> Independent {
         Independent { seed, ..self }
@@ -248,7 +248,7 @@ impl Tally {
     }
 }
 
-/// What an event means; in the mark's lowest bits, above it the processor's epoch.
+/// The kinds of events, in the mark's lowest bits; above them is the processor's epoch.
 const ARRIVAL: u32 = 0;
 const END: u32 = 1;
 const LOOK: u32 = 2;

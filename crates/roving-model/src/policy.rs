@@ -1,4 +1,4 @@
-//! What a thief takes in the mean-field model.
+//! A thief's policy in the mean-field model.
 
 use std::fmt;
 use std::str::FromStr;

@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 pub(crate) struct Event {
     pub(crate) time: u64,
     pub(crate) who: u32,
-    /// What the user of the queue means by it.
+    /// A mark whose meaning only the user of the queue knows.
     pub(crate) mark: u32,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Queue {
     shift: u32,
     /// Events in `buckets`.
     near: usize,
-    /// What lies more than a year ahead.
+    /// The events that are more than a year ahead.
     far: BinaryHeap<Reverse<Event>>,
     /// Since the last look: events taken out, and days begun.
     taken: u32,
@@ -111,7 +111,7 @@ impl Queue {
         }
     }
 
-    /// What has come within a year goes into the buckets.
+    /// Moves the events that have come within a year into the buckets.
     fn draw_near(&mut self) {
         let year = self.day + self.buckets.len() as u64;
         while let Some(Reverse(first)) = self.far.peek() {

@@ -37,23 +37,23 @@ struct Shard {
     ran: AtomicU64,
 }
 
-/// What happened in one program.
+/// The counts of one program.
 pub(crate) struct Census {
     shards: [Shard; SHARDS],
     jobs: Mutex<Jobs>,
     ended: Condvar,
 }
 
-/// What became of detached jobs.
+/// The counts of detached jobs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Jobs {
     pub(crate) ended: u64,
     pub(crate) sum: u64,
-    /// What those that panicked did so with.
+    /// The numbers of the panics.
     pub(crate) panics: Vec<u32>,
 }
 
-/// What was counted.
+/// The counts of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) made: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What is wrong once everything has ended.
+    /// Returns the error in the counts once everything has ended.
     pub(crate) fn complaint(&self) -> Option<String> {
         let (made, dropped) = (self.made, self.dropped);
         match (made == dropped, self.balance) {

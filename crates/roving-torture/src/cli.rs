@@ -111,7 +111,7 @@ struct Pairs {
     /// Most steps of a program, about
     #[arg(long, default_value_t = pairs::STEPS_MAX)]
     steps: u32,
-    /// What is left out of the program, as a failure names it
+    /// Steps to leave out of the program, as a failure names them
     #[arg(long, requires = "replay", default_value = "")]
     edits: pairs::Edits,
     /// How often
@@ -240,7 +240,7 @@ fn replayed(replay: &Replay, seed: u64, dog: &Dog) -> ExitCode {
     }
 }
 
-/// What is asked of the row `pairs` besides a run of it.
+/// Handles the options of the row `pairs` that are no plain run of it.
 fn of_pairs(words: &Pairs, options: &Options, dog: &Dog) -> Option<ExitCode> {
     let without = match pairs::features(&words.without) {
         Ok(without) => without,

@@ -31,7 +31,7 @@ pub(crate) struct Dog {
     limit: Duration,
 }
 
-/// What it watches; over when this is dropped.
+/// A leash of the watchdog: what it watches is over when this is dropped.
 pub(crate) struct Leash<'d> {
     dog: &'d Dog,
     number: u64,
@@ -91,7 +91,7 @@ impl Dog {
         Leash { dog: self, number }
     }
 
-    /// What hangs at that time, in words.
+    /// Describes whatever hangs at that time.
     fn look(&self, now: Instant) -> Option<String> {
         let (mut text, state) = {
             let kennel = self.kennel();

@@ -28,7 +28,7 @@ pub(crate) struct InUse {
     pub(crate) bytes: i64,
 }
 
-/// What is in use by the whole program; exact while no other thread allocates.
+/// Returns the memory in use by the whole program; exact while no other thread allocates.
 pub(crate) fn in_use() -> InUse {
     let mut sum = InUse::default();
     for shard in &SHARDS {

@@ -10,7 +10,7 @@ use roving::Pool;
 use crate::row::{Figure, Outcome, Run};
 use crate::system;
 
-/// What the full run has to reach, in all ways together.
+/// The goal of the full run, in all ways together.
 const SPAWNS: f64 = 1e8;
 /// Bound on the growth of resident memory: stacks of frames and free lists, which no number of spawns
 /// may change.

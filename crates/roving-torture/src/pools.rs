@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::row::{Failure, Figure, Outcome, Run};
 use crate::system;
 
-/// What the full run has to reach.
+/// The goal of the full run.
 const POOLS: f64 = 10_000.0;
 /// At the same time.
 const AT_ONCE: usize = 100;
@@ -18,12 +18,13 @@ const AT_ONCE: usize = 100;
 const WARM_UP: f64 = 0.1;
 /// Bound on what the C library keeps of the stacks of ended threads, and of freed memory.
 const RESIDENT_KIB_MAX: f64 = 8192.0;
-/// The same where many at once have taken and given back: less than these hold themselves.
+/// The limit of resident memory after many threads have allocated and freed at once: less than they
+/// hold themselves.
 const RESIDENT_AT_ONCE_KIB_MAX: f64 = 65_536.0;
 const MAPPINGS_MAX: f64 = 32.0;
 const BLOCKS_MAX: f64 = 32.0;
 
-/// What this process has of the system.
+/// The system's resources that this process holds.
 #[derive(Clone, Copy, Debug)]
 struct Holdings {
     threads: Option<usize>,

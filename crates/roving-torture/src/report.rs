@@ -1,4 +1,4 @@
-//! What all rows came to, as a CSV and as a table.
+//! The results of all rows, as a CSV and as a table.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What a row is given, and what it comes to.
+//! The input and the outcome of a row.
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::dog::Dog;
 
-/// What a figure says about a promise.
+/// The verdict on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It is as it must be.
@@ -96,7 +96,7 @@ impl Figure {
         }
     }
 
-    /// What this system does not say.
+    /// A figure that this system cannot give.
     pub(crate) fn skipped(what: impl Into<String>, unit: &'static str) -> Figure {
         Figure {
             what: what.into(),
@@ -127,10 +127,10 @@ pub(crate) struct Failure {
     pub(crate) replay: String,
 }
 
-/// What a row comes to.
+/// The outcome of a row.
 pub(crate) type Outcome = Result<Vec<Figure>, Failure>;
 
-/// What a row is given.
+/// The input of a row.
 pub(crate) struct Run<'a> {
     pub(crate) row: &'static str,
     pub(crate) seed: u64,
@@ -138,7 +138,7 @@ pub(crate) struct Run<'a> {
     pub(crate) time: Duration,
     /// Where tables go, if anywhere.
     pub(crate) out: Option<&'a std::path::Path>,
-    /// What part of the full number is asked for.
+    /// The part of the full number that is asked for.
     pub(crate) part: f64,
     pub(crate) dog: &'a Dog,
     pub(crate) progress: &'a Progress,

@@ -1,4 +1,4 @@
-//! What the system says about this process and this machine. `None` where it says nothing.
+//! The system's figures of this process and this machine. `None` where it has none.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -49,7 +49,7 @@ pub(crate) fn threads_named(prefix: &str) -> Vec<i32> {
         .collect()
 }
 
-/// What every thread does: one line each, for the report of a hang.
+/// The state of every thread, one per line, for the report of a hang.
 pub(crate) fn thread_table() -> String {
     let mut table = String::new();
     let Ok(tasks) = fs::read_dir("/proc/self/task") else {

@@ -1,5 +1,5 @@
-//! What a pool has for those that build another interface on it: threads of the user's own, the calling
-//! thread as a worker, scopes in place, broadcasts of scopes, and whether a closure has migrated.
+//! Hooks for another interface on a pool: threads of the user's own, the calling thread as a
+//! worker, scopes on the calling thread, broadcasts of scopes, and whether a closure has migrated.
 
 mod common;
 
@@ -56,7 +56,7 @@ fn own_threads_do_all_that_a_pool_does_and_end_with_it() {
     });
 }
 
-/// What a pool holds runs, whoever's its threads are.
+/// Queued jobs run when the pool is dropped, whoever's its threads are.
 #[test]
 fn own_threads_run_what_is_left_when_the_pool_is_dropped() {
     watched(|| {

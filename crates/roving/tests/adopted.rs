@@ -90,7 +90,7 @@ fn another_thread_drops_the_pool_of_an_adopted_one() {
     });
 }
 
-/// What the thread does as a worker goes on, alone.
+/// The adopted thread's work as a worker goes on, alone.
 #[test]
 fn the_pool_is_dropped_while_its_adopted_thread_is_inside() {
     watched(|| {
@@ -235,7 +235,7 @@ fn an_adopted_thread_whose_pool_is_stopped_by_another() {
     });
 }
 
-/// What was made for the workers of a pool outlives it, and the thread's time with it.
+/// The values of a pool's workers outlive the pool, and so does its adopted thread's.
 #[test]
 fn worker_locals_outlive_an_adopted_threads_pool() {
     watched(|| {

@@ -526,7 +526,7 @@ fn blocking_in_a_share_gives_its_core_to_any_share() {
     });
 }
 
-/// What nobody waits for is dropped, and what somebody waits for runs, also in the classes.
+/// A stop drops the tasks that no caller waits for, and runs the others, also in the classes.
 #[test]
 fn a_share_can_be_stopped_at_once() {
     watched(|| {

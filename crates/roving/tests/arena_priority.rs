@@ -177,7 +177,8 @@ fn who_waits_takes_nothing_below_its_class() {
     });
 }
 
-/// What `on_start` spawns is no turn: else a share whose thread is wanted elsewhere would do nothing else.
+/// A job that `on_start` spawns is no turn: otherwise a share whose thread is wanted elsewhere
+/// would do nothing else.
 #[test]
 fn a_share_whose_callback_spawns_gets_on_beside_a_higher_one() {
     fn again(stop: Arc<AtomicBool>) {

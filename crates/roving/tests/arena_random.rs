@@ -16,13 +16,13 @@ use roving::{Arena, Pool, Priority, blocking, join};
 
 const CLASSES: [Priority; 3] = [Priority::Low, Priority::Normal, Priority::High];
 
-/// What all parts of a program know.
+/// The state that all parts of a program share.
 struct World {
     pools: Vec<Pool>,
     detached: Arc<AtomicUsize>,
 }
 
-/// What a node of a program does.
+/// A node of a program.
 #[derive(Clone, Copy)]
 enum Node {
     Leaf,

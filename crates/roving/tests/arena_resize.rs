@@ -130,7 +130,7 @@ fn nothing_is_lost_while_the_size_changes() {
     });
 }
 
-/// What waits in a frame of a worker that is to sleep goes on, and what it has spawned is done.
+/// A task that waits in a frame of a worker that is to sleep goes on, and its spawned tasks run.
 #[test]
 fn a_worker_that_is_at_work_ends_its_task_first() {
     watched(|| {
@@ -197,7 +197,7 @@ fn sizes_out_of_range_are_refused() {
     assert!(refused(builder).starts_with("100000 workers cannot be started"));
 }
 
-/// What the system allows is read when it is asked for, and by a pool that follows it when work comes.
+/// The affinity mask is read on request, and by a pool that follows it when work comes.
 #[cfg(target_os = "linux")]
 #[test]
 #[allow(unsafe_code, reason = "sched_setaffinity")]

@@ -1,4 +1,4 @@
-//! What a builder promises.
+//! The promises of a builder.
 
 mod common;
 #[path = "common/system.rs"]
@@ -197,7 +197,7 @@ fn a_pool_in_place_has_one_worker_at_a_time() {
     });
 }
 
-/// What is shown of a pool and its parts names them.
+/// The debug texts of a pool and its parts name them.
 #[test]
 fn debug_texts() {
     let pool = Pool::builder().workers(2).name("shown").build().unwrap();

@@ -287,7 +287,8 @@ fn who_awaits_a_dropped_child_unwinds_up_to_the_token() {
     });
 }
 
-/// What was cancelled further in goes on to whoever was, too; other panics are no business of tokens.
+/// A cancellation of an inner token goes on to an outer one that was cancelled too; other panics
+/// are no business of tokens.
 #[test]
 fn a_token_answers_for_itself_alone() {
     let (outer, inner) = (Cancel::new(), Cancel::new());

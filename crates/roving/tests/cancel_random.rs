@@ -13,11 +13,11 @@ fn dropped(pool: &Pool) -> u64 {
     pool.profile().total().counters.tasks_dropped
 }
 
-/// What a random program under a token needs. Each value that it makes is counted.
+/// The state of a random program under a token. Each value that it makes is counted.
 struct World<'w> {
     census: &'w Census,
     begun: &'w AtomicUsize,
-    /// What a task does when so many have begun before it.
+    /// The token that a task cancels once so many have begun before it.
     cancels: Option<(&'w Cancel, usize)>,
 }
 

@@ -1,4 +1,5 @@
-//! What everything made inside a context inherits, whoever runs it; and that nothing of it shows outside.
+//! Inheritance of contexts by everything made inside, on any worker; and that nothing shows
+//! outside.
 
 mod common;
 
@@ -92,7 +93,7 @@ fn neighbours_on_a_stack_keep_their_contexts() {
     });
 }
 
-/// What a random tree needs.
+/// The state of a random tree.
 struct World {
     elsewhere: Pool,
     detached: Arc<AtomicUsize>,
@@ -345,7 +346,7 @@ fn a_thread_of_ones_own_gets_it_by_hand() {
     assert_eq!(outer.get::<Path>(), Some(Path(1)));
 }
 
-/// What is entered in a poll is left before the poll goes on, also when a panic ends it.
+/// A context that is entered in a poll is left before the poll goes on, also when a panic ends it.
 #[test]
 fn a_poll_leaves_what_it_enters() {
     watched(|| {

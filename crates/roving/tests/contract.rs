@@ -86,7 +86,7 @@ fn an_idle_pool_uses_no_processor_and_work_wakes_it() {
     });
 }
 
-/// The same for a worker that waits for a stolen task.
+/// A worker that waits for a stolen task uses no processor either.
 #[test]
 #[cfg_attr(miri, ignore = "there is no account of processor time")]
 fn a_waiting_worker_uses_no_processor() {
@@ -197,7 +197,7 @@ fn a_long_leaf_hides_no_work_from_idle_workers() {
     });
 }
 
-/// The same for tasks of a scope, where each level is a scope of its own.
+/// A long leaf hides no work in tasks of scopes either, where each level is a scope of its own.
 #[test]
 fn a_long_leaf_in_scopes_hides_no_work_from_idle_workers() {
     let in_time = Duration::from_millis(if cfg!(roving_tsan) { 100 } else { 1 });
@@ -400,7 +400,7 @@ fn dropping_a_pool_runs_what_it_holds_and_joins_its_threads() {
     });
 }
 
-/// The same for a pool that has needed a spare thread.
+/// The drop of a pool also joins compensation threads that it has needed.
 #[test]
 fn dropping_a_pool_joins_its_spare_threads() {
     watched(|| {

@@ -183,7 +183,8 @@ fn a_task_of_a_scope_may_run_before_its_spawner_goes_on() {
     assert_all(&seen, &all);
 }
 
-/// What lies on the stack of whoever holds a lock wants it too, and must not run before the lock is free.
+/// A task on the stack of a worker that holds a lock wants the lock too, and must not run before it
+/// is free.
 #[test]
 fn a_lock_can_be_held_across_everything_that_waits() {
     fn under(lock: &Mutex<u32>, depth: u32) {

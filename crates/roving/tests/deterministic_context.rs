@@ -1,4 +1,4 @@
-//! What is inherited, and what is dropped, in deterministic pools: under every seed as on threads.
+//! Inheritance and dropping in deterministic pools: under every seed as on threads.
 
 mod common;
 

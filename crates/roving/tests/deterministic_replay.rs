@@ -1,4 +1,5 @@
-//! What depends on the order is found within a few seeds, and had again by the seed that is printed.
+//! Errors that depend on the order are found within a few seeds, and come again by the printed
+//! seed.
 
 mod common;
 
@@ -188,7 +189,7 @@ fn explorations_say_how_far_they_came() {
     );
 }
 
-/// What the child process does that the tests below start.
+/// The child process of the tests below.
 #[test]
 fn child() {
     let Ok(what) = env::var("ROVING_TEST_CHILD") else {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use common::Random;
 use roving::{BuildError, Pool, PoolBuilder, join, scope, task};
 
-/// What a program came to, which is not wrong.
+/// The correct ends of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Right,
@@ -272,7 +272,8 @@ mod planned {
         text.is_some_and(|text| text.starts_with("there is no memory for task stacks (1)"))
     }
 
-    /// What is said of an expected panic would be kept for the end of the test, and count as memory.
+    /// Prints nothing about an expected panic: the text would be kept until the end of the test,
+    /// and count as memory.
     fn be_quiet_about_no_memory() {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {

@@ -17,7 +17,7 @@ fn run(role: &str, workers: Option<&str>) -> Output {
     passed(command.envs(workers.map(|workers| ("ROVING_WORKERS", workers))))
 }
 
-/// What the child says about the pool.
+/// The child's report of the pool.
 fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
     let at = text.find("said: ").expect("it says something") + "said: ".len();

@@ -268,7 +268,7 @@ fn who_is_outside_waits_for_what_was_shut_down_inside() {
     });
 }
 
-/// What was made for a pool that is gone can still be looked at and dropped.
+/// The values of a pool that is gone can still be read and dropped.
 #[test]
 fn values_of_its_workers_outlive_it() {
     let _turn = alone();

@@ -1,5 +1,5 @@
-//! What becomes of pools where the system really has no more threads or no more memory; each case in a
-//! process of its own, which is this program again.
+//! Pools where the system really has no more threads or no more memory; each case in a process of
+//! its own, which is this program again.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "setrlimit")]
 

@@ -1,4 +1,4 @@
-//! What a recorder of the `metrics` crate is told.
+//! The figures that a recorder of the `metrics` crate receives.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -26,7 +26,7 @@ use roving::{
 };
 use signal::Signal;
 
-/// What the programs own: dropped once, whoever drops it.
+/// The count of the values that programs own: each is dropped once.
 static CENSUS: Census = Census::new();
 
 /// Where the programs run.
@@ -145,7 +145,7 @@ impl Part {
         sum + self.own()
     }
 
-    /// What a part does besides its children, before them.
+    /// Does the part's own work, before its children.
     fn do_aside(self, world: &World, way: u64) {
         let choice = self.seed / CLOSURE_WAYS % 3;
         match way {

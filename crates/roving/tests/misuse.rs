@@ -16,7 +16,7 @@ use child::{child, is_child, passed};
 use common::{pool, watched};
 use roving::{Pool, WorkerLocal, join, task};
 
-/// What a pool can be asked for from inside.
+/// Makes every call that a pool accepts from inside.
 fn ask_for_everything() -> (Vec<usize>, usize) {
     assert_eq!(join(|| 1, || 2), (1, 2));
     let count = AtomicUsize::new(0);
@@ -144,7 +144,7 @@ fn an_exit_handler_of_the_process_can_use_pools() {
     assert!(text.contains("said: at exit"), "{text}");
 }
 
-/// What outlives its pool can still be asked, and says that it is over, or works.
+/// Objects that outlive their pool still answer: they say that it is over, or work.
 #[test]
 fn what_is_left_of_a_pool_that_was_dropped() {
     watched(|| {

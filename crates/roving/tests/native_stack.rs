@@ -1,4 +1,4 @@
-//! What a level of recursion takes of the native stack.
+//! The native stack of one level of recursion.
 
 mod common;
 
@@ -55,7 +55,7 @@ fn pool() -> Pool {
     builder.build().unwrap()
 }
 
-/// What is rare in a join, that its pool has a drawn schedule or none, has no place in the frame that each
+/// The rare case in a join, a pool with a seeded schedule, takes no room in the frame that each
 /// level has once the task stack is full.
 #[test]
 #[cfg_attr(
@@ -74,7 +74,7 @@ fn a_level_of_joins_takes_little_more_where_the_task_stack_is_full() {
     });
 }
 
-/// The same for a task that runs on top of its spawner.
+/// A task that runs on top of its spawner has a frame as small as that.
 #[test]
 #[cfg_attr(
     any(miri, roving_asan, roving_tsan),

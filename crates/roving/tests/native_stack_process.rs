@@ -1,5 +1,5 @@
-//! What is said when the native stack of a worker is full, and that nothing else is: each case in a process
-//! of its own, which is this program again.
+//! The message for a full native stack of a worker, and that nothing else gets it: each case in a
+//! process of its own, which is this program again.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "handlers of signals")]
 

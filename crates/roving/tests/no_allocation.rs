@@ -230,7 +230,7 @@ fn a_million_tasks_take_no_memory_of_their_own() {
     });
 }
 
-/// The same where each task spawns: a binary tree of a million tasks.
+/// A million tasks take no memory of their own where each task spawns, in a binary tree.
 #[test]
 fn a_million_tasks_in_a_tree_take_no_memory_of_their_own() {
     fn tree<'scope>(s: &roving::Scope<'scope>, depth: u32, ran: &'scope AtomicUsize) {

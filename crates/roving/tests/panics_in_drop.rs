@@ -26,7 +26,7 @@ impl Drop for Bomb<'_> {
     }
 }
 
-/// What a closure owns may panic when it is dropped, before or after the closure has run.
+/// A closure's captures may panic when they are dropped, before or after the closure has run.
 #[test]
 fn in_the_drop_of_what_a_closure_owns() {
     on_pools(|pool| {
@@ -70,7 +70,7 @@ fn in_the_drop_of_a_result_that_nobody_gets() {
     });
 }
 
-/// The same while `b`, with its result, is at a thief.
+/// The drop of a result panics while `b`, with its result, is at a thief.
 #[test]
 fn in_the_drop_of_a_stolen_result_that_nobody_gets() {
     watched(|| {

@@ -1,4 +1,4 @@
-//! What a builder promises, and what can be done with a pool.
+//! The promises of a builder, and the operations of a pool.
 
 mod common;
 #[path = "common/system.rs"]
@@ -114,7 +114,7 @@ fn a_scope_returns_what_its_body_returns() {
     });
 }
 
-/// What has not started when a scope is cancelled is dropped: not run, and not leaked.
+/// Tasks that have not started when a scope is cancelled are dropped: not run, and not leaked.
 #[test]
 fn cancel_drops_what_has_not_started() {
     watched(|| {

@@ -1,4 +1,4 @@
-//! What a child of `fork` can do with pools: it has none of their threads.
+//! Pools in a child of `fork`: it has none of their threads.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "fork and waitpid")]
 
@@ -36,7 +36,7 @@ fn in_child(body: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// What a call panics with.
+/// The message of a call's panic.
 fn message<R>(call: impl FnOnce() -> R) -> String {
     let Err(payload) = panic::catch_unwind(AssertUnwindSafe(call)) else {
         return "no panic".to_owned();
@@ -51,7 +51,7 @@ fn is_refusal(message: &str) -> bool {
     message.contains("no threads in this process") && message.contains("build one in the child")
 }
 
-/// What the child of a task does, which is the copy of a worker whose pool has no threads here.
+/// Runs in the child of a task, which is the copy of a worker whose pool has no threads here.
 fn in_a_pool_of_its_own() -> bool {
     let count = AtomicUsize::new(0);
     let counts = || _ = count.fetch_add(1, SeqCst);
@@ -83,7 +83,7 @@ fn in_a_pool_of_its_own() -> bool {
         && count.into_inner() == 3
 }
 
-/// The same with an arena and its shares.
+/// A child of `fork` cannot use an arena and its shares either.
 fn of_an_arena() {
     let arena = Arena::new(2).unwrap();
     let share = arena.pool().build().unwrap();

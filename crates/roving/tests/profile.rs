@@ -1,4 +1,4 @@
-//! What a pool says of what it did.
+//! The profile of a pool.
 
 mod common;
 #[path = "common/system.rs"]

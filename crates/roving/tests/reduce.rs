@@ -35,7 +35,7 @@ fn serially<E, T>(
     Some(whole.fold(right, |right, (_, left)| combine(left, right)))
 }
 
-/// What a tree looks like: parentheses for each combination.
+/// The shape of a tree: parentheses for each combination.
 fn shape(a: String, b: String) -> String {
     format!("({a}{b})")
 }
@@ -209,7 +209,7 @@ fn values_are_dropped_once_when_a_call_panics() {
     });
 }
 
-/// What has not begun when a part panics is left out.
+/// Parts that have not begun when another panics are left out.
 #[test]
 fn a_reduction_that_has_panicked_is_given_up() {
     let mapped = AtomicUsize::new(0);

@@ -1,5 +1,5 @@
-//! What went wrong in other runtimes, and once in this one, each in the smallest program that
-//! shows it. The numbers are those of the projects' issue trackers.
+//! Defects of other runtimes, and one of this one, each in the smallest program that shows it. The
+//! numbers are those of the projects' issue trackers.
 
 #[path = "common/panics.rs"]
 mod caught;
@@ -66,7 +66,7 @@ fn rayon_592_a_loop_under_a_lock_in_a_loop() {
     });
 }
 
-/// The same with joins and scopes, which need not be long to be stolen.
+/// The defect with joins and scopes under a lock, which need not be long to be stolen.
 #[test]
 fn rayon_592_joins_under_a_lock_in_tasks() {
     on_pools(|pool| {

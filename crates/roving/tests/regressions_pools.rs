@@ -1,4 +1,4 @@
-//! What went wrong where pools meet: nested, closing, in place, asked by foreign threads; each in the
+//! Defects where pools meet: nested, closing, caller-runs, called by foreign threads; each in the
 //! smallest program that shows it.
 
 #[path = "common/panics.rs"]

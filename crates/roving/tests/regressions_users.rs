@@ -1,5 +1,5 @@
-//! What users of other runtimes ran into, each in the smallest program that shows it. The numbers are those of
-//! the projects' issue trackers; `docs/regressions.md` has the whole list.
+//! Defects that users of other runtimes reported, each in the smallest program that shows it. The
+//! numbers are those of the projects' issue trackers; `docs/regressions.md` has the whole list.
 
 mod common;
 

@@ -93,7 +93,7 @@ fn each_task_runs_or_is_dropped_whatever_the_moment() {
     });
 }
 
-/// What began before the stop, and all that it leads to.
+/// A task that began before the stop ends with all tasks that it waits for.
 #[test]
 fn what_runs_ends_with_all_that_it_waits_for() {
     watched(|| {

@@ -26,7 +26,7 @@ fn on_pools(test: impl Fn(&Pool)) {
     });
 }
 
-/// What a random program throws. `resume_unwind` prints no message.
+/// The payload of a random program's panics. `resume_unwind` prints no message.
 struct Thrown;
 
 fn throw() -> ! {
@@ -315,7 +315,7 @@ fn stress() {
     });
 }
 
-/// The same on pools that count every push: the other path through the task stack.
+/// Stress on pools that count every push: the other path through the task stack.
 #[test]
 fn stress_with_a_profile() {
     watched(|| {
@@ -383,7 +383,7 @@ fn no_starvation() {
     });
 }
 
-/// The same for deep work: one long chain of joins.
+/// No starvation in deep work: one long chain of joins.
 #[test]
 fn no_starvation_by_joins() {
     fn chain(depth: usize, all: &(dyn Fn() -> bool + Sync), visit: &(dyn Fn() + Sync)) {

@@ -327,7 +327,7 @@ fn what_is_not_a_task_is_told_so() {
     assert!(moved.starts_with("a fork or call was moved"), "{moved}");
 }
 
-/// What a task borrows outlives the root, whatever becomes of its handles.
+/// Data that a task borrows outlives the root, whatever becomes of its handles.
 #[test]
 fn borrowed_data_is_there_until_the_root_has_ended() {
     on_pools(|pool| {

@@ -60,7 +60,7 @@ enum When {
     Ended,
 }
 
-/// What is done with the future, and where.
+/// An operation on the future, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Drop,
@@ -101,7 +101,7 @@ fn wait_for(word: &AtomicBool) {
     }
 }
 
-/// What the child owns, and comes to.
+/// A value that the child owns, and returns.
 struct Value {
     case: Arc<Case>,
     _memory: Box<u64>,

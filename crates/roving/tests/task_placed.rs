@@ -141,7 +141,7 @@ fn a_ring_through_all_workers() {
     });
 }
 
-/// What another thread wakes, in ways of waiting in which the worker named by the place does not look
+/// A task that another thread wakes, in waits in which the worker named by the place does not look
 /// for its mail.
 #[test]
 fn a_place_whose_worker_does_not_look_is_any() {

@@ -44,7 +44,7 @@ impl Gate {
     }
 }
 
-/// What a call panics with in words; `None` when it returns.
+/// The message of a call's panic; `None` when it returns.
 fn panicked<R>(call: impl FnOnce() -> R) -> Option<String> {
     let payload = catch_unwind(AssertUnwindSafe(call)).err()?;
     Some(text(&*payload))
@@ -174,7 +174,8 @@ fn a_token_that_a_half_polled_future_has_kept_is_refused() {
     });
 }
 
-/// The same within a task, which polls the future by hand, and passes it to a root of its own.
+/// A half-polled future is refused within a task too, which polls it by hand and passes it to a
+/// root of its own.
 #[test]
 fn a_token_that_a_half_polled_future_has_kept_is_refused_in_a_nested_root() {
     watched(|| {
@@ -323,7 +324,7 @@ fn a_token_is_refused_outside_of_tasks() {
     assert_eq!(drops.load(SeqCst), 1);
 }
 
-/// What is not refused: below its own root a token is good in every task, and in every context.
+/// The allowed cases: below its own root a token is good in every task, and in every context.
 #[test]
 fn a_token_is_good_in_each_context_of_its_own_call() {
     watched(|| {

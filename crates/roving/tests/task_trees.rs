@@ -26,7 +26,7 @@ enum How {
     Join,
 }
 
-/// What becomes of its handle.
+/// The fate of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     AwaitedAtOnce,
@@ -43,7 +43,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// What its task returns, and what all tasks below it add up to.
+    /// The task's result, and the sum of all tasks below it.
     fn serial(&self) -> (u64, u64) {
         let (mut result, mut total) = (self.value, self.value);
         for (how, fate, child) in &self.children {

@@ -358,7 +358,8 @@ fn a_wake_inside_of_a_scope_runs_after_it() {
     runs_after(|signal| roving::join(|| roving::scope(|_| signal.set()), || ()).0);
 }
 
-/// The same after the poll has taken back a child that it had spawned.
+/// A wake inside of a join runs after it, also when the poll has taken back a child that it had
+/// spawned.
 #[test]
 fn a_wake_inside_of_a_join_after_a_child_was_asked_for_runs_after_it() {
     watched(|| {

@@ -42,7 +42,7 @@ impl Drop for Scratch {
     }
 }
 
-/// What the format demands of each kind of event.
+/// Checks the fields that the format demands of each kind of event.
 fn check_fields(event: &Value) {
     let has = |fields: &[&str]| {
         for field in fields {
@@ -205,7 +205,7 @@ fn a_reset_starts_the_trace_again() {
     assert_eq!(named(&events, "after").len(), 1);
 }
 
-/// What the test below starts: does something only there.
+/// The program that the test below starts; it does nothing otherwise.
 #[test]
 fn program_with_a_global_pool() {
     if std::env::var_os("ROVING_TEST_PROGRAM").is_some() {

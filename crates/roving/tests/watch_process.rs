@@ -20,7 +20,7 @@ use roving::{Pool, join, scope};
 
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What the child says, which ends by itself.
+/// The report of the child, which ends by itself.
 fn said_by(role: &str) -> String {
     let output = watched(|| child(role).output().unwrap());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -121,7 +121,7 @@ impl Book {
             .collect()
     }
 
-    /// What is wrong with a link or picture of a page of the book.
+    /// Returns the fault of a link or picture of a page of the book.
     fn fault(&self, listed: &[String], page: &str, link: &str) -> Option<String> {
         let file = link.split('#').next().unwrap_or(link);
         if file.is_empty() || link.contains("://") || link.starts_with("mailto:") {

@@ -46,14 +46,14 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     Ok(())
 }
 
-/// What the lab says of itself.
+/// The laboratory's own description.
 struct Lab {
     list: String,
     helps: BTreeMap<String, String>,
 }
 
 impl Lab {
-    /// What these words have that the lab does not.
+    /// Lists the words of a command that the laboratory does not know.
     fn judge(&self, words: &[String]) -> Vec<String> {
         let Some(command) = words.first() else {
             return Vec::new();

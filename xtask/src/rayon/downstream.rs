@@ -284,7 +284,7 @@ fn only_there<'a>(one: &'a Outcome, other: &'a Outcome) -> impl Iterator<Item = 
     one.failures.iter().filter(move |failure| !known(failure))
 }
 
-/// What fails with ours and not with stock Rayon counts.
+/// Judges a program: only tests that fail with ours and not with stock Rayon count.
 fn judge(row: &Row, step: &mut Step) {
     let name = row.package.name;
     let total = |outcome: &Outcome| {

@@ -51,14 +51,14 @@ impl Program {
     }
 }
 
-/// What came of a test that did not pass.
+/// A test that did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) test: String,
     pub(crate) why: &'static str,
 }
 
-/// What came of a program, or of several.
+/// The outcome of a program, or of several.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) counts: Counts,
@@ -131,7 +131,7 @@ pub(crate) fn build(command: &mut Command) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// What cargo says when a patch has no effect.
+/// Finds cargo's warning about a patch without effect.
 pub(crate) fn unused_patch<'a>(mut lines: impl Iterator<Item = &'a String>) -> Option<String> {
     lines
         .find(|line| line.contains("was not used in the crate graph"))
@@ -261,7 +261,7 @@ pub(crate) fn run_docs(command: &mut Command, show: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What libtest printed, test by test.
+/// The results that libtest printed, test by test.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Results {
     lines: Vec<(String, Verdict)>,

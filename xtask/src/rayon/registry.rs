@@ -164,7 +164,7 @@ fn same(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
-/// What cargo says about a package and all that it needs.
+/// Asks cargo about a package and its dependencies.
 fn metadata(workspace: &Workspace, folder: &Path, words: &[&str]) -> Result<Value> {
     let mut command = workspace.cargo(&["metadata", "--format-version", "1"]);
     command.args(words).current_dir(folder);

@@ -171,8 +171,8 @@ pub(crate) fn documentation(text: &str) -> (String, u64) {
     (written, blocks)
 }
 
-/// What a line says in a documentation comment, if it does. Inside a block comment that has opened a
-/// code block, every line does.
+/// The text of a documentation comment, if the line is one. Inside a block comment that has opened
+/// a code block, every line is.
 fn doc_text(line: &str, inside: bool) -> Option<&str> {
     let trimmed = line.trim_start();
     let start = ["///", "//!", "/*!", "/**"];

@@ -30,7 +30,7 @@ struct Suite<'a> {
     core: PathBuf,
 }
 
-/// What a package holds, to be compared with what ran.
+/// The tests that a package holds, to be compared with those that ran.
 #[derive(Debug, Default)]
 struct Written {
     tests: u64,

@@ -29,7 +29,7 @@ pub(crate) enum End {
     TooLong(Duration),
 }
 
-/// What a program said, and how it ended.
+/// The output of a program, and how it ended.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) end: End,

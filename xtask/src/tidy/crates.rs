@@ -84,7 +84,7 @@ fn compare(path: &Path, written: &Arrows, real: &Arrows) -> Vec<Finding> {
     found
 }
 
-/// What the manifests say, without what only tests need.
+/// The dependencies by the manifests, without those that only tests need.
 fn real(workspace: &Workspace) -> Arrows {
     let ours: BTreeSet<&str> = workspace
         .packages
@@ -125,7 +125,7 @@ fn written(page: &str) -> Arrows {
     arrows
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn quoted(cell: &str) -> Vec<String> {
     cell.split('`')
         .skip(1)

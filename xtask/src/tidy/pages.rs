@@ -32,7 +32,7 @@ pub(crate) struct Known {
 pub(crate) struct Fence {
     /// Of its first line.
     pub(crate) line: usize,
-    /// What stands behind the backticks.
+    /// The text behind the backticks.
     pub(crate) info: String,
     pub(crate) body: Vec<String>,
 }
@@ -218,7 +218,7 @@ fn code(path: &Path, fence: &Fence, known: &Known) -> Vec<Finding> {
     found
 }
 
-/// What stands between backticks: a crate, a path, a verb, or something else.
+/// Checks a text between backticks: a crate, a path, a verb, or something else.
 fn span_known(path: &Path, line: usize, span: &str, known: &Known) -> Option<Finding> {
     if let Some(verb) = span.strip_prefix("cargo xtask ") {
         let verb = verb.split_whitespace().next().unwrap_or_default();

@@ -7,7 +7,8 @@ use super::{Finding, Source};
 
 /// The page's heading above the lists; below it, one heading for each crate.
 const HEADING: &str = "## Every shared word";
-/// What a word is that needs no test: nothing is decided by it, or no thread changes it while others look.
+/// The descriptions of words that need no test: nothing is decided by them, or no thread changes
+/// them while others look.
 const HARMLESS: [&str; 3] = ["a figure", "a hint", "set once"];
 
 /// A row: the file below the crate's `src`, the words, and what the last cell says.

@@ -76,7 +76,7 @@ impl Entry {
     }
 }
 
-/// What stands under the heading with the word *unsafe*: rows of a table or points of a list, the
+/// The list under the heading with the word *unsafe*: rows of a table or points of a list, the
 /// names in backticks first, then the reason.
 fn list(root: &Source) -> Vec<Entry> {
     let mut listed = Vec::new();

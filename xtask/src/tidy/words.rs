@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Finding, Source};
 
-/// What may not be said, and the word for it. Lower case; found at word boundaries.
+/// Banned words, each with the word to use. Lower case; found at word boundaries.
 const BANNED: [(&str, &str); 15] = [
     ("thread pool", "pool"),
     ("worker thread", "worker"),

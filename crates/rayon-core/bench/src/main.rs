@@ -38,7 +38,7 @@ usage: rayon-bench MODE [--quick] [--inside]
   --inside           calls from a thread of a pool, not from the main thread
 ";
 
-/// What went wrong: a word of the user's (status 2), or a run (status 1).
+/// A failure: a wrong word on the command line (status 2), or a failed run (status 1).
 enum Failure {
     Word(String),
     Run(String),

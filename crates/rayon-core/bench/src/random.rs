@@ -4,7 +4,7 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The same seed gives the same numbers.
+    /// Creates a generator; the same seed gives the same numbers.
     pub(crate) fn new(seed: u64) -> Self {
         Random(seed)
     }

@@ -1,4 +1,4 @@
-//! What is timed, and the shapes that most workloads have.
+//! A timed piece of work, and the shapes that most workloads have.
 
 use std::fmt;
 

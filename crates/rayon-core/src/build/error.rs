@@ -26,7 +26,7 @@ pub(super) enum Reason {
 }
 
 impl ThreadPoolBuildError {
-    /// What the system said to a thread.
+    /// The system's error about a thread.
     fn io_error(&self) -> Option<&io::Error> {
         match &self.reason {
             Reason::Pool(error) => error.source()?.downcast_ref(),

@@ -1,4 +1,4 @@
-//! What several test programs share: a watchdog, and a way to wait.
+//! Tools for several test programs: a watchdog, and a way to wait.
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Tools for several tests.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::ffi::OsStr;

@@ -55,7 +55,7 @@ pub(crate) struct Plan {
     pub(crate) scripts: Vec<Vec<Op>>,
 }
 
-/// What a run has to come to.
+/// The expected outcome of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
     pub(crate) digests: Vec<u64>,

@@ -1,4 +1,4 @@
-//! What can be written down without a solver.
+//! The closed forms, which need no solver.
 
 use crate::ModelError;
 

@@ -5,7 +5,7 @@ use crate::{ModelError, Policy};
 
 /// Time between two moments that are kept.
 const STEP: f64 = 0.02;
-/// What is left at the end.
+/// The fraction that is left at the end.
 const LEFT: f64 = 0.01;
 /// The longest time that is followed.
 const TIME_MAX: f64 = 20_000.0;

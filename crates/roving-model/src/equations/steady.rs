@@ -4,7 +4,7 @@ use super::system::System;
 use super::{LEVELS_MAX, MeanField, closed, integrate};
 use crate::{ModelError, Policy};
 
-/// What is left of the highest level, at most.
+/// The largest fraction at the highest level.
 const TAIL: f64 = 1e-12;
 /// The state counts as steady when no fraction changes faster than this, and the mean load no
 /// faster than this part of itself.

@@ -126,7 +126,7 @@ impl System {
         (self.arrival + spawned) * (below - here) - (here - class.at(level + 1))
     }
 
-    /// What thieves gain at once at `level`, for each attempt.
+    /// The immediate gain of thieves at `level`, for each attempt.
     fn gain(&self, free: &Class<'_>, level: usize) -> f64 {
         let Some(threshold) = self.policy.threshold() else {
             return 0.0;

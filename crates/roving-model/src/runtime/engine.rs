@@ -64,7 +64,7 @@ impl Prices {
     }
 }
 
-/// What an event means: in the lowest bits of its mark, the thread's turn above.
+/// The kind of an event: in the lowest bits of its mark, the thread's turn above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A step has ended.

@@ -73,9 +73,9 @@ impl ByDistance {
     }
 }
 
-/// What the runtime's own steps take, in ns. The default figures are those of a virtual machine with two
-/// cores of one socket (AMD EPYC, 2.6 GHz), and guesses for other distances; `roving model` measures those of
-/// the machine that it runs on.
+/// The time of the runtime's own steps, in ns. The default figures are those of a virtual machine
+/// with two cores of one socket (AMD EPYC, 2.6 GHz), and guesses for other distances; `roving
+/// model` measures those of the machine that it runs on.
 ///
 /// ```
 /// use roving_model::Costs;
@@ -104,7 +104,7 @@ pub struct Costs {
     pub line: ByDistance,
     /// From the end of a stolen task until its owner, which looks for it, goes on.
     pub finish: ByDistance,
-    /// What it takes to unpark another thread.
+    /// Unparking another thread.
     pub unpark: f64,
     /// From that until it runs.
     pub wake: f64,

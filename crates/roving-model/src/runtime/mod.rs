@@ -38,7 +38,7 @@ const SHOWN_MAX: usize = 16;
 const SPARES: usize = 256;
 const POOL_MAX: usize = 768;
 
-/// What holds throughout a run.
+/// The settings that hold throughout a run.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     workers: usize,
@@ -104,13 +104,13 @@ impl Runtime {
         Runtime { topology, ..self }
     }
 
-    /// What things take.
+    /// Sets the costs of the runtime's steps.
     #[must_use]
     pub fn costs(self, costs: Costs) -> Runtime {
         Runtime { costs, ..self }
     }
 
-    /// The same seed gives the same run; 1 unless said otherwise.
+    /// Sets the seed, 1 by default: the same seed gives the same run.
     #[must_use]
     pub fn seed(self, seed: u64) -> Runtime {
         Runtime { seed, ..self }
@@ -121,7 +121,8 @@ impl Runtime {
         self.run_with(tree, &mut |_| ())
     }
 
-    /// The same; `progress` hears now and then how many tasks have begun.
+    /// Runs the tree like [`Self::run`], and calls `progress` now and then with the number of tasks
+    /// that have begun.
     pub fn run_with<T: Tree>(
         &self,
         tree: &T,

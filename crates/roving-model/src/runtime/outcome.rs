@@ -1,4 +1,4 @@
-//! What a simulated run came to.
+//! The outcome of a simulated run.
 
 /// Most samples that are kept.
 const SAMPLES_MAX: usize = 512;
@@ -19,7 +19,7 @@ pub struct Sample {
     pub victims: f64,
 }
 
-/// What a simulated run came to.
+/// The outcome of a simulated run.
 ///
 /// ```
 /// use roving_model::{Fib, Runtime};
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub workers: usize,
     /// From the first task's begin to its end.
     pub time_ns: f64,
-    /// What all tasks do, without the runtime.
+    /// The work of all tasks, without the runtime.
     pub work_ns: f64,
     /// Steps of tasks.
     pub tasks: u64,
@@ -52,7 +52,7 @@ pub struct Outcome {
     pub publications: u64,
     /// Times that a worker parked for want of work, and in a wait.
     pub parks: u64,
-    /// The same, in a wait alone.
+    /// The parks of workers that wait for a stolen task.
     pub parks_waiting: u64,
     /// Threads that were unparked.
     pub wakes: u64,

@@ -10,7 +10,7 @@ const CREDIT_NS: f64 = 2000.0;
 /// Most publications that can be made in a row before the rate counts.
 const CREDIT_MAX: u64 = 64;
 
-/// What came of taking the newest slot off.
+/// The result of taking the newest slot off.
 enum Popped<K> {
     Here(What<K>),
     /// A thief has run it.
@@ -192,7 +192,7 @@ impl<T: Tree> Engine<'_, T> {
         what.map_or(Popped::Ended, Popped::Here)
     }
 
-    /// What a thread ran has ended: goes on with what is below.
+    /// Goes on below the task of a thread that has just ended.
     pub(super) fn advance(&mut self, who: u32, mut time: u64) {
         loop {
             let frame = self.seats[who as usize].frames.last().copied();

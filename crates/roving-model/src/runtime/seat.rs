@@ -5,7 +5,7 @@ use crate::Then;
 /// No seat, no core.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// What a slot of a task stack holds.
+/// The content of a slot of a task stack.
 #[derive(Clone, Debug)]
 pub(super) enum What<K> {
     /// A task.
@@ -35,7 +35,7 @@ pub(super) struct Slot<K> {
     pub(super) awaited: bool,
 }
 
-/// What a thread goes on with when what it runs has ended.
+/// The continuation of a thread when its present task has ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Frame {
     /// The whole work.
@@ -67,7 +67,7 @@ pub(super) enum Frame {
     Drain { base: u32 },
 }
 
-/// What a thread does.
+/// The activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Runs a task.
@@ -97,7 +97,7 @@ pub(super) enum State {
 pub(super) struct Seat<K> {
     pub(super) slots: Vec<Slot<K>>,
     pub(super) frames: Vec<Frame>,
-    /// What follows on the step that runs.
+    /// The continuation after the present step.
     pub(super) then: Then<K>,
     /// Slots `oldest .. split` are public.
     pub(super) oldest: u32,
@@ -185,7 +185,7 @@ impl<K> Seat<K> {
         self.split - self.oldest
     }
 
-    /// The same without those that thieves are on their way to.
+    /// The number of public tasks without those that thieves are on their way to.
     pub(super) fn unreserved(&self) -> u32 {
         self.public().saturating_sub(self.reserved)
     }

@@ -25,7 +25,7 @@ pub struct Binomial {
     pub children: u32,
     /// How likely it has; times `children` below 1, or the tree is endless.
     pub probability: f64,
-    /// What each node takes, in ns.
+    /// The time of each node, in ns.
     pub node_ns: f64,
 }
 

@@ -14,7 +14,7 @@ use super::{Step, Then, Tree};
 pub struct Fib {
     /// Which number, up to 255.
     pub n: u8,
-    /// What one call takes, in ns.
+    /// The time of one call, in ns.
     pub call_ns: f64,
 }
 

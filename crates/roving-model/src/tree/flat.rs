@@ -14,9 +14,9 @@ use super::{Step, Then, Tree};
 pub struct Flat {
     /// How many.
     pub tasks: u32,
-    /// What each does, in ns.
+    /// The time of each task, in ns.
     pub task_ns: f64,
-    /// What it takes to make one, in ns.
+    /// The time of creating one task, in ns.
     pub spawn_ns: f64,
 }
 

@@ -39,11 +39,11 @@ pub use recorded::{Recorded, Recorder};
 /// # Ok::<(), roving_model::ModelError>(())
 /// ```
 pub trait Tree {
-    /// What describes one task; cheap to copy, and small, because a stack holds many.
+    /// The description of one task; cheap to copy, and small, because a stack holds many.
     type Task: Clone;
     /// The first task.
     fn root(&self) -> Self::Task;
-    /// What a task does itself, and what then.
+    /// Returns a task's own work, and its continuation.
     fn run(&self, task: Self::Task) -> Step<Self::Task>;
     /// Child `number` of a task that ended in [`Then::Spread`]. A tree without such tasks has no use for it.
     fn child(&self, spawner: &Self::Task, number: u32) -> Self::Task {
@@ -52,7 +52,7 @@ pub trait Tree {
     }
 }
 
-/// What a task does itself, and what then.
+/// A task's own work, and its continuation.
 ///
 /// ```
 /// let step: roving_model::Step<()> = roving_model::Step { ns: 5.0, then: roving_model::Then::End };
@@ -62,11 +62,11 @@ pub trait Tree {
 pub struct Step<T> {
     /// How long it works alone, in ns.
     pub ns: f64,
-    /// What follows.
+    /// The continuation.
     pub then: Then<T>,
 }
 
-/// What follows on a task's own work.
+/// The continuation after a task's own work.
 ///
 /// ```
 /// let then: roving_model::Then<u8> = roving_model::Then::default();
@@ -83,7 +83,7 @@ pub enum Then<T> {
         first: T,
         /// Pushed.
         second: T,
-        /// What is left to do after both, in ns.
+        /// The work that is left after both, in ns.
         after_ns: f32,
     },
     /// `count` tasks are pushed one after the other, and then waited for, as in a `scope`.
@@ -92,7 +92,7 @@ pub enum Then<T> {
         spawner: T,
         /// How many.
         count: u32,
-        /// What it takes to make one, without the push itself, in ns.
+        /// The time of creating one, without the push itself, in ns.
         each_ns: f32,
     },
 }

@@ -1,4 +1,4 @@
-//! What happens when a worker's native stack is too small: tried in a process of its own.
+//! Overflows of a worker's native stack, each in a process of its own.
 
 use std::env;
 use std::hint::black_box;

@@ -13,7 +13,7 @@ use crate::random::{Random, mix2};
 use crate::row::{Failure, Figure, Outcome, Run};
 use ways::WAYS;
 
-/// What the full run has to reach.
+/// The goal of the full run.
 const PARKS: f64 = 1e7;
 /// Pools at the same time, each with a thread that hands work in.
 const POOLS: usize = 4;

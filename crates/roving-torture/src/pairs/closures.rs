@@ -53,7 +53,7 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-/// What does not fit a slot.
+/// A value too large for a slot.
 struct Wide(
     [u64; 12],
     #[expect(dead_code, reason = "its drop is counted")] Ticket,

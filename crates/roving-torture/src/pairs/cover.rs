@@ -186,7 +186,7 @@ impl Cover {
         std::fs::write(path, text)
     }
 
-    /// What another process has written; nothing where there is nothing of the kind.
+    /// Reads the file that another process has written; empty if there is none.
     pub(crate) fn read(path: &Path) -> Cover {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let mut cover = Cover::new();

@@ -1,4 +1,4 @@
-//! What can stand in a program: each public operation of `roving` and `roving-flow`, with its parts.
+//! The features of a program: each public operation of `roving` and `roving-flow`, with its parts.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub(crate) struct Part {
     pub(crate) runs: Runs,
     /// Its steps may await.
     pub(crate) is_async: bool,
-    /// What it panics with comes out of the step.
+    /// Its panic leaves the step.
     pub(crate) leaves: bool,
     /// It may outlive the step, and so contains nothing that panics.
     pub(crate) is_calm: bool,
@@ -209,7 +209,7 @@ const CHILD_CALM: Part = Part {
     runs: Runs::AtMost(1),
     ..CHILD
 };
-/// What it spawns may be dropped.
+/// A part whose spawned tasks may be dropped.
 const STOPPED: Part = Part {
     cancels: true,
     ..ONCE

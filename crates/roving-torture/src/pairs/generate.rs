@@ -14,17 +14,17 @@ const HEAVY_MAX: u32 = 3;
 /// How often a step may run where those around it repeat it.
 const TIMES_MAX: u32 = 8;
 
-/// What may stand at a place.
+/// The place of a step.
 #[derive(Clone, Copy)]
 struct At {
     is_async: bool,
     is_calm: bool,
     depth: u32,
-    /// What stands here runs about so often.
+    /// About how often a step here runs.
     times: u32,
 }
 
-/// What a program is to be like.
+/// The recipe for a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recipe {
     /// Features that it has, if they can meet.
@@ -155,7 +155,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What comes next: something wanted, something that makes room for it, or anything.
+    /// Chooses the next feature: a wanted one, one that makes room for it, or any.
     fn choose(&mut self, at: At) -> Option<Feature> {
         if !self.wanted.is_empty() && !self.random.one_in(4) {
             let first = self.wanted[0];

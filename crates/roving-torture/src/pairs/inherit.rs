@@ -10,7 +10,7 @@ use super::program::Step;
 use super::run::part;
 use super::world::{Cx, Seen, call};
 
-/// What parts inherit.
+/// A value that parts inherit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Tag(u32);
 

@@ -69,7 +69,7 @@ pub(crate) fn focus(text: &str) -> Result<[Feature; 3], String> {
     all.map_err(|_| "name three features, with + between".to_owned())
 }
 
-/// What the process is to do.
+/// The work of the process.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     pub(crate) seed: u64,

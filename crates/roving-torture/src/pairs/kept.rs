@@ -1,4 +1,4 @@
-//! What steps leave behind, and what others do with it.
+//! Values that steps leave behind, and what other steps do with them.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;

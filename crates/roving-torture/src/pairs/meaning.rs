@@ -1,4 +1,5 @@
-//! What a program must do, read off the program itself: how often each step runs, at least and at most.
+//! The meaning of a program, read off the program itself: how often each step runs, at least and at
+//! most.
 
 use super::feature::{Feature, Runs};
 use super::program::{Program, Step};
@@ -10,7 +11,7 @@ pub(crate) struct Bounds {
     pub(crate) most: u32,
 }
 
-/// What is known of the place of a sequence of steps.
+/// The facts about the place of a sequence of steps.
 #[derive(Clone, Copy)]
 struct Place {
     /// It runs, as long as nothing before it panics.

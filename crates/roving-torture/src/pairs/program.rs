@@ -79,7 +79,7 @@ impl fmt::Display for Program {
 pub(crate) enum Edit {
     /// The step is gone, with all inside.
     Out(u32),
-    /// What is inside stands in its place.
+    /// Its inner steps stand in its place.
     Open(u32),
     /// It is of the first mode.
     Plain(u32),
@@ -138,7 +138,7 @@ impl Edits {
 }
 
 impl Program {
-    /// What is left of it. Steps keep their numbers.
+    /// The program after the edits. Steps keep their numbers.
     pub(crate) fn edited(&self, edits: &Edits) -> Program {
         Program {
             steps: edited(&self.steps, edits),

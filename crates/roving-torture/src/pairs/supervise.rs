@@ -20,9 +20,9 @@ const CHUNK: Duration = Duration::from_secs(20);
 /// How often a smaller program runs without failing before it counts as right, and how long at most.
 const TIMES: u64 = 300;
 const PATIENCE_S: u64 = 20;
-/// What it takes to make a program smaller, at most.
+/// The longest time for making a program smaller.
 const SHRINKING: Duration = Duration::from_secs(600);
-/// What the full run has to reach.
+/// The goal of the full run.
 const PROGRAMS: f64 = 1e6;
 
 fn torture() -> Result<Command, Failure> {

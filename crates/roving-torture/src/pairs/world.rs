@@ -1,4 +1,4 @@
-//! What all steps of a running program share, and what is checked of it at the end.
+//! The state that all steps of a running program share, and its checks at the end.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -26,7 +26,7 @@ struct Errands {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What a running program has.
+/// The state of a running program.
 pub(crate) struct World {
     pub(crate) pools: [Pool; 2],
     ran: Box<[AtomicU32]>,
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// What is wrong with the drops, once everything has ended.
+    /// Returns the error in the drops, once everything has ended.
     pub(crate) fn drops(&self) -> Option<String> {
         let (made, dropped) = (self.made.load(Relaxed), self.dropped.load(Relaxed));
         match (made == dropped, self.balance.load(Relaxed)) {
@@ -183,7 +183,7 @@ impl Drop for Later {
     }
 }
 
-/// What a program panics with.
+/// The payload of a program's panics.
 pub(crate) struct Thrown {
     id: u32,
     _ticket: Ticket,
@@ -225,7 +225,7 @@ impl Drop for Bomb {
 
 const SOUND: u8 = 7;
 
-/// What others borrow: it is overwritten when it goes.
+/// A value that steps borrow: it is overwritten when it goes.
 pub(crate) struct Canary(Vec<u8>);
 
 impl Canary {
@@ -253,7 +253,7 @@ pub(crate) struct Act<'e> {
     pub(crate) outer: Option<&'e Act<'e>>,
 }
 
-/// What a step knows.
+/// The context of a step.
 #[derive(Clone)]
 pub(crate) struct Cx<'e> {
     pub(crate) world: Arc<World>,
@@ -298,7 +298,7 @@ impl<'e> Cx<'e> {
     }
 }
 
-/// What became of a part.
+/// The fate of a part.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) began: AtomicBool,

@@ -14,7 +14,7 @@ use super::site::{Large, Sites, Value};
 // A closure drops what it owns before it makes its result: a result that is made already when a destructor
 // panics on the way out is leaked by the compiler (rust-lang/rust#47949).
 
-/// What a program is given. It is called inside of nothing: it enters the pool itself.
+/// The input of a program, which is called on a plain thread: it enters the pool itself.
 pub(crate) struct Cx<'p> {
     pub(crate) sites: &'static Sites,
     pub(crate) pool: &'p Pool,

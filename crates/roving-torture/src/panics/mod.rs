@@ -227,7 +227,8 @@ fn works(pool: &Pool) -> bool {
     pool.install(|| sum(0, 32)) == 496 && pool.broadcast(|index| index).len() == pool.workers()
 }
 
-/// What a pool calls itself: `on_start`, `on_exit`, and the panic handler, whose own panics end nothing.
+/// Attacks the pool's own callbacks: `on_start`, `on_exit`, and the panic handler, whose own panics
+/// end nothing.
 fn callbacks(shape: Shape, sites: &'static Sites, sum: &mut Sum) -> Result<(), String> {
     let build = || -> Result<Pool, BuildError> {
         let value = sites.value("a callback's own");

@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::census::{Census, Counted};
 
-/// What an injected panic carries.
+/// The payload of an injected panic.
 pub(crate) struct Injected;
 
 /// The places that one run reaches.

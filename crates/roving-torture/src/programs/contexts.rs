@@ -11,7 +11,7 @@ use super::serial::{NO_TAG, STOPPED};
 use super::tasks;
 use crate::random::mix;
 
-/// What a program's parts inherit.
+/// A value that a program's parts inherit.
 #[derive(Clone, Copy)]
 pub(crate) struct Tag(u64);
 

@@ -7,7 +7,7 @@ use roving::Priority;
 use super::node::*;
 use crate::random::Random;
 
-/// What a program may do.
+/// The limits of a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// About how many tasks.

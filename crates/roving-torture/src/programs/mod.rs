@@ -26,7 +26,7 @@ use crate::random::mix2;
 use crate::row::{Failure, Figure, Outcome, Run};
 use round::{CLIENTS_MAX, Done, Plan, Wrong};
 
-/// What the full run has to reach.
+/// The goal of the full run.
 const TASKS: f64 = 1e9;
 const PROGRAMS: f64 = 1e5;
 /// Most tasks of a program, about.
@@ -135,7 +135,7 @@ fn figures(
     ]
 }
 
-/// What went wrong, with the smallest program that goes wrong in the same way.
+/// Describes a failure, with the smallest program that fails in the same way.
 fn failure(plan: &Plan, wrong: &Wrong, dog: &Dog) -> Failure {
     let mut text = format!("round {} on {}: {}", plan.seed, plan.setup, wrong.text);
     if let Some(number) = wrong.program {

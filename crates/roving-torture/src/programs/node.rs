@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use roving::Priority;
 
-/// What a panic carries: each place that throws has a number of its own.
+/// The payload of a panic: each place that throws has a number of its own.
 pub(crate) type Id = u32;
 
 /// A closure's part of a program.
@@ -113,7 +113,7 @@ pub(crate) enum Stop {
     After(u32),
 }
 
-/// What the body of a scope does, one after the other.
+/// A step in the body of a scope, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Spawn(Node),
@@ -210,7 +210,7 @@ pub(crate) enum How {
     Call,
 }
 
-/// What becomes of a child's handle.
+/// The fate of a child's handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     AwaitedAtOnce,

@@ -17,7 +17,7 @@ use super::tasks;
 use crate::census::{Census, Counted};
 use crate::random::{mix, mix2};
 
-/// What every part of a running program knows.
+/// The context of every part of a running program.
 #[derive(Clone, Copy)]
 pub(crate) struct Cx<'p> {
     pub(crate) census: &'static Census,
@@ -25,7 +25,7 @@ pub(crate) struct Cx<'p> {
     pub(crate) pools: &'p [Pool],
 }
 
-/// What a program panics with: its drop is counted as well.
+/// The payload of a program's panics: its drop is counted as well.
 pub(crate) struct Thrown {
     pub(crate) id: Id,
     owned: Counted,
@@ -43,7 +43,7 @@ pub(crate) fn throw(id: Id, census: &'static Census) -> ! {
     panic::resume_unwind(Box::new(Thrown { id, owned }))
 }
 
-/// What a panic was: the number of the place that threw, or a text for one that was not ours.
+/// The number of the place that threw, or a text for a panic that was not ours.
 pub(crate) fn thrown(payload: Box<dyn Any + Send>) -> Result<Id, String> {
     let payload = match payload.downcast::<Thrown>() {
         Ok(thrown) => return Ok(thrown.id),
@@ -65,7 +65,7 @@ pub(crate) fn caught<R>(f: impl FnOnce() -> R) -> Result<R, Id> {
     }
 }
 
-/// What does not fit a slot.
+/// A value too large for a slot.
 struct Large(
     [u64; 12],
     #[expect(dead_code, reason = "its drop is counted")] Counted,

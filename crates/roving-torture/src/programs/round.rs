@@ -76,7 +76,7 @@ impl Plan {
     }
 }
 
-/// What was done.
+/// The counts of what was done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Done {
     pub(crate) programs: u64,
@@ -190,7 +190,7 @@ fn one(
     Ok(done)
 }
 
-/// What a program came to.
+/// The outcome of a program.
 enum Real {
     Value(u64),
     Thrown(u32),

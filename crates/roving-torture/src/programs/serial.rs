@@ -1,22 +1,23 @@
-//! What a program must come to: its value, or what it may panic with; how many tasks it runs.
+//! The expected outcome of a program: its value, or the panics that it may end with; how many tasks
+//! it runs.
 
 use super::node::*;
 use super::reduction;
 use crate::random::{mix, mix2};
 
-/// What may come out of a panic. Sorted, without repeats, and never empty where there is one.
+/// The panics that may come out. Sorted, without repeats, and never empty where there is one.
 pub(crate) type Ids = Vec<Id>;
 
 /// Where a panic was caught.
 pub(crate) const CAUGHT: u64 = 99;
-/// What there is to see without a tag.
+/// The value that is seen without a tag.
 pub(crate) const NO_TAG: u64 = 55;
-/// What a part is that was stopped, or may have been.
+/// The value of a part that was stopped, or may have been.
 pub(crate) const STOPPED: u64 = 9;
-/// What a message is that was never sent.
+/// The value of a message that was never sent.
 pub(crate) const NO_MESSAGE: u64 = 77;
 
-/// What the parallel run of a program is compared with.
+/// The expected outcome, with which the parallel run of a program is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) outcome: Result<u64, Ids>,
@@ -26,7 +27,7 @@ pub(crate) struct Expected {
     /// Of the results of the jobs that have one.
     pub(crate) jobs_sum: u64,
     pub(crate) jobs_failed: u64,
-    /// What these may fail with.
+    /// The panics that these may end with.
     pub(crate) job_ids: Ids,
 }
 
@@ -63,7 +64,7 @@ struct Serial<'a> {
     tag: u64,
     /// Nothing throws: what would may be dropped.
     calm: bool,
-    /// What tasks of the current root panic with and nobody awaits.
+    /// The panics of tasks of the current root that are never awaited.
     loose: Ids,
     expected: Expected,
 }

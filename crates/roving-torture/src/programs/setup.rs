@@ -26,7 +26,7 @@ pub(crate) enum Threads {
     Arena(usize),
     /// Nobody's: who calls is the worker.
     InPlace,
-    /// The same, and a seed says who does what and when.
+    /// Caller-runs, with a schedule from the seed.
     Drawn(u64),
 }
 
@@ -88,7 +88,8 @@ impl Setup {
         }
     }
 
-    /// What makes parents migrate makes everything slow; what draws each step, more so the more there is.
+    /// The most tasks of a program: migrating parents make everything slow, and so do seeded
+    /// schedules, the more the larger the program.
     pub(crate) fn tasks_max(&self) -> u64 {
         match (self.migrate, self.threads) {
             (true, _) => 500,
@@ -265,7 +266,8 @@ impl Pools {
     }
 }
 
-/// What was made has run, or was counted as dropped; a job that is dropped takes its next one with it.
+/// Checks that every task that was made has run, or was counted as dropped; a job that is dropped
+/// takes its next one with it.
 fn check_dropped(census: &Census, dropped: Dropped) -> Result<(), String> {
     if !dropped.is_final() {
         return Err("a pool that nobody else has was not ended by shutdown_now".to_owned());
@@ -285,7 +287,7 @@ fn check_dropped(census: &Census, dropped: Dropped) -> Result<(), String> {
     }
 }
 
-/// What a detached job of a program panicked with.
+/// Records the panic of a program's detached job.
 fn job_panicked(payload: Box<dyn Any + Send>) {
     match payload.downcast::<Thrown>() {
         Ok(thrown) => {
@@ -306,7 +308,8 @@ impl Pools {
         self.in_place
     }
 
-    /// What the workers count by then, for the report of a hang; nothing once the pools are gone.
+    /// Returns a closure that describes the workers' counts at a later time, for the report of a
+    /// hang; empty once the pools are gone.
     pub(crate) fn told_later(self: &Arc<Self>) -> State {
         let weak = Arc::downgrade(self);
         Arc::new(move || {

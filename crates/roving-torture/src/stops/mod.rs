@@ -14,7 +14,7 @@ const CLIENTS: usize = 3;
 /// Most tasks of a program.
 #[cfg(target_os = "linux")]
 const TASKS_MAX: u64 = 20_000;
-/// What the full run has to reach.
+/// The goal of the full run.
 #[cfg(target_os = "linux")]
 const STOPS: f64 = 1e5;
 #[cfg(target_os = "linux")]
@@ -43,7 +43,7 @@ mod linux {
     use crate::row::Failure;
     use crate::system;
 
-    /// What the threads of the row do together.
+    /// The state that the threads of the row share.
     #[derive(Default)]
     struct Shared {
         over: AtomicBool,

@@ -13,7 +13,7 @@ static STOPS: AtomicU64 = AtomicU64::new(0);
 
 const SIGNAL: libc::c_int = libc::SIGUSR1;
 
-/// What is done in a thread that is stopped.
+/// Runs in a thread that is stopped.
 extern "C" fn pause(_: libc::c_int) {
     STOPS.fetch_add(1, Relaxed);
     let pause_us = PAUSE_US.load(Relaxed);

@@ -124,7 +124,7 @@ pub(crate) fn current() -> Option<Arc<Node>> {
     if place.is_null() {
         return None;
     }
-    // SAFETY: nodes are made in an `Arc`, and this one is alive, as above: one more handle of it.
+    // SAFETY: nodes are made in an `Arc`, and the node that a thread is in is alive: one more handle.
     unsafe {
         Arc::increment_strong_count(place);
         Some(Arc::from_raw(place))

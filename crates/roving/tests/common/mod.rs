@@ -1,4 +1,4 @@
-//! What several test programs share: a watchdog, and a few small tools.
+//! Tools for several test programs: a watchdog, and a few small ones.
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
 use std::any::Any;
@@ -61,7 +61,7 @@ pub(crate) fn pool(workers: usize) -> Pool {
     Pool::new(workers).expect("a small pool can be built")
 }
 
-/// The same with a steal amount.
+/// A pool with the given steal amount.
 pub(crate) fn pool_that_steals(workers: usize, amount: Amount) -> Pool {
     let builder = Pool::builder().workers(workers).steal(amount);
     builder.build().expect("a small pool can be built")

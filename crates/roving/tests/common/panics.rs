@@ -8,7 +8,7 @@ use roving::{Pool, join};
 
 use crate::common::{pool, size, watched};
 
-/// What the tests panic with: no message is printed for it.
+/// The payload of the tests' panics: no message is printed for it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Because(pub(crate) &'static str);
 
@@ -22,7 +22,7 @@ pub(crate) fn reason(payload: &(dyn Any + Send)) -> &'static str {
         .map_or("another payload", |because| because.0)
 }
 
-/// What the call panicked with; fails when it does not.
+/// The reason of the call's panic; fails if it returns.
 #[track_caller]
 pub(crate) fn caught<R>(call: impl FnOnce() -> R) -> &'static str {
     match panic::catch_unwind(AssertUnwindSafe(call)) {

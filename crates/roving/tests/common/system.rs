@@ -1,9 +1,9 @@
-//! What Linux says about the threads of this process.
+//! The figures of Linux about the threads of this process.
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
 use std::fs;
 
-/// What the threads whose names begin with a prefix have used so far.
+/// The time and turns so far of the threads whose names begin with a prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     pub(crate) threads: usize,

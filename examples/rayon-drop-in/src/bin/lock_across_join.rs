@@ -33,7 +33,7 @@ const PARTS: u64 = 2;
 /// How long the first part takes. The others take longer, so that who has the first ones waits.
 const PART: Duration = Duration::from_micros(100);
 
-/// What all requests add to.
+/// The state that all requests add to.
 #[derive(Default)]
 struct Shared {
     total: Mutex<u64>,
@@ -74,7 +74,7 @@ fn watch(shared: &Shared, patience: Duration) {
     }
 }
 
-/// What `total` must be at the end.
+/// The value of `total` at the end.
 fn expected() -> u64 {
     let mut sum = 0;
     for number in 0..REQUESTS {

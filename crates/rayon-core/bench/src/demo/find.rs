@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::random::Random;
 use crate::work::{Scale, Work, value};
 
-/// What is looked for, and where.
+/// The number to find, and the numbers to search.
 struct Stack {
     hay: Vec<u32>,
     needle: u32,

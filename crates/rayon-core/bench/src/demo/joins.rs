@@ -68,7 +68,7 @@ pub(crate) fn fibonacci_split(scale: Scale) -> Box<dyn Work> {
     )
 }
 
-/// The same, with nothing to do where it stops splitting.
+/// Fibonacci numbers by `iter::split` down to the smallest, with nothing to do where it stops.
 pub(crate) fn fibonacci_split_iterative(scale: Scale) -> Box<dyn Work> {
     value(
         number(scale),
@@ -115,7 +115,7 @@ pub(crate) fn increment(scale: Scale) -> Box<dyn Work> {
     })
 }
 
-/// The same, in pieces of at least 1024.
+/// Increments in pieces of at least 1024.
 pub(crate) fn increment_min(scale: Scale) -> Box<dyn Work> {
     one_more(scale.size(1 << 20, 1 << 12), |list| {
         let items = list.par_iter_mut().with_min_len(1024);
@@ -123,7 +123,7 @@ pub(crate) fn increment_min(scale: Scale) -> Box<dyn Work> {
     })
 }
 
-/// The same, in pieces of at most 100.
+/// Increments in pieces of at most 100.
 pub(crate) fn increment_max(scale: Scale) -> Box<dyn Work> {
     one_more(scale.size(1 << 20, 1 << 10), |list| {
         let items = list.par_iter_mut().with_max_len(100);

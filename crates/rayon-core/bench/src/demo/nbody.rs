@@ -34,7 +34,7 @@ fn add(a: Vector, b: Vector) -> Vector {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
-/// What `other` adds to the acceleration of `body`.
+/// The acceleration of `body` by `other`.
 fn pull(body: &Body, other: &Body) -> Vector {
     let way = [0, 1, 2].map(|axis| other.place[axis] - body.place[axis]);
     let square = way.iter().map(|part| part * part).sum::<f64>() + SOFTENING;
