@@ -16,7 +16,8 @@ struct Program {
     key: &'static str,
     source: &'static str,
     flags: &'static [&'static str],
-    /// What the compiler misses when the library is not there, and what to install.
+    /// The header that the compiler misses when the library is not there, and the package to
+    /// install.
     header: &'static str,
     remedy: &'static str,
 }

@@ -71,7 +71,7 @@ impl ForkJoin for Serial {
     }
 }
 
-/// What a spawn comes to without a runtime: the closure goes into a box and is called through it.
+/// A spawn without a runtime: the closure goes into a box and is called through it.
 #[inline(always)]
 fn boxed_call<F: Fn(usize) + Sync>(task: usize, each: &F) {
     let call: Box<dyn FnOnce() + '_> = black_box(Box::new(move || each(task)));

@@ -1,4 +1,4 @@
-//! What users type: numbers, lists of parameters, and the one-line error for what is wrong.
+//! User input: numbers, lists of parameters, and the one-line error for a wrong one.
 
 use std::fmt;
 use std::process::ExitCode;

@@ -60,7 +60,7 @@ fn available_bytes() -> Option<u64> {
     Some(machine.min(group_left_bytes().unwrap_or(u64::MAX)))
 }
 
-/// What the limit of our control group (version 2) leaves, if there is one.
+/// The memory that is left by the limit of our control group (version 2), if there is one.
 fn group_left_bytes() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

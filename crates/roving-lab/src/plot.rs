@@ -33,7 +33,7 @@ const CURVES: [RGBColor; 8] = [
 /// A group of bars: one runtime, one bar for each legend entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
-    /// What stands beside the group. The first group is ours.
+    /// The label of the group. The first group is ours.
     pub(crate) name: String,
     /// One value for each legend entry; none where nothing was measured.
     pub(crate) values: Vec<Option<f64>>,
@@ -42,7 +42,7 @@ pub(crate) struct Bar {
 /// A curve through points.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
-    /// What stands at its end. The first curve is ours.
+    /// The label at its end. The first curve is ours.
     pub(crate) name: String,
     /// x and y, x rising.
     pub(crate) points: Vec<(f64, f64)>,
@@ -53,7 +53,7 @@ pub(crate) struct Curve {
 pub(crate) struct Panel {
     /// One word above it.
     pub(crate) title: String,
-    /// What is measured.
+    /// The measured quantity.
     pub(crate) about: String,
     /// Names and values. The first is ours; the same names in every panel.
     pub(crate) values: Vec<(String, Option<f64>)>,

@@ -1,4 +1,4 @@
-//! What a run gave: JSON for programs, a table and a bar chart for people.
+//! The report of a run: JSON for programs, a table and a bar chart for people.
 
 use std::fmt::Write as _;
 
@@ -39,7 +39,7 @@ pub(crate) struct Seconds {
     pub(crate) min: f64,
 }
 
-/// What only the table shows.
+/// The part of the report that only the table shows.
 #[derive(Debug)]
 pub(crate) struct Beside {
     pub(crate) kind: &'static Kind,
@@ -51,7 +51,7 @@ pub(crate) struct Beside {
     pub(crate) notes: Vec<(&'static str, String)>,
 }
 
-/// What the workers of a pool did.
+/// The profile of a pool's workers.
 #[derive(Debug, Serialize)]
 pub(crate) struct Profile {
     pub(crate) wall_s: f64,
@@ -59,7 +59,7 @@ pub(crate) struct Profile {
     pub(crate) total: WorkerProfile,
 }
 
-/// What one worker did, or all together.
+/// The profile of one worker, or of all together.
 #[derive(Debug, Serialize)]
 pub(crate) struct WorkerProfile {
     pub(crate) busy_s: f64,
@@ -241,7 +241,7 @@ impl Report {
         table
     }
 
-    /// What was found, whether it is right, and how fast.
+    /// The rows for the result, its verification, and its speed.
     fn main_rows(&self) -> Vec<(&'static str, String)> {
         let (beside, kind) = (&self.beside, self.beside.kind);
         let figures = kind.figures.iter().zip(beside.answer.0);
@@ -266,7 +266,7 @@ impl Report {
         ]
     }
 
-    /// What it cost besides.
+    /// The rows for further costs.
     fn cost_rows(&self) -> Vec<(&'static str, String)> {
         let mut rows = Vec::new();
         if let Some(overhead) = self.overhead_ns_per_spawn {

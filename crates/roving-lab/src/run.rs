@@ -34,7 +34,7 @@ pub(crate) struct Settings {
     pub(crate) workers: usize,
     /// In closures or in tasks.
     pub(crate) form: Form,
-    /// What a thief takes.
+    /// The number of tasks that a thief takes.
     pub(crate) steal: Amount,
     /// Timed runs.
     pub(crate) repeat: usize,
@@ -170,7 +170,7 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// What `--json` asks for.
+    /// Opens the output that `--json` asks for.
     pub(crate) fn open(path: Option<&Path>) -> Result<Sink, BadInput> {
         match path {
             None => Ok(Sink::Table),
@@ -253,7 +253,7 @@ pub(crate) fn run_job(job: &mut Job, settings: &Settings) -> Result<Report, Fail
     })
 }
 
-/// What the timed runs of one job gave.
+/// The results of one job's timed runs.
 struct Runs {
     times: Times,
     serial_times: Times,

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use common::{directory, roving, text};
 use serde_json::Value;
 
-/// What a good command prints.
+/// The output of a good command.
 fn printed(words: &[&str]) -> String {
     let output = roving(words);
     assert!(

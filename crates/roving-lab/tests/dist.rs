@@ -10,7 +10,7 @@ use serde_json::Value;
 /// A tree of 3,987 nodes.
 const TREE: &str = "-t1 -a3 -d5 -b4 -r19";
 
-/// What the command says as ranks of `mpirun`; none where there is no MPI.
+/// The output of the command as ranks of `mpirun`; `None` where there is no MPI.
 fn ranks(count: usize, words: &[&str]) -> Option<(bool, String, String)> {
     if !cfg!(feature = "mpi") {
         return None;

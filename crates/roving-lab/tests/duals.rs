@@ -16,7 +16,7 @@ const SMALL: [(&str, &str); 7] = [
     ("flat", "1000"),
 ];
 
-/// What a good command prints.
+/// The output of a good command.
 fn printed(words: &[&str]) -> String {
     let output = roving(words);
     assert!(

@@ -4,7 +4,7 @@ mod common;
 
 use common::{directory, roving, text};
 
-/// What a good command prints.
+/// The output of a good command.
 fn printed(words: &[&str]) -> String {
     let output = roving(words);
     let complaint = text(&output.stderr);

@@ -1,6 +1,6 @@
-//! What two cores can do at best: how long a cache line takes from one to the other, and how much
-//! faster two threads are than one when they hand over work by spinning. Measured beside every
-//! result on two workers, because on virtual machines the first changes within seconds.
+//! The best that two cores can do: how long a cache line takes from one to the other, and how much
+//! faster two threads are than one when they hand over work by spinning. Measured with every result
+//! on two workers, because on virtual machines the first changes within seconds.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -11,13 +11,13 @@ pub(crate) fn line() -> String {
     [hardware(), moment()].join("; ")
 }
 
-/// What may differ from run to run: date, compiler, load.
+/// The conditions that may differ from run to run: date, compiler, load.
 pub(crate) fn moment() -> String {
     let rustc = env!("ROVING_RUSTC_VERSION");
     [today(), rustc.to_owned(), load()].join("; ")
 }
 
-/// What stays the same from day to day: CPU, cores, kernel.
+/// The machine, which stays the same from day to day: CPU, cores, kernel.
 pub(crate) fn hardware() -> String {
     let cores = match cores() {
         1 => "1 core".to_owned(),

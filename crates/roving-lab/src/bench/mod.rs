@@ -86,7 +86,7 @@ impl Scale {
 struct Row {
     /// The word on the command line, and the file's name.
     name: &'static str,
-    /// What it is about.
+    /// The subject of the row.
     about: &'static str,
     measure: Measure,
 }

@@ -1,4 +1,4 @@
-//! What one row of `docs/results` holds: measurements, and the claims that are judged by them.
+//! The content of one row of `docs/results`: measurements, and the claims that are judged by them.
 
 use crate::compare::csv::Csv;
 use crate::compare::lanes::Series;
@@ -9,7 +9,7 @@ const HEAD: [&str; 11] = [
     "machine",
 ];
 
-/// What a value must be.
+/// The bound on a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
     /// Not above.
@@ -52,15 +52,15 @@ pub(crate) struct Measurement {
 /// A figure that was promised.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Claim {
-    /// What the figure says.
+    /// The text of the figure.
     pub(crate) what: String,
     /// Its unit; `×` for a ratio.
     pub(crate) unit: &'static str,
-    /// What was measured.
+    /// The measured value.
     pub(crate) value: f64,
-    /// What must be reached.
+    /// The bound to reach.
     pub(crate) must: Bound,
-    /// What would be better still, where that was said.
+    /// A better bound to hope for, where there is one.
     pub(crate) stretch: Option<Bound>,
 }
 
@@ -80,11 +80,11 @@ impl Claim {
 /// Everything about one row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Record {
-    /// What was measured.
+    /// The measurements.
     pub(crate) measurements: Vec<Measurement>,
-    /// What was promised of it.
+    /// The claims.
     pub(crate) claims: Vec<Claim>,
-    /// What took no part, and why.
+    /// The systems that took no part, and why.
     pub(crate) absent: Vec<String>,
 }
 

@@ -10,9 +10,9 @@ use crate::input::Failure;
 use crate::rivals::Runtime;
 use crate::workloads::Job;
 
-/// What must be reached and what would be better still, in ns a task, on 1 and on 2 workers.
+/// The bounds to reach and to hope for, in ns a task, on 1 and on 2 workers.
 const NANOS: [(usize, f64, f64); 2] = [(1, 15.0, 5.0), (2, 40.0, 10.0)];
-/// The same for the memory that waiting tasks hold, in MiB.
+/// The bounds to reach and to hope for on the memory that waiting tasks hold, in MiB.
 const MEBIBYTES: (f64, f64) = (64.0, 1.0);
 
 /// `flat`: a million empty tasks, warm.

@@ -323,7 +323,7 @@ pub(super) fn oversubscribed(scale: &Scale) -> Result<Record, Failure> {
     Ok(record)
 }
 
-/// What statistics cost.
+/// The cost of statistics.
 pub(super) fn profile(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
     let field = field("uts", "T3")?;

@@ -44,7 +44,7 @@ fn median(series: &[Series], name: &str, workers: usize) -> Result<f64, Failure>
     Ok(one.times.median())
 }
 
-/// What a task costs: `fib`, of which each call is one, and a million empty ones.
+/// The cost of a task: `fib`, of which each call is one, and a million empty ones.
 pub(super) fn cost(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
     let input = if scale.quick { "22" } else { "35" };

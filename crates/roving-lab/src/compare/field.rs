@@ -38,7 +38,7 @@ impl Field {
         self.job.borrow().items(&self.answer)
     }
 
-    /// What the job answers, wherever it runs.
+    /// Checks an answer of the job, wherever it ran.
     pub(crate) fn check(&self, found: Answer) -> Result<(), String> {
         self.job.borrow().verify(found, self.answer).map(|_| ())
     }

@@ -23,7 +23,7 @@ const SLOW_RATIO: f64 = 12.0;
 
 /// Something that can be timed again and again.
 pub(crate) struct Lane<'a> {
-    /// What it is called in tables.
+    /// The name in tables.
     pub(crate) name: String,
     /// On how many workers.
     pub(crate) workers: usize,
@@ -85,7 +85,7 @@ pub(crate) fn interleave(lanes: &mut [Lane<'_>], rounds: usize) -> Result<Vec<Se
     interleave_within(lanes, rounds)
 }
 
-/// The same with rounds that are limited by time.
+/// Interleaves the lanes, with rounds that are limited by time.
 pub(crate) fn interleave_within(
     lanes: &mut [Lane<'_>],
     rounds: Rounds,

@@ -51,7 +51,7 @@ pub(crate) struct CompareArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// What was measured, and who took no part.
+/// The measurements, and the runtimes that took no part.
 #[derive(Debug)]
 pub(crate) struct Comparison {
     /// Serial first, then every runtime on every number of workers.
@@ -71,7 +71,7 @@ pub(crate) fn compare(
     compare_amounts(field, runtimes, &[Amount::default()], workers, rounds)
 }
 
-/// The same, with ours once for each amount that a thief may take.
+/// Compares, with ours once for each amount that a thief may take.
 fn compare_amounts(
     field: &Field,
     runtimes: &[Runtime],
@@ -163,7 +163,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     write_files(&comparison, &out, name, &input, &command)
 }
 
-/// The same command, with all defaults spelt out.
+/// The command with all defaults spelt out.
 fn command(args: &CompareArgs, workers: &[usize], rounds: usize, against: &str) -> String {
     let workers = workers
         .iter()

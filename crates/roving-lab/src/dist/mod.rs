@@ -58,7 +58,7 @@ pub(crate) struct Settings {
     pub(crate) rebalance: Option<Rebalance>,
 }
 
-/// What a program came to.
+/// The report of a program.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) workload: &'static str,
@@ -67,7 +67,7 @@ pub(crate) struct Report {
     pub(crate) workers_per_rank: usize,
     pub(crate) verified: &'static str,
     pub(crate) seconds: Seconds,
-    /// What was found: name and figure.
+    /// The results: name and figure.
     pub(crate) found: Vec<(&'static str, u64)>,
     pub(crate) items: u64,
     pub(crate) items_per_s: f64,

@@ -88,7 +88,7 @@ fn input<'a>(args: &'a RunArgs, name: &str) -> &'a str {
     args.input.as_deref().unwrap_or_else(first)
 }
 
-/// What went wrong on one rank is every rank's business.
+/// Lets all ranks fail if one has failed.
 fn agree<T>(world: &World, outcome: Result<T, Failure>) -> Result<T, Failure> {
     let text = outcome.as_ref().err().map(Failure::to_string);
     let all = world.all_gather(text.as_deref().unwrap_or("").as_bytes());
@@ -171,7 +171,7 @@ fn run(
     })
 }
 
-/// What has moved in the last run.
+/// The moves of the last run.
 fn moves(report: &roving_dist::Report) -> String {
     let bytes: u64 = report.moves.iter().map(|moved| moved.bytes).sum();
     match report.moves.last() {

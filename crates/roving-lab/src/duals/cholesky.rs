@@ -15,7 +15,7 @@ use super::{Place, Program, Ran};
 use crate::input::{BadInput, Failure};
 use crate::workloads::{Answer, Kind};
 
-/// What there is to know about it.
+/// The entry in the catalogue.
 pub(super) const ENTRY: Entry = Entry {
     kind: Kind {
         name: "cholesky",
@@ -52,7 +52,7 @@ fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
     })
 }
 
-/// What the tasks of one run share.
+/// The state that the tasks of one run share.
 struct Run<T: TileTasks> {
     tiles: Buffers<T>,
     /// Whether each tile is what it is in L.
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// What a run is worth that leaves out some of the updates.
+    /// The error of a run that leaves out some of the updates.
     fn right<T: TileTasks>(program: &Cholesky<T>, leaves_out: impl Fn(usize) -> bool) -> u64 {
         let number = std::cell::Cell::new(0);
         let found = program.factored(|left, above, here| {

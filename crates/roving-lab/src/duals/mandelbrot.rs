@@ -13,7 +13,7 @@ use crate::input::{BadInput, Failure, number_in};
 use crate::memory;
 use crate::workloads::{Answer, Kind, parse_params};
 
-/// What there is to know about it.
+/// The entry in the catalogue.
 pub(super) const ENTRY: Entry = Entry {
     kind: Kind {
         name: "mandelbrot",
@@ -41,7 +41,7 @@ struct Mandelbrot {
     across: usize,
     tile: usize,
     most: u32,
-    /// What the serial run counted, tile by tile.
+    /// The counts of the serial run, tile by tile.
     expected: Vec<Vec<u32>>,
 }
 

@@ -13,7 +13,7 @@ use super::{Place, Program, Ran};
 use crate::input::{BadInput, Failure};
 use crate::workloads::{Answer, Kind};
 
-/// What there is to know about it.
+/// The entry in the catalogue.
 pub(super) const ENTRY: Entry = Entry {
     kind: Kind {
         name: "matmul",
@@ -38,7 +38,7 @@ struct Matmul<T> {
     side: usize,
     a: Tiles<T>,
     b: Tiles<T>,
-    /// What the serial run found.
+    /// The answer of the serial run.
     expected: Answer,
 }
 

@@ -55,12 +55,12 @@ pub(crate) trait Program: Send + Sync {
     fn prepare(&mut self) -> Result<(), Failure> {
         Ok(())
     }
-    /// The same on this thread, by the CPU sides alone. What it finds, later runs are held against. Gives the time of
-    /// the computation.
+    /// Runs on this thread, by the CPU sides alone, and keeps the result to compare later runs
+    /// with. Returns the time of the computation.
     fn serial(&mut self) -> Duration;
     /// One run in tasks. Gives the time from the first task until the results are on the host.
     fn run(&self, place: &Place<'_>) -> Result<Ran, Failure>;
-    /// What a run must find, after a serial run.
+    /// The expected answer of a run, after a serial run.
     fn expected(&self) -> Answer;
     /// How much work all tasks with two sides are together, in the unit by which they declare it; after a serial run.
     fn work(&self) -> f64;
@@ -86,11 +86,11 @@ pub(crate) struct Place<'a> {
     pub(crate) device_pace: Pace,
 }
 
-/// What one run gave.
+/// The outcome of one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ran {
     /// From the first task until the results are on the host.
     pub(crate) time: Duration,
-    /// What it found.
+    /// The answer.
     pub(crate) answer: Answer,
 }

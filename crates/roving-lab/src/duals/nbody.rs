@@ -13,7 +13,7 @@ use crate::input::{BadInput, Failure, number_in};
 use crate::workloads::numbers::Noise;
 use crate::workloads::{Answer, Kind, parse_params};
 
-/// What there is to know about it.
+/// The entry in the catalogue.
 pub(super) const ENTRY: Entry = Entry {
     kind: Kind {
         name: "nbody",
@@ -84,7 +84,7 @@ fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
     }))
 }
 
-/// What the tasks of one run share.
+/// The state that the tasks of one run share.
 struct Run {
     steps: usize,
     blocks: usize,

@@ -30,7 +30,7 @@ impl Pace {
         self.spend_counted(|| (body(), work))
     }
 
-    /// The same where only `body` finds out how much work it was.
+    /// Spends the declared time on `body`, which itself finds out how much work it was.
     pub(crate) fn spend_counted<R>(self, body: impl FnOnce() -> (R, f64)) -> R {
         let start = self.0.map(|_| Instant::now());
         let (result, work) = body();

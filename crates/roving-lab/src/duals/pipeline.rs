@@ -16,7 +16,7 @@ use crate::input::{BadInput, Failure, number_in};
 use crate::workloads::numbers::Digest;
 use crate::workloads::{Answer, Kind, parse_params};
 
-/// What there is to know about it.
+/// The entry in the catalogue.
 pub(super) const ENTRY: Entry = Entry {
     kind: Kind {
         name: "image-pipeline",
@@ -84,7 +84,7 @@ fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
     }))
 }
 
-/// What is told of the encoded pictures, which come in order.
+/// The digest of the encoded pictures, which come in order.
 #[derive(Default)]
 struct Told {
     digest: Digest,

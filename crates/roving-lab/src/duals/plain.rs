@@ -13,7 +13,7 @@ use crate::input::{BadInput, Failure, number_in};
 use crate::workloads::fib::fib;
 use crate::workloads::{Answer, Kind as About};
 
-/// What there is to know about `fib`.
+/// The entry of `fib` in the catalogue.
 pub(super) const FIB: Entry = Entry {
     kind: About {
         name: "fib",
@@ -30,7 +30,7 @@ pub(super) const FIB: Entry = Entry {
     parse: parse_fib,
 };
 
-/// What there is to know about `flat`.
+/// The entry of `flat` in the catalogue.
 pub(super) const FLAT: Entry = Entry {
     kind: About {
         name: "flat",
@@ -52,7 +52,7 @@ static EMPTY: Kind = Kind::new("flat");
 
 struct Fib {
     n: u32,
-    /// What plain calls found.
+    /// The result of plain calls.
     expected: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What runs of a program of tasks with two sides gave: JSON for programs, a table for people.
+//! The report of runs of a program of tasks with two sides: JSON for programs, a table for people.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ pub(super) struct Decision {
     pub(super) gpu: BTreeMap<String, u64>,
 }
 
-/// What a device did in one run. The first three add up to the time of the run.
+/// A device's work in one run. The first three times add up to the time of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct DeviceLane {
     pub(super) name: String,
@@ -55,21 +55,21 @@ pub(super) struct DeviceLane {
     pub(super) bytes_avoided: u64,
 }
 
-/// What only the table shows.
+/// The part of the report that only the table shows.
 #[derive(Debug)]
 pub(super) struct Beside {
     pub(super) kind: &'static Kind,
     pub(super) answer: Answer,
     pub(super) repeat: usize,
     pub(super) cold_seconds: Option<f64>,
-    /// What the devices say of their choices.
+    /// The devices' description of their choices.
     pub(super) choices: String,
     /// Whether the serial time is that of the speed that is said.
     pub(super) said: bool,
 }
 
 impl DeviceLane {
-    /// What the devices did between two profiles.
+    /// The devices' work between two profiles.
     pub(super) fn between(before: &DevicesProfile, after: &DevicesProfile) -> Vec<DeviceLane> {
         let pairs = before.devices.iter().zip(&after.devices);
         let lane = |(before, after): (&DeviceProfile, &DeviceProfile)| DeviceLane {

@@ -63,7 +63,7 @@ impl Settings {
 pub(crate) struct Arena {
     /// The program.
     pub(crate) job: Job,
-    /// What a worker can do.
+    /// The speed of a worker.
     pub(crate) load: Load,
 }
 

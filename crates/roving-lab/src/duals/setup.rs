@@ -7,14 +7,14 @@ use super::pace::Pace;
 use super::words::{Library, Side, Simulation, Source, Wanted};
 use crate::input::{BadInput, Failure};
 
-/// What one worker can do: what a simulated device is measured by.
+/// The speed of one worker, by which a simulated device is measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// The work of all tasks.
     pub(crate) work: f64,
     /// How many tasks.
     pub(crate) tasks: u64,
-    /// What a serial run takes.
+    /// The time of a serial run.
     pub(crate) serial_s: f64,
     /// Beside a simulated device, the faster side of a mean task takes so long at least.
     pub(crate) task_s: f64,
@@ -62,7 +62,7 @@ pub(crate) struct Setup {
     pub(crate) about: String,
 }
 
-/// What `--device` says, as the library has it.
+/// Converts the choice in `--device` to the library's.
 fn choice(side: Side) -> Choice {
     match side {
         Side::Auto => Choice::Auto,
@@ -102,7 +102,7 @@ impl Setup {
         }
     }
 
-    /// What the devices say of their choices; nothing where there is none.
+    /// The devices' description of their choices; empty where there is no device.
     pub(crate) fn choices(&self) -> String {
         if self.devices.are_none() {
             return String::new();

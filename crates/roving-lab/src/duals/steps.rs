@@ -54,7 +54,7 @@ macro_rules! tile_tasks {
 tile_tasks!(f32, GEMM_F32, GEMM_NT_F32, TRSM_F32);
 tile_tasks!(f64, GEMM_F64, GEMM_NT_F64, TRSM_F64);
 
-/// What a product of tiles does to the third.
+/// The effect of a product of tiles on the third.
 #[derive(Clone, Copy)]
 enum Product {
     /// c += a · b.

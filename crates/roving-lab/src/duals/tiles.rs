@@ -16,7 +16,7 @@ pub(super) struct Tiles<T> {
     tiles: Vec<Vec<T>>,
 }
 
-/// The same, as buffers of one run.
+/// The tiles of a matrix as buffers of one run.
 pub(super) struct Buffers<T: Real> {
     across: usize,
     tiles: Vec<Buffer<T>>,
@@ -58,7 +58,7 @@ impl<T: Real> Tiles<T> {
         &self.tiles[row * self.across + column]
     }
 
-    /// The same, to be written.
+    /// A tile, to be written.
     pub(super) fn at_mut(&mut self, row: usize, column: usize) -> &mut Vec<T> {
         &mut self.tiles[row * self.across + column]
     }
@@ -71,7 +71,7 @@ impl<T: Real> Tiles<T> {
         }
     }
 
-    /// What is told of the numbers.
+    /// A digest of the numbers.
     pub(super) fn digest(&self) -> Answer {
         let mut digest = Digest::default();
         let numbers = self.tiles.iter().flatten();
@@ -103,7 +103,7 @@ impl<T: Real> Buffers<T> {
         &self.tiles[row * self.across + column]
     }
 
-    /// What is in them now, as the tiles of a matrix.
+    /// The present content, as the tiles of a matrix.
     pub(super) fn collect(self, side: usize) -> Tiles<T> {
         Tiles {
             across: self.across,

@@ -1,11 +1,12 @@
-//! What `--device` says: which devices there are to be, and how the side of each task is chosen.
+//! The argument of `--device`: which devices there are to be, and how the side of each task is
+//! chosen.
 
 use crate::input::{BadInput, number_in};
 
 /// Where devices come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Source {
-    /// What this binary was built for and this machine has.
+    /// The devices that this binary was built for and this machine has.
     #[default]
     Found,
     /// No device, and no look for one.
@@ -30,7 +31,7 @@ pub(crate) enum Library {
 pub(crate) struct Simulation {
     /// How many times as fast as the CPU side of one worker.
     pub(crate) ratio: f64,
-    /// What it holds.
+    /// The size of its memory.
     pub(crate) memory_bytes: Option<u64>,
     /// Between host and device.
     pub(crate) bytes_per_s: Option<f64>,
@@ -61,7 +62,7 @@ pub(crate) struct Wanted {
     pub(crate) side: Side,
 }
 
-/// What is allowed, for the error.
+/// The allowed arguments, for the error.
 const ALLOWED: &str = "auto, none, cpu, gpu, split:SHARE with a share from 0 to 1, or sim:RATIO with a ratio \
     from 0.01 to 1000, and after a comma one of auto, cpu, gpu, split:SHARE, memory:MIB, rate:MIB_PER_S, fail:N";
 const REMEDY: &str = "take auto, or sim:10 to see a device where there is none";

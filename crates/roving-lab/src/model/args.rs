@@ -11,7 +11,7 @@ use crate::input::{BadInput, Failure, number_in};
 /// `roving model`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
-    /// What to draw: policies, drain, loads, busy, speedup, crossing [default: all].
+    /// Figures to draw: policies, drain, loads, busy, speedup, crossing [default: all].
     #[arg(value_name = "FIGURE")]
     pub(crate) figures: Vec<String>,
     /// The simulated work: uts:TREE, fib:N, flat:TASKSxLENGTH, or a recorded tree:FILE [default: uts:T3].
@@ -53,7 +53,7 @@ pub(crate) struct ModelArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// What to draw.
+/// A figure to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Figure {
     Policies,
@@ -73,7 +73,7 @@ const FIGURES: [(&str, Figure); 6] = [
     ("crossing", Figure::Crossing),
 ];
 
-/// The same, read.
+/// The arguments, checked.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) figures: Vec<Figure>,

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
     ended
 }
 
-/// What is simulated, in one line each.
+/// Describes the simulated work and machine, in one line each.
 fn described(costs: &Costs, plan: &Plan) -> String {
     let Costs {
         join,

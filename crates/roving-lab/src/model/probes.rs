@@ -1,5 +1,5 @@
-//! What the runtime's own steps take on this machine, by small probes. Nothing here is fitted to a run that the
-//! model is to predict.
+//! The costs of the runtime's own steps on this machine, by small probes. Nothing here is fitted to
+//! a run that the model is to predict.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +46,7 @@ pub(crate) fn serial_ns(workload: &str, input: &str, runs: usize) -> Result<(f64
     Ok((least, job.items(&answer)))
 }
 
-/// The same on a pool with one worker.
+/// The time on a pool with one worker.
 pub(crate) fn one_worker_ns(workload: &str, input: &str, runs: usize) -> Result<f64, Failure> {
     let mut job = Job::parse(workload, Some(input))?;
     let pool = pool(1, job.stack_bytes())?;
@@ -108,8 +108,8 @@ pub(crate) fn costs() -> Result<Costs, Failure> {
     Ok(costs)
 }
 
-/// What was measured between the cores that there are, and other distances in the same proportion as
-/// before.
+/// Scales the distances: the measured one between the cores that there are, and the others in the
+/// same proportion as before.
 fn near(measured: f64, before: ByDistance) -> ByDistance {
     let factor = measured / before.socket;
     ByDistance {
@@ -119,7 +119,7 @@ fn near(measured: f64, before: ByDistance) -> ByDistance {
     }
 }
 
-/// What happens between two workers.
+/// The times of steals between two workers.
 #[derive(Debug)]
 struct Thefts {
     /// From the push until a thief that looks around runs the task.

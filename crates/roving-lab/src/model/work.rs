@@ -1,4 +1,4 @@
-//! What is simulated: a workload of the lab with measured costs, or a recorded tree.
+//! The simulated work: a workload of the lab with measured costs, or a recorded tree.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -12,7 +12,7 @@ use crate::input::{BadInput, Failure};
 use crate::workloads::Job;
 use crate::workloads::uts::Params;
 
-/// What is run.
+/// The kind of work.
 #[derive(Debug)]
 enum Shape {
     Uts(Params),
@@ -30,7 +30,7 @@ pub(crate) struct Work {
     shape: Shape,
     /// A node, a call or a task, in ns.
     pub(crate) unit_ns: f64,
-    /// What it takes to spawn a flat task, in ns.
+    /// The time to spawn a flat task, in ns.
     spawn_ns: f64,
 }
 
@@ -81,12 +81,12 @@ impl Work {
         Ok(())
     }
 
-    /// The same work with units of another length.
+    /// Sets the length of a unit of work.
     pub(crate) fn with_unit(&mut self, unit_ns: f64) {
         self.unit_ns = unit_ns;
     }
 
-    /// What the unit is.
+    /// The name of the unit.
     pub(crate) fn unit(&self) -> &'static str {
         match self.shape {
             Shape::Uts(_) => "node",

@@ -1,4 +1,4 @@
-//! What a run left: one process writes it, the caller reads it when the network has ended.
+//! The result of a run: one process writes it, the caller reads it when the network has ended.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Found {
         }
     }
 
-    /// What it found.
+    /// The answer.
     pub(super) fn answer(&self) -> Answer {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0
     }

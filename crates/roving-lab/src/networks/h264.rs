@@ -134,7 +134,7 @@ impl H264 {
     }
 }
 
-/// What the `place`-th process of a divided block makes of `word`.
+/// The result of the `place`-th process of a divided block for `word`.
 fn part(turns: u64, place: usize, processes: usize, word: u64) -> u64 {
     work(share(turns, place, processes), word ^ place as u64)
 }
@@ -142,7 +142,7 @@ fn part(turns: u64, place: usize, processes: usize, word: u64) -> u64 {
 /// A port, and whether its first message is of no frame.
 type Delayed = (In<u64>, bool);
 
-/// What a block reads, which of that is delayed, and what it writes.
+/// The inputs of a block, which of them are delayed, and its outputs.
 type Ends = (Vec<In<u64>>, Vec<bool>, Vec<Out<u64>>);
 
 /// One word made of a message from each port; `first` leaves out what is delayed. None when there are no

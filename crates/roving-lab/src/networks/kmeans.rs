@@ -43,16 +43,16 @@ pub(super) const ENTRY: Entry = Entry {
 
 /// Points lie in a cube with this edge.
 const EDGE: usize = 1000;
-/// What a coordinate of 1 is here. The square of a distance still fits 32 bits.
+/// A coordinate of 1 in fixed point. The square of a distance still fits 32 bits.
 const UNIT: i32 = 32;
 
-/// What a channel with its messages takes, about.
+/// The approximate size of a channel with its messages.
 const CHANNEL_BYTES: u64 = 500;
 
 /// Three coordinates, in parts of [`UNIT`].
 type Point = [i32; 3];
 
-/// What is to be clustered, and how often at most.
+/// The points to cluster, and the most rounds.
 #[derive(Debug)]
 pub(crate) struct Kmeans {
     rounds: u64,
@@ -210,7 +210,7 @@ impl<'d> Deserialize<'d> for Same {
     }
 }
 
-/// What is known of the points of one cluster, or of a part of them.
+/// The sums over the points of one cluster, or of a part of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sum {
     points: u64,

@@ -40,20 +40,21 @@ pub(crate) trait Program: Send + Sync {
     fn ready(&self, _who: &str) {}
     /// Makes the processes and channels of one run.
     fn weave<'env>(&'env self, network: &mut Network<'env>);
-    /// What the last run of the network found.
+    /// The answer of the network's last run.
     fn answer(&self) -> Answer;
     /// The time of the last run, where one process measures it: making and ending the others is not part of
     /// it then.
     fn span(&self) -> Option<Duration> {
         None
     }
-    /// The same serially.
+    /// Computes the answer serially.
     fn serial(&self) -> Result<Answer, Failure>;
-    /// What it must find, where that is known without a run.
+    /// The expected answer, where it is known without a run.
     fn expected(&self) -> Option<Answer> {
         None
     }
-    /// What an answer of three figures cannot say, after a run of the network and a serial one.
+    /// Checks a part of the result that an answer of three figures cannot hold, after a run of the
+    /// network and a serial one.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -63,7 +64,7 @@ pub(crate) trait Program: Send + Sync {
 
 /// A kind of program.
 pub(crate) struct Entry {
-    /// What there is to know about it.
+    /// The description.
     pub(crate) kind: Kind,
     parse: fn(&str) -> Result<Box<dyn Program>, BadInput>,
 }
@@ -81,7 +82,7 @@ pub(crate) static CATALOGUE: [Entry; 7] = [
 
 /// A program with its kind.
 pub(crate) struct Job {
-    /// What is the same for all inputs.
+    /// The description, the same for all inputs.
     pub(crate) kind: &'static Kind,
     /// The program.
     pub(crate) program: Box<dyn Program>,

@@ -34,7 +34,7 @@ pub(super) fn read(workload: &str, input: &str, params: &mut [Param<'_>]) -> Res
     Ok(())
 }
 
-/// What a process with its channel takes while its network runs, about.
+/// The approximate size of a process with its channel while its network runs.
 const PROCESS_BYTES: u64 = 1000;
 
 /// An error where there is no memory for so many processes.

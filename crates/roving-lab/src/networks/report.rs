@@ -1,4 +1,4 @@
-//! What runs of a network gave: JSON for programs, a table for people.
+//! The report of runs of a network: JSON for programs, a table for people.
 
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ pub(super) struct NetworkReport {
     pub(super) beside: Beside,
 }
 
-/// What the accounting of a network counted in one run.
+/// The counts of a network's accounting in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Traffic {
     /// CPU time of all processes.
@@ -58,7 +58,7 @@ impl Traffic {
     }
 }
 
-/// What only the table shows.
+/// The part of the report that only the table shows.
 #[derive(Debug)]
 pub(super) struct Beside {
     pub(super) kind: &'static Kind,

@@ -58,15 +58,15 @@ pub(crate) fn pool(workers: usize, steal: Amount, profile: bool) -> Result<Pool,
         .map_err(|error| Failure::Run(format!("no pool of {workers}: {error}; take fewer workers")))
 }
 
-/// What one run of a network gave.
+/// The outcome of one run of a network.
 pub(crate) struct Ran {
     /// To make processes and channels.
     pub(crate) build: Duration,
     /// From the start of the network to its end; where a process measures the time, that.
     pub(crate) time: Duration,
-    /// What it found.
+    /// The answer.
     pub(crate) answer: Answer,
-    /// What the network says of itself.
+    /// The network's own report.
     pub(crate) report: roving_flow::Report,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn once(job: &Job, pool: &Pool, place: Place, accounting: bool) -> Re
 pub(crate) struct Arena {
     /// The program.
     pub(crate) job: Job,
-    /// What a serial run found.
+    /// The answer of a serial run.
     pub(crate) reference: Answer,
 }
 
@@ -168,7 +168,7 @@ impl Arena {
         self.watched(place, workers, false, |_| {})
     }
 
-    /// The same; `watch` sees each run.
+    /// Measures like [`Self::lane`], and shows each run to `watch`.
     pub(crate) fn watched<'a>(
         &'a self,
         place: Place,
@@ -201,7 +201,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     sink.write(&report.json(), &report.table())
 }
 
-/// What the timed runs gave.
+/// The results of the timed runs.
 struct Runs {
     times: Times,
     builds: Times,

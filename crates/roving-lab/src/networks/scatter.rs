@@ -132,7 +132,7 @@ impl Scatter {
     }
 }
 
-/// What the `number`-th message of a run asks for: its number.
+/// The answer to the `number`-th message of a run.
 pub(crate) fn reply(turns: u64, number: u64) -> u64 {
     work(turns, number)
 }

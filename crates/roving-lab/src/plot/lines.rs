@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{CURVES, Curve, FONT, GRID, INK, WIDTH, draw, plain, spread, text};
 
-/// What a plot of lines says around them.
+/// The texts and axes around a plot of lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axes<'a> {
     /// Above it.

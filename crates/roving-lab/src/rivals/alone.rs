@@ -52,7 +52,7 @@ impl Alone {
     }
 }
 
-/// What `child` says until it ends; after `patience` it is ended.
+/// The output of `child` until it ends; after `patience` it is killed.
 fn ended(mut child: Child, patience: Duration) -> Result<String, String> {
     let start = Instant::now();
     while child

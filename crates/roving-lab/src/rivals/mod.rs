@@ -66,7 +66,7 @@ pub(crate) enum Runtime {
 pub(crate) struct Run {
     /// From the first spawn until all is done.
     pub(crate) time: Duration,
-    /// What it found.
+    /// The answer.
     pub(crate) answer: Answer,
 }
 

@@ -13,7 +13,7 @@ use super::{Absent, Contender, Run, Runtime};
 use crate::workloads::uts::Params;
 use crate::workloads::{Answer, Job};
 
-/// What the build script found out about a program.
+/// The build script's result for a program.
 struct Built {
     /// Where it is; empty when it could not be built.
     path: &'static str,

@@ -228,7 +228,7 @@ fn batch<H: Hash + 'static>(
     })
 }
 
-/// What all `tasks` find: all but the last are spawned.
+/// The sum of what all `tasks` find: all but the last are spawned.
 async fn sum(mut tasks: Vec<Task<Found>>) -> Found {
     let Some(last) = tasks.pop() else {
         return Found::default();

@@ -11,7 +11,7 @@ use ratatui::widgets::Paragraph;
 use super::snapshot::{PoolShot, RATE_NAMES, Rates, Snapshot};
 use crate::report::{STATES, bar, counted, widths};
 
-/// What is shown: an answer, and the one before it.
+/// The view: an answer, and the one before it.
 pub(super) struct View<'s> {
     pub(super) now: &'s Snapshot,
     pub(super) before: Option<&'s Snapshot>,
@@ -69,7 +69,7 @@ fn heads() -> String {
     heads
 }
 
-/// What stands to the right of the bar.
+/// The figures to the right of the bar.
 fn figures(rates: &Rates) -> String {
     let mut figures = format!("  {:>4.0} %", rates.shares[0] * 100.0);
     for rate in rates.per_s {

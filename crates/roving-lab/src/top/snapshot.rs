@@ -1,4 +1,4 @@
-//! What a running program says of its pools, and what happened between two of its answers.
+//! The answer of a running program about its pools, and the changes between two answers.
 
 use serde::Deserialize;
 
@@ -35,7 +35,7 @@ pub(super) struct Seat {
     wakes: u64,
 }
 
-/// What is shown of a seat for one interval.
+/// The rates of a worker slot for one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rates {
     /// Shares of the time, in the order of `report::STATES`; all zero if the seat has no thread.
@@ -70,7 +70,7 @@ impl Seat {
         ]
     }
 
-    /// What happened since `before`; the program may have reset its figures in between.
+    /// The rates since `before`; the program may have reset its figures in between.
     fn since(&self, before: &Seat, seconds: f64) -> Rates {
         let (now, then) = (self.states(), before.states());
         let spent: [f64; 5] = std::array::from_fn(|state| (now[state] - then[state]).max(0.0));
@@ -106,7 +106,7 @@ impl PoolShot {
 }
 
 impl Snapshot {
-    /// The same pool in an earlier answer.
+    /// Finds this pool in an earlier answer.
     pub(super) fn pool_like(&self, place: usize, pool: &PoolShot) -> Option<&PoolShot> {
         self.pools
             .get(place)

@@ -6,7 +6,7 @@ use super::simd::{self, Kernel, add_product};
 const ROWS: usize = 4;
 const COLUMNS: usize = 8;
 
-/// What a product does to the numbers that are there.
+/// The effect of a product on the numbers that are there.
 const REPLACE: u8 = 0;
 const SUBTRACT: u8 = 1;
 

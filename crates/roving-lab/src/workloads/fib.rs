@@ -30,7 +30,7 @@ pub(crate) fn fib<C: ForkJoin>(cx: &mut C, n: u32) -> u64 {
     a + b
 }
 
-/// The same as async tasks.
+/// Computes a Fibonacci number as async tasks.
 fn fib_task<'scope, O: Order>(scope: Scope<'scope>, n: u32) -> impl Task<u64> + 'scope {
     async move {
         if n < 2 {
@@ -42,7 +42,7 @@ fn fib_task<'scope, O: Order>(scope: Scope<'scope>, n: u32) -> impl Task<u64> + 
     }
 }
 
-/// The same number by n additions.
+/// Computes a Fibonacci number by n additions.
 fn by_addition(n: u32) -> u64 {
     (0..n)
         .fold((0u64, 1u64), |(a, b), _| (b, a.wrapping_add(b)))

@@ -16,9 +16,9 @@ use crate::tasks::Order;
 #[derive(Debug)]
 pub(crate) struct Flat {
     tasks: usize,
-    /// What each does.
+    /// The work of each task.
     work: Leaf,
-    /// The same in turns of a loop, here and now.
+    /// The work of each task, in turns of a loop on this machine.
     turns: u64,
     /// Each task adds one: only in a run that is not timed, else the tasks are not empty.
     counted: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Flat {
     done: AtomicU64,
 }
 
-/// What one task does.
+/// Runs the work of one task.
 #[inline(always)]
 fn work(turns: u64) {
     if turns > 0 {

@@ -74,7 +74,7 @@ fn multiply_twice<C: ForkJoin>(
     multiply(cx, c, second.0, second.1);
 }
 
-/// The same as async tasks. Gives the part of the product back.
+/// Multiplies as async tasks. Gives the part of the product back.
 fn multiply_task<'scope, O: Order>(
     scope: Scope<'scope>,
     mut c: Part<'scope, u32>,

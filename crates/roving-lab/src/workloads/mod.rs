@@ -32,16 +32,16 @@ use crate::tasks::Order;
 /// The native stack of a thread that runs a workload which says nothing else.
 pub(crate) const PLAIN_STACK_BYTES: usize = 16 << 20;
 
-/// What a run found: up to three figures, named by [`Workload::figures`].
+/// The answer of a run: up to three figures, named by [`Workload::figures`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer(pub(crate) [u64; 3]);
 
-/// What an answer was held against.
+/// The evidence by which an answer was verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evidence {
     /// A figure that others published.
     Published,
-    /// What the result must be by its definition, as for a sorted array.
+    /// The definition of the result, as for a sorted array.
     Definition,
     /// A serial run of the same code.
     Serial,
@@ -57,7 +57,7 @@ impl Evidence {
         }
     }
 
-    /// The same, for people.
+    /// The evidence as a sentence, for people.
     pub(crate) fn sentence(self) -> &'static str {
         match self {
             Evidence::Published => "equal to the published figures",
@@ -79,11 +79,11 @@ pub(crate) trait Workload: Send + Sized {
     const INPUTS: &'static [(&'static str, &'static str)];
     /// How parameters are written, when no named input fits.
     const PARAMS: &'static str;
-    /// What an item is, in the plural: `nodes`.
+    /// The name of the items, in the plural: `nodes`.
     const ITEMS: &'static str;
     /// The names of the figures of an answer; as many as it has.
     const FIGURES: &'static [&'static str];
-    /// What the serial time is measured on.
+    /// A description of the serial run.
     const SERIAL: &'static str = "the same code with plain calls";
 
     /// Reads a named input or parameters.
@@ -107,18 +107,18 @@ pub(crate) trait Workload: Send + Sized {
     fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope;
     /// The run that all speed-ups divide by.
     fn run_serial(&mut self);
-    /// What the last run found.
+    /// The answer of the last run.
     fn answer(&self) -> Answer;
-    /// What it must have found, where that is known without a run, and how.
+    /// The expected answer and its evidence, where it is known without a run.
     fn expected(&self) -> Option<(Answer, Evidence)> {
         None
     }
-    /// What its leading figures must be by the definition of the result, where the others can only
-    /// be held against a serial run.
+    /// The leading figures by the definition of the result, where the others can only be compared
+    /// with a serial run.
     fn demanded(&self) -> Vec<u64> {
         Vec::new()
     }
-    /// What else is worth a line in the table: name and value. May run something.
+    /// Further lines for the table: name and value. May run something.
     fn notes(&mut self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -145,7 +145,7 @@ macro_rules! jobs {
                 Err(unknown(name))
             }
 
-            /// What there is to know about this kind of workload.
+            /// The description of this kind of workload.
             pub(crate) fn kind(&self) -> &'static Kind {
                 let name = match self { $(Job::$variant(_) => <$workload>::NAME,)+ };
                 CATALOGUE.iter().find(|kind| kind.name == name).expect("every job has its kind")
@@ -240,7 +240,7 @@ fn unknown(name: &str) -> BadInput {
     BadInput::new("workload", name, allowed, remedy)
 }
 
-/// What is the same for all jobs of one workload: its constants, as a value.
+/// The description of a workload, the same for all its jobs: its constants, as a value.
 #[derive(Debug)]
 pub(crate) struct Kind {
     /// See [`Workload::NAME`].

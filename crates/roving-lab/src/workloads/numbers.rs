@@ -13,7 +13,7 @@ pub(super) const ROUNDING: f64 = f64::EPSILON / 2.0;
 pub(crate) struct Noise(u64);
 
 impl Noise {
-    /// The same numbers for the same seed.
+    /// Creates noise; the same seed gives the same numbers.
     pub(crate) fn new(seed: u64) -> Noise {
         Noise(seed.wrapping_mul(0xd134_2543_de82_ef95))
     }
@@ -70,14 +70,14 @@ impl Digest {
             .for_each(|number| self.word(number.to_bits()));
     }
 
-    /// What it comes to.
+    /// The digest.
     pub(crate) fn value(self) -> u64 {
         self.0
     }
 }
 
-/// What was said about the last result, so that the same bits are not judged again: to judge takes
-/// longer than to compute a digest, and all right runs give the same bits.
+/// The last verified answer, so that the same bits are not verified again: that takes longer than
+/// to compute a digest, and all right runs give the same bits.
 #[derive(Debug, Default)]
 pub(super) struct Judged(Cell<Option<Answer>>);
 

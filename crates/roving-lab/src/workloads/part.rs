@@ -58,7 +58,7 @@ impl<'scope, T> Part<'scope, T> {
         }
     }
 
-    /// What is before `at`, and the rest.
+    /// Splits the part into what is before `at`, and the rest.
     pub(super) fn split_at(self, at: usize) -> (Self, Self) {
         let Range { start, end } = self.range;
         assert!(at <= end - start, "a part is split within itself");
@@ -106,7 +106,7 @@ impl<'scope, T> Part<'scope, T> {
         a.rejoin(b).rejoin(c.rejoin(d))
     }
 
-    /// The same range, to be read by everybody from now on.
+    /// Ends the writing of the range: any task may read it from now on.
     pub(super) fn finish(self) -> Final<'scope, T> {
         Final {
             whole: self.whole,

@@ -4,7 +4,7 @@
 
 /// A piece of leaf code with its arguments.
 pub(crate) trait Kernel {
-    /// What it gives.
+    /// The result.
     type Output;
 
     /// The code; mark it `#[inline(always)]`. With `FUSED` it may use [`f64::mul_add`], which is

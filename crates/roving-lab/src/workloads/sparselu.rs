@@ -25,7 +25,7 @@ type Block = Option<Box<[f64]>>;
 /// A matrix by rows of blocks.
 type Matrix = Vec<Vec<Block>>;
 
-/// What one step of the factorisation touches.
+/// The blocks that one step of the factorisation touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Step {
     /// The blocks beside that of the diagonal, by their columns.
@@ -51,7 +51,7 @@ fn is_present(row: usize, column: usize) -> bool {
     row.abs_diff(column) <= 1 || both_even && row.min(column).is_multiple_of(3)
 }
 
-/// What all steps touch, the blocks among it that become non-zero on the way.
+/// Plans the blocks of all steps, with those that become non-zero on the way.
 fn plan(blocks: usize) -> Vec<Step> {
     let mut present: Vec<Vec<bool>> = (0..blocks)
         .map(|row| (0..blocks).map(|column| is_present(row, column)).collect())
@@ -131,7 +131,7 @@ fn there(block: &Block) -> &[f64] {
     block.as_deref().expect("the plan names present blocks")
 }
 
-/// The same, to be changed.
+/// The numbers of a block that is present, to be changed.
 fn there_mut(block: &mut Block) -> &mut [f64] {
     block.as_deref_mut().expect("the plan names present blocks")
 }
@@ -260,7 +260,7 @@ fn factor_task<'scope, O: Order>(
     }
 }
 
-/// What tasks give, each with what it is known by. The newest is awaited first.
+/// Awaits the tasks, newest first, and returns their results with their keys.
 async fn all<K, T>(mut tasks: Vec<(K, Forked<T>)>) -> Vec<(K, T)> {
     let mut given = Vec::with_capacity(tasks.len());
     while let Some((key, newest)) = tasks.pop() {

@@ -11,7 +11,7 @@ use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in, whole_number};
 use crate::tasks::Order;
 
-/// What one leaf does.
+/// The work of one leaf.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Leaf {
     /// So many turns of a loop.
@@ -55,7 +55,7 @@ fn tree<C: ForkJoin>(cx: &mut C, depth: u32, turns: u64) -> u64 {
     a.wrapping_add(b)
 }
 
-/// The same as async tasks.
+/// Runs the tree as async tasks.
 fn tree_task<'scope, O: Order>(
     scope: Scope<'scope>,
     depth: u32,
@@ -99,7 +99,7 @@ impl Leaf {
             .map(Leaf::Turns)
     }
 
-    /// What [`Leaf::parse`] reads.
+    /// The text that [`Leaf::parse`] reads.
     pub(crate) fn text(self) -> String {
         match self {
             Leaf::Turns(turns) => turns.to_string(),

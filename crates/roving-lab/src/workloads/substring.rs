@@ -106,7 +106,7 @@ fn find<C: ForkJoin>(cx: &mut C, text: &[u8], first: usize, matches: &mut [Match
     );
 }
 
-/// The same as async tasks.
+/// Finds the matches as async tasks.
 fn find_task<'scope, O: Order>(
     scope: Scope<'scope>,
     text: &'scope [u8],

@@ -1,4 +1,4 @@
-//! What the tests of the command share.
+//! Tools for the tests of the command.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(crate) fn roving(words: &[&str]) -> Output {
         .expect("the command starts")
 }
 
-/// What it said.
+/// The output as text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the output is UTF-8")
 }

@@ -114,7 +114,7 @@ fn batched(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// The same by MPI itself.
+/// The rate of messages one by one with MPI itself.
 fn one_by_one(world: &World, count: u64) -> Result<f64, Failure> {
     let rank = world.rank();
     Bare::with(world, |bare| {

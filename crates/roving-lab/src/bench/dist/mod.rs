@@ -63,12 +63,12 @@ fn answer_in_world(question: &Question, words: &[String]) -> Result<(), Failure>
     Ok(())
 }
 
-/// What so many ranks answer. One rank needs no `mpirun`.
+/// The answers of so many ranks. One rank needs no `mpirun`.
 fn ask(ranks: usize, words: &[&str]) -> Result<Vec<f64>, Failure> {
     ask_by(ranks, &[], words)
 }
 
-/// The same with more options for `mpirun`.
+/// The answers of so many ranks, with more options for `mpirun`.
 fn ask_by(ranks: usize, more: &[&str], words: &[&str]) -> Result<Vec<f64>, Failure> {
     let asked = || format!("{ranks} ranks, probe {}", words.join(" "));
     let failed = |why: String| Failure::Run(format!("{}: {why}", asked()));

@@ -15,7 +15,7 @@ use crate::bench::record::{Bound::AtMost, Measurement, Record};
 use crate::dist::failure;
 use crate::input::{Failure, number_in};
 
-/// What goes round.
+/// The token that goes round.
 type Token = [u8; 16];
 
 /// Trips that are not timed.
@@ -124,7 +124,7 @@ fn by_network(world: &World, pool: &Pool, trips: u64) -> Result<Duration, Failur
     Ok(time.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The same by `MPI_Send` and `MPI_Recv`.
+/// The time of a round by `MPI_Send` and `MPI_Recv`.
 fn by_mpi(world: &World, trips: u64) -> Result<Duration, Failure> {
     let rank = world.rank();
     Bare::with(world, |bare| {

@@ -1,4 +1,5 @@
-//! What needs a process for each run: start, memory, the CPU of nothing, and a program that may hang.
+//! Measurements that need a process for each run: start, memory, the CPU of nothing, and a program
+//! that may hang.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -24,10 +25,10 @@ const HUNG: i32 = 3;
 const STARTS: usize = 100;
 const NOOPS: usize = 5;
 const LOCKS: usize = 5;
-/// What must be reached of start and memory: our value over that of stock.
+/// The bound on start and memory: our value over that of stock.
 const START: f64 = 1.0;
 
-/// What a program says with these words.
+/// The output of a program with these words.
 pub(super) fn said(program: &Path, words: &[&str]) -> Result<String, String> {
     let output = command(program, words).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
@@ -39,7 +40,8 @@ pub(super) fn said(program: &Path, words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// What needs a process for each run: the start, its memory, and the CPU of empty tasks.
+/// Measures all that needs a process for each run: the start, its memory, and the CPU of empty
+/// tasks.
 pub(super) fn all(record: &mut Record, built: &[Built; 2], scale: &Scale) -> Result<(), String> {
     let starts = starts(built, SMALL, &[], scale)?;
     let name = "process of a small program, from its start to its end";

@@ -39,7 +39,7 @@ impl Core {
         Ok(Core::At(manifest.parent().unwrap_or(folder).to_owned()))
     }
 
-    /// What it is called in tables.
+    /// The name in tables.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Core::Stock => "stock",
@@ -48,7 +48,7 @@ impl Core {
     }
 }
 
-/// What was built.
+/// The programs of one build.
 #[derive(Debug)]
 pub(super) struct Built {
     /// Programs by name.
@@ -137,7 +137,7 @@ fn first_error(messages: &str) -> Option<String> {
     Some(message)
 }
 
-/// What cargo said that it made.
+/// The output of cargo about a build.
 #[derive(Debug, Default, PartialEq)]
 struct Said {
     programs: BTreeMap<String, PathBuf>,
@@ -250,7 +250,7 @@ fn write_other(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What cargo says of a build with a `rayon-core` at this place.
+    /// Messages of cargo about a build with a `rayon-core` at this place.
     fn messages(core: &str) -> String {
         [
             r#"{"reason":"compiler-artifact","package_id":"registry+x#rayon-core@1.13.0","manifest_path":"CORE","target":{"name":"rayon_core","kind":["lib"]},"executable":null}"#,

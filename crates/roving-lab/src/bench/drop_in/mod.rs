@@ -35,10 +35,10 @@ const LONG: Duration = Duration::from_millis(500);
 const REPETITIONS: usize = 3;
 const SHORT: Duration = Duration::from_millis(40);
 
-/// What must be reached, and what would be better still: our time over that of stock.
+/// The bounds to reach and to hope for: our time over that of stock.
 struct Must {
     workload: &'static str,
-    /// What it is, for a table.
+    /// The description for a table.
     about: &'static str,
     must: f64,
     stretch: f64,
@@ -72,7 +72,7 @@ const MUSTS: [Must; 12] = [
     must("collect", "collect, uneven items", 1.0, 0.9),
     must("fold", "fold/reduce, uneven items", 1.0, 0.9),
 ];
-/// The same for the geometric mean over the demonstration programs.
+/// The bounds for the geometric mean over the demonstration programs.
 const DEMOS: (f64, f64) = (0.95, 0.8);
 
 /// `roving drop-in`.
@@ -99,7 +99,7 @@ pub(crate) struct DropInArgs {
 struct Pair {
     stock: Server,
     ours: Server,
-    /// What was built, of stock and of ours.
+    /// The two builds, of stock and of ours.
     built: [Built; 2],
     /// Names and groups of the workloads.
     workloads: Vec<(String, String)>,

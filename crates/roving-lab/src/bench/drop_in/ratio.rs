@@ -5,7 +5,7 @@ use crate::measure::Times;
 /// The times of one workload, or other values of which less is better.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ratio {
-    /// What was compared.
+    /// The compared quantity.
     pub(super) name: String,
     /// Medians.
     pub(super) stock: f64,

@@ -13,7 +13,7 @@ use crate::run::cores;
 /// The product in blocks, and as one, which is one call of cuBLAS.
 const BLOCKS: &str = "16384,tile=4096";
 const WHOLE: &str = "16384,tile=16384";
-/// What is promised of its rate.
+/// The promised share of the library's rate.
 const SHARE: f64 = 0.85;
 
 /// Programs that CPU and GPU do together.

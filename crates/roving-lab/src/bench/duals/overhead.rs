@@ -14,7 +14,7 @@ use crate::fork_join::Roving;
 use crate::input::Failure;
 use crate::workloads::fib::fib;
 
-/// What is promised, in nanoseconds for each task.
+/// The promised time in nanoseconds for each task.
 const MUST_NS: f64 = 3.0;
 
 static EMPTY: Kind = Kind::new("empty");

@@ -17,7 +17,7 @@ const PROGRAMS: [(&str, &str, u64); 6] = [
     ("mandelbrot", "256,tile=16,most=500", 100),
     ("image-pipeline", "96,side=96,radius=3", 1000),
 ];
-/// The same for `--quick`.
+/// The inputs for `--quick`.
 const QUICK: [(&str, &str, u64); 2] = [
     ("matmul", "128,tile=32", 400),
     ("nbody", "256,block=64,steps=2", 100),
@@ -31,7 +31,7 @@ const RATIOS_QUICK: [f64; 2] = [1.0, 10.0];
 const WORKERS: usize = 2;
 /// The faster side of a mean task takes so long at least.
 const TASK_S: f64 = 2e-3;
-/// What is promised.
+/// The promised bound.
 const BOUND: f64 = 1.1;
 
 /// 1:10, 1:3, 1:1 … 100:1.

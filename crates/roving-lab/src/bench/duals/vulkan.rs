@@ -19,7 +19,7 @@ const PROGRAMS: [(&str, &str); 6] = [
 ];
 const QUICK: [(&str, &str); 1] = [("matmul", "128,tile=64")];
 
-/// What is promised.
+/// The promised bound.
 const BOUND: f64 = 1.15;
 
 /// All programs.

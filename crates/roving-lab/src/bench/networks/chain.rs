@@ -11,7 +11,7 @@ use crate::measure::Times;
 use crate::networks::placement::Place;
 use crate::networks::run::Arena;
 
-/// What must be reached and what would be better still, in bytes a process.
+/// The bounds to reach and to hope for, in bytes a process.
 const BYTES: (f64, f64) = (600.0, 300.0);
 
 /// A chain of a million processes, made and run; and its memory, in a process of its own.

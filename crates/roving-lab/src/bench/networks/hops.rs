@@ -13,9 +13,9 @@ use crate::rivals::mpsc;
 
 use super::{best, median};
 
-/// What must be reached and what would be better still, in millions of hops a second, on 1 and 2 workers.
+/// The bounds to reach and to hope for, in millions of hops a second, on 1 and 2 workers.
 const HOPS: [(usize, f64, f64); 2] = [(1, 20.0, 40.0), (2, 12.0, 25.0)];
-/// The same for the speed-up of scatter-gather over serial on 2 workers, by work.
+/// The bounds for the speed-up of scatter-gather over serial on 2 workers, by work.
 const SPEEDUPS: [(&str, f64, f64); 3] = [
     ("1us", 1.3, 1.6),
     ("10us", 1.85, 1.92),
@@ -23,9 +23,9 @@ const SPEEDUPS: [(&str, f64, f64); 3] = [
 ];
 /// Our default placement, with accounting on.
 const ACCOUNTING: &str = "stealing, accounting on";
-/// What accounting may cost at 10 µs a message.
+/// The most that accounting may cost at 10 µs a message.
 const COUNTING: f64 = 1.02;
-/// The same for the ratio of computation to communication above which 2 workers help.
+/// The bounds for the ratio of computation to communication above which 2 workers help.
 const RATIO: (f64, f64) = (10.0, 3.0);
 const RATIO_ABOUT: &str = "computation / communication from which 2 workers are faster than serial";
 
@@ -165,7 +165,7 @@ pub(in crate::bench) fn ratio(scale: &Scale) -> Result<Record, Failure> {
     Ok(record)
 }
 
-/// What scatter-gather came to with some work a message.
+/// The times of scatter-gather with some work a message.
 struct Tried {
     /// Serially, for a message.
     serial_ns: f64,

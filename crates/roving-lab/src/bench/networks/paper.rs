@@ -78,7 +78,7 @@ fn cells(
     watched(record, of, arena, pairs, rounds)
 }
 
-/// The same for any pairs of placement and number of workers.
+/// Measures any pairs of placement and number of workers.
 fn watched(
     record: &mut Record,
     of: &str,

@@ -16,7 +16,7 @@ pub(super) const DIVISIONS: [u64; 13] = [
 pub(super) const MESSAGES_MAX: u64 = 10_000;
 /// The time that is divided, in ms.
 const WORK_MS: u64 = 50;
-/// What must be reached, and what would be better still.
+/// The bounds to reach and to hope for.
 const SPREAD: (f64, f64) = (1.3, 1.1);
 
 /// A network of the paper with a division.

@@ -33,7 +33,7 @@ pub(crate) fn solve_transposed<T: Real>(rows: usize, side: usize, l: &[T], a: &m
     solve_part(rows, side, side, l, a);
 }
 
-/// The same where the rows of both are `step` apart.
+/// Solves where the rows of both are `step` apart.
 fn solve_part<T: Real>(rows: usize, side: usize, step: usize, l: &[T], a: &mut [T]) {
     if rows == 0 {
         return;
@@ -86,7 +86,7 @@ pub(crate) fn factor<T: Real>(side: usize, a: &mut [T]) {
     }
 }
 
-/// The same for the lower triangle of a part whose rows are `step` apart; the rest means nothing.
+/// Factors the lower triangle of a part whose rows are `step` apart; the rest means nothing.
 fn factor_part<T: Real>(side: usize, step: usize, a: &mut [T]) {
     if side <= DIRECT {
         return factor_directly(side, step, a);

@@ -1,4 +1,5 @@
-//! What the programs compute, as plain functions of slices: the CPU side of each task, and the serial runs.
+//! The computations of the programs, as plain functions of slices: the CPU side of each task, and
+//! the serial runs.
 
 pub(crate) mod bodies;
 pub(crate) mod dense;

@@ -31,7 +31,7 @@ impl<'a, T> Part<'a, T> {
         part
     }
 
-    /// The same, with rows and columns exchanged.
+    /// The part with rows and columns exchanged.
     pub(crate) fn transposed(self) -> Self {
         Part {
             rows: self.columns,
@@ -72,12 +72,12 @@ pub(crate) trait Real:
     const ONE: Self;
     /// -1.
     const MINUS_ONE: Self;
-    /// What one operation rounds by at most, beside the result.
+    /// The largest rounding error of one operation, relative to the result.
     const ROUNDING: f64;
 
     /// The number nearest to this one.
     fn near(number: f64) -> Self;
-    /// The same number.
+    /// The number in double precision.
     fn wide(self) -> f64;
     /// Its square root.
     fn root(self) -> Self;

@@ -53,7 +53,7 @@ pub(crate) struct Compress {
     block_kib: u64,
     lanes: u64,
     capacity: u64,
-    /// What the user named.
+    /// The file that the user named.
     file: Option<PathBuf>,
     files: Option<Files>,
     /// Why the last run of the network broke off.

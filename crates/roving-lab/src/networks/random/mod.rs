@@ -138,7 +138,7 @@ impl Random {
     }
 }
 
-/// What a process that is neither source nor sink holds.
+/// The ports of a process that is neither source nor sink.
 type Ports = (Vec<In<u64>>, Vec<Out<u64>>, Vec<In<u64>>, Vec<Out<u64>>);
 
 /// Divides `whole` among the forward edges. None when nobody reads them.

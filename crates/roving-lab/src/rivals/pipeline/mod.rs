@@ -16,7 +16,7 @@ use crate::networks::compress::blocks::Blocks;
 
 /// A pipeline that is ready.
 pub(crate) trait Pipeline {
-    /// What it is called in tables.
+    /// The name in tables.
     fn name(&self) -> &'static str;
     /// Compresses a file once.
     fn run(&mut self, job: Job) -> io::Result<()>;

@@ -51,9 +51,9 @@ struct PartMut<'a> {
     tiles: &'a mut [Tile],
 }
 
-/// What is to be read of a quadrant; none where all of it is zero.
+/// The part of a quadrant to be read; `None` where all of it is zero.
 type Quadrant<'a> = Option<Part<'a>>;
-/// What is to be written of a quadrant.
+/// The part of a quadrant to be written.
 type QuadrantMut<'a> = Option<PartMut<'a>>;
 
 impl<'a> Part<'a> {
@@ -81,7 +81,7 @@ impl<'a> PartMut<'a> {
         })
     }
 
-    /// The same part for a while.
+    /// Borrows the part again for a while.
     fn again(&mut self) -> PartMut<'_> {
         PartMut {
             shape: self.shape,

@@ -41,7 +41,7 @@ fn done<'scope>(shape: &'scope Shape, tiles: DoneTiles<'scope>) -> Done<'scope> 
     Done { shape, tiles }
 }
 
-/// What two neighbours make together, of which either may have no tiles.
+/// Rejoins two neighbours, of which either may have no tiles.
 fn rejoin<'scope>(
     one: Option<DoneTiles<'scope>>,
     other: Option<DoneTiles<'scope>>,

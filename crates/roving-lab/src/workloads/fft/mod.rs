@@ -29,8 +29,8 @@ const GRAIN: usize = 512;
 const FREQUENCIES: usize = 16;
 /// The definition is summed up in stretches of so many numbers, and these in pairs.
 const STRETCH: usize = 256;
-/// What a number costs, all arrays together, while a result is judged: data, scratch, coefficients,
-/// and two arrays for the inverse.
+/// The size of a number, all arrays together, while a result is verified: data, scratch,
+/// coefficients, and two arrays for the inverse.
 const NUMBER_BYTES: u64 = 5 * 16;
 
 /// The transform of n numbers.
@@ -49,7 +49,7 @@ fn quarters(whole: &[Lanes]) -> Quarters<'_> {
     std::array::from_fn(|place| &whole[place * quarter..][..quarter])
 }
 
-/// The same, to be written.
+/// The four quarters, to be written.
 fn quarters_mut(whole: &mut [Lanes]) -> QuartersMut<'_> {
     let (low, high) = whole.split_at_mut(whole.len() / 2);
     let ((a, b), (c, d)) = (

@@ -28,7 +28,7 @@ pub(super) struct Plan {
     leaf: Leaf,
 }
 
-/// What a transform of one length needs.
+/// The tables for a transform of one length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Level<'a> {
     levels: &'a [Vec<Coefficients>],

@@ -10,7 +10,7 @@ use crate::workloads::part::Part;
 
 /// A stretch of an array.
 type Stretch<'scope> = Part<'scope, Lanes>;
-/// The same stretch of four quarters.
+/// One stretch in each of four quarters.
 type Four<'scope> = [Stretch<'scope>; 4];
 
 /// Each of four parts split at the same place.
@@ -19,7 +19,7 @@ fn split_all<'scope>(four: Four<'scope>, at: usize) -> (Four<'scope>, Four<'scop
     ([a.0, b.0, c.0, d.0], [a.1, b.1, c.1, d.1])
 }
 
-/// What [`split_all`] gave, as four parts again.
+/// Rejoins the results of [`split_all`] as four parts again.
 fn rejoin_each<'scope>(low: Four<'scope>, high: Four<'scope>) -> Four<'scope> {
     let ([a, b, c, d], [e, f, g, h]) = (low, high);
     [a.rejoin(e), b.rejoin(f), c.rejoin(g), d.rejoin(h)]

@@ -61,7 +61,7 @@ fn siblings<N: Place>(parent: &State, first: u32, children: &mut [N]) {
 struct Rounds<const L: usize> {
     /// The words a, b, c, d.
     abcd: [__m128i; L],
-    /// The same before the last four rounds: the next word e comes from it.
+    /// The words before the last four rounds: the next word e comes from them.
     before: [__m128i; L],
     /// The last sixteen words of the message schedule, oldest first.
     words: [[__m128i; 4]; L],

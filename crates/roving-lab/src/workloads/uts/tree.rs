@@ -136,7 +136,7 @@ pub(crate) struct Tree {
     tail: Tail,
 }
 
-/// What holds above the heights with a table.
+/// The rule above the heights with a table.
 #[derive(Clone, Copy, Debug)]
 enum Tail {
     /// `m` children when the random number is below.

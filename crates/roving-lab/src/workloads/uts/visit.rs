@@ -9,7 +9,7 @@ use crate::fork_join::ForkJoin;
 /// Siblings that one task looks at together. More would hide work, fewer would cost joins.
 pub(crate) const TOGETHER: usize = 8;
 
-/// What a subtree holds.
+/// The counts of a subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Found {
     /// All nodes.
@@ -171,7 +171,7 @@ impl<'tree, H: Hash> Search<'tree, H> {
         }
     }
 
-    /// The same as `below`, without recursion and without tasks: for trees deeper than any stack.
+    /// Searches like `below`, without recursion and without tasks: for trees deeper than any stack.
     #[cold]
     #[inline(never)]
     fn below_without_recursion(&self, node: &Node, height: u32) -> Found {
