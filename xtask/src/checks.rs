@@ -267,8 +267,8 @@ fn toolchain(version: &str) -> Option<String> {
     tool::works("rustup", &["run", &name, "cargo", "--version"]).then_some(name)
 }
 
-/// The name that rustup lists for a Rust: of that very version, or else of a patch release of it, which rustup runs by
-/// its full name only.
+/// The name that rustup lists for a Rust: of that very version, or else of a patch release of it,
+/// which rustup runs by its full name only.
 fn named(listed: &str, version: &str) -> Option<String> {
     let names = || {
         let lines = listed.lines();

@@ -1,5 +1,5 @@
-//! Every check that takes too long for each run of the tests, as one command. `docs/results/deep.csv` keeps
-//! what each of them came to when it was last run.
+//! Every check that takes too long for each run of the tests, as one command.
+//! `docs/results/deep.csv` keeps what each of them came to when it was last run.
 
 use std::path::Path;
 use std::process::Command;

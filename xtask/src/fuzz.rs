@@ -1,4 +1,5 @@
-//! Bytes and text that come in from outside, as many times as one likes: the tests whose names begin with `fuzz_`.
+//! Bytes and text that come in from outside, as many times as one likes: the tests whose names
+//! begin with `fuzz_`.
 //!
 //! `cargo test` runs each with some hundred inputs.
 

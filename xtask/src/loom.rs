@@ -1,4 +1,5 @@
-//! The model-checked tests of the runtime and of the crates on it, and the canaries that show that the model checker is on.
+//! The model-checked tests of the runtime and of the crates on it, and the canaries that show that
+//! the model checker is on.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,7 +23,8 @@ const CANARY: &str = "canary";
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     for package in PACKAGES {
-        // The canary first: its build shares its place with the real one, which `mutants` uses again.
+        // The canary first: its build shares its place with the real one, which `mutants` uses
+        // again.
         canary(workspace, package, step)?;
         let program = build(workspace, package, &[], step)?;
         let mut command = Command::new(&program);
@@ -108,11 +110,12 @@ fn too_few(explored: &BTreeMap<String, u64>, floors: &BTreeMap<String, u64>) -> 
     found
 }
 
-/// Builds the library's tests for loom, optimised, in a folder of their own, and returns the program.
+/// Builds the library's tests for loom, optimised, in a folder of their own, and returns the
+/// program.
 ///
-/// The `flags` go to the library alone, so that its dependencies are compiled once. Otherwise this is
-/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release --features loom`, without LTO and with assertions,
-/// which are what the model checker is to reach.
+/// The `flags` go to the library alone, so that its dependencies are compiled once. Otherwise this
+/// is `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release --features loom`, without LTO
+/// and with assertions, which are what the model checker is to reach.
 pub(crate) fn build(
     workspace: &Workspace,
     package: &str,

@@ -78,7 +78,8 @@ enum Verb {
         #[arg(value_parser = PossibleValuesParser::new(nightly::SANITIZED))]
         packages: Vec<String>,
     },
-    /// Programs that attack the runtime for half an hour; writes docs/results/torture.csv and its table
+    /// Programs that attack the runtime for half an hour; writes docs/results/torture.csv and its
+    /// table
     Torture {
         /// The programs alone, three minutes; writes below target
         #[arg(long, conflicts_with = "minutes")]
@@ -121,7 +122,8 @@ enum Verb {
         #[arg(long)]
         stock: bool,
     },
-    /// Programs from crates.io that use Rayon: their tests with stock Rayon, then with our rayon-core
+    /// Programs from crates.io that use Rayon: their tests with stock Rayon, then with our
+    /// rayon-core
     Downstream {
         /// One of them alone
         #[arg(long, value_parser = PossibleValuesParser::new(rayon::downstream_names()))]

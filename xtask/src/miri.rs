@@ -1,8 +1,8 @@
 //! Miri: undefined behaviour, data races and deadlocks in the tests of the runtime and of networks.
 //!
-//! Each test program runs once for each model of borrowing and each seed. A seed decides who runs when and
-//! which of the values that weak memory allows is read; the clock is Miri's own, so the same seed is the same
-//! run, however busy the machine is. Test programs run side by side.
+//! Each test program runs once for each model of borrowing and each seed. A seed decides who runs
+//! when and which of the values that weak memory allows is read; the clock is Miri's own, so the
+//! same seed is the same run, however busy the machine is. Test programs run side by side.
 
 use std::collections::VecDeque;
 use std::process::Command;
@@ -222,7 +222,8 @@ impl Job {
 /// the end, which Miri counts as a leak; leaks are the business of AddressSanitizer.
 fn flags(job: &Job) -> String {
     let model = match job.borrows {
-        // To drop what is known of old borrows seldom saves a third of the time; trees of borrows grow too long.
+        // To drop what is known of old borrows seldom saves a third of the time; trees of borrows
+        // grow too long.
         Borrows::Stacked => "-Zmiri-provenance-gc=200000",
         Borrows::Tree => "-Zmiri-tree-borrows",
     };

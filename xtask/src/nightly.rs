@@ -7,8 +7,8 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, features, tool};
 
-/// Integration tests with this in their name start compilers or other programs: not for sanitizers, emulators and
-/// Miri.
+/// Integration tests with this in their name start compilers or other programs: not for sanitizers,
+/// emulators and Miri.
 pub(crate) const OUTSIDE: [&str; 4] = ["compile_fail", "launch", "mpi", "process"];
 
 /// A sanitizer, and its switches.

@@ -1,7 +1,8 @@
-//! `cargo xtask downstream`: programs and libraries from crates.io that use Rayon, tested first with stock
-//! Rayon, then with our rayon-core.
+//! `cargo xtask downstream`: programs and libraries from crates.io that use Rayon, tested first
+//! with stock Rayon, then with our rayon-core.
 //!
-//! Everything happens under `target/downstream`, a folder for each package; what was built is removed again.
+//! Everything happens under `target/downstream`, a folder for each package; what was built is
+//! removed again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,11 +23,13 @@ struct Package {
     words: &'static [&'static str],
     /// For each test program.
     choice: &'static [&'static str],
-    /// Of the compiler. More than none costs more time than it saves, but for tests that compute much.
+    /// Of the compiler. More than none costs more time than it saves, but for tests that compute
+    /// much.
     opt_level: &'static str,
 }
 
-/// Each ships its tests and their data. With `--prove` each shows how many of its tests need a pool.
+/// Each ships its tests and their data. With `--prove` each shows how many of its tests need a
+/// pool.
 const PACKAGES: [Package; 7] = [
     Package {
         name: "jwalk",

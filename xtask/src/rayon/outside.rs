@@ -1,5 +1,6 @@
-//! The workspaces beside the root one. Two packages with one `links` key cannot stand in one workspace, so
-//! the drop-in, and what is built with it, have workspaces of their own; they get the same checks.
+//! The workspaces beside the root one. Two packages with one `links` key cannot stand in one
+//! workspace, so the drop-in, and what is built with it, have workspaces of their own; they get the
+//! same checks.
 
 use std::path::Path;
 

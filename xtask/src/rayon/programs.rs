@@ -1,5 +1,5 @@
-//! Test programs of other people's packages: build them, run each within limits, count, and name the
-//! test that hangs or ends its program.
+//! Test programs of other people's packages: build them, run each within limits, count, and name
+//! the test that hangs or ends its program.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -154,8 +154,8 @@ fn program(line: &str) -> Option<Program> {
     })
 }
 
-/// Runs a program with these words for libtest. Tests that were not finished when it hung or died are
-/// run again, each alone, so that the one to blame has a name.
+/// Runs a program with these words for libtest. Tests that were not finished when it hung or died
+/// are run again, each alone, so that the one to blame has a name.
 pub(crate) fn run(program: &Program, words: &[&str], show: bool) -> Result<Outcome> {
     run_within(program, words, show, [RUN, ALONE])
 }

@@ -14,7 +14,8 @@ pub(crate) const CORE: &str = "rayon-core";
 
 /// Why packages could not be had.
 pub(crate) enum Lack {
-    /// Neither from the registry nor from cargo's cache. A person without a network is not at fault.
+    /// Neither from the registry nor from cargo's cache. A person without a network is not at
+    /// fault.
     Offline(String),
     Broken(String),
 }
@@ -27,7 +28,8 @@ impl From<String> for Lack {
 
 /// Has cargo fetch these packages (name, version), and gives the folder of each in cargo's cache.
 ///
-/// `folder` becomes a package that needs them and nothing else. The first of them must have a library.
+/// `folder` becomes a package that needs them and nothing else. The first of them must have a
+/// library.
 pub(crate) fn fetch(
     workspace: &Workspace,
     folder: &Path,
@@ -140,10 +142,12 @@ pub(crate) fn patch(path: &Path) -> [String; 2] {
     ]
 }
 
-/// Fails unless the package in `folder` is linked with the `rayon-core` at `path`, and with no other.
+/// Fails unless the package in `folder` is linked with the `rayon-core` at `path`, and with no
+/// other.
 pub(crate) fn require_patch(workspace: &Workspace, folder: &Path, path: &Path) -> Result<()> {
     let words = patch(path);
-    // With all features, so that one behind which Rayon stands is seen, and a second rayon-core too.
+    // With all features, so that one behind which Rayon stands is seen, and a second rayon-core
+    // too.
     let value = metadata(workspace, folder, &["--all-features", &words[0], &words[1]])?;
     let wanted = path.join("Cargo.toml");
     let linked: Vec<&str> = manifests(&value, CORE)

@@ -1,8 +1,8 @@
 //! rayon-core's own unit tests, rewritten so that they test another crate from outside.
 //!
-//! Each file of unit tests becomes an integration test: `crate::` and `super::` become `rayon_core::`,
-//! and the private items that the tests use get stand-ins made of public ones. What cannot be said with
-//! public items is left out, by name and with the reason.
+//! Each file of unit tests becomes an integration test: `crate::` and `super::` become
+//! `rayon_core::`, and the private items that the tests use get stand-ins made of public ones. What
+//! cannot be said with public items is left out, by name and with the reason.
 
 /// A test that cannot be run from outside.
 pub(crate) struct LeftOut {
@@ -25,9 +25,9 @@ mod unwind {
 }
 ";
 
-/// In the place of `crate::registry`. A scope's closure runs on a worker of the current pool or, outside
-/// of any, of the global one; the tests use neither argument. A worker has stopped when the guard that a
-/// broadcast left in its thread is dropped.
+/// In the place of `crate::registry`. A scope's closure runs on a worker of the current pool or,
+/// outside of any, of the global one; the tests use neither argument. A worker has stopped when the
+/// guard that a broadcast left in its thread is dropped.
 const REGISTRY: &str = "
 mod registry {
     use std::cell::RefCell;
@@ -140,8 +140,8 @@ pub(crate) fn tests_in(text: &str) -> u64 {
     text.lines().filter(|line| line.trim() == "#[test]").count() as u64
 }
 
-/// The Rust code blocks of a file's documentation, at the same lines of a file that holds nothing else;
-/// and their number.
+/// The Rust code blocks of a file's documentation, at the same lines of a file that holds nothing
+/// else; and their number.
 pub(crate) fn documentation(text: &str) -> (String, u64) {
     let mut written = String::new();
     let mut blocks = 0;

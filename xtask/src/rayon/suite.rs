@@ -1,5 +1,5 @@
-//! `cargo xtask rayon-suite`: the tests of rayon and rayon-core, which nobody here wrote, against our
-//! rayon-core.
+//! `cargo xtask rayon-suite`: the tests of rayon and rayon-core, which nobody here wrote, against
+//! our rayon-core.
 //!
 //! The packages come from crates.io and contain their tests. Everything happens under
 //! `target/rayon-suite`, in one workspace with one build folder; nothing of it is committed.
@@ -37,8 +37,8 @@ struct Written {
     blocks: u64,
 }
 
-/// Runs the suite; with `stock` against rayon-core as it comes from crates.io, which tells a fault of
-/// ours from one of the machine.
+/// Runs the suite; with `stock` against rayon-core as it comes from crates.io, which tells a fault
+/// of ours from one of the machine.
 pub(crate) fn check(workspace: &Workspace, step: &mut Step, stock: bool) -> Result<()> {
     let root = workspace.target.join("rayon-suite");
     let packages = [("rayon", RAYON_VERSION), (CORE, CORE_VERSION)];
@@ -171,7 +171,8 @@ impl Suite<'_> {
             );
             println!("\n{name}");
             let mut command = self.cargo(&["test", "--doc", "-p", package]);
-            // Makes rustdoc compare the error of a program that must not compile with the one it names.
+            // Makes rustdoc compare the error of a program that must not compile with the one it
+            // names.
             command.env("RUSTC_BOOTSTRAP", "1");
             let outcome = programs::run_docs(&mut command, true)?;
             let counts = outcome.counts;
@@ -211,8 +212,8 @@ impl Suite<'_> {
     }
 }
 
-/// The manifest of the package of tests: rayon-core, and what its tests need, which may be one of its own
-/// needs.
+/// The manifest of the package of tests: rayon-core, and what its tests need, which may be one of
+/// its own needs.
 fn own_manifest(stock: &str) -> Result<String> {
     let mut manifest = format!(
         "[package]\nname = \"{OWN}\"\nversion = \"0.0.0\"\nedition = \"2021\"\npublish = false\n\n\

@@ -12,8 +12,8 @@ use crate::Result;
 pub(crate) struct Limits {
     pub(crate) silent: Duration,
     pub(crate) whole: Duration,
-    /// Beyond the limits, all that it started ends with it. For that it is cut off from the terminal: a
-    /// Ctrl-C that ends us does not reach it.
+    /// Beyond the limits, all that it started ends with it. For that it is cut off from the
+    /// terminal: a Ctrl-C that ends us does not reach it.
     pub(crate) group: bool,
 }
 

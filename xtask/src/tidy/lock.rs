@@ -1,5 +1,5 @@
-//! How many packages a program gets into its lock file when it depends on one of our crates. An optional
-//! dependency that is off is not among them; one that only a `cfg` turns on is.
+//! How many packages a program gets into its lock file when it depends on one of our crates. An
+//! optional dependency that is off is not among them; one that only a `cfg` turns on is.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use super::Finding;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
-/// The crates that others depend on, and how many packages the lock file has at most: the program, the crate,
-/// and what that needs.
+/// The crates that others depend on, and how many packages the lock file has at most: the program,
+/// the crate, and what that needs.
 const PACKAGES_MAX: [(&str, usize); 4] = [
     ("roving", 3),
     ("roving-flow", 5),

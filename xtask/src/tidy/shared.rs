@@ -1,4 +1,5 @@
-//! Every shared word stands in the list of `docs/guarantees.md`, with who touches it and how it is tested.
+//! Every shared word stands in the list of `docs/guarantees.md`, with who touches it and how it is
+//! tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,8 +20,8 @@ struct Row<'t> {
     test: &'t str,
 }
 
-/// The atomics that a file declares, outside of its tests: fields as `Type::field`, the other types and
-/// statics by name.
+/// The atomics that a file declares, outside of its tests: fields as `Type::field`, the other types
+/// and statics by name.
 fn declared(source: &Source) -> BTreeSet<String> {
     let tests = source.test_lines();
     let mut found = BTreeSet::new();
@@ -114,8 +115,8 @@ fn rows(page: &str) -> BTreeMap<&str, Vec<Row<'_>>> {
     found
 }
 
-/// Compares the list of one crate with its files (path below `src`, and text), both ways, and its tests with
-/// those that exist.
+/// Compares the list of one crate with its files (path below `src`, and text), both ways, and its
+/// tests with those that exist.
 pub(super) fn check(
     path: &Path,
     page: &str,

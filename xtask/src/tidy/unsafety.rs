@@ -136,7 +136,8 @@ mod tests {
     use super::*;
 
     const ROOT: &str = "//! A crate.\n//!\n//! # Files that may use unsafe code\n\
-        //! - `slot.rs`: the cell\n//!\n//! # Other\n//! - `not_this.rs`: x\n#![deny(unsafe_code)]\n";
+        //! - `slot.rs`: the cell\n//!\n//! # Other\n//! - `not_this.rs`:
+        //!   x\n#![deny(unsafe_code)]\n";
 
     fn found(root: &str, files: &[(&str, &str)]) -> Vec<String> {
         let root = Source::new("src/lib.rs".into(), root);

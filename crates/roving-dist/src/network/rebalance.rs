@@ -53,7 +53,7 @@ impl Default for Rebalance {
 }
 
 impl Rebalance {
-    /// The same settings as a placement of one rank's network.
+    /// Converts the settings to a placement of one rank's network.
     pub(super) fn placement(&self) -> Placement {
         Placement::Partitioned {
             idle_threshold: self.idle_threshold,

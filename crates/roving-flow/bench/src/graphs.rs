@@ -5,7 +5,7 @@ use roving_flow::partition::{Graph, GraphBuilder};
 /// How far the two sockets are apart, with cores of one at distance 1.
 pub(crate) const FAR: u32 = 4;
 
-/// What it costs to move a vertex, where that is weighed.
+/// The cost of moving a vertex, where that is weighed.
 const MIGRATION: u64 = 16;
 
 pub(crate) fn all() -> Vec<(&'static str, Graph)> {

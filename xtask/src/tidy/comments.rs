@@ -1,0 +1,135 @@
+//! Comments that can be read alone: the first words of a doc comment, reasons of SAFETY comments,
+//! and lines of at most 100 columns.
+
+use std::path::Path;
+
+use super::{Finding, Source};
+
+/// A doc comment that begins so cannot be read without its neighbours, or has no subject. Rustdoc
+/// shows its first sentence alone.
+const OPENINGS: [&str; 3] = ["The same", "As above", "What"];
+
+/// A SAFETY comment that begins so gives the reason of another call, which has other conditions.
+const ELSEWHERE: [&str; 4] = ["as above", "as before", "as there", "the same"];
+
+/// Paths that are not finished, with the reason. The list may only become shorter: a path without
+/// findings must leave it.
+pub(crate) const UNFINISHED: [(&str, &str); 1] =
+    [("crates/roving-lab/src", "its reports are being rewritten")];
+
+pub(crate) fn check(root: &Path, sources: &[Source]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut unfinished = [false; UNFINISHED.len()];
+    for source in sources {
+        let findings = of_file(source);
+        let path = source.path.strip_prefix(root).unwrap_or(&source.path);
+        match UNFINISHED
+            .iter()
+            .position(|(part, _)| path.starts_with(part))
+        {
+            Some(place) => unfinished[place] |= !findings.is_empty(),
+            None => found.extend(findings),
+        }
+    }
+    for ((part, _), is_unfinished) in UNFINISHED.iter().zip(unfinished) {
+        if !is_unfinished {
+            let text = "finished: take it out of `UNFINISHED` in xtask/src/tidy/comments.rs";
+            found.push(Finding::new(&root.join(part), 1, text));
+        }
+    }
+    found
+}
+
+fn of_file(source: &Source) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut before = None;
+    for (line, raw) in source.raw.iter().enumerate() {
+        let comment = alone(source, line, raw);
+        let marker = comment.and_then(doc_marker);
+        if let Some(text) = comment {
+            if let Some(marker) = marker.filter(|_| marker != before) {
+                found.extend(opening(source, line, text[marker.len()..].trim_start()));
+            }
+            found.extend(safety(source, line, text));
+        }
+        before = marker;
+    }
+    found
+}
+
+/// The comment of a line that holds nothing else.
+fn alone<'s>(source: &Source, line: usize, raw: &'s str) -> Option<&'s str> {
+    let text = raw.trim_start();
+    (text.starts_with("//") && source.code[line].trim().is_empty()).then_some(text)
+}
+
+fn doc_marker(text: &str) -> Option<&'static str> {
+    ["///", "//!"]
+        .into_iter()
+        .find(|marker| text.starts_with(marker) && !text.starts_with("////"))
+}
+
+fn opening(source: &Source, line: usize, text: &str) -> Option<Finding> {
+    let opening = OPENINGS.iter().find(|opening| {
+        let rest = text.strip_prefix(**opening);
+        rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    })?;
+    let text =
+        format!("a doc comment that begins with \"{opening}\": say what the item is or does");
+    Some(Finding::new(&source.path, line + 1, text))
+}
+
+fn safety(source: &Source, line: usize, text: &str) -> Option<Finding> {
+    let reason = text
+        .trim_start_matches(['/', '!', ' '])
+        .strip_prefix("SAFETY:")?
+        .trim_start()
+        .to_lowercase();
+    let word = ELSEWHERE.iter().find(|word| reason.starts_with(**word))?;
+    let text =
+        format!("a SAFETY comment that begins with \"{word}\": say why each condition holds here");
+    Some(Finding::new(&source.path, line + 1, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        let findings = of_file(&Source::new("a.rs".into(), text));
+        findings.into_iter().map(|finding| finding.text).collect()
+    }
+
+    #[test]
+    fn the_first_words_of_a_doc_comment_are_judged() {
+        assert!(texts("/// The same for b.\nfn a() {}\n")[0].contains("\"The same\""));
+        assert!(texts("//! As above.\n")[0].contains("\"As above\""));
+        assert!(texts("fn a() {}\n    /// What it does.\n")[0].contains("\"What\""));
+        assert!(texts("/// Adds.\n///\n/// What is added stays.\nfn a() {}\n").is_empty());
+        assert!(texts("// What a plain comment asks\n/// Whatever.\nfn a() {}\n").is_empty());
+        assert!(texts("let a = \"\n/// What\n\";\n//// What\n").is_empty());
+    }
+
+    #[test]
+    fn each_block_has_first_words() {
+        assert_eq!(texts("//! A module.\n/// What.\nfn a() {}\n").len(), 1);
+        assert_eq!(texts("/// A.\nfn a() {}\n/// What.\nfn b() {}\n").len(), 1);
+    }
+
+    #[test]
+    fn a_safety_comment_gives_its_own_reason() {
+        for word in ELSEWHERE {
+            assert_eq!(texts(&format!("// SAFETY: {word}, up to here.\n")).len(), 1);
+        }
+        assert_eq!(texts("// SAFETY: As above.\n").len(), 1);
+        assert!(texts("// SAFETY: private, so nobody else reads it.\n// As above.\n").is_empty());
+    }
+
+    #[test]
+    fn an_unfinished_path_that_is_finished_leaves_the_list() {
+        let path = Path::new(UNFINISHED[0].0).join("a.rs");
+        let check = |text: &str| check(Path::new(""), &[Source::new(path.clone(), text)]);
+        assert!(check("/// What.\nfn a() {}\n").is_empty());
+        assert!(check("/// A.\nfn a() {}\n")[0].text.contains("UNFINISHED"));
+    }
+}
