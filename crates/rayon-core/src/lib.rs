@@ -5,8 +5,11 @@
 //!
 //! ```toml
 //! [patch.crates-io]
-//! rayon-core = { path = "…/crates/rayon-core" }
+//! rayon-core = { git = "https://github.com/roving-rs/roving" }
 //! ```
+//!
+//! Then `cargo update -p rayon-core`. What cargo does where a version is pinned is on [the drop-in's
+//! page](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md).
 //!
 //! # What differs
 //!
@@ -30,12 +33,12 @@
 //!   promises; who calls them with a lock held answers for it.
 //! * [`max_num_threads`] is smaller than Rayon's.
 //! * The global pool is that of [`roving`]: a program that uses both has one set of threads.
-//!
-//! # What may be unsafe, and why
-//!
-//! | module | reason |
-//! |---|---|
-//! | `scope` | passes a scope of `roving` off as one of this crate; lets tasks find the scope whose order they keep |
+
+// # What may be unsafe, and why
+//
+// | module | reason |
+// |---|---|
+// | `scope` | passes a scope of `roving` off as one of this crate; lets tasks find the scope whose order they keep |
 #![deny(unsafe_code)]
 
 mod broadcast;

@@ -1,18 +1,58 @@
-//! Process networks and bags of tasks across ranks.
+//! Programs of [`roving`] on more than one machine: networks of processes, and bags of tasks of which nobody knows how many there
+//! will be. It is for clusters, where `mpirun` starts the same program many times; each of these is a *rank*.
 //!
-//! A [`World`] is what one rank knows of the others: processes that `mpirun` started, or threads of
-//! one process. The same program runs on each.
+//! ```
+//! use roving_dist::{Bag, Error, World};
 //!
-//! * [`Network`] is a network of `roving-flow` whose processes are spread over the ranks.
-//! * [`Bag`] is a collection of tasks that make more tasks, balanced between the ranks.
+//! /// The number of leaves of a binary tree, counted by all ranks.
+//! fn leaves(world: &World, depth: u32) -> Result<u64, Error> {
+//!     let pool = roving::Pool::new(1).unwrap();
+//!     Bag::new(world).run(&pool, Some(depth), |depth, local| {
+//!         if depth == 0 {
+//!             *local.result() += 1;
+//!             return;
+//!         }
+//!         local.push(depth - 1);
+//!         local.push(depth - 1);
+//!     }, |a: u64, b| a + b)
+//! }
 //!
-//! # What may be unsafe, and why
+//! // Under `mpirun -n 8` these would be eight ranks. Here they are threads of one process, as in tests.
+//! let counts = World::threads(2, |world| leaves(&world, 8).unwrap());
+//! assert_eq!(counts, [256, 256]);
+//! ```
 //!
-//! Unsafe code is denied but in this module, which says in its comments what it relies on.
-//!
-//! | module | reason |
+//! | for | use |
 //! |---|---|
-//! | `world/mpi.rs` | calls MPI |
+//! | this process's rank, and what all ranks do together | [`World`] |
+//! | tasks that make more tasks, balanced between the ranks | [`Bag`]; [`Checkpoints`] to resume from |
+//! | a network of `roving-flow` across ranks | [`Network`] |
+//! | processes that move to another rank while the network runs | [`Mover`], [`Rebalance`] |
+//! | ranks that are threads, with delays and losses between them, for tests | [`World::threads`], [`Plan`] |
+//!
+//! # What holds
+//!
+//! * Each task of a bag runs once, and each result is counted once.
+//! * A rank that panics, fails or is lost ends the run on all ranks within seconds, with an [`Error`] that names it.
+//! * A run that was killed and resumes from a checkpoint comes to the same result.
+//!
+//! # Limits
+//!
+//! The feature `mpi` adds ranks that are processes; it needs an MPI library and libclang when it is built. It has been run with ranks on one machine,
+//! and never on a cluster.
+//!
+//! # More
+//!
+//! [Past one machine, in the book](https://github.com/roving-rs/roving/blob/main/docs/distribution.md), with a script for Slurm;
+//! [issues](https://github.com/roving-rs/roving/issues).
+
+// # What may be unsafe, and why
+//
+// Unsafe code is denied but in this module, which says in its comments what it relies on.
+//
+// | module | reason |
+// |---|---|
+// | `world/mpi.rs` | calls MPI |
 #![deny(unsafe_code)]
 
 #[cfg(all(loom, not(feature = "loom")))]

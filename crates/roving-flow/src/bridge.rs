@@ -57,6 +57,8 @@ pub fn each_port<P: Ports + ?Sized>(ports: &P, mut each: impl FnMut(usize, Side)
     }));
 }
 
+// The module is hidden; without this its methods would stand on the page of `Network`, with links that lead nowhere.
+#[doc(hidden)]
 impl<'env> Network<'env> {
     /// Adds a channel like [`Network::bounded`], or like [`Network::unbounded`] without a capacity;
     /// and returns a bridge that can make the port of an end again after it has been dropped.
@@ -76,6 +78,7 @@ impl<'env> Network<'env> {
     }
 }
 
+#[doc(hidden)]
 impl<'env> Network<'env> {
     /// Adds a task that runs alongside the processes, on the same workers, and is no process: the
     /// run also waits for its end. It begins even where the network is cancelled before.

@@ -1,10 +1,5 @@
-//! Process networks on the workers of Roving.
-//!
-//! A [`Network`] is built of processes, which are `async` bodies, and of channels between them. A
-//! process that has to wait for a message, or for room, is suspended: no worker is ever blocked.
-//! Channels have one producer and one consumer, so a network computes the same in each run (Kahn).
-//! They are bounded, and grow where that would be a deadlock (Parks; Geilen and Basten); a deadlock
-//! that nothing resolves is an error that names each process.
+//! Programs as processes that talk through channels, on the workers of [`roving`]: pipelines, and networks of any shape and
+//! size. It is for streams of work in which a full channel must not block a thread, and for results that must be the same in each run.
 //!
 //! ```
 //! use roving_flow::Network;
@@ -24,29 +19,52 @@
 //! assert_eq!(squares, [1, 4, 9, 16, 25]);
 //! ```
 //!
-//! * [`Network`] builds and runs; [`In`] and [`Out`] are the ports that its processes hold.
-//! * [`Network::source`], [`Network::sink`] and [`Network::stage`] are processes that are often wanted.
-//! * [`Merge`] takes from whichever input has something, and is not deterministic.
-//! * [`Placement`] says where processes run; [`partition`] is what it partitions with.
-//! * [`Report`] says what a run cost, and draws it; [`Live`] shows a network while it runs.
+//! A process is an `async` body. One that has to wait for a message, or for room, is suspended, and its worker goes on with another.
 //!
-//! # What may be unsafe, and why
-//!
-//! Unsafe code is denied but in these modules; each says in its comments what it relies on.
-//!
-//! | module | reason |
+//! | for | use |
 //! |---|---|
-//! | `bridge` | makes ports for an end whose own port is gone |
-//! | `channel` | the memory that producer and consumer share |
-//! | `placement` | polls the process that it times in place |
-//! | `port` | each port is the only one at its end |
-//! | `network` | makes ports and the network's own references to channels |
-//! | `run` | lends processes the word with their place |
-//! | `process` | polls its body in place |
-//! | `turn` | lends a waker, and finds the poll that a thread is in |
-//! | `word` | a pointer to a channel, in a word that also holds other things |
-//! | `prim` | one processor instruction |
-//! | `loom_tests` | wakers and ports of its own |
+//! | channels and processes | [`Network`]; [`In`] and [`Out`] are the ports that a process holds |
+//! | the usual ends and stages | [`Network::source`], [`Network::sink`], [`Network::collect_into`], [`Network::stage`] |
+//! | whichever input has something | [`Merge`] |
+//! | where processes run | [`Placement`]; [`partition`] is what it partitions graphs with |
+//! | what a run cost, as figures or as a picture | [`Report`] |
+//! | a look at a running network, and an end to it | [`Live`], [`Canceller`] |
+//!
+//! # What holds
+//!
+//! * A channel has one producer and one consumer, so a network computes the same in each run (Kahn). What gives that up is marked:
+//!   [`Merge`], [`In::try_recv`], [`Out::try_send`], [`Network::stage_unordered`].
+//! * Channels are bounded, and grow where that would be a deadlock (Parks; Geilen and Basten). A deadlock that nothing resolves is an
+//!   [error](Error::Deadlock) that names each process.
+//! * A panic, an error or a cancellation ends the network, and names its process.
+//!
+//! # Limits
+//!
+//! Needs `std`. A process that blocks in the system blocks its worker. Messages are moved, so they are `Send`.
+//!
+//! # More
+//!
+//! [Networks, in the book](https://github.com/roving-rs/roving/blob/main/docs/networks.md), and
+//! [a program that uses one](https://github.com/roving-rs/roving/blob/main/examples/image-pipeline.rs);
+//! [questions](https://github.com/roving-rs/roving/blob/main/docs/faq.md); [issues](https://github.com/roving-rs/roving/issues).
+
+// # What may be unsafe, and why
+//
+// Unsafe code is denied but in these modules; each says in its comments what it relies on.
+//
+// | module | reason |
+// |---|---|
+// | `bridge` | makes ports for an end whose own port is gone |
+// | `channel` | the memory that producer and consumer share |
+// | `placement` | polls the process that it times in place |
+// | `port` | each port is the only one at its end |
+// | `network` | makes ports and the network's own references to channels |
+// | `run` | lends processes the word with their place |
+// | `process` | polls its body in place |
+// | `turn` | lends a waker, and finds the poll that a thread is in |
+// | `word` | a pointer to a channel, in a word that also holds other things |
+// | `prim` | one processor instruction |
+// | `loom_tests` | wakers and ports of its own |
 #![deny(unsafe_code)]
 
 #[cfg(all(loom, not(feature = "loom")))]

@@ -1,8 +1,5 @@
-//! Tasks with a CPU and a GPU implementation, on the workers of Roving.
-//!
-//! A [`Dual`] says what a task reads and writes, and has a CPU side, a GPU side, or both. [`Devices`] decide where it runs: where
-//! it is expected to end first, from what such tasks took before. The same program runs without a device, and when a
-//! device fails.
+//! Tasks with a CPU and a GPU implementation, on the workers of [`roving`]: each runs where it is expected to end first, by measured times. It
+//! is for programs that have to run with a GPU and without one: without a device, or when one fails, the CPU side runs, and the result is the same.
 //!
 //! ```
 //! use roving_gpu::{Arg, Buffer, Devices, Dual, HostCall, Kernel, Kind, Simulated};
@@ -77,21 +74,30 @@
 //! kind, the device and the cause ([`Failed`]). With [`Writes::Back`], what only the lost device had is lost, and so is what
 //! only a device had and a task updated, if that fails when one of its kernels has begun; whoever needs it panics. A launch that
 //! was refused, because its kernel cannot be built or its arguments do not fit, has not begun.
+//! # Limits
 //!
-//! # What may be unsafe, and why
+//! The features `wgpu` (Vulkan, Metal, DirectX 12) and `cuda` add devices; neither needs anything when it is built. Vulkan has been run on a driver
+//! in software. CUDA has been compiled, and has never been run on a device.
 //!
-//! Unsafe code is denied but in these modules; each says in its comments what it relies on.
+//! # More
 //!
-//! | module | reason |
-//! |---|---|
-//! | `cuda/blas.rs` | calls routines of cuBLAS by address |
-//! | `cuda/driver.rs` | loads the driver's library |
-//! | `cuda/lane.rs` | copies go on after the call that began them |
-//! | `cuda/memory.rs` | allocates, frees and copies memory by address |
-//! | `cuda/module.rs` | launches functions that were compiled from text |
-//! | `kernel.rs` | `Kernel::cuda` takes CUDA C++ as it is, which nobody checks |
-//! | `wgpu/harness.rs`, `cuda/tests.rs` | tests with kernels in CUDA C++ |
-//! | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
+//! [CPU and GPU, in the book](https://github.com/roving-rs/roving/blob/main/docs/gpu.md);
+//! [issues](https://github.com/roving-rs/roving/issues).
+
+// # What may be unsafe, and why
+//
+// Unsafe code is denied but in these modules; each says in its comments what it relies on.
+//
+// | module | reason |
+// |---|---|
+// | `cuda/blas.rs` | calls routines of cuBLAS by address |
+// | `cuda/driver.rs` | loads the driver's library |
+// | `cuda/lane.rs` | copies go on after the call that began them |
+// | `cuda/memory.rs` | allocates, frees and copies memory by address |
+// | `cuda/module.rs` | launches functions that were compiled from text |
+// | `kernel.rs` | `Kernel::cuda` takes CUDA C++ as it is, which nobody checks |
+// | `wgpu/harness.rs`, `cuda/tests.rs` | tests with kernels in CUDA C++ |
+// | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
 #![deny(unsafe_code)]
 
 #[cfg(all(loom, not(feature = "loom")))]

@@ -1,46 +1,81 @@
-//! A work-stealing runtime in which a task costs about as much as a function call.
-//!
-//! * [`join`] runs two closures, [`scope`] any number of tasks that may borrow, [`spawn`] a
-//!   detached one.
-//! * [`task`] runs async tasks, whose continuations can be stolen.
-//! * [`blocking`] marks a region in which a worker blocks: a spare thread takes its core.
-//! * [`par_for`], [`par_chunks_mut`] and [`map_reduce`] are loops that split by demand.
-//! * [`reduce`] and its kin combine in the same tree on any number of workers.
-//! * [`context`] is what everything inside inherits: values, and requests to stop ([`Cancel`]).
-//! * [`Pool`] is a set of workers; without one, everything uses a global pool. An [`Arena`] is a set of
-//!   threads that many pools share.
-//! * [`testing`] goes through schedules that are a function of a seed.
-//! * [`watch`] names the lock that is held where a program stands still.
-//! * [`Profile`] says what the workers did; [`trace`] shows it over time, for any program.
+//! Runs Rust code on all cores: recursion, loops, scopes and async tasks, each of which costs about as much as a function call.
+//! It is for programs that compute, and for those that use Rayon, which need [two
+//! lines](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md) and no other change.
 //!
 //! ```
 //! fn fib(n: u32) -> u64 {
 //!     if n < 2 {
 //!         return n.into();
 //!     }
+//!     // No cut-off and no grain size: this is the whole program.
 //!     let (a, b) = roving::join(|| fib(n - 1), || fib(n - 2));
 //!     a + b
 //! }
 //! assert_eq!(fib(20), 6765);
 //! ```
 //!
-//! # What may be unsafe, and why
+//! There is nothing to start: the first parallel call starts a global pool with one worker for each processor that the
+//! process may use.
 //!
-//! Unsafe code is denied but in these modules; each says in its comments what it relies on.
-//!
-//! | module | reason |
+//! | for | use |
 //! |---|---|
-//! | `stack` | the memory that owner and thieves share |
-//! | `join`, `scope` | put closures into slots, and take results out |
-//! | `worker` | runs slots; knows which thread is which worker |
-//! | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back; the handler for a stack that is full |
-//! | `context` | leads threads to contexts that others keep |
-//! | `task` | moves futures into frames, and frames between workers |
-//! | `arena` | makes a thread the worker at a seat, for as long as the seat's word says so |
-//! | `lease` | one thread takes out what others have used, when all have gone |
-//! | `latch` | is dropped by its waiter while its setter may still be inside |
-//! | `local` | hands each worker its own cell |
-//! | `os`, `prim` | system calls, and one processor instruction |
+//! | recursion, two things at once | [`join`] |
+//! | any number of tasks, which may borrow | [`scope`]; [`spawn`] for one that nobody waits for |
+//! | loops | [`par_for`], [`par_chunks_mut`], [`map_reduce`] |
+//! | sums of floats that are the same in each run | [`reduce`], [`reduce_slice`], [`reduce_chunks`] |
+//! | async tasks, which may wait for anything | [`task`] |
+//! | a call that blocks in the system | [`blocking`] |
+//! | a request to stop, a deadline | [`Cancel`] makes one, [`is_cancelled`] asks for it, [`Cancelled`] says that it came |
+//! | a value that everything inside inherits | [`context`] |
+//! | workers of one's own; many pools on one set of threads | [`Pool`], [`Arena`] |
+//! | one value for each worker | [`WorkerLocal`] |
+//! | what the workers did, as figures or as a picture | [`Profile`], [`mod@trace`] |
+//! | tests that find what depends on the order | [`testing`] |
+//! | a program that stands still | [`watch`] |
+//!
+//! # What holds
+//!
+//! * A worker that waits runs what it waits for and nothing else, so a lock may be held across [`join`] and [`scope`].
+//! * A [`join`] that nobody steals allocates nothing. A million spawned tasks do not take a million times the memory.
+//! * An idle pool uses no processor time. A dropped pool joins its threads.
+//! * A panic comes out of the one call that waits, after all that borrows has ended.
+//!
+//! Each promise, and the test that holds it, is in [the contract](https://github.com/roving-rs/roving/blob/main/docs/contract.md).
+//!
+//! # Limits
+//!
+//! Needs `std`. Linux on x86-64 is what every check runs on; other systems are [compiled or emulated](https://github.com/roving-rs/roving#status-and-limits).
+//! Closures of one [`join`] that wait for each other are outside the contract. A call that blocks in the system blocks its worker, unless it is
+//! inside [`blocking`]. Thread-locals do not follow a task to another worker. There are no parallel iterators here: use Rayon's, by
+//! [the drop-in](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md).
+//!
+//! # Features
+//!
+//! Both are off by default. `tracing` puts spans of the `tracing` crate into traces, and lets tasks inherit them. `metrics` hands
+//! the counters of a pool to recorders of the `metrics` crate.
+//!
+//! # More
+//!
+//! [The book](https://github.com/roving-rs/roving/blob/main/docs/README.md), with guides and [programs to read](https://github.com/roving-rs/roving/blob/main/docs/examples.md); [questions](https://github.com/roving-rs/roving/blob/main/docs/faq.md);
+//! [issues](https://github.com/roving-rs/roving/issues).
+
+// # What may be unsafe, and why
+//
+// Unsafe code is denied but in these modules; each says in its comments what it relies on.
+//
+// | module | reason |
+// |---|---|
+// | `stack` | the memory that owner and thieves share |
+// | `join`, `scope` | put closures into slots, and take results out |
+// | `worker` | runs slots; knows which thread is which worker |
+// | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back; the handler for a stack that is full |
+// | `context` | leads threads to contexts that others keep |
+// | `task` | moves futures into frames, and frames between workers |
+// | `arena` | makes a thread the worker at a seat, for as long as the seat's word says so |
+// | `lease` | one thread takes out what others have used, when all have gone |
+// | `latch` | is dropped by its waiter while its setter may still be inside |
+// | `local` | hands each worker its own cell |
+// | `os`, `prim` | system calls, and one processor instruction |
 #![deny(unsafe_code)]
 
 #[cfg(all(loom, not(feature = "loom")))]
@@ -128,7 +163,6 @@ pub use {
     arena::{Arena, ArenaBuilder},
     blocking::blocking,
     broadcast::broadcast,
-    context::{Cancel, Cancelled, is_cancelled},
     join::{join, join_context},
     local::WorkerLocal,
     parallel::{map_reduce, par_chunks_mut, par_for},
@@ -141,5 +175,9 @@ pub use {
     steal::amount::{Amount, ParseAmountError},
 };
 
+// Shown with their own sentences, as `context` is public.
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use context::{Cancel, Cancelled, is_cancelled};
 pub use priority::Priority;
 pub use stats::{Counters, Profile, WorkerProfile};

@@ -1,75 +1,86 @@
 //! Figures on the first page are those that were measured.
+//!
+//! A figure is a link to the results whose title is the name of a row there, and whose text is what was measured:
+//! `[1.9 ×](docs/results/README.md#fib-2 "fib(40): 2 workers over 1, speed-up")`. So the words around it can be
+//! those of a newcomer, in a table or in a sentence.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::Finding;
 
-/// The headings below which the first page quotes figures.
-const HEADINGS: [&str; 2] = ["## How fast", "## You already use Rayon?"];
+/// How a link to a heading of the results begins.
+const LINK: &str = "](docs/results/README.md#";
 
-/// Each row of a table below such a heading has, in the results, a line with the same first two cells:
-/// what was measured, and the value.
-pub(crate) fn check(path: &Path, page: &str, results: &str) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let mut inside = false;
-    let mut rows = 0;
-    for (index, line) in page.lines().enumerate() {
-        if line.starts_with("## ") {
-            inside = HEADINGS.contains(&line.trim());
-        }
-        let cells = cells(line);
-        let head = cells
-            .first()
-            .is_some_and(|cell| *cell == "what" || cell.starts_with("--"));
-        if !inside || cells.len() < 2 || head {
-            continue;
-        }
-        rows += 1;
-        let measured = results.lines().map(self::cells);
-        let known = measured
-            .into_iter()
-            .any(|row| row.len() > 1 && row[..2] == cells[..2]);
-        if !known {
-            let text = format!("\"{}: {}\" is not in docs/results", cells[0], cells[1]);
-            found.push(Finding::new(path, index + 1, text));
-        }
-    }
-    if rows == 0 {
-        found.push(Finding::new(
-            path,
-            1,
-            format!("no figures under `{}`", HEADINGS[0]),
-        ));
-    }
-    found
+/// A figure that a page quotes.
+struct Quoted<'a> {
+    /// From 1.
+    line: usize,
+    /// Where its text stands on the page, without the brackets.
+    at: Range<usize>,
+    /// The heading in the results.
+    anchor: &'a str,
+    /// The row there.
+    name: &'a str,
 }
 
-/// The page with the values of its rows as the results have them now.
-pub(crate) fn refreshed(page: &str, results: &str) -> String {
-    let mut inside = false;
-    let mut text = String::new();
-    for line in page.lines() {
-        if line.starts_with("## ") {
-            inside = HEADINGS.contains(&line.trim());
-        }
-        let row = cells(line);
-        let mut measured = results
-            .lines()
-            .map(cells)
-            .filter(|row| !row.concat().starts_with("--"));
-        let now = measured
-            .find(|now| inside && now.len() > 1 && now[0] == row.first().copied().unwrap_or(""));
-        match now {
-            Some(now) if row.len() > 1 => {
-                let rest = row[2..].iter().map(|cell| format!(" {cell} |"));
-                text.push_str(&format!("| {} | {} |", now[0], now[1]));
-                text.extend(rest);
+/// Each figure is the one that the results have, and leads to the heading that the results name.
+pub(crate) fn check(path: &Path, page: &str, results: &str) -> Vec<Finding> {
+    let quoted = quoted(page);
+    if quoted.is_empty() {
+        let text = "no figure is linked to its row in docs/results";
+        return vec![Finding::new(path, 1, text)];
+    }
+    let fault = |one: &Quoted<'_>| {
+        let told = &page[one.at.clone()];
+        let text = match row(results, one.name) {
+            None => format!("docs/results has no row \"{}\"", one.name),
+            Some(cells) if cells[1] != told => {
+                format!("\"{}\" is {}, not {told}", one.name, cells[1])
             }
-            _ => text.push_str(line),
+            Some(cells) if !cells.concat().contains(&format!("(#{})", one.anchor)) => {
+                format!("\"{}\" is not under #{}", one.name, one.anchor)
+            }
+            Some(_) => return None,
+        };
+        Some(Finding::new(path, one.line, text))
+    };
+    quoted.iter().filter_map(fault).collect()
+}
+
+/// The page with its figures as the results have them now.
+pub(crate) fn refreshed(page: &str, results: &str) -> String {
+    let mut text = page.to_owned();
+    for one in quoted(page).into_iter().rev() {
+        if let Some(cells) = row(results, one.name) {
+            text.replace_range(one.at, cells[1]);
         }
-        text.push('\n');
     }
     text
+}
+
+fn quoted(page: &str) -> Vec<Quoted<'_>> {
+    let figure = |(end, _): (usize, &str)| {
+        let begin = page[..end].rfind('[')? + 1;
+        let target = &page[end + LINK.len()..];
+        let (anchor, title) = target.split_once(" \"")?;
+        let (name, _) = title.split_once("\")")?;
+        // Another link may follow one that has no title.
+        let own = !anchor.contains(')') && !name.contains('\n');
+        own.then_some(Quoted {
+            line: page[..end].lines().count(),
+            at: begin..end,
+            anchor,
+            name,
+        })
+    };
+    page.match_indices(LINK).filter_map(figure).collect()
+}
+
+/// The cells of the row with this name.
+fn row<'a>(results: &'a str, name: &str) -> Option<Vec<&'a str>> {
+    let mut rows = results.lines().map(cells);
+    rows.find(|cells| cells.len() > 1 && cells[0] == name)
 }
 
 fn cells(line: &str) -> Vec<&str> {
@@ -86,35 +97,45 @@ fn cells(line: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    const RESULTS: &str =
-        "| what | measured | must |\n|---|---|---|\n| fib, 1 worker | 0.8 × chili | 0.85 |\n";
+    const RESULTS: &str = "| what | measured | row |\n|---|---|---|\n\
+        | fib(40), 1 worker: time (ours) | 0.8 × | [fib-1](#fib-1) |\n";
 
-    fn found(row: &str) -> Vec<String> {
-        let page = format!(
-            "# A\n| x | y |\n## How fast\n| what | measured |\n|---|---|\n{row}\n## B\n| z | 1 |\n"
-        );
-        check(Path::new("README.md"), &page, RESULTS)
-            .into_iter()
-            .map(|f| f.text)
-            .collect()
+    fn page(text: &str, anchor: &str, name: &str) -> String {
+        format!(
+            "# A\n[all](docs/results/README.md#b) [x](y)\nIt takes [{text}](docs/results/README.md#{anchor} \"{name}\") of it.\n"
+        )
+    }
+
+    fn found(text: &str, anchor: &str, name: &str) -> Vec<String> {
+        let found = check(Path::new("README.md"), &page(text, anchor, name), RESULTS);
+        assert!(found.iter().all(|finding| finding.line == 3));
+        found.into_iter().map(|finding| finding.text).collect()
     }
 
     #[test]
     fn what_was_measured_may_be_quoted() {
-        assert!(found("| fib, 1 worker | 0.8 × chili | more |").is_empty());
+        assert!(found("0.8 ×", "fib-1", "fib(40), 1 worker: time (ours)").is_empty());
     }
 
     #[test]
     fn old_figures_are_brought_up_to_date() {
-        let page = "| fib, 1 worker | old |\n## How fast\n| what | value |\n| fib, 1 worker | old | x |\n|---|---|\n";
-        let now = refreshed(page, &RESULTS.replace("what", "WHAT"));
-        assert_eq!(now, page.replace("| old | x |", "| 0.8 × chili | x |"));
+        let name = "fib(40), 1 worker: time (ours)";
+        let now = refreshed(&page("0.75 ×", "fib-1", name), RESULTS);
+        assert_eq!(now, page("0.8 ×", "fib-1", name));
     }
 
     #[test]
-    fn other_figures_and_none_at_all_are_found() {
-        assert!(found("| fib, 1 worker | 0.7 × chili |")[0].contains("is not in docs/results"));
-        assert!(found("| fib, 2 workers | 0.8 × chili |")[0].contains("is not in docs/results"));
-        assert!(found("")[0].contains("no figures"));
+    fn other_figures_rows_and_headings_are_found() {
+        let name = "fib(40), 1 worker: time (ours)";
+        assert!(found("0.7 ×", "fib-1", name)[0].contains("is 0.8 ×, not 0.7 ×"));
+        assert!(found("0.8 ×", "fib-2", name)[0].contains("is not under #fib-2"));
+        assert!(found("0.8 ×", "fib-1", "fib(41)")[0].contains("has no row"));
+    }
+
+    #[test]
+    fn a_page_without_figures_is_found() {
+        let page = "# A\n[all](docs/results/README.md#fib-1)\n| fib | 0.8 × |\n";
+        let found = check(Path::new("README.md"), page, RESULTS);
+        assert!(found[0].text.contains("no figure is linked"));
     }
 }

@@ -268,14 +268,14 @@ fn is_path(span: &str) -> bool {
         && (!outside.iter().any(|start| span.starts_with(start)) || span.starts_with(".ci/"))
 }
 
-/// The targets of `[text](target)`.
+/// The targets of `[text](target)` and of `[text](target "title")`.
 fn links(text: &str) -> Vec<String> {
     let starts = text
         .match_indices("](")
         .map(|(at, word)| &text[at + word.len()..]);
     starts
         .filter_map(|rest| rest.split_once(')'))
-        .map(|(link, _)| link.to_owned())
+        .map(|(link, _)| link.split(" \"").next().unwrap_or(link).to_owned())
         .collect()
 }
 
@@ -371,6 +371,7 @@ mod tests {
             "`cargo xtask gone`",
             "Held by `gone`",
             "[x](gone.md)",
+            "[x](gone.md \"a title (of it)\")",
             "```sh\ncargo xtask gone\n```",
         ] {
             assert_eq!(page(bad).len(), 1, "{bad}");

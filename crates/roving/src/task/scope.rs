@@ -50,17 +50,10 @@ where
 ///         if numbers.len() < 2 {
 ///             return;
 ///         }
-///         let pivot = numbers.len() - 1;
-///         let mut smaller = 0;
-///         for at in 0..=pivot {
-///             if numbers[at] <= numbers[pivot] {
-///                 numbers.swap(at, smaller);
-///                 smaller += 1;
-///             }
-///         }
-///         let (left, right) = numbers.split_at_mut(smaller - 1);
+///         // The median comes to the middle: so no input makes the recursion deep.
+///         let (left, _, right) = numbers.select_nth_unstable(numbers.len() / 2);
 ///         let left = s.fork(sort(s, left)).await;
-///         s.call(sort(s, &mut right[1..])).await;
+///         s.call(sort(s, right)).await;
 ///         left.await;
 ///     }
 /// }
