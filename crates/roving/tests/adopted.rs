@@ -159,8 +159,19 @@ fn an_adopted_thread_ends_before_its_pool() {
     });
 }
 
+/// What a pool can be asked for, by a thread that is none of its own.
+fn serves(pool: &Pool, all: &[usize]) {
+    assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+    assert_eq!(pool.broadcast(|index| index), all);
+    let (sender, receiver) = mpsc::channel();
+    pool.spawn(move || sender.send(()).unwrap());
+    receiver.recv().unwrap();
+    assert_eq!(pool.in_place_scope(|s| s.spawn(|_| ())), ());
+    assert_eq!(pool.run(|_| async { 7 }), 7);
+}
+
 #[test]
-fn a_pool_whose_only_thread_has_ended_says_so() {
+fn a_pool_whose_only_thread_has_ended_gets_another() {
     watched(|| {
         let ran = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&ran);
@@ -168,19 +179,126 @@ fn a_pool_whose_only_thread_has_ended_says_so() {
             pool.spawn(move || _ = counter.fetch_add(1, SeqCst));
             pool
         });
-        assert_eq!((ran.load(SeqCst), pool.workers()), (1, 0));
-        let panics = |call: &mut dyn FnMut()| {
-            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
-            let payload = panicked.unwrap_err();
-            let text = payload.downcast_ref::<String>().unwrap();
-            assert!(text.contains("has no thread any more"), "{text}");
-        };
-        panics(&mut || pool.install(|| ()));
-        panics(&mut || pool.spawn(|| ()));
-        panics(&mut || _ = pool.broadcast(|_| ()));
-        assert!(pool.resize(1).is_err(), "there is nobody");
-        panics(&mut || pool.in_place_scope(|_| ()));
-        panics(&mut || pool.run(|_| async {}));
+        assert_eq!((ran.load(SeqCst), pool.workers()), (1, 1));
+        serves(&pool, &[0]);
+        pool.resize(1).unwrap();
+        serves(&pool, &[0]);
+        assert!(pool.shutdown_now().is_final());
+        // Or none, if nobody needs it.
+        drop(on_adopted(1, |pool| pool));
+    });
+}
+
+/// They find it as it was for the thread: a worker, and a pool that serves everybody.
+#[test]
+fn jobs_that_run_when_the_only_thread_ends_use_the_pool() {
+    watched(|| {
+        let (sender, receiver) = mpsc::channel();
+        let pool = on_adopted(1, move |pool| {
+            let pool = Arc::new(pool);
+            let held = Arc::clone(&pool);
+            pool.spawn(move || {
+                assert_eq!(current_worker(), Some(0));
+                assert_eq!(roving::task::block_on(async { 7 }), 7);
+                assert_eq!(join(|| 1, || 2), (1, 2));
+                assert_eq!(broadcast(|index| index), [0]);
+                thread::scope(|s| s.spawn(|| held.spawn(|| ())).join().unwrap());
+                spawn(move || sender.send(current_worker()).unwrap());
+            });
+            pool
+        });
+        assert_eq!(receiver.recv(), Ok(Some(0)));
+        serves(&pool, &[0]);
+    });
+}
+
+/// What comes while the thread leaves is done by that or the next.
+#[test]
+fn nothing_is_lost_between_the_only_thread_and_the_next() {
+    watched(|| {
+        for _ in 0..common::tries(300) {
+            let (give, given) = mpsc::channel();
+            let adopted = thread::spawn(move || {
+                let pool = Arc::new(adopt(1));
+                give.send(Arc::clone(&pool)).unwrap();
+                pool
+            });
+            serves(&given.recv().unwrap(), &[0]);
+            drop(adopted.join().unwrap());
+        }
+    });
+}
+
+/// Each waits for what a job does that the calling thread has added to its own pool.
+fn waits() -> Vec<(&'static str, fn())> {
+    vec![
+        ("blocking", || {
+            let (sender, receiver) = mpsc::channel();
+            spawn(move || sender.send(()).unwrap());
+            roving::blocking(|| receiver.recv().unwrap());
+        }),
+        ("a handle", || {
+            let (sender, receiver) = mpsc::channel();
+            spawn(move || sender.send(()).unwrap());
+            roving::task::block_on(async move { roving::blocking(|| receiver.recv().unwrap()) });
+        }),
+        ("a scope on another thread", || {
+            scope(|s| thread::scope(|t| t.spawn(|| s.spawn(|_| spawn(|| ()))).join().unwrap()));
+        }),
+        ("what waits for what comes later", || {
+            let (sender, receiver) = mpsc::channel();
+            let (answer, answered) = mpsc::channel();
+            spawn(move || answer.send(receiver.recv()).unwrap());
+            sender.send(7).unwrap();
+            assert_eq!(roving::blocking(|| answered.recv()), Ok(Ok(7)));
+        }),
+    ]
+}
+
+#[test]
+fn the_pool_is_dropped_while_its_adopted_thread_waits_for_its_own_job() {
+    watched(|| {
+        for workers in [1, 2] {
+            for (what, wait) in waits() {
+                // Before the wait, and at any moment.
+                for is_first in [true, false] {
+                    eprintln!("{workers} workers, {what}, dropped first: {is_first}");
+                    on_adopted(workers, |pool| {
+                        scope(|_| {
+                            let dropper = thread::spawn(|| drop(pool));
+                            if is_first {
+                                dropper.join().unwrap();
+                                wait();
+                            } else {
+                                wait();
+                                dropper.join().unwrap();
+                            }
+                        });
+                        spawn(|| ());
+                        is_like_any_other();
+                    });
+                }
+            }
+        }
+    });
+}
+
+/// The job is there before the drop, and the thread waits only after it.
+#[test]
+fn a_drop_by_another_thread_runs_what_the_adopted_one_has_added() {
+    watched(|| {
+        for workers in [1, 2] {
+            on_adopted(workers, |pool| {
+                let (sender, receiver) = mpsc::channel();
+                scope(move |_| {
+                    spawn(move || sender.send(7).unwrap());
+                    thread::spawn(|| drop(pool)).join().unwrap();
+                    assert_eq!(receiver.recv(), Ok(7), "by a thread of the pool's");
+                });
+                spawn(|| ());
+                is_like_any_other();
+            });
+        }
     });
 }
 

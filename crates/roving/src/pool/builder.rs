@@ -349,8 +349,10 @@ impl PoolBuilder {
     /// pool's memory is never freed.
     ///
     /// When it has dropped the pool it is a thread like any other, and can be adopted again. If another
-    /// thread drops the pool, or this one does inside of a `scope` or the like, it goes on with that alone, and is
-    /// let go by the first [`crate::spawn`] or the like that comes after. If the thread ends first, the pool has a worker less.
+    /// thread drops the pool, or this one does inside of a `scope` or the like, it goes on with that, and is
+    /// let go by the first [`crate::spawn`] or the like that comes after; the pool's other threads end then. If the thread ends
+    /// first, the pool has a worker less; if that was the only one, a thread of the pool's own takes its place when there
+    /// is something to run.
     ///
     /// ```
     /// std::thread::spawn(|| {

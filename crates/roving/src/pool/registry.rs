@@ -1,6 +1,7 @@
 //! The registry: the shared state of one pool's threads.
 
 use std::any::Any;
+use std::fmt;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -139,20 +140,39 @@ impl Registry {
     }
 
     /// Nobody would run what is given to a pool that was left behind, and its locks may be held by
-    /// threads that are not here; nor what is given to one whose workers are all gone.
+    /// threads that are not here; nor what is given to one whose workers are all gone. One whose only worker was
+    /// an adopted thread that has ended gets a thread of its own here.
     ///
     /// # Panics
-    /// If it is one of these.
+    /// If it is one of these, or that thread cannot be started.
     #[inline]
-    pub(crate) fn check_has_threads(&self) {
+    pub(crate) fn check_has_threads(self: &Arc<Registry>) {
         if self.is_left_behind() {
             panic!("{}", self.left_behind());
         }
-        assert!(
-            !self.is_deserted(),
-            "the pool `{}` has no thread any more: the one that it adopted has ended",
-            self.settings.name
-        );
+        if self.seats[0].is_orphaned()
+            && let Err(error) = self.replace_adopted()
+        {
+            self.has_no_thread(&error);
+        }
+        if self.is_deserted() {
+            self.has_no_thread(&"its workers were dropped");
+        }
+    }
+
+    #[cold]
+    fn has_no_thread(&self, why: &dyn fmt::Display) -> ! {
+        let name = &self.settings.name;
+        panic!("the pool `{name}` has no thread any more, and none could be started: {why}")
+    }
+
+    /// A job, or mail, was added to a pool whose only thread may have been an adopted one that has ended since
+    /// [`Self::check_has_threads`]. Without a thread to be had it waits for who next adds something.
+    #[inline]
+    fn look_for_orphan(self: &Arc<Registry>) {
+        if self.seats[0].is_orphaned() {
+            let _ = self.replace_adopted();
+        }
     }
 
     #[cold]
@@ -175,7 +195,11 @@ impl Registry {
             self.follow_quota();
         }
         self.injector.push(class, kind, job);
-        self.job_was_added()
+        let is_called = self.job_was_added();
+        if !is_called {
+            self.look_for_orphan();
+        }
+        is_called
     }
 
     /// Injects a job that goes before all others: the thread that waits for it may hold them up.
@@ -189,7 +213,7 @@ impl Registry {
     /// Who leaves a seat says so first and empties the mailbox then, the pool says that it has ended and
     /// looks into no mailbox any more; who posts looks for either after it has posted. The lock of the mailbox
     /// orders the two, so one of them finds the job.
-    pub(crate) fn post(&self, index: usize, kind: Kind, job: Job) {
+    pub(crate) fn post(self: &Arc<Registry>, index: usize, kind: Kind, job: Job) {
         let seat = &self.seats[index];
         let nobody_comes = || seat.is_vacant() || self.has_ended() && !Worker::is_at(seat);
         // First, because the worker itself may have posted something that it still comes for, in `on_exit`.
@@ -201,6 +225,7 @@ impl Registry {
         if nobody_comes() {
             seat.drop_mail();
         }
+        self.look_for_orphan();
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -255,6 +280,43 @@ impl Registry {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.crew.has_ended()
+    }
+
+    /// Whether the thread that the pool has adopted, if any, has not left.
+    pub(crate) fn has_adopted(&self) -> bool {
+        self.crew.has_adopted()
+    }
+
+    /// The calling thread is adopted.
+    pub(crate) fn adopt(&self) {
+        self.crew.adopt();
+        self.enlist(0);
+    }
+
+    /// The adopted thread does not keep the others from ending any more.
+    pub(super) fn release_crew(&self) {
+        if self.crew.let_go(|| self.has_mail()) {
+            self.unpark_all();
+        }
+    }
+
+    /// The pool is closed, and its adopted thread has not left: sees to it that there is a thread for what is left
+    /// to do, if there is something. False if there is none to be had.
+    pub(crate) fn call_for_the_rest(self: &Arc<Registry>) -> bool {
+        if !self.crew.has_threads() && self.has_jobs() {
+            self.spares.bring_in_one(self);
+        }
+        self.crew.has_threads()
+    }
+
+    /// Returns when that has been done.
+    pub(super) fn wait_until_quiet(&self) {
+        self.crew.wait_until_quiet(|| self.has_mail());
+    }
+
+    /// Nobody will join the pool's threads.
+    pub(super) fn detach(&self) {
+        self.crew.detach();
     }
 
     /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.
@@ -423,7 +485,7 @@ impl Parts for Registry {
     /// Not that of an adopted thread, which goes its own way; but that thread may have added a job while the
     /// others, which alone are counted, went quiet.
     fn has_mail(&self) -> bool {
-        let adopted = usize::from(self.settings.adopts);
+        let adopted = usize::from(self.settings.adopts && !self.seats[0].has_heir());
         let has_mail = |seat: &Seat| seat.thread().is_some() && !seat.mailbox.is_surely_empty();
         self.seats.iter().skip(adopted).any(has_mail) || self.settings.adopts && self.has_jobs()
     }

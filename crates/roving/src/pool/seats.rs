@@ -36,6 +36,10 @@ pub(crate) struct Seat {
     works_for: AtomicUsize,
     /// Set when the thread has started; to `None` if it never will.
     thread: OnceLock<Option<Thread>>,
+    /// The thread that has come after one that was adopted and has ended.
+    heir: OnceLock<Thread>,
+    /// The adopted thread has ended, and the worker is to get another one.
+    orphaned: AtomicBool,
     /// No thread is here any more, nor ever will be.
     vacant: AtomicBool,
     /// The slot's connection to the arena, in a pool that is a share of one.
@@ -62,6 +66,8 @@ impl Seat {
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
             thread: OnceLock::new(),
+            heir: OnceLock::new(),
+            orphaned: AtomicBool::new(false),
             vacant: AtomicBool::new(false),
             station,
         })
@@ -95,13 +101,32 @@ impl Seat {
 
     /// The thread that is here, if one has started.
     pub(super) fn thread(&self) -> Option<&Thread> {
-        let thread = self.thread.get()?.as_ref();
+        let thread = self.heir.get().or(self.thread.get()?.as_ref());
         thread.filter(|_| !self.is_vacant())
     }
 
     /// The calling thread is here from now on.
     pub(super) fn sit_down(&self) {
-        self.thread.get_or_init(|| Some(thread::current()));
+        if self.thread.set(Some(thread::current())).is_err() {
+            let _ = self.heir.set(thread::current());
+        }
+    }
+
+    /// Whether a thread has come after the one that was adopted.
+    pub(crate) fn has_heir(&self) -> bool {
+        self.heir.get().is_some()
+    }
+
+    /// Whether the adopted thread has ended, and no other has been started for the worker.
+    #[inline]
+    pub(super) fn is_orphaned(&self) -> bool {
+        // Ordering: Relaxed; who adds something looks after the queue's lock, see `Registry::let_go`.
+        self.orphaned.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_orphaned(&self, is_orphaned: bool) {
+        // Ordering: Relaxed, as in `is_orphaned`.
+        self.orphaned.store(is_orphaned, Ordering::Relaxed);
     }
 
     /// Returns when a thread is here, or never will be.

@@ -1,5 +1,6 @@
 //! The number of a pool's active workers, which can be changed while it runs.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use super::registry::Registry;
 use crate::faults;
 use crate::os;
 use crate::prim::{AtomicU64, AtomicUsize, Ordering};
+use crate::sleep::Parts;
 use crate::stats::{Activity, bump};
 use crate::worker::Worker;
 
@@ -112,6 +114,36 @@ impl Registry {
         drop(wanted);
         seat.drop_mail();
         true
+    }
+
+    /// The adopted thread is a worker no longer. If it was the only one, and the pool is not closed, the worker
+    /// gets a thread of the pool's own as soon as there is something to run.
+    ///
+    /// The thread says that it has gone and looks for jobs then; who adds one looks after it has added it. The
+    /// lock of the queue orders the two, so one of them finds the job and starts the thread.
+    pub(crate) fn let_go(self: &Arc<Registry>) {
+        let is_the_last = !self.vacate(0, !self.is_closing());
+        if is_the_last {
+            // Under the lock, by which the worker's next thread sees what this one has left.
+            let _wanted = self.wanted();
+            self.seats[0].set_orphaned(true);
+        }
+        self.release_crew();
+        if is_the_last && (self.has_jobs() || !self.mailbox(0).is_surely_empty()) {
+            // Else the next one who adds something tries again, and says so if it fails.
+            let _ = self.replace_adopted();
+        }
+    }
+
+    /// Starts a thread for the worker whose adopted thread has ended, unless that has been done or the pool has
+    /// ended.
+    #[cold]
+    pub(super) fn replace_adopted(self: &Arc<Registry>) -> io::Result<()> {
+        let _wanted = self.wanted();
+        if self.seats[0].is_orphaned() && self.start_thread(0)? {
+            self.seats[0].set_orphaned(false);
+        }
+        Ok(())
     }
 }
 

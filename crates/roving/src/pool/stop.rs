@@ -185,13 +185,19 @@ impl Pool {
         }
         if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
             // A task drops its own pool, which ends by itself when the task has. So do its threads.
-            drop(registry.take_threads());
+            registry.detach();
+            return false;
+        }
+        if registry.has_adopted() {
+            // That thread is not waited for: it may wait for this one. The others end when it has left.
+            registry.call_for_the_rest();
+            blocking(|| registry.wait_until_quiet());
+            registry.detach();
             return false;
         }
         registry.join_threads();
         watch::leave(registry);
-        // But for an adopted thread that is still inside.
-        !registry.settings.adopts || registry.seats[0].is_vacant()
+        true
     }
 }
 

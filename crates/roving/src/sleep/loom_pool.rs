@@ -31,6 +31,8 @@ pub(crate) struct SmallPool {
     following: AtomicUsize,
     workers: usize,
     seats: Vec<SmallSeat>,
+    /// A thread that is none of its workers adds jobs until it leaves.
+    adopts: bool,
     /// The main function of a spare worker's thread.
     run_spare: fn(SmallWorker),
     /// Written when a spare worker is made, read by those who look at its stack.
@@ -54,6 +56,22 @@ impl SmallPool {
         workers: usize,
         stand_in: StandIn,
         run_spare: fn(SmallWorker),
+    ) -> Arc<SmallPool> {
+        SmallPool::with(workers, stand_in, run_spare, false)
+    }
+
+    /// The same for a pool that has adopted the calling thread.
+    pub(crate) fn adopting(workers: usize, run_spare: fn(SmallWorker)) -> Arc<SmallPool> {
+        let pool = SmallPool::with(workers, StandIn::ForAll, run_spare, true);
+        pool.crew.adopt();
+        pool
+    }
+
+    fn with(
+        workers: usize,
+        stand_in: StandIn,
+        run_spare: fn(SmallWorker),
+        adopts: bool,
     ) -> Arc<SmallPool> {
         let showing = Showing {
             slots: 2,
@@ -83,6 +101,7 @@ impl SmallPool {
             injector: Injector::new(),
             following: AtomicUsize::new(0),
             workers,
+            adopts,
             seats: (0..most).map(seat).collect(),
             run_spare,
             made: Made::new(),
@@ -134,6 +153,13 @@ impl SmallPool {
     pub(crate) fn close(&self) {
         self.crew.close();
         self.unpark_all();
+    }
+
+    /// The adopted thread leaves.
+    pub(crate) fn let_go(&self) {
+        if self.crew.let_go(|| self.has_mail()) {
+            self.unpark_all();
+        }
     }
 
     pub(crate) fn join(&self) {
@@ -219,7 +245,7 @@ impl Parts for SmallPool {
     fn has_mail(&self) -> bool {
         let has_mail =
             |seat: &SmallSeat| seat.thread.get().is_some() && !seat.mailbox.is_surely_empty();
-        self.seats.iter().any(has_mail)
+        self.seats.iter().any(has_mail) || self.adopts && self.has_jobs()
     }
 
     fn unpark_all(&self) {

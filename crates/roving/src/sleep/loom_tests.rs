@@ -107,6 +107,35 @@ fn loom_a_pool_ends_when_no_worker_has_mail() {
     });
 }
 
+/// An adopted thread adds a job while the pool closes, and leaves.
+#[test]
+fn loom_threads_do_not_end_before_the_adopted_one_has_left() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::adopting(1, no_spare);
+        pool.start(0, |worker| run_until_the_end(&worker));
+        pool.close();
+        pool.inject();
+        pool.let_go();
+        pool.join();
+        assert_eq!(pool.has_run(), 1);
+    });
+}
+
+/// Who drops a pool waits for what it holds, and not for the thread that it has adopted.
+#[test]
+fn loom_who_drops_a_pool_hears_that_its_threads_are_quiet() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::adopting(1, no_spare);
+        pool.inject();
+        pool.start(0, |worker| run_until_the_end(&worker));
+        pool.close();
+        pool.crew().wait_until_quiet(|| pool.has_mail());
+        assert_eq!(pool.has_run(), 1);
+        pool.let_go();
+        pool.join();
+    });
+}
+
 /// The only worker waits. A job from outside has a spare thread started; a second one comes while
 /// that is about to rest: either the spare thread sees the job, or the job finds it resting.
 #[test]

@@ -27,15 +27,21 @@ struct Leaving(&'static Arc<Registry>);
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.0.vacate(0, false);
-        if self.0.is_deserted() {
-            // What the pool was given before anybody could see that.
+        let registry = self.0;
+        // In a forked child the pool's locks are not to be trusted.
+        let is_here = !registry.is_left_behind();
+        if is_here && registry.workers() == 1 {
+            // What the pool has been given runs here, as long as the thread is a worker; what it is given from now on,
+            // by a thread that it starts itself.
             Worker::with_current(|worker| _ = worker.inspect(|worker| worker.run_jobs()));
         }
         CURRENT.set(ptr::null());
         task::set_current_local(ptr::null());
         set_current_line(&raw const ALARM);
-        self.0.seats[0].stack.cut_wire();
+        if is_here {
+            registry.seats[0].stack.cut_wire();
+            registry.let_go();
+        }
     }
 }
 
@@ -50,7 +56,7 @@ impl Worker {
         let registry: &'static Arc<Registry> = Box::leak(Box::new(Arc::clone(registry)));
         // SAFETY: the registry is never freed, and seat 0 of such a pool has no other thread.
         let owner = unsafe { Owner::new(&registry.seats[0].stack) };
-        registry.enlist(0);
+        registry.adopt();
         owner.attach_for_life();
         let worker = Box::leak(Box::new(Worker::new(Arc::clone(registry), 0, owner)));
         let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
@@ -69,17 +75,24 @@ impl Worker {
     /// is outside of all that it does as a worker, so it leaves.
     pub(crate) fn leaves(&self) -> bool {
         let registry = &self.registry;
-        let leaves = self.is_adopted() && registry.is_closing() && self.is_outside();
-        if leaves {
-            self.clock().enter(Activity::Idle);
-            drop(LEAVING.take());
+        if !self.is_adopted() || !registry.is_closing() || !self.is_outside() {
+            return false;
         }
-        leaves
+        // When the thread's values are being dropped, it is leaving already.
+        let Ok(leaving) = LEAVING.try_with(Cell::take) else {
+            return false;
+        };
+        self.clock().enter(Activity::Idle);
+        drop(leaving);
+        true
     }
 
-    /// An adopted thread has added a job to its pool. If that has ended, nobody else runs it.
+    /// An adopted thread has added a job to its pool. If that is closed, a thread is called for it; where none
+    /// can be had, nobody else runs it.
     pub(crate) fn run_what_is_left(&self) {
-        if self.is_adopted() && self.registry.has_ended() {
+        let registry = &self.registry;
+        let is_mine = self.is_adopted() && registry.is_closing();
+        if is_mine && !registry.call_for_the_rest() {
             let doing = self.clock().enter(Activity::Busy);
             self.run_jobs();
             self.clock().enter(doing);
@@ -88,7 +101,8 @@ impl Worker {
 
     /// Whether the thread has been adopted, and is not another pool's worker on top of that.
     fn is_adopted(&self) -> bool {
-        self.registry.settings.adopts && self.index == 0
+        let registry = &self.registry;
+        registry.settings.adopts && self.index == 0 && !registry.seats[0].has_heir()
     }
 
     /// Whether nothing further out on this thread uses the worker.
