@@ -81,7 +81,8 @@ fn network(step: &Step, cx: &Cx<'_>) {
             let mut body = Some(tasks::sequence(None, &step.parts[0], cx.clone()));
             while let Some(number) = numbers.recv().await {
                 if let Some(mut body) = body.take() {
-                    poll_fn(|context| seen_there.watch(|| body.as_mut().poll(context))).await;
+                    poll_fn(|context| seen_there.watch_process(|| body.as_mut().poll(context)))
+                        .await;
                 }
                 canary_there.check(step, &cx.world);
                 let _ = more.send(number).await;
@@ -125,7 +126,7 @@ fn outside(step: &Step, cx: &Cx<'_>) {
         "middle",
         (numbers, more),
         |(mut numbers, mut more): (In<u64>, Out<u64>)| async move {
-            seen_there.watch(|| part(step, 0, cx));
+            seen_there.watch_process(|| part(step, 0, cx));
             let mut left = [MESSAGES, MESSAGES, 2, 1][usize::from(step.mode) % 4];
             while left > 0
                 && let Some(number) = numbers.recv().await
@@ -167,7 +168,7 @@ fn merge(step: &Step, cx: &Cx<'_>) {
         "merge",
         Merge::new([first, second, third]),
         |mut merge| async move {
-            seen_there.watch(|| part(step, 0, cx));
+            seen_there.watch_process(|| part(step, 0, cx));
             let mut left = limit;
             while left > 0
                 && let Some((_, number)) = merge.recv().await
@@ -207,7 +208,7 @@ fn failing(step: &Step, cx: &Cx<'_>) {
     });
     let fails = |(mut numbers, _never): (In<u64>, Out<u64>)| async move {
         let _ = numbers.recv().await;
-        seen_there.watch(|| part(step, 0, cx));
+        seen_there.watch_process(|| part(step, 0, cx));
         match step.mode {
             0 => Err(std::fmt::Error),
             1 => panic::resume_unwind(Box::new("as told")),
@@ -303,7 +304,7 @@ fn port_passed(step: &Step, cx: &Cx<'_>) {
     );
     network.process("takes", takes, |mut takes: In<In<u64>>| async move {
         while let Some(mut numbers) = takes.recv().await {
-            seen_there.watch(|| part(step, 0, cx));
+            seen_there.watch_process(|| part(step, 0, cx));
             while let Some(number) = numbers.recv().await {
                 sum_there.fetch_add(number, Relaxed);
             }
@@ -329,7 +330,7 @@ fn port_kept(step: &Step, cx: &Cx<'_>) {
         for _ in 0..2 {
             let _ = numbers.recv().await;
         }
-        seen_there.watch(|| part(step, 0, cx));
+        seen_there.watch_process(|| part(step, 0, cx));
         match step.mode {
             0 | 1 => cx.world.keep(Kept::In(numbers)),
             _ => drop(numbers),
@@ -362,7 +363,7 @@ fn half_port(step: &Step, cx: &Cx<'_>) {
             })
         });
         sum_there.fetch_add(first.await.unwrap_or(0), Relaxed);
-        seen_there.watch(|| part(step, 0, cx));
+        seen_there.watch_process(|| part(step, 0, cx));
         while let Some(number) = numbers.recv().await {
             sum_there.fetch_add(number, Relaxed);
         }
@@ -425,7 +426,7 @@ fn deadlock(step: &Step, cx: &Cx<'_>) {
         (out, answer),
         |(mut out, mut answer): (Out<u64>, In<u64>)| async move {
             let _ticket = ticket;
-            seen_there.watch(|| part(step, 0, cx));
+            seen_there.watch_process(|| part(step, 0, cx));
             if step.mode > 0 {
                 for number in 0..MESSAGES {
                     let _ = out.send(number).await;

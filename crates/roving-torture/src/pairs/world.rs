@@ -315,6 +315,15 @@ impl Seen {
         })
     }
 
+    /// The same for a part of a process. That it was cancelled ends the network with an error, and with no panic.
+    pub(crate) fn watch_process<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.began.store(true, Relaxed);
+        panic::catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
+            self.threw.store(!payload.is::<Cancelled>(), Relaxed);
+            panic::resume_unwind(payload)
+        })
+    }
+
     pub(crate) fn has_thrown(&self) -> bool {
         self.threw.load(Relaxed)
     }
