@@ -159,7 +159,7 @@ fn an_adopted_thread_ends_before_its_pool() {
     });
 }
 
-/// What a pool can be asked for, by a thread that is none of its own.
+/// Asks the pool, as a thread that is none of its own, for one thing of each kind.
 fn serves(pool: &Pool, all: &[usize]) {
     assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
     assert_eq!(pool.broadcast(|index| index), all);
@@ -212,7 +212,7 @@ fn jobs_that_run_when_the_only_thread_ends_use_the_pool() {
     });
 }
 
-/// What comes while the thread leaves is done by that or the next.
+/// A job that is added while the thread leaves is run by that thread or the next.
 #[test]
 fn nothing_is_lost_between_the_only_thread_and_the_next() {
     watched(|| {

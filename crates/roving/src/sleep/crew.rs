@@ -49,7 +49,7 @@ impl Members {
         self.quiet == self.started && (mutant("mail_of_the_quiet") || !has_mail())
     }
 
-    /// The same, and none of the threads is needed any more.
+    /// Whether nothing runs, nothing is left, and none of the threads is needed any more.
     fn are_over(&self, has_mail: impl FnOnce() -> bool) -> bool {
         (mutant("end_before_the_adopted") || !self.has_adopted) && self.are_quiet(has_mail)
     }

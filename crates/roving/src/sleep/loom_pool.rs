@@ -60,7 +60,7 @@ impl SmallPool {
         SmallPool::with(workers, stand_in, run_spare, false)
     }
 
-    /// The same for a pool that has adopted the calling thread.
+    /// A pool that has adopted the calling thread.
     pub(crate) fn adopting(workers: usize, run_spare: fn(SmallWorker)) -> Arc<SmallPool> {
         let pool = SmallPool::with(workers, StandIn::ForAll, run_spare, true);
         pool.crew.adopt();
