@@ -50,6 +50,10 @@ fn main() {
         "RUSTC_VERSION",
         &first_line(&variable("RUSTC"), &["--version"]).unwrap_or_default(),
     );
+    note("CARGO_PROFILE", &profile().unwrap_or_default());
+    if env::var_os("CARGO_FEATURE_RIVALS").is_none() {
+        return;
+    }
     let lock = fs::read_to_string(LOCK).unwrap_or_default();
     for package in [
         "rayon",
@@ -85,6 +89,13 @@ fn main() {
 /// A variable that the crate reads with `env!`.
 fn note(key: &str, value: &str) {
     println!("cargo::rustc-env=ROVING_{key}={value}");
+}
+
+/// The folder below `target` in which this is built: it has the name of the profile.
+fn profile() -> Option<String> {
+    let folder = variable("OUT_DIR");
+    let folder = Path::new(&folder).ancestors().nth(3)?.file_name()?;
+    Some(folder.to_string_lossy().into_owned())
 }
 
 fn variable(key: &str) -> String {

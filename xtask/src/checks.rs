@@ -19,6 +19,7 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) 
     report.step("clippy", |step| clippy(workspace, step));
     report.step("test", |step| {
         let mut command = workspace.cargo(&["test", "--workspace", "--no-fail-fast"]);
+        command.args(["--features", features::LAB]);
         let seen = tool::watch(&mut command)?;
         Tally::read(&seen.lines).judge(&seen, step);
         Ok(())
@@ -163,7 +164,8 @@ fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool)
         return Ok(());
     }
     let words = ["check", "--workspace", "--all-targets", "--target", triple];
-    plain(workspace, step, &words)?;
+    let lab = ["--features", features::LAB];
+    plain(workspace, step, &[&words[..], &lab].concat())?;
     for outside in rayon::outside_workspaces(workspace)? {
         plain(&outside, step, &words)?;
     }
@@ -281,7 +283,8 @@ fn named(listed: &str, version: &str) -> Option<String> {
 
 /// The lab's benchmarks, in a release build.
 pub(crate) fn bench(workspace: &Workspace, step: &mut Step, words: &[String]) -> Result<()> {
-    let mut command = workspace.cargo(&["run", "--release", "--", "bench"]);
+    let mut command = workspace.cargo(&["run", "--profile", "measure", "--features", "rivals"]);
+    command.args(["--", "bench"]);
     command.args(words);
     if !tool::watch(&mut command)?.ok {
         step.fail("`roving bench` failed");

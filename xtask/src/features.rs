@@ -12,6 +12,9 @@ use crate::{Result, tool};
 /// The features that serve other crates.
 pub(crate) const INTEGRATIONS: [&str; 2] = ["roving/metrics", "roving/tracing"];
 
+/// The whole lab: without it only what is run every day is built.
+pub(crate) const LAB: &str = "roving-lab/full";
+
 /// Back-ends of devices. They build anywhere; drivers are looked for when the program runs.
 const DEVICES: [&str; 4] = [
     "roving-gpu/cuda",
@@ -26,7 +29,9 @@ const MPI: [&str; 2] = ["roving-dist/mpi", "roving-lab/mpi"];
 /// All features that this machine can build, as the word after `--features`.
 pub(crate) fn buildable() -> String {
     let mpi = if has_mpi() { &MPI[..] } else { &[] };
-    [&INTEGRATIONS[..], &DEVICES, mpi].concat().join(",")
+    [&[LAB][..], &INTEGRATIONS, &DEVICES, mpi]
+        .concat()
+        .join(",")
 }
 
 /// Whether the software driver of Vulkan is here.
@@ -108,7 +113,12 @@ mod tests {
     #[test]
     fn each_feature_is_one_of_a_package() {
         let workspace = Workspace::find().unwrap();
-        for feature in INTEGRATIONS.into_iter().chain(DEVICES).chain(MPI) {
+        for feature in [LAB]
+            .into_iter()
+            .chain(INTEGRATIONS)
+            .chain(DEVICES)
+            .chain(MPI)
+        {
             let (package, name) = feature.split_once('/').unwrap();
             let dir = &workspace.package(package).unwrap().dir;
             let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();

@@ -5,21 +5,49 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
-use crate::bench::drop_in::{self, DropInArgs};
-use crate::bench::{self, BenchArgs, probe};
-use crate::compare::{self, CompareArgs};
 use crate::input::{BadInput, Failure};
-use crate::model::{self, ModelArgs};
 use crate::out::show;
-use crate::repro::{self, ReproArgs};
-use crate::top::{self, TopArgs};
 use crate::{report, run};
+
+#[cfg(not(feature = "top"))]
+use crate::absent::{Words as TopArgs, top};
+#[cfg(feature = "top")]
+use crate::top::{self, TopArgs};
+#[cfg(not(feature = "rivals"))]
+use crate::{
+    absent::{
+        Words as BenchArgs, Words as CompareArgs, Words as DropInArgs, Words as ModelArgs,
+        Words as ReproArgs, Words,
+    },
+    absent::{bench, compare, drop_in, model, probe, repro},
+};
+#[cfg(feature = "rivals")]
+use crate::{
+    bench::drop_in::{self, DropInArgs},
+    bench::{self, BenchArgs, probe},
+    compare::{self, CompareArgs},
+    model::{self, ModelArgs},
+    repro::{self, ReproArgs},
+};
+
+/// At the end of the help: what this build leaves out.
+const LEFT_OUT: &str = match (cfg!(feature = "rivals"), cfg!(feature = "top")) {
+    (true, true) => "",
+    (true, false) => "Not in this build: top, which needs `--features top`.",
+    (false, true) => {
+        "Not in this build: compare, bench, model, repro and drop-in, which need `--features rivals`."
+    }
+    (false, false) => {
+        "Not in this build: compare, bench, model, repro and drop-in, which need `--features rivals`, and top, \
+         which needs `--features top`."
+    }
+};
 
 /// Runs parallel workloads on the Roving runtime, and checks their answers.
 ///
 /// Without a command: searches the UTS tree T3 on all cores.
 #[derive(Debug, Parser)]
-#[command(name = "roving", version, max_term_width = 100)]
+#[command(name = "roving", version, max_term_width = 100, after_help = LEFT_OUT)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -28,26 +56,37 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run one workload on Roving, and serially, and compare.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Run one workload on Roving and on its rivals, in turn, and compare.
+    #[cfg_attr(not(feature = "rivals"), command(disable_help_flag = true))]
     Compare(CompareArgs),
     /// Measure every figure that the README claims.
+    #[cfg_attr(not(feature = "rivals"), command(disable_help_flag = true))]
     Bench(BenchArgs),
     /// Draw what the model of stealing predicts, for far more workers than there are cores.
+    #[cfg_attr(not(feature = "rivals"), command(disable_help_flag = true))]
     Model(ModelArgs),
     /// Measure the tables and figures of four papers again, beside what the papers found.
+    #[cfg_attr(not(feature = "rivals"), command(disable_help_flag = true))]
     Repro(ReproArgs),
     /// Time programs for Rayon with stock rayon-core and with ours, in turn.
+    #[cfg_attr(not(feature = "rivals"), command(disable_help_flag = true))]
     DropIn(DropInArgs),
     /// Watch what the workers of a running program do; start it with ROVING_TOP=1.
+    #[cfg_attr(not(feature = "top"), command(disable_help_flag = true))]
     Top(TopArgs),
     /// Answer a question of `bench` that needs a process of its own.
+    #[cfg(feature = "rivals")]
     #[command(hide = true)]
     Probe {
         /// The question.
         #[arg(allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Answer a question of `bench` that needs a process of its own.
+    #[cfg(not(feature = "rivals"))]
+    #[command(hide = true)]
+    Probe(Words),
     /// Show the workloads and their inputs.
     List,
 }
@@ -115,7 +154,10 @@ pub(crate) fn main() -> Result<(), Failure> {
         Some(Command::Repro(args)) => repro::run(&args),
         Some(Command::DropIn(args)) => drop_in::run(&args),
         Some(Command::Top(args)) => top::run(&args),
+        #[cfg(feature = "rivals")]
         Some(Command::Probe { words }) => probe::run(&words),
+        #[cfg(not(feature = "rivals"))]
+        Some(Command::Probe(args)) => probe::run(&args),
         Some(Command::List) => report::print_list(),
     }
 }

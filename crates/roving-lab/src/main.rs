@@ -14,26 +14,50 @@
 //! | `workloads/simd.rs` | calls a function with target features from one without |
 //! | `repro/ladder/stack.rs` | keeps tasks as pointers without their types, as Wool does |
 //! | `rivals` | casts and keeps references as the rivals' own types demand |
+//!
+//! # What is built
+//!
+//! `run` and `list` always. The rest stands behind features, so that the first answer comes soon; `absent` says how
+//! what is left out is built.
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(feature = "rivals"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "much of it serves the comparisons only"
+    )
+)]
 
+mod absent;
+#[cfg(feature = "rivals")]
 mod bench;
 mod cli;
+#[cfg(feature = "rivals")]
 mod compare;
+#[cfg(feature = "dist")]
 mod dist;
+#[cfg(feature = "gpu")]
 mod duals;
 mod fork_join;
 mod input;
 mod measure;
 mod memory;
+#[cfg(feature = "rivals")]
 mod model;
 mod networks;
 mod out;
+#[cfg(feature = "rivals")]
 mod plot;
+mod progress;
 mod report;
+#[cfg(feature = "rivals")]
 mod repro;
+#[cfg(feature = "rivals")]
 mod rivals;
 mod run;
 mod tasks;
+#[cfg(feature = "top")]
 mod top;
 mod workloads;
 

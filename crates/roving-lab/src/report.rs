@@ -4,6 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::absent::ONLY_WITH_GPU;
+#[cfg(not(feature = "gpu"))]
+use crate::absent::duals;
+#[cfg(feature = "gpu")]
 use crate::duals;
 use crate::input::Failure;
 use crate::input::grouped;
@@ -342,9 +346,7 @@ fn list() -> String {
     let mut list = String::new();
     let plain = CATALOGUE.iter().map(|kind| (kind, ""));
     let networks = networks::CATALOGUE.iter().map(|entry| (&entry.kind, ""));
-    let duals = duals::CATALOGUE
-        .iter()
-        .map(|entry| (&entry.kind, " --device"));
+    let duals = duals::kinds().map(|kind| (kind, " --device"));
     for (kind, option) in plain.chain(networks).chain(duals) {
         let _ = writeln!(list, "{}{option}: {}", kind.name, kind.about);
         for (place, (name, about)) in kind.inputs.iter().enumerate() {
@@ -354,6 +356,13 @@ fn list() -> String {
         let _ = writeln!(list, "  or parameters: {}\n", kind.params);
     }
     list.push_str("roving run <workload> --input <name or parameters>\n");
+    if !cfg!(feature = "gpu") {
+        let _ = writeln!(
+            list,
+            "Programs with a GPU side, such as {}, need: cargo run --release --features gpu -- list",
+            ONLY_WITH_GPU.join(", ")
+        );
+    }
     list
 }
 
@@ -402,7 +411,7 @@ mod tests {
     fn the_list_names_every_workload_and_its_default() {
         let list = list();
         let networks = networks::CATALOGUE.iter().map(|entry| &entry.kind);
-        let duals = duals::CATALOGUE.iter().map(|entry| &entry.kind);
+        let duals = duals::kinds();
         for kind in CATALOGUE.iter().chain(networks) {
             assert!(
                 list.contains(&format!("{}: {}", kind.name, kind.about)),
@@ -415,7 +424,7 @@ mod tests {
                 "{list}"
             );
         }
-        let kinds = CATALOGUE.len() + networks::CATALOGUE.len() + duals::CATALOGUE.len();
+        let kinds = CATALOGUE.len() + networks::CATALOGUE.len() + duals::kinds().count();
         assert_eq!(list.matches(" (default)").count(), kinds);
     }
 }

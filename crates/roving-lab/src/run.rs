@@ -3,21 +3,25 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle, available_parallelism};
-use std::time::Duration;
+use std::thread::available_parallelism;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use roving::{Amount, Pool};
 
+#[cfg(not(feature = "dist"))]
+use crate::absent::dist;
+#[cfg(not(feature = "gpu"))]
+use crate::absent::duals;
 use crate::cli::RunArgs;
+#[cfg(feature = "dist")]
 use crate::dist;
+#[cfg(feature = "gpu")]
 use crate::duals;
 use crate::input::{BadInput, Failure, number_in};
 use crate::measure::{self, Times};
 use crate::memory;
 use crate::networks;
 use crate::out::show;
+use crate::progress::Progress;
 use crate::report::{Beside, Profile, Report, Seconds};
 use crate::tasks::Form;
 use crate::workloads::{Answer, Evidence, Job};
@@ -319,57 +323,4 @@ fn profiled_run(job: &mut Job, settings: &Settings) -> Result<Profile, Failure> 
     measure::parallel(job, &pool, settings.form);
     let profile = pool.profile();
     Ok(Profile::from(&profile))
-}
-
-/// A bar over the runs: on a terminal only, and only once the work has taken a second.
-pub(crate) struct Progress {
-    bar: ProgressBar,
-    /// Dropped, it tells the thread that waits to show the bar not to.
-    ended: Option<Sender<()>>,
-    shower: Option<JoinHandle<()>>,
-}
-
-/// How long nothing is shown; then, how often the bar is drawn.
-const QUIET: Duration = Duration::from_secs(1);
-
-impl Progress {
-    /// A bar over so many runs.
-    pub(crate) fn new(title: String, runs: usize) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len} runs, {elapsed}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.set_message(title);
-        let (ended, end) = mpsc::channel();
-        let shown = bar.clone();
-        let shower = thread::Builder::new()
-            .name("progress".into())
-            .spawn(move || {
-                if end.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-                    shown.set_draw_target(ProgressDrawTarget::stderr());
-                    shown.enable_steady_tick(QUIET);
-                }
-            });
-        // Without the thread nothing is shown, and nothing else is lost.
-        Progress {
-            bar,
-            ended: Some(ended),
-            shower: shower.ok(),
-        }
-    }
-
-    /// One run is done.
-    pub(crate) fn step(&self) {
-        self.bar.inc(1);
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.ended = None;
-        if let Some(shower) = self.shower.take() {
-            // It cannot panic in a way that matters: it only draws.
-            let _ = shower.join();
-        }
-        self.bar.finish_and_clear();
-    }
 }

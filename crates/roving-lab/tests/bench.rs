@@ -25,7 +25,7 @@ fn rows_are_measured_and_written_down() {
     assert!(measured >= 6 && measured + absent == 8, "{csv}");
     assert_eq!(csv.matches("\nclaim,").count(), 2, "{csv}");
     assert!(
-        csv.contains("cargo run --release -- bench --quick fib-1"),
+        csv.contains("--features rivals -- bench --quick fib-1"),
         "{csv}"
     );
     let summary = std::fs::read_to_string(out.join("README.md")).expect("the summary");

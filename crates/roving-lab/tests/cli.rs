@@ -264,3 +264,34 @@ fn a_reader_that_leaves_is_no_error() {
     assert!(output.status.success(), "{:?}", output.status);
     assert_eq!(text(&output.stderr), "");
 }
+
+#[cfg(not(feature = "rivals"))]
+#[test]
+fn what_is_not_built_says_how_it_is() {
+    for (words, call) in [
+        (
+            &["compare", "uts", "--against", "rayon"][..],
+            "--features rivals -- compare uts --against rayon",
+        ),
+        (&["bench", "--help"], "--features rivals -- bench --help"),
+        (&["repro"], "--features rivals -- repro"),
+        (&["top", "--once"], "--features top -- top --once"),
+        (&["run", "nbody"], "--features gpu -- run nbody"),
+        (
+            &["run", "uts", "--device", "auto"],
+            "--features gpu -- run uts --device auto",
+        ),
+        (
+            &["run", "uts", "--dist"],
+            "--features mpi -- run uts --dist",
+        ),
+    ] {
+        let line = refused(words);
+        assert!(
+            line.ends_with(&format!("cargo run --release {call}\n")),
+            "{line}"
+        );
+    }
+    let help = printed(&["--help"]);
+    assert!(help.contains("Not in this build: compare"), "{help}");
+}

@@ -217,6 +217,7 @@ fn what_cannot_be_done_is_said_in_one_line() {
             &["run", "ring", "--graph", "x.png"],
             &["--graph `x.png`", ".svg"],
         ),
+        #[cfg(feature = "rivals")]
         (&["compare", "ring"], &["`ring`", "bench networks"]),
     ] {
         let output = roving(words);
@@ -229,6 +230,7 @@ fn what_cannot_be_done_is_said_in_one_line() {
     }
 }
 
+#[cfg(feature = "rivals")]
 #[test]
 fn rows_about_networks_are_measured_and_written_down() {
     let out = directory("bench-networks");
@@ -253,6 +255,7 @@ fn rows_about_networks_are_measured_and_written_down() {
     }
 }
 
+#[cfg(feature = "rivals")]
 #[test]
 fn the_figures_of_the_paper_have_their_files() {
     let out = directory("bench-paper");

@@ -8,8 +8,10 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, tidy, tool};
 
-/// How a page calls the lab.
-const CALL: &str = "cargo run --release -- ";
+/// How a page calls the lab: this, perhaps a profile and features, then [`WORDS`].
+const CALL: &str = "cargo run ";
+/// The mark before the words for the lab.
+const WORDS: &str = " -- ";
 /// Its commands whose next word is a workload.
 const WITH_WORKLOAD: [&str; 2] = ["run", "compare"];
 
@@ -17,7 +19,7 @@ const WITH_WORKLOAD: [&str; 2] = ["run", "compare"];
 /// names must be in its help or its list.
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let build = workspace
-        .cargo(&["build", "-q", "-p", "roving-lab"])
+        .cargo(&["build", "-q", "-p", "roving-lab", "--features", "full"])
         .status();
     if !build.is_ok_and(|status| status.success()) {
         return Err("the lab does not build".into());
@@ -107,6 +109,13 @@ fn calls_in(text: &str) -> Vec<(usize, Vec<String>)> {
                 .split(['`', '#', '|'])
                 .next()
                 .unwrap_or_default();
+            // Other programs are called by their names.
+            let Some((build, rest)) = rest.split_once(WORDS) else {
+                continue;
+            };
+            if build.contains("--example") || build.contains("-p ") || build.contains("--bin") {
+                continue;
+            }
             let words = rest.split_whitespace().map(str::to_owned).collect();
             found.push((index + 1, words));
         }
@@ -150,7 +159,10 @@ mod tests {
 
     #[test]
     fn calls_are_found_with_their_lines() {
-        let text = "a\n```sh\ncargo run --release -- list # all\ncargo run --release\n```\n";
-        assert_eq!(calls_in(text), [(3, vec!["list".to_owned()])]);
+        let text = "a\n```sh\ncargo run --release -- list # all\ncargo run --release\n\
+            cargo run --profile measure --features rivals -- bench\n\
+            cargo run --release --example nqueens -- 14\n```\n";
+        let calls = [(3, vec!["list".to_owned()]), (5, vec!["bench".to_owned()])];
+        assert_eq!(calls_in(text), calls);
     }
 }

@@ -113,10 +113,19 @@ const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
 /// The words by which a row gets the features that it needs.
 fn features(row: &str) -> &'static str {
     match row {
-        "duals-vulkan" => " --features wgpu",
-        "duals-cuda" => " --features cuda",
-        _ if row.starts_with("dist-") => " --features mpi",
-        _ => "",
+        "duals-vulkan" => "rivals,wgpu",
+        "duals-cuda" => "rivals,cuda",
+        _ if row.starts_with("dist-") => "rivals,mpi",
+        _ => "rivals",
+    }
+}
+
+/// How this program was built, as words of cargo: figures say which profile they were measured with.
+fn profile() -> String {
+    match env!("ROVING_CARGO_PROFILE") {
+        "debug" => String::new(),
+        "release" => " --release".into(),
+        name => format!(" --profile {name}"),
     }
 }
 
@@ -332,7 +341,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         let machine = machine::line();
         let quick = if args.quick { " --quick" } else { "" };
         let features = features(row.name);
-        let command = format!("cargo run --release{features} -- bench{quick} {}", row.name);
+        let command = format!(
+            "cargo run{} --features {features} -- bench{quick} {}",
+            profile(),
+            row.name
+        );
         let (record, beside) = measured(row, &scale)?;
         show(format_args!("{}", shown(row, &record)))?;
         write(

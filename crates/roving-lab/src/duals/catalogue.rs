@@ -23,6 +23,16 @@ pub(crate) static CATALOGUE: [Entry; 7] = [
     plain::FLAT,
 ];
 
+/// What there is to know about each of them.
+pub(crate) fn kinds() -> impl Iterator<Item = &'static Kind> {
+    CATALOGUE.iter().map(|entry| &entry.kind)
+}
+
+/// Whether there is one of that name.
+pub(crate) fn has(name: &str) -> bool {
+    Job::find(name).is_some()
+}
+
 /// A program with its kind.
 pub(crate) struct Job {
     /// What is the same for all inputs.

@@ -41,7 +41,7 @@ use std::time::Duration;
 use roving::Pool;
 use roving_gpu::Devices;
 
-pub(crate) use self::catalogue::{CATALOGUE, Job};
+pub(crate) use self::catalogue::{Job, has, kinds};
 use self::pace::Pace;
 pub(crate) use self::plain::{dual_fib, dual_flat};
 use crate::input::Failure;

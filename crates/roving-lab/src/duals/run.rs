@@ -14,8 +14,9 @@ use crate::cli::RunArgs;
 use crate::input::{BadInput, Failure};
 use crate::measure::Times;
 use crate::networks::run::pool;
+use crate::progress::Progress;
 use crate::report::{Profile, Seconds};
-use crate::run::{Progress, Settings as Common, Sink};
+use crate::run::{Settings as Common, Sink};
 use crate::{networks, workloads};
 
 /// Whether `args` are for a program of tasks with two sides: `--device` says so, or there is no other of that name.

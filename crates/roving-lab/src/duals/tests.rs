@@ -135,7 +135,7 @@ fn nothing_is_lost_with_the_device_whenever_that_is() {
 
 #[test]
 fn inputs_are_read_as_they_are_written_and_others_named() {
-    for entry in &CATALOGUE {
+    for entry in &super::catalogue::CATALOGUE {
         assert!(entry.kind.figures.len() <= 3 && !entry.kind.inputs.is_empty());
         let input = SMALL
             .iter()

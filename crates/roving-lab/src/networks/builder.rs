@@ -2,10 +2,18 @@
 
 use std::fmt::Display;
 
+#[cfg(feature = "dist")]
 use roving_dist::MovablePorts;
 use roving_flow::{In, Out, Ports};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+/// The ports of a process that may move; without ranks, any.
+#[cfg(not(feature = "dist"))]
+pub(crate) trait MovablePorts: Ports {}
+
+#[cfg(not(feature = "dist"))]
+impl<P: Ports> MovablePorts for P {}
 
 /// What may go from rank to rank.
 pub(crate) trait Token: Serialize + DeserializeOwned + Send + 'static {}
@@ -88,11 +96,13 @@ impl<'env> Builder<'env> for roving_flow::Network<'env> {
 }
 
 /// A network across ranks.
+#[cfg(feature = "dist")]
 pub(crate) struct Across<'n, 'env> {
     pub(crate) network: &'n mut roving_dist::Network<'env>,
     pub(crate) may_move: bool,
 }
 
+#[cfg(feature = "dist")]
 impl<'env> Builder<'env> for Across<'_, 'env> {
     fn bounded<T: Token>(&mut self, name: impl Display, capacity: usize) -> (Out<T>, In<T>) {
         self.network.bounded(name, capacity)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "dist")]
 use roving_dist::Rebalance;
 use roving_flow::Placement;
 use roving_flow::partition::MigrationCost;
@@ -47,6 +48,7 @@ impl Place {
     }
 
     /// The same for the ranks of a network; none if processes stay where they are.
+    #[cfg(feature = "dist")]
     pub(crate) fn across(self) -> Option<Rebalance> {
         let usual = Rebalance::default();
         match self.0 {

@@ -10,13 +10,14 @@ use super::picture::Picture;
 use super::placement::{self, Place};
 use super::report::{Beside, NetworkReport, Traffic};
 use crate::cli::RunArgs;
-use crate::compare::field::SERIAL;
-use crate::compare::lanes::Lane;
+#[cfg(feature = "rivals")]
+use crate::compare::{field::SERIAL, lanes::Lane};
 use crate::input::{BadInput, Failure};
 use crate::measure::Times;
 use crate::memory;
+use crate::progress::Progress;
 use crate::report::{Profile, Seconds};
-use crate::run::{Progress, Settings as Common, Sink};
+use crate::run::{Settings as Common, Sink};
 use crate::workloads::{Answer, Evidence};
 
 /// How networks are run.
@@ -155,7 +156,10 @@ impl Arena {
         verdict.map_err(Failure::Run)?;
         Ok(ran)
     }
+}
 
+#[cfg(feature = "rivals")]
+impl Arena {
     /// The serial run as a lane.
     pub(crate) fn serial_lane(&self) -> Lane<'_> {
         Lane::new(SERIAL, 1, || {

@@ -23,6 +23,9 @@ use std::pin::Pin;
 
 use roving::task::{Scope, Task};
 
+#[cfg(not(feature = "gpu"))]
+use crate::absent::duals;
+#[cfg(feature = "gpu")]
 use crate::duals;
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
@@ -234,7 +237,7 @@ fn unknown(name: &str) -> BadInput {
     let allowed = format!("one of {}", names.join(", "));
     let remedy = match networks::Job::find(name) {
         Some(_) => "a network is for `roving run` and `roving bench networks`",
-        None if duals::Job::find(name).is_some() => "tasks with two sides are for `roving run`",
+        None if duals::has(name) => "tasks with two sides are for `roving run`",
         None => "`roving list` shows them with their inputs, and the networks",
     };
     BadInput::new("workload", name, allowed, remedy)

@@ -100,7 +100,7 @@ fn ask_by(ranks: usize, more: &[&str], words: &[&str]) -> Result<Vec<f64>, Failu
 /// Whether there can be several ranks; otherwise the record says why not.
 fn has_ranks(record: &mut Record) -> bool {
     let why = if !cfg!(feature = "mpi") {
-        "this command was built without MPI: `cargo run --release --features mpi -- bench dist`"
+        "this command was built without MPI: `cargo run --profile measure --features rivals,mpi -- bench dist`"
     } else if Command::new("mpirun").arg("--version").output().is_err() {
         "there is no mpirun here"
     } else {

@@ -34,7 +34,7 @@ pub(super) fn line(ratio: &Ratio, must: Option<&Must>) -> String {
 pub(super) fn page(record: &Record, ratios: &[(Ratio, String)], versions: &[&str; 2]) -> String {
     let mut text = format!(
         "# The drop-in beside stock Rayon\n\n\
-         Written by `cargo run --release -- bench rayon`. Do not edit.\n\n\
+         Written by `cargo run --profile measure --features rivals -- bench rayon`. Do not edit.\n\n\
          One program for Rayon (`crates/rayon-core/bench`) is built twice, with the stock `rayon-core`\n\
          ({}) and with ours ({}). Both run all the time, on 2 threads each; they are timed in turn,\n\
          and rest while it is the other's turn. The main thread calls, as in most programs. All answers\n\
