@@ -107,7 +107,8 @@ impl Job {
 type Step<T> = Result<(String, T), Failure>;
 
 fn shrink_all(jobs: &[Job], to: &Path, width: usize) -> Result<Vec<PathBuf>, Failure> {
-    let pool = Pool::builder().build()?;
+    // As many workers as there are where this was called.
+    let pool = Pool::new(roving::current_workers())?;
     let each = pool.workers();
     let mut written = Vec::new();
 

@@ -89,8 +89,63 @@ impl Words {
 }
 
 /// Runs the `main` of each program: `--help` prints the usage; a failure is one line and exit
-/// status 2.
+/// status 2. Says how long the program took, and then how long it takes on one worker: as good as
+/// serial, since a task that nobody steals costs about as much as a call.
 pub fn run(usage: &str, program: Program) -> ExitCode {
+    run_and_then(usage, program, |words, time| {
+        let workers = roving::current_workers();
+        print_time(workers, time);
+        // Who has a profile or a trace made wants to see one run.
+        let is_watched = std::env::vars_os().any(|(name, _)| {
+            let name = name.to_string_lossy();
+            name.starts_with("ROVING_") && name != "ROVING_WORKERS"
+        });
+        if workers == 1 || is_watched {
+            return Ok(());
+        }
+        let one = roving::Pool::new(1)?;
+        let started = Instant::now();
+        one.install(|| program(&mut Words(words.into_iter()), &mut io::sink()))?;
+        print_time(1, started.elapsed());
+        Ok(())
+    })
+}
+
+/// Runs the `main` of a program that itself compares what is parallel with what is not, such as by
+/// [`beside_serial`]; else as [`run`].
+pub fn run_once(usage: &str, program: Program) -> ExitCode {
+    run_and_then(usage, program, |_, _| Ok(()))
+}
+
+/// Does the same serially and in parallel, and says on standard error how long each took. Results
+/// that differ are a failure.
+pub fn beside_serial<T: PartialEq>(
+    serial: impl FnOnce() -> T,
+    parallel: impl FnOnce() -> T,
+) -> Result<T, Failure> {
+    let started = Instant::now();
+    let expected = serial();
+    eprintln!("{:.3} s serially", started.elapsed().as_secs_f64());
+    let started = Instant::now();
+    let found = parallel();
+    print_time(roving::current_workers(), started.elapsed());
+    if found != expected {
+        return Err("the parallel result is another than the serial one".into());
+    }
+    Ok(found)
+}
+
+fn print_time(workers: usize, time: Duration) {
+    let plural = if workers == 1 { "" } else { "s" };
+    eprintln!("{:.3} s on {workers} worker{plural}", time.as_secs_f64());
+}
+
+/// Calls `then` with the words and the time after a run that went well.
+fn run_and_then(
+    usage: &str,
+    program: Program,
+    then: impl FnOnce(Vec<String>, Duration) -> Result<(), Failure>,
+) -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.iter().any(|word| word == "--help" || word == "-h") {
         println!("usage: {usage}");
@@ -98,13 +153,11 @@ pub fn run(usage: &str, program: Program) -> ExitCode {
     }
     let started = Instant::now();
     let mut out = BufWriter::new(io::stdout());
-    let ended = program(&mut Words(words.into_iter()), &mut out)
-        .and_then(|()| out.flush().map_err(Failure::from));
+    let ended = program(&mut Words(words.clone().into_iter()), &mut out)
+        .and_then(|()| out.flush().map_err(Failure::from))
+        .and_then(|()| then(words, started.elapsed()));
     match ended {
-        Ok(()) => {
-            eprintln!("{:.3} s", started.elapsed().as_secs_f64());
-            ExitCode::SUCCESS
-        }
+        Ok(()) => ExitCode::SUCCESS,
         // Whoever reads our output, `head` for instance, has had enough.
         Err(failure) if is_broken_pipe(&failure) => ExitCode::SUCCESS,
         Err(failure) => {

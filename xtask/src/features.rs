@@ -63,7 +63,7 @@ pub(crate) fn integrations(workspace: &Workspace, step: &mut Step) -> Result<()>
         let mut command = tests(workspace, &["roving"], &INTEGRATIONS.join(","));
         run(command.args(target), step)?;
     }
-    Ok(())
+    run(&mut tests(workspace, &["roving-examples"], "others"), step)
 }
 
 /// The tests of the crates that have devices, with both back-ends built in. Those of Vulkan run on

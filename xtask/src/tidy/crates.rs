@@ -21,8 +21,13 @@ const RIVALS: [&str; 10] = [
 ];
 /// The package that compares.
 const LAB: &str = "roving-lab";
-/// Programs for Rayon, which run on whichever `rayon-core` they are built with.
-const USERS: [&str; 2] = ["rayon-bench", "rayon-drop-in"];
+/// Programs that are about one of them: two for Rayon, which run on whichever `rayon-core` they are
+/// built with, and the examples, of which one is a web server on tokio.
+const USERS: [(&str, &str); 3] = [
+    ("rayon-bench", "rayon"),
+    ("rayon-drop-in", "rayon"),
+    ("roving-examples", "tokio"),
+];
 /// The heading in ARCHITECTURE.md below which the table of crates stands.
 const HEADING: &str = "## Crates";
 
@@ -48,7 +53,7 @@ pub(crate) fn check(workspace: &Workspace, path: &Path, page: &str) -> Vec<Findi
             .needs
             .iter()
             .filter(|need| RIVALS.contains(&need.name.as_str()))
-            .filter(|need| need.name != "rayon" || !USERS.contains(&package.name.as_str()))
+            .filter(|need| !USERS.contains(&(package.name.as_str(), need.name.as_str())))
         {
             let text = format!(
                 "{} needs {}: only {LAB} may name rivals",
