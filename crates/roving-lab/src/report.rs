@@ -175,16 +175,18 @@ impl WorkerProfile {
 }
 
 impl Profile {
-    /// Bars and counters for people.
-    pub(crate) fn chart(&self) -> String {
+    /// Bars and counters for people. After so many workers the list has spare threads, of which those that
+    /// never ran are left out, as are counters of events that never were.
+    pub(crate) fn chart(&self, workers: usize) -> String {
         let mut chart = String::new();
         for (index, worker) in self.workers.iter().enumerate() {
-            let _ = writeln!(
-                chart,
-                "  worker {index:<8}{}  {}",
-                worker.bar(),
-                worker.shares()
-            );
+            let name = match index.checked_sub(workers) {
+                None => format!("worker {index}"),
+                Some(_) if worker.states().iter().sum::<f64>() == 0.0 => continue,
+                Some(spare) => format!("spare {spare}"),
+            };
+            let (bar, shares) = (worker.bar(), worker.shares());
+            let _ = writeln!(chart, "  {name:<15}{bar}  {shares}");
         }
         let legend = STATES
             .map(|(name, mark)| format!("{mark} {name}"))
@@ -205,7 +207,10 @@ impl Profile {
             ("async stolen", total.continuations_stolen),
             ("suspended", total.suspensions),
             ("frames made", total.frames_allocated),
-        ] {
+        ]
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        {
             let _ = writeln!(chart, "  {name:<15}{}", grouped(count));
         }
         chart
@@ -240,7 +245,7 @@ impl Report {
         }
         if let Some(profile) = &self.profile {
             table.push_str("\nOne run more, with statistics on\n");
-            table.push_str(&profile.chart());
+            table.push_str(&profile.chart(self.workers));
         }
         table
     }
@@ -400,6 +405,30 @@ mod tests {
         // Shares that do not come out even still fill the bar.
         assert_eq!(worker(1.0, 1.0, 1.0).bar().chars().count(), BAR);
         assert_eq!(worker(0.0, 0.0, 0.0).bar(), "");
+    }
+
+    #[test]
+    fn a_chart_names_spares_and_leaves_out_what_never_was() {
+        let mut total = worker(4.0, 0.0, 1.0);
+        total.counters.tasks = 12_345;
+        let profile = Profile {
+            wall_s: 2.0,
+            workers: vec![
+                worker(2.0, 0.0, 0.0),
+                worker(1.0, 0.0, 1.0),
+                worker(0.0, 0.0, 0.0),
+                worker(1.0, 0.0, 0.0),
+            ],
+            total,
+        };
+        let chart = profile.chart(2);
+        let names: Vec<&str> = chart.lines().map(|line| line[2..17].trim()).collect();
+        assert_eq!(
+            names,
+            ["worker 0", "worker 1", "spare 1", "", "tasks"],
+            "{chart}"
+        );
+        assert!(chart.ends_with("12,345\n"), "{chart}");
     }
 
     #[test]

@@ -116,6 +116,15 @@ impl Settings {
     }
 }
 
+/// Printed below the first report that somebody sees.
+const NEXT: &str = "
+Try next
+  cargo run --release -- list                   other programs, and their inputs
+  cargo run --release -- run nqueens --profile  one of them
+  cargo run --release --example quicksort       a program as people write them; docs/examples.md has more
+  docs/getting-started.md                       the first lines of your own
+";
+
 /// `roving` without words.
 pub(crate) fn first_words() -> Result<(), Failure> {
     let settings = Settings {
@@ -124,7 +133,7 @@ pub(crate) fn first_words() -> Result<(), Failure> {
     };
     let mut job = Job::parse("uts", Some("T3"))?;
     let report = run_job(&mut job, &settings)?;
-    Sink::Table.write(&report.json(), &report.table())
+    show(format_args!("{}{NEXT}", report.table()))
 }
 
 /// `roving run`.

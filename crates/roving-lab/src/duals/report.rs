@@ -141,7 +141,7 @@ impl DualReport {
             for lane in self.lanes.iter().flatten() {
                 table.push_str(&lane.rows());
             }
-            table.push_str(&profile.chart());
+            table.push_str(&profile.chart(self.workers));
         }
         table
     }

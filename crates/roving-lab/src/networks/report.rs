@@ -93,7 +93,7 @@ impl NetworkReport {
         for (name, value) in traffic.rows() {
             let _ = writeln!(table, "  {name:<15}{value}");
         }
-        table.push_str(&profile.chart());
+        table.push_str(&profile.chart(self.workers));
         table
     }
 
