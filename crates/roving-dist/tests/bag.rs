@@ -60,7 +60,7 @@ fn count_down(
 
 #[test]
 fn a_panic_in_a_task_is_an_error_on_all_other_ranks() {
-    watched(Duration::from_secs(60), || {
+    watched(Duration::from_secs(300), || {
         let outcome = std::panic::catch_unwind(|| {
             count_down(3, |number, local| {
                 assert!(number < 100, "number {number}");
@@ -75,7 +75,7 @@ fn a_panic_in_a_task_is_an_error_on_all_other_ranks() {
 
 #[test]
 fn a_failure_while_tasks_run_ends_the_bag_on_all_ranks() {
-    watched(Duration::from_secs(60), || {
+    watched(Duration::from_secs(300), || {
         let errors = World::threads(3, |world| {
             let pool = Pool::new(2).unwrap();
             let work = |number: u64, local: &mut Local<'_, u64, u64>| {
@@ -96,7 +96,7 @@ fn a_failure_while_tasks_run_ends_the_bag_on_all_ranks() {
 
 #[test]
 fn an_empty_bag_ends_and_several_bags_follow_each_other() {
-    watched(Duration::from_secs(60), || {
+    watched(Duration::from_secs(300), || {
         let sums = World::threads(4, |world| {
             let pool = Pool::new(1).unwrap();
             let bag = Bag::new(&world);
@@ -132,7 +132,7 @@ fn an_empty_bag_ends_and_several_bags_follow_each_other() {
 
 #[test]
 fn all_ranks_get_work_and_the_roots_are_those_of_rank_0() {
-    watched(Duration::from_secs(60), || {
+    watched(Duration::from_secs(300), || {
         let ran = World::threads(4, |world| {
             let pool = Pool::new(1).unwrap();
             let roots = if world.rank() == 0 { 0..400_u64 } else { 0..7 };
@@ -158,7 +158,7 @@ fn all_ranks_get_work_and_the_roots_are_those_of_rank_0() {
 
 #[test]
 fn a_panic_of_reduce_ends_tasks_that_would_go_on() {
-    watched(Duration::from_secs(60), || {
+    watched(Duration::from_secs(300), || {
         let outcome = std::panic::catch_unwind(|| {
             World::threads(1, |world| {
                 let pool = Pool::new(2).unwrap();
@@ -180,7 +180,7 @@ fn a_panic_of_reduce_ends_tasks_that_would_go_on() {
 
 #[test]
 fn a_panic_of_the_roots_is_an_error_on_the_other_ranks() {
-    watched(Duration::from_secs(60), || {
+    watched(Duration::from_secs(300), || {
         let errors = World::threads(2, |world| {
             let pool = Pool::new(1).unwrap();
             let roots = (0..10_u64).inspect(|number| assert!(*number < 5, "no more roots"));
@@ -216,7 +216,7 @@ impl<'de> Deserialize<'de> for Numbers {
 
 #[test]
 fn only_rank_0_gets_the_results_of_all_and_the_others_the_total() {
-    watched(Duration::from_secs(60), || {
+    watched(Duration::from_secs(300), || {
         let totals = World::threads(4, |world| {
             let pool = Pool::new(1).unwrap();
             let work = |number, local: &mut Local<'_, u64, Numbers>| {

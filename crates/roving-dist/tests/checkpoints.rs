@@ -175,7 +175,7 @@ fn a_run_that_ranks_do_not_agree_on_leaves_the_checkpoints_that_are_there() {
     let directory = directory("agreed");
     fs::create_dir_all(&directory).unwrap();
     fs::write(directory.join("latest"), "of another run").unwrap();
-    watched(Duration::from_secs(60), || {
+    watched(Duration::from_secs(300), || {
         let errors = World::threads(2, |world| {
             let pool = Pool::new(1).unwrap();
             let words = format!("of rank {}", world.rank());
@@ -195,7 +195,7 @@ fn a_run_that_ranks_do_not_agree_on_leaves_the_checkpoints_that_are_there() {
 #[test]
 fn checkpoints_may_be_as_seldom_as_never() {
     let directory = directory("never");
-    watched(Duration::from_secs(60), || {
+    watched(Duration::from_secs(300), || {
         let checkpoints = Checkpoints::to(&directory).every(Duration::MAX);
         for found in count(&Plan::new(2), &checkpoints, 3, None) {
             assert_eq!(found.unwrap(), expected(3));

@@ -20,9 +20,9 @@ use roving_dist::{Bag, Checkpoints, Local, World};
 const ROLE: &str = "ROVING_DIST_ROLE";
 const WORD: &str = "ROVING_DIST_WORD";
 /// How long one `mpirun` may take before a test gives up.
-const RUN_MAX: Duration = Duration::from_secs(240);
+const RUN_MAX: Duration = Duration::from_secs(300);
 /// How soon all ranks must be gone after one of them is.
-const END_MAX: Duration = Duration::from_secs(20);
+const END_MAX: Duration = Duration::from_secs(60);
 
 /// The program that `mpirun` starts; it does nothing otherwise.
 #[test]
@@ -284,7 +284,12 @@ fn search_and_kill(directory: &str, seed: u64) -> Option<(bool, String, usize)> 
 fn a_killed_rank_ends_the_run_with_its_name_and_it_resumes_to_the_exact_count() {
     let expected = format!("found {} nodes", nodes((7, 0)));
     let (mut ended, mut resumed) = (0, 0);
+    let all = env::var_os("ROVING_DEEP").is_some();
     for seed in 0..50 {
+        // The first are enough if they were killed at moments of both kinds.
+        if !all && seed >= 6 && ended > 0 && resumed > 0 {
+            break;
+        }
         let directory =
             env::temp_dir().join(format!("roving-killed-{}-{seed}", std::process::id()));
         let _ = fs::remove_dir_all(&directory);

@@ -17,7 +17,7 @@ use roving_flow::{In, Out};
 /// The role that a rank plays.
 const ROLE: &str = "ROVING_DIST_NETWORK_ROLE";
 /// How long one `mpirun` may take before a test gives up.
-const RUN_MAX: Duration = Duration::from_secs(120);
+const RUN_MAX: Duration = Duration::from_secs(300);
 
 /// The program that `mpirun` starts; it does nothing otherwise.
 #[test]

@@ -13,7 +13,7 @@ use rayon_core::{ThreadPool, ThreadPoolBuilder};
 /// the test: a hung test that is merely ended by its caller says nothing.
 #[track_caller]
 pub(crate) fn watched<R>(body: impl FnOnce() -> R) -> R {
-    let limit = Duration::from_secs(60);
+    let limit = Duration::from_secs(300);
     let place = Location::caller();
     let (over, is_over) = mpsc::channel::<()>();
     let dog = thread::spawn(move || {

@@ -302,7 +302,7 @@ impl Guard {
         let (alive, watched) = mpsc::channel::<()>();
         thread::spawn(move || {
             // Under Miri, all takes longer.
-            let limit = Duration::from_secs(if cfg!(miri) { 3600 } else { 60 });
+            let limit = Duration::from_secs(if cfg!(miri) { 3600 } else { 300 });
             if watched.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 // Not with a macro: what those print is kept back until the test has ended.
                 let text = format!("\nthe network with seed {seed} hangs\n");

@@ -13,7 +13,7 @@ pub(crate) fn watched(body: impl FnOnce()) {
     let (over, is_over) = mpsc::channel::<()>();
     let dog = thread::spawn(move || {
         // Under Miri, all takes longer.
-        let limit = Duration::from_secs(if cfg!(miri) { 3600 } else { 120 });
+        let limit = Duration::from_secs(if cfg!(miri) { 3600 } else { 300 });
         if is_over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
             // Not with a macro: what those print is kept back until the test has ended.
             let text = format!("\nthe test at {place} hangs\n");

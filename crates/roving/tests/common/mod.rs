@@ -18,9 +18,9 @@ use roving::{Amount, Pool, join};
 #[track_caller]
 pub(crate) fn watched<R>(body: impl FnOnce() -> R) -> R {
     let limit = Duration::from_secs(if cfg!(any(roving_asan, roving_tsan, miri)) {
-        600
+        900
     } else {
-        60
+        300
     });
     let place = Location::caller();
     let thread = thread::current();
