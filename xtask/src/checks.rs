@@ -6,51 +6,61 @@ use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
 use crate::{
-    Result, docs, emulated, features, loom, miri, mutants, rayon, setup, tidy, tool, torture,
+    Result, docs, features, loom, miri, mutants, rayon, setup, suite, tidy, tool, torture,
 };
 
-/// Everything that CI requires.
-pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool) {
-    report.step("setup", |step| setup::prepare(workspace, step, no_install));
-    report.step("fmt", |step| {
+/// One check of `all`; the flag says that nothing may be installed.
+type Check = (&'static str, fn(&Workspace, &mut Step, bool) -> Result<()>);
+
+/// Everything that CI requires. What takes longer is in `deep`, or the whole of it is.
+const CHECKS: [Check; 15] = [
+    ("setup", setup::prepare),
+    ("fmt", |workspace, step, _| {
         plain(workspace, step, &["fmt", "--all", "--check"])
-    });
-    report.step("tidy", |step| tidy::check(workspace, step));
-    report.step("clippy", |step| clippy(workspace, step));
-    report.step("test", |step| {
-        let mut command = workspace.cargo(&["test", "--workspace", "--no-fail-fast"]);
-        command.args(["--features", features::LAB]);
-        let seen = tool::watch(&mut command)?;
-        Tally::read(&seen.lines).judge(&seen, step);
-        Ok(())
-    });
-    report.step("integrations", |step| {
-        features::integrations(workspace, step)
-    });
-    report.step("devices", |step| features::devices(workspace, step));
-    report.step("ranks", |step| features::ranks(workspace, step));
-    report.step("rustdoc", |step| {
-        rustdoc(workspace, step, &["--features", &features::buildable()])
-    });
-    report.step("docs", |step| docs::check(workspace, step));
-    report.step("rayon-core", |step| rayon::outside(workspace, step));
-    report.step("rayon-suite", |step| rayon::suite(workspace, step, false));
-    report.step("loom", |step| loom::check(workspace, step));
-    report.step("mutants", |step| mutants::check(workspace, step));
-    report.step("miri", |step| miri::quick(workspace, step));
-    report.step("faults", |step| faults(workspace, step));
-    report.step("torture", |step| torture::quick(workspace, step));
-    report.step("deny", |step| deny(workspace, step));
-    for triple in ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"] {
-        report.step(triple_name(triple), |step| {
-            cross(workspace, step, triple, no_install)
-        });
+    }),
+    ("tidy", |workspace, step, _| tidy::check(workspace, step)),
+    ("clippy", |workspace, step, _| clippy(workspace, step)),
+    ("test", |workspace, step, _| suite::check(workspace, step)),
+    ("rustdoc", |workspace, step, _| {
+        let features = features::buildable(workspace);
+        rustdoc(workspace, step, &["--features", &features])
+    }),
+    ("docs", |workspace, step, _| docs::check(workspace, step)),
+    ("rayon-core", |workspace, step, _| {
+        rayon::core(workspace, step)
+    }),
+    ("loom", |workspace, step, _| loom::check(workspace, step)),
+    ("mutants", |workspace, step, _| {
+        mutants::check(workspace, step)
+    }),
+    ("miri", |workspace, step, _| miri::quick(workspace, step)),
+    ("faults", |workspace, step, _| faults(workspace, step)),
+    ("torture", |workspace, step, _| {
+        torture::quick(workspace, step)
+    }),
+    ("targets", |workspace, step, no_install| {
+        targets(workspace, step, no_install, &TARGETS[..1])
+    }),
+    ("deny", |workspace, step, _| deny(workspace, step)),
+];
+
+/// Names for `--only`.
+pub(crate) fn names() -> [&'static str; CHECKS.len()] {
+    CHECKS.map(|(name, _)| name)
+}
+
+/// All of them, or one.
+pub(crate) fn all(
+    workspace: &Workspace,
+    report: &mut Report,
+    no_install: bool,
+    only: Option<&str>,
+) {
+    for (name, check) in CHECKS {
+        if only.is_none_or(|only| only == name) {
+            report.step(name, |step| check(workspace, step, no_install));
+        }
     }
-    report.step("targets", |step| targets(workspace, step, no_install));
-    report.step("aarch64", |step| {
-        emulated::check(workspace, step, no_install, &["roving"])
-    });
-    report.step("msrv", |step| msrv(workspace, step, no_install));
 }
 
 /// `test` as CI calls it: a new process without standard input, colours or prompts.
@@ -77,17 +87,24 @@ fn faults(workspace: &Workspace, step: &mut Step) -> Result<()> {
     Ok(())
 }
 
-/// Lints, without the optional features and with all that can be built here.
+/// Lints with all features that can be built here; then without them the crates that have some.
 fn clippy(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    lint(workspace, step, &[])?;
-    lint(workspace, step, &["--features", &features::buildable()])
+    let features = features::buildable(workspace);
+    lint(workspace, step, &["--workspace", "--features", &features])?;
+    let mut bare = Vec::new();
+    for package in &workspace.packages {
+        if features::optional(package).next().is_some() {
+            bare.extend(["-p", &package.name]);
+        }
+    }
+    lint(workspace, step, &bare)
 }
 
-/// Lints with these features; each warning is an error.
-pub(crate) fn lint(workspace: &Workspace, step: &mut Step, features: &[&str]) -> Result<()> {
-    let words = ["clippy", "--workspace", "--all-targets"];
+/// Lints these packages with these features; each warning is an error.
+pub(crate) fn lint(workspace: &Workspace, step: &mut Step, of: &[&str]) -> Result<()> {
+    let words = ["clippy", "--all-targets"];
     let deny = ["--", "-D", "warnings"];
-    plain(workspace, step, &[&words[..], features, &deny].concat())
+    plain(workspace, step, &[&words[..], of, &deny].concat())
 }
 
 /// One cargo command that must succeed without a warning.
@@ -150,16 +167,13 @@ fn deny(workspace: &Workspace, step: &mut Step) -> Result<()> {
     Ok(())
 }
 
-fn triple_name(triple: &'static str) -> &'static str {
-    if triple.contains("windows") {
-        "windows"
-    } else {
-        "macos"
-    }
-}
-
 /// Everything compiles for another system.
-fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool) -> Result<()> {
+pub(crate) fn cross(
+    workspace: &Workspace,
+    step: &mut Step,
+    triple: &str,
+    no_install: bool,
+) -> Result<()> {
     if !may_build_for(triple, step, no_install)? {
         return Ok(());
     }
@@ -172,8 +186,10 @@ fn cross(workspace: &Workspace, step: &mut Step, triple: &str, no_install: bool)
     Ok(())
 }
 
-/// Systems and processors that the runtime is compiled for and nothing here runs.
-const TARGETS: [&str; 7] = [
+/// Systems and processors that the runtime is compiled for and nothing here runs. The first is the least like this
+/// one: another system, and another way to look after threads.
+pub(crate) const TARGETS: [&str; 8] = [
+    "x86_64-pc-windows-gnu",
     "aarch64-unknown-linux-gnu",
     "armv7-unknown-linux-gnueabihf",
     "i686-unknown-linux-gnu",
@@ -184,8 +200,13 @@ const TARGETS: [&str; 7] = [
 ];
 
 /// The runtime alone compiles for each of them.
-fn targets(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> {
-    for triple in TARGETS {
+pub(crate) fn targets(
+    workspace: &Workspace,
+    step: &mut Step,
+    no_install: bool,
+    triples: &[&str],
+) -> Result<()> {
+    for triple in triples {
         if may_build_for(triple, step, no_install)? {
             plain(
                 workspace,
@@ -218,7 +239,7 @@ fn has_target(triple: &str) -> Result<bool> {
 }
 
 /// The oldest Rust that the manifests promise, where that toolchain is here or can be had.
-fn msrv(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> {
+pub(crate) fn msrv(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> {
     let manifest = std::fs::read_to_string(workspace.root.join("Cargo.toml"))
         .map_err(|error| format!("Cargo.toml: {error}"))?;
     let version = manifest

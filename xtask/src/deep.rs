@@ -6,7 +6,10 @@ use std::process::Command;
 
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
-use crate::{Result, emulated, loom, miri, mutants, nightly, rayon, tool, torture, valgrind};
+use crate::{
+    Result, checks, emulated, fuzz, loom, miri, mutants, nightly, rayon, suite, tool, torture,
+    valgrind,
+};
 
 /// Below the root.
 const TABLE: &str = "docs/results/deep.csv";
@@ -17,9 +20,30 @@ const TORTURE_MINUTES: f64 = 30.0;
 /// Its name, and what it does.
 type Check = (&'static str, fn(&Workspace, &mut Step) -> Result<()>);
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 18] = [
+    ("all-cases", suite::all_cases),
+    ("plain", suite::plain),
     ("loom", loom::check),
     ("mutants", mutants::check),
+    ("outside", rayon::outside),
+    ("rayon-suite", |workspace, step| {
+        rayon::suite(workspace, step, false)
+    }),
+    ("windows", |workspace, step| {
+        checks::cross(workspace, step, "x86_64-pc-windows-gnu", false)
+    }),
+    ("macos", |workspace, step| {
+        checks::cross(workspace, step, "aarch64-apple-darwin", false)
+    }),
+    ("targets", |workspace, step| {
+        checks::targets(workspace, step, false, &checks::TARGETS)
+    }),
+    ("msrv", |workspace, step| {
+        checks::msrv(workspace, step, false)
+    }),
+    ("fuzz", |workspace, step| {
+        fuzz::check(workspace, step, fuzz::INPUTS)
+    }),
     ("valgrind", valgrind::check),
     ("aarch64", |workspace, step| {
         emulated::check(workspace, step, false, &emulated::PACKAGES)

@@ -2,7 +2,7 @@
 //! the model checker is on.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -23,13 +23,11 @@ const CANARY: &str = "canary";
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     for package in PACKAGES {
-        // The canary first: its build shares its place with the real one, which `mutants` uses
-        // again.
-        canary(workspace, package, step)?;
-        let program = build(workspace, package, &[], step)?;
+        let program = build(workspace, package, step)?;
+        canary(workspace, &program, step)?;
         let mut command = Command::new(&program);
         command
-            .args([PREFIX, "--nocapture"])
+            .args([PREFIX, "--nocapture", "--skip", CANARY])
             .current_dir(&workspace.root);
         let seen = tool::watch(&mut command)?;
         Tally::read(&seen.lines).judge(&seen, step);
@@ -110,26 +108,30 @@ fn too_few(explored: &BTreeMap<String, u64>, floors: &BTreeMap<String, u64>) -> 
     found
 }
 
+/// For loom a part of each crate is left out: that some of the rest is unused is no news. The canaries
+/// are in the same program as the tests.
+const FLAGS: &str = "--cfg loom --cfg roving_canary -A dead_code -A unused_imports";
+/// The model checker, and what it calls at each step.
+const EXPLORERS: [&str; 4] = ["loom", "generator", "scoped-tls", "tracing"];
+
 /// Builds the library's tests for loom, optimised, in a folder of their own, and returns the
 /// program.
 ///
-/// The `flags` go to the library alone, so that its dependencies are compiled once. Otherwise this
-/// is `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release --features loom`, without LTO
-/// and with assertions, which are what the model checker is to reach.
-pub(crate) fn build(
-    workspace: &Workspace,
-    package: &str,
-    flags: &[&str],
-    step: &mut Step,
-) -> Result<PathBuf> {
+/// Otherwise this is
+/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release --features loom`, without LTO
+/// and with assertions, which are what the model checker is to reach. Of the other packages only
+/// those that explore are optimised: the rest would take longer to build than it runs.
+pub(crate) fn build(workspace: &Workspace, package: &str, step: &mut Step) -> Result<PathBuf> {
     let mut command = workspace.cargo(&["rustc", "-p", package, "--lib", "--profile", "test"]);
+    command.args(["--config", "profile.test.package.\"*\".opt-level=0"]);
+    for explorer in EXPLORERS {
+        let level = format!("profile.test.package.{explorer}.opt-level=3");
+        command.args(["--config", &level]);
+    }
     command
         .args(["--features", "loom"])
-        .args(["--message-format=json-render-diagnostics", "--"])
-        .args(flags);
-    command
-        // For loom a part of each crate is left out: that some of the rest is unused is no news.
-        .env("RUSTFLAGS", "--cfg loom -A dead_code -A unused_imports")
+        .arg("--message-format=json-render-diagnostics")
+        .env("RUSTFLAGS", FLAGS)
         .env("CARGO_TARGET_DIR", workspace.target.join("loom"))
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "3")
         .env("CARGO_PROFILE_TEST_DEBUG", "none");
@@ -156,9 +158,8 @@ pub(crate) fn build(
 }
 
 /// A test with a bug that only a model checker sees: if it passes, the others prove nothing.
-fn canary(workspace: &Workspace, package: &str, step: &mut Step) -> Result<()> {
-    let program = build(workspace, package, &["--cfg", "roving_canary"], step)?;
-    let mut command = Command::new(&program);
+fn canary(workspace: &Workspace, program: &Path, step: &mut Step) -> Result<()> {
+    let mut command = Command::new(program);
     command.arg(CANARY).current_dir(&workspace.root);
     let seen = tool::quiet(&mut command)?;
     match verdict(&Tally::read(&seen.lines)) {

@@ -14,13 +14,16 @@ mod loom;
 mod miri;
 mod mutants;
 mod nightly;
+mod programs;
 mod rayon;
 mod report;
 mod setup;
+mod suite;
 mod tidy;
 mod tool;
 mod torture;
 mod valgrind;
+mod watchdog;
 mod workspace;
 
 use std::process::ExitCode;
@@ -48,6 +51,9 @@ struct Cli {
 enum Verb {
     /// Every check that CI requires, and one line with the counts
     Test {
+        /// One of them alone
+        #[arg(long, value_parser = PossibleValuesParser::new(checks::names()))]
+        only: Option<String>,
         /// Install nothing; skip what is missing and say so
         #[arg(long)]
         no_install: bool,
@@ -81,7 +87,7 @@ enum Verb {
     /// Programs that attack the runtime for half an hour; writes docs/results/torture.csv and its
     /// table
     Torture {
-        /// The programs alone, three minutes; writes below target
+        /// As in `test`: random programs for 15 seconds, not optimised; writes below target
         #[arg(long, conflicts_with = "minutes")]
         quick: bool,
         /// How long the programs run
@@ -158,7 +164,9 @@ fn main() -> ExitCode {
 fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
     let mut report = Report::new();
     match verb {
-        Verb::Test { no_install } => checks::all(workspace, &mut report, no_install),
+        Verb::Test { only, no_install } => {
+            checks::all(workspace, &mut report, no_install, only.as_deref());
+        }
         Verb::Ci { no_install } => return checks::clean(workspace, no_install),
         Verb::Tidy => report.step("tidy", |step| tidy::check(workspace, step)),
         Verb::Docs => report.step("docs", |step| docs::check(workspace, step)),

@@ -56,7 +56,7 @@ fn check_package(workspace: &Workspace, package: &str, step: &mut Step) -> Resul
     for complaint in compare(&mutants, &used) {
         step.fail(complaint);
     }
-    let program = loom::build(workspace, package, &[], step)?;
+    let program = loom::build(workspace, package, step)?;
     let tests = listed(&program)?;
     let mut baseline = BTreeSet::new();
     println!("{:32} {:48} {:>8}", "mutant", "loom test", "");

@@ -66,19 +66,47 @@ impl Step {
 struct Line {
     name: &'static str,
     took: Duration,
+    /// Seconds of processors that its programs used, where the system tells.
+    used: Option<f64>,
     step: Step,
 }
 
 /// All checks of one call.
 pub(crate) struct Report {
     started: Instant,
+    used: Option<f64>,
     lines: Vec<Line>,
+}
+
+/// Seconds of processors that the programs used that this one has started and seen end. Linux counts them in
+/// hundredths, as the 16th and 17th word about a process.
+fn used() -> Option<f64> {
+    used_in(&std::fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+fn used_in(stat: &str) -> Option<f64> {
+    // The second word is a name in brackets, which may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut words = rest.split_whitespace().skip(13);
+    let mut next = || words.next()?.parse::<f64>().ok();
+    Some((next()? + next()?) / 100.0)
+}
+
+fn since(before: Option<f64>) -> Option<f64> {
+    Some(used()? - before?)
+}
+
+/// The second of a pair of times, as a field of the table.
+fn shown(used: Option<f64>) -> String {
+    used.map(|used| format!("{used:7.1} s of processors"))
+        .unwrap_or_default()
 }
 
 impl Report {
     pub(crate) fn new() -> Self {
         Report {
             started: Instant::now(),
+            used: used(),
             lines: Vec::new(),
         }
     }
@@ -86,7 +114,7 @@ impl Report {
     /// Runs one check. An error inside it fails this check and no other.
     pub(crate) fn step(&mut self, name: &'static str, check: impl FnOnce(&mut Step) -> Result<()>) {
         println!("\n== {name}");
-        let started = Instant::now();
+        let (started, before) = (Instant::now(), used());
         let mut step = Step::default();
         if let Err(message) = check(&mut step) {
             step.fail(message);
@@ -100,6 +128,7 @@ impl Report {
         self.lines.push(Line {
             name,
             took: started.elapsed(),
+            used: since(before),
             step,
         });
     }
@@ -147,10 +176,16 @@ impl Report {
 
     fn table(&self) -> String {
         let mut table = String::new();
-        for Line { name, took, step } in &self.lines {
+        for line in &self.lines {
+            let Line {
+                name,
+                took,
+                used,
+                step,
+            } = line;
             let verdict = step.outcome();
             let seconds = took.as_secs_f64();
-            let _ = write!(table, "{verdict:8}{name:14}{seconds:7.1} s");
+            let _ = write!(table, "{verdict:8}{name:14}{seconds:7.1} s{}", shown(*used));
             if step.counts != Counts::default() {
                 let Counts {
                     passed,
@@ -174,10 +209,11 @@ impl Report {
         }
         let _ = write!(
             table,
-            "{:8}{:14}{:7.1} s",
+            "{:8}{:14}{:7.1} s{}",
             "",
             "in all",
-            self.started.elapsed().as_secs_f64()
+            self.started.elapsed().as_secs_f64(),
+            shown(since(self.used))
         );
         table
     }
@@ -204,6 +240,13 @@ mod tests {
                 skipped: 0
             }
         );
+    }
+
+    #[test]
+    fn time_of_processors_is_read() {
+        let stat = "7 (a) b) c) S 1 2 3 4 5 6 7 8 9 10 900 100 250 50 20 0";
+        assert_eq!(used_in(stat), Some(3.0));
+        assert_eq!(used_in("7 (a"), None);
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub(crate) fn works(program: &str, words: &[&str]) -> bool {
 }
 
 /// The command as one would type it, with the variables that we set.
-fn shown(command: &Command) -> String {
+pub(crate) fn shown(command: &Command) -> String {
     let mut words = Vec::new();
     for (key, value) in command.get_envs() {
         if let Some(value) = value {

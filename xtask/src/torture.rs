@@ -1,22 +1,26 @@
 //! Programs that attack the runtime for minutes or hours. What came of them lies in `docs/results`.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, tool};
+use crate::{Result, suite, tool};
 
-/// The programs for some minutes. What they found is written below `target`.
+/// The words of `quick`: random programs, for a quarter of a minute. A test has all the rows, each a little.
+const QUICK: [&str; 4] = ["programs", "--quick", "--minutes", "0.25"];
+
+/// Random programs for some seconds, as the tests have built them: not optimised, with all assertions. What they found
+/// is written below `target`.
 pub(crate) fn quick(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let out = workspace.target.join("torture-quick");
-    programs(workspace, step, &["--quick"], &out)
+    let mut command = Command::new(suite::binary(workspace, "torture")?);
+    command.current_dir(&workspace.root);
+    judge(command.args(QUICK), step, &out)
 }
 
-/// The programs of `roving-torture`. What they found is written to a folder.
-fn programs(workspace: &Workspace, step: &mut Step, length: &[&str], out: &Path) -> Result<()> {
-    let mut command = workspace.cargo(&["run", "--profile", "torture", "-p", "roving-torture"]);
-    command.args(["--", "all", "--out"]).arg(out).args(length);
-    let seen = tool::watch(&mut command)?;
+fn judge(command: &mut Command, step: &mut Step, out: &Path) -> Result<()> {
+    let seen = tool::watch(command.arg("--out").arg(out))?;
     let broken: Vec<&String> = seen
         .lines
         .iter()
@@ -31,9 +35,10 @@ fn programs(workspace: &Workspace, step: &mut Step, length: &[&str], out: &Path)
     Ok(())
 }
 
-/// The programs for as long as is said. What they found is kept.
+/// The programs, optimised, for as long as is said. What they found is kept.
 pub(crate) fn long(workspace: &Workspace, step: &mut Step, minutes: f64) -> Result<()> {
     let minutes = minutes.to_string();
-    let results = workspace.root.join("docs/results");
-    programs(workspace, step, &["--minutes", &minutes], &results)
+    let mut command = workspace.cargo(&["run", "--profile", "torture", "-p", "roving-torture"]);
+    command.args(["--", "all", "--minutes", &minutes]);
+    judge(&mut command, step, &workspace.root.join("docs/results"))
 }

@@ -16,6 +16,8 @@ pub(crate) struct Package {
     /// Names of all packages that it names, by kind.
     pub(crate) needs: Vec<Need>,
     pub(crate) targets: Vec<Target>,
+    /// Those that can be switched on, `default` among them.
+    pub(crate) features: Vec<String>,
 }
 
 /// One dependency in a manifest.
@@ -123,6 +125,10 @@ fn package(value: &Value) -> Package {
         dir: manifest.parent().map(Path::to_owned).unwrap_or_default(),
         needs: needs.collect(),
         targets: targets.collect(),
+        features: value["features"]
+            .as_object()
+            .map(|features| features.keys().cloned().collect())
+            .unwrap_or_default(),
     }
 }
 
@@ -146,6 +152,7 @@ mod tests {
                 "name": "flow", "manifest_path": "/w/crates/flow/Cargo.toml",
                 "dependencies": [{"name": "roving", "kind": null}, {"name": "loom", "kind": "dev"}],
                 "targets": [{"name": "flow", "kind": ["lib"], "src_path": "/w/crates/flow/src/lib.rs"}],
+                "features": {"default": ["fast"], "fast": []},
             }],
         });
         let workspace = Workspace::read(&value);
@@ -153,6 +160,7 @@ mod tests {
         assert_eq!(flow.dir, Path::new("/w/crates/flow"));
         assert!(!flow.needs[0].dev && flow.needs[1].dev);
         assert_eq!(flow.targets[0].kind, "lib");
+        assert_eq!(flow.features, ["default", "fast"]);
         assert_eq!(
             workspace.short(Path::new("/w/crates/flow/src")),
             "crates/flow/src"

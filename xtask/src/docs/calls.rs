@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, tidy, tool};
+use crate::{Result, suite, tidy, tool};
 
 /// How a page calls the lab: this, perhaps a profile and features, then [`WORDS`].
 const CALL: &str = "cargo run ";
@@ -18,14 +18,7 @@ const WITH_WORKLOAD: [&str; 2] = ["run", "compare"];
 /// Asks the lab itself, built without optimisation: each command, flag and workload that a page
 /// names must be in its help or its list.
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    let build = workspace
-        .cargo(&["build", "-q", "-p", "roving-lab", "--features", "full"])
-        .status();
-    if !build.is_ok_and(|status| status.success()) {
-        return Err("the lab does not build".into());
-    }
-    let name = format!("roving{}", std::env::consts::EXE_SUFFIX);
-    let program = workspace.target.join("debug").join(name);
+    let program = suite::binary(workspace, "roving")?;
     let mut lab = Lab {
         list: ask(&program, &["list"])?,
         helps: BTreeMap::new(),

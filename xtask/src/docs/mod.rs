@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::cargo_test::Tally;
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, tidy, tool};
+use crate::{Result, features, tidy, tool};
 
 /// The libraries that pages may use, by the names of their crates.
 const LIBRARIES: [&str; 5] = [
@@ -83,13 +83,14 @@ fn rustdoc(page: &Path, libraries: &[PathBuf], deps: &Path) -> Command {
     command
 }
 
-/// Builds the libraries and returns the paths of their `.rlib` files.
+/// Builds the libraries and returns the paths of their `.rlib` files. They are those that the tests use, so that
+/// nothing is built twice: with the same features, and with a small test beside them, for which cargo takes the
+/// tests' own dependencies into account.
 fn build(workspace: &Workspace, step: &mut Step) -> Result<Vec<PathBuf>> {
-    let words = ["build", "--lib", "--message-format=json-render-diagnostics"];
+    let words = ["build", "--workspace", "--lib", "--test", "smoke"];
     let mut command = workspace.cargo(&words);
-    for library in LIBRARIES {
-        command.args(["-p", &library.replace('_', "-")]);
-    }
+    command.args(["--features", &features::buildable(workspace)]);
+    command.arg("--message-format=json-render-diagnostics");
     let text = tool::output(&mut command)?;
     let mut found = vec![None; LIBRARIES.len()];
     for line in text.lines() {

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::programs::{self, Failure, Outcome};
 use super::registry::{self, CORE, Lack};
 use super::suite::CORE_VERSION;
+use crate::programs::{self, Failure, Outcome};
 use crate::report::{Counts, Step};
 use crate::workspace::Workspace;
 use crate::{Result, tool};
@@ -231,7 +231,7 @@ impl Place<'_> {
             command.args(registry::patch(core));
         }
         let mut outcome = Outcome::default();
-        for program in &programs::build(&mut command)? {
+        for program in &programs::build(&mut command)?.0 {
             let mut one = programs::run(program, self.package.choice, false)?;
             for failure in &mut one.failures {
                 failure.test = format!("{}: {}", program.name, failure.test);

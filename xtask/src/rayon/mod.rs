@@ -2,11 +2,9 @@
 
 mod downstream;
 mod outside;
-mod programs;
 mod registry;
 mod rewrite;
 mod suite;
-mod watchdog;
 
 use std::path::PathBuf;
 
@@ -14,7 +12,7 @@ use crate::Result;
 use crate::workspace::Workspace;
 
 pub(crate) use downstream::{check as downstream, names as downstream_names};
-pub(crate) use outside::{check as outside, workspaces as outside_workspaces};
+pub(crate) use outside::{check as outside, core, workspaces as outside_workspaces};
 pub(crate) use suite::check as suite;
 
 /// The folder of our rayon-core, which is a workspace of its own.

@@ -28,10 +28,21 @@ pub(crate) fn workspaces(workspace: &Workspace) -> Result<Vec<Workspace>> {
     Ok(found.collect())
 }
 
+/// Formatting, lints, tests and documentation of the drop-in.
+pub(crate) fn core(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let core = super::core_folder(workspace)?;
+    let mut all = workspaces(workspace)?;
+    all.retain(|one| one.root == core);
+    check_these(workspace, step, &all)
+}
+
 /// Formatting, lints, tests and documentation of each of them. The drop-in must have tests.
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    check_these(workspace, step, &workspaces(workspace)?)
+}
+
+fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Result<()> {
     let core = super::core_folder(workspace)?;
-    let all = workspaces(workspace)?;
     if !all.iter().any(|one| one.root == core) {
         step.fail(format!("{} is not checked", workspace.short(&core)));
     }
@@ -39,8 +50,8 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         let name = workspace.short(&one.root);
         println!("\n{name}");
         let mut own = Step::default();
-        checks::plain(&one, &mut own, &["fmt", "--all", "--check"])?;
-        checks::lint(&one, &mut own, &["--all-features"])?;
+        checks::plain(one, &mut own, &["fmt", "--all", "--check"])?;
+        checks::lint(one, &mut own, &["--workspace", "--all-features"])?;
         if has_tests(&one.root)? {
             let mut command = one.cargo(&["test", "--workspace", "--no-fail-fast"]);
             let seen = tool::watch(&mut command)?;
@@ -48,7 +59,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         } else if one.root == core {
             own.fail("has no test");
         }
-        checks::rustdoc(&one, &mut own, &["--all-features"])?;
+        checks::rustdoc(one, &mut own, &["--all-features"])?;
         step.counts.add(own.counts);
         for complaint in own.complaints() {
             step.fail(format!("{name}: {complaint}"));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::programs::unused_patch;
+use crate::programs::unused_patch;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 

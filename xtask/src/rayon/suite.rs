@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::programs::{self, Outcome};
 use super::registry::{self, CORE, Lack};
 use super::rewrite::{self, LEFT_OUT};
+use crate::programs::{self, Outcome};
 use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, tidy, tool};
@@ -144,7 +144,7 @@ impl Suite<'_> {
 
     fn run(&self, written: &Written, step: &mut Step) -> Result<()> {
         let mut build = self.cargo(&["test", "--workspace", "--tests", "--no-fail-fast"]);
-        let mut built = programs::build(&mut build)?;
+        let (mut built, _) = programs::build(&mut build)?;
         built.sort_by_key(|program| self.part(program));
         let mut table = Vec::new();
         let mut own = 0;

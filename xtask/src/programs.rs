@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::watchdog::{self, End, Limits, Seen};
 use crate::Result;
 use crate::cargo_test::Tally;
 use crate::report::{Counts, Step};
+use crate::watchdog::{self, End, Limits, Seen};
 
 /// No test of Rayon or of the packages downstream is silent for so long, even on a busy machine.
 const RUN: Limits = Limits {
@@ -40,7 +40,7 @@ pub(crate) struct Program {
     /// Its root file, from its package.
     pub(crate) name: String,
     /// Folder of its package.
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     path: PathBuf,
 }
 
@@ -104,10 +104,10 @@ pub(crate) fn told(outcome: &Outcome) -> String {
     format!("{passed:5} passed {failed:4} failed {skipped:4} ignored {seconds:7.1} s")
 }
 
-/// Runs `cargo test --no-run` as the command says, and gives what it built.
+/// Runs `cargo test --no-run` as the command says, and gives what it built, and what cargo said.
 ///
 /// A patch that cargo does not use is an error: the tests would prove nothing.
-pub(crate) fn build(command: &mut Command) -> Result<Vec<Program>> {
+pub(crate) fn build(command: &mut Command) -> Result<(Vec<Program>, Vec<String>)> {
     command.args(["--no-run", "--message-format=json-render-diagnostics"]);
     let seen = watchdog::run(command, BUILD, false)?;
     if let Some(line) = unused_patch(seen.lines()) {
@@ -128,7 +128,7 @@ pub(crate) fn build(command: &mut Command) -> Result<Vec<Program>> {
     if programs.is_empty() {
         return Err("cargo built no test program".into());
     }
-    Ok(programs)
+    Ok((programs, seen.err))
 }
 
 /// Finds cargo's warning about a patch without effect.
@@ -205,7 +205,8 @@ fn run_within(
     Ok(outcome)
 }
 
-fn command(program: &Program, words: &[&str]) -> Command {
+/// The program as cargo would start it.
+pub(crate) fn command(program: &Program, words: &[&str]) -> Command {
     let mut command = Command::new(&program.path);
     command
         .args(words)
@@ -430,7 +431,7 @@ mod tests {
             path: "sh".into(),
         };
         let limits = Limits {
-            silent: Duration::from_millis(1500),
+            silent: Duration::from_millis(3000),
             whole: Duration::from_secs(60),
             group: true,
         };

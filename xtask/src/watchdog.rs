@@ -258,8 +258,8 @@ mod tests {
         };
         // The grandchild holds the pipes, and says its number before it falls silent.
         let text = "sleep 60 & echo $!; printf two; wait";
-        let seen = run(&mut shell(text), limits(300, 60_000), false).unwrap();
-        assert_eq!(seen.end, End::Silent(Duration::from_millis(300)));
+        let seen = run(&mut shell(text), limits(3000, 60_000), false).unwrap();
+        assert_eq!(seen.end, End::Silent(Duration::from_secs(3)));
         assert_eq!(seen.out[1], "two");
         // Where nobody reaps it, it stays as a dead entry in the list of processes.
         let stat = format!("/proc/{}/stat", seen.out[0]);
