@@ -15,9 +15,7 @@ type Check = (&'static str, fn(&Workspace, &mut Step, bool) -> Result<()>);
 /// Everything that CI requires. What takes longer is in `deep`, or the whole of it is.
 const CHECKS: [Check; 15] = [
     ("setup", setup::prepare),
-    ("fmt", |workspace, step, _| {
-        plain(workspace, step, &["fmt", "--all", "--check"])
-    }),
+    ("fmt", |workspace, step, _| fmt(workspace, step)),
     ("tidy", |workspace, step, _| tidy::check(workspace, step)),
     ("clippy", |workspace, step, _| clippy(workspace, step)),
     ("test", |workspace, step, _| suite::check(workspace, step)),
@@ -84,6 +82,15 @@ fn faults(workspace: &Workspace, step: &mut Step) -> Result<()> {
         .env("CARGO_TARGET_DIR", workspace.target.join("faults"));
     let seen = tool::watch(&mut command)?;
     Tally::read(&seen.lines).judge(&seen, step);
+    Ok(())
+}
+
+/// The formatting of this workspace and of those beside it.
+fn fmt(workspace: &Workspace, step: &mut Step) -> Result<()> {
+    let outside = rayon::outside_workspaces(workspace)?;
+    for one in std::iter::once(workspace).chain(&outside) {
+        plain(one, step, &["fmt", "--all", "--check"])?;
+    }
     Ok(())
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn workspaces(workspace: &Workspace) -> Result<Vec<Workspace>> {
     Ok(found.collect())
 }
 
-/// Formatting, lints, tests and documentation of the drop-in.
+/// Lints, tests and documentation of the drop-in.
 pub(crate) fn core(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let core = super::core_folder(workspace)?;
     let mut all = workspaces(workspace)?;
@@ -36,7 +36,7 @@ pub(crate) fn core(workspace: &Workspace, step: &mut Step) -> Result<()> {
     check_these(workspace, step, &all)
 }
 
-/// Formatting, lints, tests and documentation of each of them. The drop-in must have tests.
+/// Lints, tests and documentation of each of them. The drop-in must have tests.
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     check_these(workspace, step, &workspaces(workspace)?)
 }
@@ -50,7 +50,6 @@ fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Res
         let name = workspace.short(&one.root);
         println!("\n{name}");
         let mut own = Step::default();
-        checks::plain(one, &mut own, &["fmt", "--all", "--check"])?;
         checks::lint(one, &mut own, &["--workspace", "--all-features"])?;
         if has_tests(&one.root)? {
             let mut command = one.cargo(&["test", "--workspace", "--no-fail-fast"]);
