@@ -66,14 +66,15 @@ pub(crate) fn all_cases(workspace: &Workspace, step: &mut Step) -> Result<()> {
     run(workspace, step, &mut command, &[(ALL_CASES, "1")])
 }
 
-/// All tests without any optional feature.
+/// All tests without any optional feature, and those of the whole lab without devices and ranks.
 pub(crate) fn plain(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let all = ["test", "--workspace"];
     run(workspace, step, &mut workspace.cargo(&all), &[])?;
     let mut docs = workspace.cargo(&all);
     let seen = tool::watch(docs.args(["--doc", "--no-fail-fast"]))?;
     Tally::read(&seen.lines).judge(&seen, step);
-    Ok(())
+    let lab = ["test", "-p", "roving-lab", "--features", features::LAB];
+    run(workspace, step, &mut workspace.cargo(&lab), &[])
 }
 
 /// A program of ours as the tests have built it: with the same features, and with a small test beside it, for which
@@ -112,7 +113,11 @@ fn absence(workspace: &Workspace, step: &mut Step) -> Result<()> {
             continue;
         }
         command.args(["-p", &package.name]);
-        for target in package.targets.iter().filter(|t| t.kind == "test") {
+        for target in package
+            .targets
+            .iter()
+            .filter(|t| t.kind == "test" && !t.has_condition)
+        {
             if asks(target)? {
                 command.args(["--test", &target.name]);
                 asking += 1;

@@ -36,6 +36,8 @@ pub(crate) struct Target {
     pub(crate) kind: String,
     /// Root file.
     pub(crate) file: PathBuf,
+    /// It is left out unless some feature is on.
+    pub(crate) has_condition: bool,
 }
 
 /// The whole repository.
@@ -119,6 +121,7 @@ fn package(value: &Value) -> Package {
         name: text(&target["name"]),
         kind: text(&target["kind"][0]),
         file: PathBuf::from(text(&target["src_path"])),
+        has_condition: !list(&target["required-features"]).is_empty(),
     });
     Package {
         name: text(&value["name"]),
