@@ -50,7 +50,7 @@ pub(crate) fn check(
         command
             .args(["--lib", "--no-fail-fast"])
             .env("CARGO_PROFILE_TEST_DEBUG", "line-tables-only")
-            // Emulated instructions are dear.
+            // Emulated instructions are expensive.
             .env("CARGO_PROFILE_TEST_OPT_LEVEL", "1")
             .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
             .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", &runner)

@@ -47,7 +47,7 @@ pub struct Seen {
     pub victims: f64,
     /// The mean time of a task in the system, by Little's law.
     pub time_in_system: f64,
-    /// Successful thefts for each task that ended.
+    /// Successful steals for each task that ended.
     pub steals_per_task: f64,
     /// Looks at a victim for each task that ended.
     pub attempts_per_task: f64,
@@ -330,7 +330,7 @@ impl Run {
         }
     }
 
-    /// One look at one victim. Whether it was robbed.
+    /// One look at one victim. Returns whether a task was stolen.
     fn look(&mut self, thief: u32) -> bool {
         if self.model.policy == Policy::None {
             return false;

@@ -99,7 +99,7 @@ fn counters_count() {
             pool.reset_profile();
             pool.install(|| tree(10, &thread::yield_now));
             let counters = pool.profile().total().counters;
-            // Each join pushes one; what a theft of several offers on is pushed again.
+            // Each join pushes one; tasks that a steal of several offers on are pushed again.
             let own = (1 << 10) - 1;
             let offered = counters.tasks_stolen - counters.steals_won;
             let tasks = counters.tasks;

@@ -34,7 +34,7 @@ fn join_both(a: impl FnOnce() + Send, b: impl FnOnce() + Send) {
     roving::join(a, b);
 }
 
-/// Under many schedules, with forced thefts.
+/// Under many schedules, with forced steals.
 fn under_seeds(test: impl Fn(&Pool)) {
     let explorer = roving::testing::Explorer::new();
     watched(|| explorer.seeds(0..size(100, 2)).run_on(test));

@@ -37,7 +37,7 @@ fn a_long_child_hides_no_continuation_from_idle_workers() {
     });
 }
 
-/// One theft takes what the amount says, oldest first: a chain of forks whose innermost child
+/// One steal takes as many as the amount says, oldest first: a chain of forks whose innermost child
 /// blocks its worker, so that all continuations lie on one stack, and are shown.
 #[test]
 fn a_thief_takes_as_many_continuations_as_the_amount_says() {

@@ -100,7 +100,7 @@ fn a_trace_has_states_thefts_and_spans() {
     let pool = Pool::builder().workers(2).name("t").trace(&scratch.0);
     let pool = pool.build().unwrap();
     let before = pool.profile().total().counters.steals_won;
-    // Until there is a theft to be seen.
+    // Until there is a steal to be seen.
     for round in 0.. {
         pool.install(|| {
             let _outer = trace::span("outer \"quoted\"");

@@ -7,6 +7,7 @@ mod comments;
 mod crates;
 mod edges;
 mod figures;
+mod glossary;
 mod lock;
 mod pages;
 mod shared;
@@ -121,6 +122,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         found.extend(pages::check_page(path, &text, &known));
     }
     found.extend(check_shared(workspace, &known)?);
+    found.extend(check_glossary(workspace)?);
     let path = workspace.root.join("ARCHITECTURE.md");
     found.extend(crates::check(workspace, &path, &read(&path)?));
     found.extend(verbs_told(workspace, &known)?);
@@ -175,6 +177,19 @@ fn check_package(workspace: &Workspace, package: &Package) -> Result<Vec<Finding
         }
     }
     Ok(found)
+}
+
+/// The glossary, against the pages of the book. Those below `results/` are written by programs.
+fn check_glossary(workspace: &Workspace) -> Result<Vec<Finding>> {
+    let docs = workspace.root.join("docs");
+    let path = docs.join("glossary.md");
+    let mut pages = Vec::new();
+    for page in files(&docs, &["md"]) {
+        if page != path && page.parent() == Some(&docs) {
+            pages.push((page.clone(), read(&page)?));
+        }
+    }
+    Ok(glossary::check(&path, &read(&path)?, &pages))
 }
 
 /// The list of shared words, against the crates that share any. The door and the tests declare none

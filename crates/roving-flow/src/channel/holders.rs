@@ -10,7 +10,7 @@ use crate::shared::{Shared, lock};
 use crate::turn::Turn;
 use crate::unwind::{Payload, go_on};
 
-/// The fields of a channel that hardly ever change.
+/// The fields of a channel that rarely change.
 pub(crate) struct Meta {
     pub(crate) shared: Arc<Shared>,
     vtable: &'static VTable,

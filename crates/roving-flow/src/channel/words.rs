@@ -51,7 +51,7 @@ pub(crate) enum End {
 /// other's: who sends publishes the message and looks for a reader; who waits says so and looks for
 /// a message. One of the two sees the other.
 /// What each end writes is 64 bytes from what the other does. Where the memory does not begin with a
-/// cache line, fields that hardly change lie in between.
+/// cache line, fields that rarely change lie in between.
 #[repr(C)]
 pub(crate) struct Words {
     // The producer's.

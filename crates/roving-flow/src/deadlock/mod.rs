@@ -10,14 +10,14 @@
 //! not only when the whole network has come to rest (Geilen and Basten). If none is full, nothing
 //! helps, and the network ends with an error.
 //!
-//! Three occasions to look, from cheap to dear:
+//! Three occasions to search, from cheap to expensive:
 //!
 //! 1. A process is suspended while some process has waited for room: it follows the waits from
-//!    itself, [`STEPS`] of them. So the usual cycle is found by whoever closes it.
+//!    itself, [`STEPS`] of them. So the usual cycle is found by the process that closes it.
 //! 2. So many suspensions later, [`PERIOD`] or as many as there are processes, the whole network is
 //!    looked at: for longer cycles, and for processes that wait for any of several channels.
-//! 3. Nothing can go on any more ([`are_quiet`](crate::line::are_quiet)): the whole
-//!    network is looked at. While nobody has waited for room, this is the only occasion, and a
+//! 3. No process can go on any more ([`are_quiet`](crate::line::are_quiet)): the whole
+//!    network is looked at. While no process has waited for room, this is the only occasion, and a
 //!    suspension costs next to nothing.
 
 mod elsewhere;

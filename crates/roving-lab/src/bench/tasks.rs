@@ -226,7 +226,7 @@ fn compared(
     Ok(())
 }
 
-/// How many thefts a search needs, by amount: one run each, with statistics on.
+/// How many steals a search needs, by amount: one run each, with statistics on.
 fn thefts(record: &mut Record, input: &str) -> Result<(), Failure> {
     let mut counts = Vec::new();
     for steal in [Amount::One, Amount::Half] {

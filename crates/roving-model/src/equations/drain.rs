@@ -32,7 +32,7 @@ pub struct Drain {
     pub time: f64,
     /// If all processors had worked from the start until all was done.
     pub ideal_time: f64,
-    /// Successful thefts for each task, up to `time`.
+    /// Successful steals for each task, up to `time`.
     pub steals_per_task: f64,
     /// Looks at a victim for each task, up to `time`.
     pub attempts_per_task: f64,

@@ -21,7 +21,7 @@ pub struct Steady {
     pub victims: f64,
     /// The mean time of a task from its arrival to its end, in mean task lengths.
     pub time_in_system: f64,
-    /// Successful thefts for each task.
+    /// Successful steals for each task.
     pub steals_per_task: f64,
     /// Looks at a victim for each task.
     pub attempts_per_task: f64,
@@ -43,7 +43,7 @@ pub(super) fn solve(model: &MeanField, policy: Policy) -> Result<Steady, ModelEr
     let (system, y) = loop {
         let system = model.system(policy, levels)?;
         let y = match policy {
-            // Without thefts the queues are separate, and their start is their steady state.
+            // Without steals the queues are separate, and their start is their steady state.
             Policy::None => start(&system),
             _ => settle(&system, start(&system))?,
         };
@@ -75,7 +75,7 @@ pub(super) fn solve(model: &MeanField, policy: Policy) -> Result<Steady, ModelEr
     })
 }
 
-/// The steady state of separate queues where nobody steals; else that of single thefts, which is near.
+/// The steady state of separate queues without steals; otherwise that of single steals, which is near.
 fn start(system: &System) -> Vec<f64> {
     let load = system.arrival / (1.0 - system.spawning);
     let (first, ratio) = match system.policy {

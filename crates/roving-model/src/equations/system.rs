@@ -98,7 +98,7 @@ impl System {
     }
 
     /// By how much the part with at least `level` tasks falls when each processor of the class is
-    /// robbed once.
+    /// the victim of one steal.
     fn loss(&self, class: &Class<'_>, level: usize) -> f64 {
         let from = |threshold: u32| level.max(threshold as usize);
         match self.policy {
@@ -173,7 +173,7 @@ impl FirstOrderSystem for System {
 mod tests {
     use super::*;
 
-    /// Thefts move tasks and make none: what is lost at all levels is what is gained.
+    /// Steals move tasks and make none: the loss at all levels is the gain.
     #[test]
     fn thefts_keep_the_number_of_tasks() {
         for text in ["one", "one:5", "fixed:3", "fixed:2:7", "half", "half:5"] {

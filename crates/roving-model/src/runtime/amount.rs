@@ -1,11 +1,11 @@
-//! How many tasks one theft takes, as in the runtime.
+//! The number of tasks that one steal takes, as in the runtime.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::ModelError;
 
-/// Most tasks that one theft takes.
+/// The most tasks that one steal takes.
 const AMOUNT_MAX: u32 = 64;
 
 /// How many of the tasks that a victim shows a thief takes: `roving::Amount`, for the simulator.

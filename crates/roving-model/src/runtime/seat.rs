@@ -113,7 +113,7 @@ pub(super) struct Seat<K> {
     /// It lost its core in the middle of a step.
     pub(super) midstep: bool,
     pub(super) credit: u8,
-    /// Thefts in a row that were not worth it.
+    /// Steals in a row that were not worth it.
     pub(super) streak: u8,
     /// Up to which call of all sleepers it has answered.
     pub(super) answered: u32,

@@ -9,7 +9,7 @@ use crate::Tree;
 const WORTH: u64 = 8;
 /// or this long, for each task that came along.
 const WORTH_ANYHOW_NS: f64 = 3000.0;
-/// How long a thief looks away after the first theft that was not worth it; doubled so often at most.
+/// The back-off of a thief after the first steal that was not worth it; doubled so often at most.
 const PAUSE_MIN_NS: f64 = 300.0;
 const DOUBLINGS_MAX: u8 = 5;
 

@@ -42,7 +42,7 @@ pub(crate) enum Habit {
 
 const HABITS: usize = Habit::Split as usize + 1;
 
-/// The weights that a habit may have, in sixteenths. Drawn once for each schedule, so that some hardly
+/// The weights that a habit may have, in sixteenths. Drawn once for each schedule, so that some barely
 /// steal and others do little else: rare orders need both.
 const WEIGHTS: [usize; 5] = [1, 4, 8, 12, 15];
 

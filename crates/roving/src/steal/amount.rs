@@ -34,7 +34,7 @@ pub enum Amount {
     Half,
 }
 
-/// Most tasks that one theft takes.
+/// The most tasks that one steal takes.
 pub(crate) const AMOUNT_MAX: usize = 64;
 const _: () = assert!(AMOUNT_MAX <= CLAIM_MAX);
 

@@ -106,7 +106,7 @@ impl Worker {
                 let (base, before) = (self.owner().top(), self.seat().tasks.fates());
                 let claimed = index..index + count;
                 let began = self.run_claimed(victim, claimed, short, Level::Ground);
-                // What the theft and the task left on this worker's own stack.
+                // Tasks that the steal and the task left on this worker's own stack.
                 self.drain(base);
                 self.clock().enter(Activity::Steal);
                 let after = self.seat().tasks.fates();

@@ -16,7 +16,7 @@ const WORTH: u32 = 8;
 /// Or if it took this long for each task that came along, in case the thief lost its core on the
 /// way. Many short ones are not worth it either: each travels.
 const WORTH_ANYHOW: Duration = Duration::from_micros(3);
-/// How long a thief looks away after the first theft that was not worth it.
+/// The back-off of a thief after the first steal that was not worth it.
 const PAUSE_MIN: Duration = Duration::from_nanos(300);
 /// Worth of a steal whose continuation was stolen back: it was worth it if it took this long, or if
 /// the tasks that it forked meanwhile took longer than the way. Otherwise two workers only take the
@@ -57,7 +57,7 @@ impl Theft {
 /// A thief's memory of what it got lately.
 #[derive(Default)]
 pub(crate) struct Restraint {
-    /// Thefts in a row that were not worth it.
+    /// Steals in a row that were not worth it.
     streak: Cell<u32>,
     /// Until when it looks away.
     until: Cell<Option<Instant>>,
@@ -78,7 +78,7 @@ impl Restraint {
         }
     }
 
-    /// The theft is over: the thief has ended all that it could keep. Whether it was worth it.
+    /// Ends a steal: the thief has ended all tasks that it could keep. Returns whether it was worth it.
     pub(crate) fn judge(&self, theft: Theft) -> bool {
         self.judge_at(theft, Instant::now())
     }
@@ -102,7 +102,7 @@ impl Restraint {
         worth
     }
 
-    /// Whether the last theft was not worth it.
+    /// Whether the last steal was not worth it.
     pub(crate) fn is_on(&self) -> bool {
         self.streak.get() > 0
     }

@@ -72,8 +72,9 @@ pub(crate) struct Found {
     pub(crate) looked: Instant,
 }
 
-/// About what a theft costs thief and victim. Who waits does so for this long before it robs its
-/// thief, as the awaited task may end meanwhile; so it never loses more than twice what it must.
+/// The approximate cost of a steal to thief and victim. A waiting worker waits for this long before it
+/// steals from its thief, as the awaited task may end meanwhile; so it never loses more than twice the
+/// least possible.
 const THEFT_COST: Duration = Duration::from_micros(1);
 /// Most links from the awaited task to the one that is run.
 const CHAIN_MAX: usize = 6;
@@ -106,7 +107,7 @@ impl Followed {
     }
 }
 
-/// The tasks from the awaited one to the one whose thief is robbed, each with the run it was in.
+/// The tasks from the awaited one to the one whose thief is stolen from, each with the run it was in.
 #[derive(Default)]
 pub(crate) struct Chain<'s> {
     links: [Option<(&'s Slot, State)>; CHAIN_MAX],

@@ -61,7 +61,7 @@ impl Waiter<'static> for Worker {
         }
     }
 
-    /// Not at the start if what there is is hardly worth it: then it is better to park.
+    /// Not the first rounds if the available tasks are barely worth a steal: then it is better to park.
     fn round_after(&self, round: usize) -> usize {
         round * usize::from(self.restraint().is_on())
     }
