@@ -370,6 +370,7 @@ mod tests {
             out: lines(text),
             err: Vec::new(),
             took: Duration::ZERO,
+            status: None,
         }
     }
 

@@ -248,7 +248,10 @@ fn judge(name: &str, seen: &Seen, step: &mut Step) {
         let how = match seen.end {
             End::Silent(limit) => format!("was silent for {} s", limit.as_secs()),
             End::TooLong(limit) => format!("still ran after {} s", limit.as_secs()),
-            End::Success | End::Failure => "ended without a result (signal, abort or exit)".into(),
+            End::Success | End::Failure => {
+                let status = seen.status.map(|status| format!(" ({status})"));
+                format!("ended without a result{}", status.unwrap_or_default())
+            }
         };
         let words = seen.err.last().map(|line| format!(": {line}"));
         step.fail(format!("{name} {how}{}", words.unwrap_or_default()));
@@ -267,6 +270,7 @@ mod tests {
             out: out.lines().map(str::to_owned).collect(),
             err: vec!["last words".into()],
             took: Duration::ZERO,
+            status: None,
         };
         let mut step = Step::default();
         judge("p", &seen, &mut step);

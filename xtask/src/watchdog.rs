@@ -1,7 +1,7 @@
 //! A program that may hang: its output is kept, and it is ended with all that it started.
 
 use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,8 @@ pub(crate) struct Seen {
     /// Standard error.
     pub(crate) err: Vec<String>,
     pub(crate) took: Duration,
+    /// As the system tells it: the exit status, or the signal.
+    pub(crate) status: Option<ExitStatus>,
 }
 
 impl Seen {
@@ -152,6 +154,7 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<S
         out: out.finish(),
         err: err.finish(),
         took: started.elapsed(),
+        status: Some(status),
     })
 }
 
