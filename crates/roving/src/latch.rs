@@ -3,18 +3,14 @@
 use crate::prim::thread::{self, Thread};
 use crate::prim::{AtomicUsize, Ordering, ord, park};
 
-/// Looks before a waiter parks: a few microseconds, about what it costs to park and to be woken.
+/// Looks before a waiter parks: a few microseconds, in which a small call has returned. It does not yield
+/// meanwhile: on a busy machine that gives the core away for milliseconds, while a thread that has
+/// parked gets it back when it is woken.
 #[cfg(not(loom))]
-const LOOKS_BEFORE_PARK: usize = 256;
+const LOOKS_BEFORE_PARK: usize = 64;
 /// Under loom the shortest way to park is all that has to be explored.
 #[cfg(loom)]
 const LOOKS_BEFORE_PARK: usize = 0;
-
-/// Looks before the waiter first gives its core to whoever else wants it: about a microsecond, in
-/// which a small call has returned.
-const LOOKS_BEFORE_YIELD: usize = 24;
-/// Then one look in so many does so.
-const YIELD_EVERY: usize = 8;
 
 /// Counts down to what the creating thread waits for.
 pub(crate) struct Latch {
@@ -55,15 +51,11 @@ impl Latch {
 
     /// Blocks the creating thread until the count is down.
     pub(crate) fn wait(&self) {
-        for look in 0..LOOKS_BEFORE_PARK {
+        for _ in 0..LOOKS_BEFORE_PARK {
             if self.is_over() {
                 return;
             }
-            // The core may be one that a worker needs.
-            match look >= LOOKS_BEFORE_YIELD && look % YIELD_EVERY == 0 {
-                true => thread::yield_now(),
-                false => std::hint::spin_loop(),
-            }
+            std::hint::spin_loop();
         }
         while !self.is_over() {
             park();

@@ -477,7 +477,10 @@ impl Worker {
     /// Whether a worker that has paused in each round up to this one had better park. The clock decides
     /// and not the number of rounds, because a pause that gives the core away can take milliseconds.
     pub(crate) fn is_tired(&self, round: usize) -> bool {
-        round > 0 && self.looks_since.get().elapsed() >= self.registry.settings.patience
+        let registry = &self.registry;
+        // Who drops a pool that has nothing to do need not wait for its workers' patience.
+        let is_over = || self.looks_since.get().elapsed() >= registry.settings.patience;
+        round > 0 && (registry.is_closing() || is_over())
     }
 
     /// Between two looks around: almost nothing at first, then longer and longer, and now and

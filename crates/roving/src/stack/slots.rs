@@ -1,38 +1,33 @@
 //! The memory of a task stack.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::slice;
 
 use super::slot::Slot;
-use crate::faults::with_answered_memory;
+use memory::Memory;
 
 /// An array of slots of which no page is touched before it is used: a stack that stays shallow
 /// costs a page or two, and one that is never used costs none.
 pub(super) struct Slots {
     first: NonNull<Slot>,
     count: usize,
-    memory: NonNull<u8>,
-    layout: Layout,
+    _memory: Memory,
 }
 
 impl Slots {
     /// `None` when there is no memory.
     pub(super) fn new(count: usize) -> Option<Slots> {
-        // The allocator has zeroed memory to hand out untouched, but only for ordinary
-        // alignments; so a slot more is asked for, and the first put where it belongs.
-        let layout = Layout::array::<u64>((count + 1) * size_of::<Slot>() / size_of::<u64>());
-        let layout = layout.expect("SLOTS_MAX bounds it");
-        // SAFETY: the layout is not empty.
-        let memory = with_answered_memory(|| NonNull::new(unsafe { alloc_zeroed(layout) }))?;
+        // Memory that is aligned for slots comes at the price of being touched; so a slot more is asked for, and
+        // the first put where it belongs.
+        let memory = Memory::zeroed((count + 1) * size_of::<Slot>())?;
+        let start = memory.start();
         // SAFETY: less than a slot's size further, and there is one slot more than `count`.
-        let first = unsafe { memory.add(memory.align_offset(align_of::<Slot>())) }.cast();
+        let first = unsafe { start.add(start.align_offset(align_of::<Slot>())) }.cast();
         Some(Slots {
             first,
             count,
-            memory,
-            layout,
+            _memory: memory,
         })
     }
 }
@@ -47,10 +42,80 @@ impl Deref for Slots {
     }
 }
 
-impl Drop for Slots {
-    fn drop(&mut self) {
-        // Slots have nothing to drop: a pool that ends has run all its tasks.
-        // SAFETY: allocated with this layout.
-        unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+// Slots have nothing to drop: a pool that ends has run all its tasks.
+
+#[cfg(all(target_os = "linux", not(miri), not(roving_asan)))]
+mod memory {
+    use std::ptr::{self, NonNull};
+
+    use crate::faults::{self, Point};
+
+    /// Zeroed memory straight from the system. An allocator keeps what is given back, and has to overwrite it
+    /// with zeros when it hands it out again: for a pool that is made after another one, that was most of its cost,
+    /// and touched every page.
+    pub(super) struct Memory {
+        start: NonNull<u8>,
+        bytes: usize,
+    }
+
+    impl Memory {
+        pub(super) fn zeroed(bytes: usize) -> Option<Memory> {
+            faults::ask(Point::Memory).ok()?;
+            let (access, kind) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            );
+            // SAFETY: a new mapping, wherever there is room.
+            let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
+            let start = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast()))??;
+            Some(Memory { start, bytes })
+        }
+
+        pub(super) fn start(&self) -> NonNull<u8> {
+            self.start
+        }
+    }
+
+    impl Drop for Memory {
+        fn drop(&mut self) {
+            // SAFETY: mapped with this size by `zeroed`, and unmapped nowhere else.
+            unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri), not(roving_asan))))]
+mod memory {
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+    use std::ptr::NonNull;
+
+    use crate::faults::with_answered_memory;
+
+    /// Zeroed memory of the allocator, which a tool that looks for leaks and for use after free knows.
+    pub(super) struct Memory {
+        start: NonNull<u8>,
+        layout: Layout,
+    }
+
+    impl Memory {
+        pub(super) fn zeroed(bytes: usize) -> Option<Memory> {
+            // The allocator has zeroed memory to hand out untouched, but only for ordinary alignments.
+            let layout = Layout::array::<u64>(bytes / size_of::<u64>());
+            let layout = layout.expect("SLOTS_MAX bounds it");
+            // SAFETY: the layout is not empty.
+            let start = with_answered_memory(|| NonNull::new(unsafe { alloc_zeroed(layout) }))?;
+            Some(Memory { start, layout })
+        }
+
+        pub(super) fn start(&self) -> NonNull<u8> {
+            self.start
+        }
+    }
+
+    impl Drop for Memory {
+        fn drop(&mut self) {
+            // SAFETY: allocated with this layout by `zeroed`, and freed nowhere else.
+            unsafe { dealloc(self.start.as_ptr(), self.layout) };
+        }
     }
 }
