@@ -144,7 +144,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         Ok(())
     }
 
-    /// Which spare threads the pool has. None, if its user has set up the threads in any way: others would lack
+    /// Which compensation threads the pool has. None, if its user has set up the threads in any way: others would lack
     /// what a handler has made for its thread, and the name that it was given.
     fn stand_in(&self) -> StandIn {
         let handlers = [&self.start_handler, &self.exit_handler];
@@ -371,7 +371,7 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
     }
 }
 
-/// Which spare threads a pool has, by who starts its threads.
+/// Which compensation threads a pool has, by who starts its threads.
 trait StandInOf {
     const STAND_IN: StandIn;
 }

@@ -54,7 +54,7 @@ pub fn max_num_threads() -> usize {
 }
 
 /// The number of threads of the current pool: the one that the calling thread works for, or the
-/// global one, which is started if need be. Spare threads do not count.
+/// global one, which is started if need be. Compensation threads do not count.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
@@ -65,7 +65,7 @@ pub fn current_num_threads() -> usize {
 }
 
 /// The index of the calling thread in its pool; `None` for a thread of no pool. No two threads of a
-/// pool have the same index at a time. For spare threads see [the crate's page](crate#what-differs).
+/// pool have the same index at a time. For compensation threads see [the crate's page](crate#what-differs).
 ///
 /// ```
 /// assert_eq!(rayon_core::current_thread_index(), None);

@@ -18,12 +18,12 @@
 //!   because of what the waiting thread picked up, and nothing nests on its stack. Broadcasts are
 //!   the exception: they are addressed to this very thread.
 //! * Where a detached task, or a call from another pool, waits for a worker while workers wait, a
-//!   *spare thread* runs it. It has the index of a worker that waits, if it is asked for one; that
+//!   *compensation thread* runs it. It has the index of a worker that waits, if it is asked for one; that
 //!   worker goes on when the task has ended. If no index is free, it has one of
 //!   [`current_num_threads`] or more, as Rayon reserves for pools that grow.
 //! * Pools whose threads the program has set up have only these: those with a
 //!   [`ThreadPoolBuilder::spawn_handler`], with a [start](ThreadPoolBuilder::start_handler) or an
-//!   [exit handler](ThreadPoolBuilder::exit_handler), or with [names](ThreadPoolBuilder::thread_name). A spare thread
+//!   [exit handler](ThreadPoolBuilder::exit_handler), or with [names](ThreadPoolBuilder::thread_name). A compensation thread
 //!   would lack what the handler has made for each index, once, and would bear a name that nobody gave. There
 //!   a waiting worker does run such a task itself, as Rayon does.
 //! * A thread that a pool has [adopted](ThreadPoolBuilder::use_current_thread) is a thread like any other again

@@ -74,7 +74,7 @@ impl ThreadPool {
         broadcast_in(self.target(), op)
     }
 
-    /// The number of threads of this pool. Spare threads do not count.
+    /// The number of threads of this pool. Compensation threads do not count.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build().unwrap();

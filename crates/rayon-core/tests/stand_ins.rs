@@ -91,7 +91,7 @@ fn guard() -> (mpsc::Sender<()>, mpsc::Receiver<()>) {
     mpsc::channel()
 }
 
-/// Spare threads that rest end with their pool.
+/// Compensation threads that rest end with their pool.
 #[test]
 fn no_thread_is_left_of_a_pool_that_has_needed_more() {
     watched(|| {

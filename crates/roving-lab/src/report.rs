@@ -175,7 +175,7 @@ impl WorkerProfile {
 }
 
 impl Profile {
-    /// Bars and counters for people. After so many workers the list has spare threads, of which those that
+    /// Bars and counters for people. After so many workers the list has compensation threads, of which those that
     /// never ran are left out, as are counters of events that never were.
     pub(crate) fn chart(&self, workers: usize) -> String {
         let mut chart = String::new();

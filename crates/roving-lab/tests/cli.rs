@@ -113,7 +113,7 @@ fn json_has_the_named_fields_and_no_others() {
     );
     let speedup = result["serial_seconds"].as_f64().unwrap() / seconds["median"].as_f64().unwrap();
     assert!((result["speedup"].as_f64().unwrap() - speedup).abs() < 1e-9);
-    // Spare threads that were started come after the workers.
+    // Compensation threads that were started come after the workers.
     assert!(result["profile"]["workers"].as_array().map(Vec::len) >= Some(2));
     assert!(result["profile"]["total"]["counters"]["tasks"].is_u64());
     let plain = json(&["run", "fib", "--input", "1", "--repeat", "1"]);

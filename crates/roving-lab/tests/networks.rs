@@ -78,7 +78,7 @@ fn every_network_is_listed_and_runs_under_every_placement_and_is_verified() {
             // What nobody was left to receive was sent all the same.
             assert!((1..=count("messages")).contains(&received), "{traffic}");
             assert!(count("switches") > 0, "{traffic}");
-            // Spare threads that were started come after the workers.
+            // Compensation threads that were started come after the workers.
             assert!(result["profile"]["workers"].as_array().map(Vec::len) >= Some(2));
         }
     }

@@ -8,12 +8,12 @@ use crate::worker::Worker;
 /// compensation thread of the pool takes the calling worker's core.
 ///
 /// All tasks that the worker has pushed become public first, so others can go on with them. A pool has
-/// up to 256 spare threads; when all are in use, or none can be started, the core stays idle
+/// up to 256 compensation threads; when all are in use, or none can be started, the core stays idle
 /// until `f` returns. In a profile the time counts as idle. On a thread that is no worker it just calls
-/// `f`; so it does, as far as the core is concerned, in pools without spare threads
+/// `f`; so it does, as far as the core is concerned, in pools without compensation threads
 /// ([`PoolBuilder::use_current_thread`](crate::PoolBuilder::use_current_thread)).
 ///
-/// Costs the wake-up of a spare thread, and the start of one when none rests: worth it for what blocks
+/// Costs the wake-up of a compensation thread, and the start of one when none rests: worth it for what blocks
 /// for tens of microseconds or more. `f` may call [`join`](crate::join) and the like, and may be nested; then
 /// more threads than cores may run for that long.
 ///

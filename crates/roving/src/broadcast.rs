@@ -21,7 +21,7 @@ use crate::worker::Worker;
 /// exception to the rule that nothing unrelated runs there (and a worker that waits for such a
 /// worker may run what `f` spawns), so do not broadcast a closure that needs a lock which may be
 /// held across such a wait. A worker that blocks its thread, in [`blocking`](crate::blocking) or without it, is
-/// busy: if it joins a thread that broadcasts to it, say, neither ever ends. Spare threads are left out, and so
+/// busy: if it joins a thread that broadcasts to it, say, neither ever ends. Compensation threads are left out, and so
 /// are workers that a [`Pool::resize`] has put to sleep, and those that have no thread: a
 /// [`WorkerThread`](crate::WorkerThread) was dropped without having run, an adopted thread has left, or the pool
 /// has ended (in its `on_exit`).

@@ -382,7 +382,7 @@ impl<'scope> Scope<'scope> {
         });
     }
 
-    /// The calling thread's index among the workers and spare threads of the scope's pool.
+    /// The calling thread's index among the workers and compensation threads of the scope's pool.
     #[doc(hidden)]
     pub fn worker_index(&self) -> Option<usize> {
         let mine = |worker: &&Worker| Arc::ptr_eq(worker.registry(), self.registry());

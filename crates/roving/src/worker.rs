@@ -38,7 +38,7 @@ pub(crate) struct Worker {
     owner: Owner<'static>,
     victims: Victims,
     restraint: Restraint,
-    /// A spare thread's index for its user, see [`crate::pool::lending`].
+    /// A compensation thread's index for its user, see [`crate::pool::lending`].
     borrowed: Cell<Option<usize>>,
     /// The pool's `on_start` or `on_exit` runs.
     in_handler: Cell<bool>,
@@ -402,7 +402,7 @@ impl Worker {
         }
     }
 
-    /// Has the injector, the mailboxes and the detached tasks for itself: half of the spare threads,
+    /// Has the injector, the mailboxes and the detached tasks for itself: half of the compensation threads,
     /// or all of them. A job may be what all the others wait for, each with a task below it that
     /// only led to more jobs.
     pub(crate) fn is_reserve(&self) -> bool {
@@ -414,7 +414,7 @@ impl Worker {
         self.index >= first
     }
 
-    /// The index that the calling thread shows to the user of a pool in which a spare thread takes
+    /// The index that the calling thread shows to the user of a pool in which a compensation thread takes
     /// that of a worker that waits, as long as there is one.
     pub(crate) fn lent_index(&self) -> usize {
         if !self.is_spare() {
@@ -426,7 +426,7 @@ impl Worker {
         self.borrowed.get().unwrap_or(self.index)
     }
 
-    /// Whether spare threads can borrow this worker's index.
+    /// Whether compensation threads can borrow this worker's index.
     pub(crate) fn lends(&self) -> bool {
         self.registry.spares.stand_in == StandIn::ForJobs && !self.is_spare()
     }

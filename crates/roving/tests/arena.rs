@@ -97,7 +97,7 @@ fn a_hundred_pools_at_once_have_two_threads() {
         if let Some(threads) = system::threads("hundred") {
             assert_eq!(threads, 2);
         }
-        // With joins, waits bring spare threads, but no more than wait.
+        // With joins, waits bring compensation threads, but no more than wait.
         for pool in &pools {
             assert_eq!(pool.install(|| fib(size(12, 5))), size(144, 5));
         }
@@ -550,7 +550,7 @@ fn what_a_share_cannot_have_is_said() {
     let refusal = |builder: roving::PoolBuilder| builder.build().unwrap_err().to_string();
     let pinned = refusal(arena.pool().pin(true));
     assert!(
-        pinned.starts_with("pin cannot be had in a share of an arena"),
+        pinned.starts_with("pin is not available for a share of an arena"),
         "{pinned}"
     );
     for builder in [
@@ -562,7 +562,7 @@ fn what_a_share_cannot_have_is_said() {
         assert!(refusal(builder).contains("leave it out"));
     }
     let own = arena.pool().build_with(|_| Ok(())).unwrap_err().to_string();
-    assert!(own.starts_with("build_with cannot be had"));
+    assert!(own.starts_with("build_with is not available"));
     assert!(refusal(arena.pool().workers(0)).starts_with("0 workers"));
     let error = Arena::new(100_000).unwrap_err().to_string();
     assert!(error.starts_with("an arena of 100000 threads"), "{error}");

@@ -196,7 +196,7 @@ fn detached_tasks_are_dropped() {
         let pool = pool(1);
         let census = Arc::new(Census::new());
         let token = Cancel::new();
-        // The only worker is busy meanwhile. (A spare thread is not called for.)
+        // The only worker is busy meanwhile. (A compensation thread is not called for.)
         let occupied = occupy_one(&pool);
         struct Held(Arc<Census>);
         impl Drop for Held {

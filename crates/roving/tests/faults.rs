@@ -111,7 +111,7 @@ fn with_a_pool(random: &mut Random) -> End {
                 assert_eq!(receiver.recv(), Ok(21));
             }
             5 => {
-                // Spare threads, if they can be started.
+                // Compensation threads, if they can be started.
                 let slept = || roving::blocking(|| std::thread::sleep(Duration::from_micros(50)));
                 pool.install(|| join(slept, || join(slept, || fib(8))));
             }

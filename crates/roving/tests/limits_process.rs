@@ -27,7 +27,7 @@ fn fib(n: u32) -> u64 {
     a + b
 }
 
-/// The error of a pool whose threads, or their memory, are not to be had.
+/// The error of a pool whose threads, or their memory, the system refuses.
 fn refused(workers: usize, stack: usize) -> String {
     let builder = Pool::builder().workers(workers).stack_size(stack);
     builder.build().unwrap_err().to_string()
@@ -59,8 +59,7 @@ fn a_least_number_that_is_out_of_range_is_named() {
         assert_eq!(
             error,
             format!(
-                "at least {least} of {workers} workers are not to be had: say 1 to {workers} to \
-                 workers_at_least"
+                "workers_at_least({least}) is out of range for {workers} workers: say 1 to {workers}"
             )
         );
     }

@@ -40,7 +40,7 @@ fn a_pool_is_used_by_its_own_handlers() {
                 let sender = Mutex::new(sender);
                 move |index: usize| {
                     let (seen, count) = ask_for_everything();
-                    // In `on_exit` the others may have gone. Spare threads have handlers called, but no part in this.
+                    // In `on_exit` the others may have gone. Compensation threads have handlers called, but no part in this.
                     let is_worker = index < workers;
                     assert_eq!(seen.contains(&index), is_worker);
                     assert!(seen.len() <= workers);
@@ -57,7 +57,7 @@ fn a_pool_is_used_by_its_own_handlers() {
             let builder = builder.on_start(handler(sender.clone(), "start"));
             let builder = builder.on_exit(handler(sender, "exit"));
             drop(builder.build().unwrap());
-            // Spare threads, if there were any, have called both as well.
+            // Compensation threads, if there were any, have called both as well.
             let seen: Vec<&str> = receiver.into_iter().collect();
             let of = |what| seen.iter().filter(|&&one| one == what).count();
             assert!(of("start") >= workers);

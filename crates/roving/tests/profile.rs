@@ -44,7 +44,7 @@ fn profile_times_add_up() {
         let total = profile.total();
         assert!(total.busy >= Duration::from_millis(20), "{total:?}");
         assert!(total.idle > Duration::ZERO, "{total:?}");
-        // Spare threads that were started come after the workers, and have times of their own.
+        // Compensation threads that were started come after the workers, and have times of their own.
         let workers = profile.workers.iter().take(pool.workers());
         let sum: Duration = workers
             .map(|of| of.busy + of.steal + of.idle + of.switch + of.frame)

@@ -398,7 +398,7 @@ fn no_spare_thread_outlives_the_threads_that_a_pool_was_given() {
                 Ok(())
             });
             let pool = pool.unwrap();
-            // A spare thread takes the place of the only worker.
+            // A compensation thread takes the place of the only worker.
             pool.install(move || roving::blocking(move || has_begun.recv().unwrap()));
             drop(pool);
             for thread in threads {

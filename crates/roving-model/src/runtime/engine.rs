@@ -120,7 +120,7 @@ pub(super) struct Engine<'t, T: Tree> {
     pub(super) idle: Bits,
     /// Those that look around and see nothing.
     pub(super) lookers: Vec<u32>,
-    /// Spare threads off duty.
+    /// Compensation threads off duty.
     pub(super) resting: Vec<u32>,
     /// Threads that are not parked in a wait.
     pub(super) active: usize,

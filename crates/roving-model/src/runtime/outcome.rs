@@ -56,7 +56,7 @@ pub struct Outcome {
     pub parks_waiting: u64,
     /// Threads that were unparked.
     pub wakes: u64,
-    /// Spare threads that were started.
+    /// Compensation threads that were started.
     pub spares: usize,
     /// The part of all workers' time in which tasks ran.
     pub busy: f64,

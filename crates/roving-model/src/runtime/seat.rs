@@ -84,7 +84,7 @@ pub(super) enum State {
     Restrained,
     /// Parked for want of work.
     Asleep,
-    /// A spare thread off duty.
+    /// A compensation thread off duty.
     Resting,
     /// Was unparked, and does not run yet.
     Waking,

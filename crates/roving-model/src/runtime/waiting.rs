@@ -90,7 +90,7 @@ impl<T: Tree> Engine<'_, T> {
         }
     }
 
-    /// The core goes to a spare thread until the awaited task has ended.
+    /// The core goes to a compensation thread until the awaited task has ended.
     fn park(&mut self, who: u32, time: u64) {
         self.outcome.parks += 1;
         self.outcome.parks_waiting += 1;
@@ -124,7 +124,7 @@ impl<T: Tree> Engine<'_, T> {
         );
     }
 
-    /// A spare thread that is one too many goes off duty.
+    /// A compensation thread that is one too many goes off duty.
     pub(super) fn rest(&mut self, who: u32, time: u64) {
         self.turn_to(who, time, State::Resting);
         self.seats[who as usize].since = 0;

@@ -109,7 +109,7 @@ fn chain(pool: &Pool, _: &mut Random) {
     assert_eq!(begun.load(SeqCst), links as u64 + 1);
 }
 
-/// A worker that blocks until a job of its own pool has run: where it is the only one, a spare thread
+/// A worker that blocks until a job of its own pool has run: where it is the only one, a compensation thread
 /// has to be woken.
 fn blocks(pool: &Pool, _: &mut Random) {
     pool.install(|| {

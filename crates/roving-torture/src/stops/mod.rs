@@ -146,7 +146,7 @@ mod linux {
         let mut rounds = 0_u64;
         while !shared.over.load(Relaxed) {
             if rounds.is_multiple_of(64) || threads.is_empty() {
-                // Spare threads come and go.
+                // Compensation threads come and go.
                 threads = system::threads_named("stops-");
                 if threads.is_empty() {
                     thread::sleep(Duration::from_millis(1));

@@ -93,7 +93,7 @@ impl Settings {
         Some(Share::new(arena.core(), self.priority))
     }
 
-    /// The processor that worker `index` is pinned to. Spare threads are not pinned.
+    /// The processor that worker `index` is pinned to. Compensation threads are not pinned.
     pub(crate) fn processor(&self, index: usize) -> Option<usize> {
         let processors = &self.processors;
         (index < self.workers && !processors.is_empty())
@@ -103,7 +103,7 @@ impl Settings {
 
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
-/// Most spare threads of a pool.
+/// Most compensation threads of a pool.
 pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
 /// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri has less of it,
 /// since it follows each look for long.

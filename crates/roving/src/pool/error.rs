@@ -57,8 +57,7 @@ impl fmt::Display for BuildError {
             ),
             Reason::WorkersLeast(least, workers) => write!(
                 f,
-                "at least {least} of {workers} workers are not to be had: say 1 to {workers} to \
-                 workers_at_least"
+                "workers_at_least({least}) is out of range for {workers} workers: say 1 to {workers}"
             ),
             Reason::Memory(workers) => write!(
                 f,
@@ -117,8 +116,8 @@ impl Reason {
             ),
             Reason::Share(what) => write!(
                 f,
-                "{what} cannot be had in a share of an arena, whose threads are the arena's: leave it \
-                 out, or build the pool without an arena"
+                "{what} is not available for a share of an arena, whose threads belong to the arena: \
+                 leave it out, or build the pool without an arena"
             ),
             Reason::LeftBehind(name) => write!(
                 f,

@@ -39,7 +39,7 @@ pub(crate) struct Registry {
     pub(crate) seats: Seats,
     pub(crate) settings: Box<Settings>,
     pub(crate) idle: IdleSet,
-    /// Workers that are parked in a wait and would run a job, in pools without spare threads.
+    /// Workers that are parked in a wait and would run a job, in pools without compensation threads.
     pub(crate) waiting: IdleSet,
     /// How many workers follow others, see [`crate::wait`].
     pub(crate) following: AtomicUsize,
@@ -128,7 +128,7 @@ impl Registry {
         self.settings.workers
     }
 
-    /// Whether somebody takes every task of a worker that waits: thieves one alone, and a spare thread
+    /// Whether somebody takes every task of a worker that waits: thieves one alone, and a compensation thread
     /// whatever there is. As a job it would run in any case.
     pub(crate) fn takes_any(&self) -> bool {
         self.settings.amount.least() == 1 && self.spares.stand_in == StandIn::ForAll

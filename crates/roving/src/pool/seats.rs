@@ -1,4 +1,4 @@
-//! The places of a pool's workers and spare threads, as all threads see them.
+//! The places of a pool's workers and compensation threads, as all threads see them.
 
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use crate::stats::{Clock, Keep};
 use crate::task::{Local, SpawnOrder};
 use crate::unwind::drop_quietly;
 
-/// A worker slot: the state of one worker, or of a spare thread, that other threads may see.
+/// A worker slot: the state of one worker, or of a compensation thread, that other threads may see.
 pub(crate) struct Seat {
     pub(crate) stack: TaskStack,
     /// In which contexts the tasks on the stack were made.
@@ -169,7 +169,7 @@ impl TaskSettings {
 
 const NOBODY: usize = usize::MAX;
 
-/// The seats of the workers, then those of the spare threads, which are made when they are first
+/// The seats of the workers, then those of the compensation threads, which are made when they are first
 /// taken.
 pub(crate) struct Seats {
     showing: Showing,
@@ -221,7 +221,7 @@ impl Seats {
         )
     }
 
-    /// Makes the seat of a spare thread, if it has not been made. False when there is no memory. The
+    /// Makes the seat of a compensation thread, if it has not been made. False when there is no memory. The
     /// caller has the lock under which threads are started.
     pub(super) fn make(&self, index: usize) -> bool {
         let Some(spare) = index.checked_sub(self.workers.len()) else {

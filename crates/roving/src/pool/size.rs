@@ -63,7 +63,7 @@ impl Registry {
         self.manned().next().is_none()
     }
 
-    /// Whether the worker is one of those that do not work. Of a spare thread it is not.
+    /// Whether the worker is one of those that do not work. Of a compensation thread it is not.
     pub(crate) fn is_benched(&self, index: usize) -> bool {
         index >= self.size() && index < self.workers()
     }

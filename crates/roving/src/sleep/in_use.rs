@@ -2,7 +2,7 @@
 
 use crate::prim::{AtomicUsize, Ordering, mutant, ord};
 
-/// The number of worker slots in use: those of the workers, and those of the spare threads that were
+/// The number of worker slots in use: those of the workers, and those of the compensation threads that were
 /// started so far. It only grows.
 pub(crate) struct InUse(AtomicUsize);
 

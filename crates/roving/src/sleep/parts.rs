@@ -18,7 +18,7 @@ use crate::stack::TaskStack;
 pub(crate) trait Parts: Sized {
     /// The workers that are asleep, or about to be.
     fn idle(&self) -> &IdleSet;
-    /// Workers that are parked in a wait and would run a job, in pools without spare threads.
+    /// Workers that are parked in a wait and would run a job, in pools without compensation threads.
     fn waiting(&self) -> &IdleSet;
     fn in_use(&self) -> &InUse;
     fn crew(&self) -> &Crew;
@@ -39,7 +39,7 @@ pub(crate) trait Parts: Sized {
     fn unpark(&self, seat: usize);
 
     fn workers(&self) -> usize;
-    /// How many workers and spare threads there can be.
+    /// How many workers and compensation threads there can be.
     fn most(&self) -> usize;
     /// Whether a worker that has a thread has something in its mailbox.
     fn has_mail(&self) -> bool;

@@ -1,4 +1,4 @@
-//! Spare threads: who has to park in a wait gives its core to one of them.
+//! Compensation threads: who has to park in a wait gives its core to one of them.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,10 +9,10 @@ use crate::prim::{AtomicUsize, Mutex, Ordering, mutant, park};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
 pub enum StandIn {
-    /// A spare thread takes its core, for tasks and jobs alike; half of the spare threads, for
+    /// A compensation thread takes its core, for tasks and jobs alike; half of the compensation threads, for
     /// jobs alone.
     ForAll,
-    /// A spare thread is brought in when a job waits for a worker, and runs jobs only. So tasks
+    /// A compensation thread is brought in when a job waits for a worker, and runs jobs only. So tasks
     /// run on the pool's own workers alone.
     ForJobs,
     /// The worker itself runs a job that waits, on top of its frame. For pools whose threads are
@@ -32,7 +32,7 @@ pub(crate) struct Spares {
     bench: Mutex<Bench>,
 }
 
-/// The spare threads that are off duty.
+/// The compensation threads that are off duty.
 struct Bench {
     started: usize,
     resting: Vec<usize>,
@@ -93,7 +93,7 @@ impl Spares {
         }
     }
 
-    /// The calling worker goes on. A spare thread that is now too many leaves by itself.
+    /// The calling worker goes on. A compensation thread that is now too many leaves by itself.
     pub(crate) fn back_again(&self) {
         // Ordering: Relaxed; a count that steers, nothing hangs on it.
         self.active.fetch_add(1, Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl Spares {
         rests
     }
 
-    /// The calling spare thread, which has nothing to do, rests until it is brought in again, or
+    /// The calling compensation thread, which has nothing to do, rests until it is brought in again, or
     /// the pool closes, unless it turns out to be needed.
     pub(crate) fn rest(&self, pool: &impl Parts, index: usize) {
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
@@ -210,7 +210,7 @@ impl Spares {
         !needed
     }
 
-    /// Whether a spare thread should look if it can rest. A hint.
+    /// Whether a compensation thread should look if it can rest. A hint.
     pub(crate) fn is_one_too_many(&self) -> bool {
         // Ordering: Relaxed; hints.
         let target = self.target.load(Ordering::Relaxed) as isize;

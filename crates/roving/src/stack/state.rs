@@ -36,7 +36,7 @@ const BASE_SHIFT: u32 = HOLDER_SHIFT + HOLDER_BITS;
 const BASE_BITS: u32 = 14;
 const GENERATION_SHIFT: u32 = BASE_SHIFT + BASE_BITS;
 
-/// Most workers, spare threads included, that one pool can have.
+/// Most workers, compensation threads included, that one pool can have.
 pub(crate) const WORKERS_MAX: usize = 1 << HOLDER_BITS;
 /// The highest base that a slot's word can name.
 pub(super) const BASE_MAX: usize = (1 << BASE_BITS) - 1;

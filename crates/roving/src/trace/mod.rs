@@ -63,7 +63,7 @@ use crate::worker::Worker;
 /// The statistics that a pool leaves behind.
 pub(crate) struct Record {
     pub(crate) name: String,
-    /// Entries of the profile from here on are those of spare threads.
+    /// Entries of the profile from here on are those of compensation threads.
     pub(crate) workers: usize,
     pub(crate) profile: Profile,
     pub(crate) lanes: Vec<Lane>,

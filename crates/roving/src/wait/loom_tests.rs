@@ -251,7 +251,7 @@ fn park_until_done(slot: &Slot) {
     }
 }
 
-/// In a pool without spare threads a worker that waits runs a job on top of its frame: it sees the job, or
+/// In a pool without compensation threads a worker that waits runs a job on top of its frame: it sees the job, or
 /// is woken for it.
 #[test]
 fn loom_a_waiting_worker_runs_a_job() {
@@ -269,7 +269,7 @@ fn loom_a_waiting_worker_runs_a_job() {
     });
 }
 
-/// Two workers wait without spare threads. A job calls the first of them at the very moment when its wait ends:
+/// Two workers wait without compensation threads. A job calls the first of them at the very moment when its wait ends:
 /// then the other one runs the job.
 #[test]
 fn loom_a_job_of_a_wait_that_ends_goes_to_another() {

@@ -178,7 +178,7 @@ pub(crate) fn wait_for_thief<'s>(waiter: &impl Waiter<'s>, index: usize) -> Take
 /// Parks until the awaited task has ended, or there may be something to do for it. True if there
 /// was before the worker could park.
 ///
-/// In a pool without spare threads for tasks this worker is the one to do it, so it *follows*
+/// In a pool without compensation threads for tasks this worker is the one to do it, so it *follows*
 /// those whose stacks it may rob: enters their sets of followers, and asks them for tasks. A worker that
 /// publishes, and finds that it was asked, wakes a follower if no worker is idle. For tasks that
 /// stand there, no wake-up is lost for the reason that none is for idle workers

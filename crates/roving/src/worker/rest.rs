@@ -8,7 +8,7 @@ use crate::stats::{Activity, bump};
 use crate::worker::Worker;
 
 impl Worker {
-    /// A spare thread that is not needed leaves, unless there is a job that may be waited for. So does a
+    /// A compensation thread that is not needed leaves, unless there is a job that may be waited for. So does a
     /// worker that is benched.
     pub(super) fn stay_or_rest(&self) {
         let registry = &self.registry;

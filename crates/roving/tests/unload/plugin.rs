@@ -26,7 +26,7 @@ fn work(n: u32) -> u64 {
     roving::scope(|s| {
         for one in &mut ones {
             s.spawn(move |_| {
-                // Brings spare threads in.
+                // Brings compensation threads in.
                 roving::blocking(|| std::thread::sleep(Duration::from_micros(100)));
                 *one = 1;
             });
