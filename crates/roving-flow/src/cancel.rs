@@ -7,6 +7,17 @@ use crate::network::Network;
 use crate::shared::{Failure, Shared};
 
 /// A handle that ends a network from any thread: see [`Network::canceller`].
+///
+/// ```
+/// use roving_flow::{Error, Network};
+///
+/// let mut network = Network::new();
+/// network.process("waits for ever", (), async |()| std::future::pending().await);
+/// let canceller = network.canceller();
+/// let stop = std::thread::spawn(move || canceller.cancel());
+/// assert!(matches!(network.run(&roving::Pool::new(1).unwrap()), Err(Error::Cancelled)));
+/// stop.join().unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Canceller {
     shared: Arc<Shared>,
@@ -43,7 +54,14 @@ impl Canceller {
     /// has ended, or failed, before. A process that computes is not interrupted: it is dropped when
     /// it next has to wait.
     ///
-    /// See [`Network::canceller`] for an example.
+    /// ```
+    /// use roving_flow::{Error, Network};
+    ///
+    /// let mut network = Network::new();
+    /// network.process("waits for ever", (), async |()| std::future::pending().await);
+    /// network.canceller().cancel(); // before it runs counts as well
+    /// assert!(matches!(network.run(&roving::Pool::new(1).unwrap()), Err(Error::Cancelled)));
+    /// ```
     pub fn cancel(&self) {
         self.shared.stop(Failure::Cancelled);
     }

@@ -4,6 +4,19 @@ use std::any::Any;
 use std::fmt;
 
 /// The operation in which a process is suspended.
+///
+/// ```
+/// use roving_flow::{Error, Network, Operation};
+///
+/// let mut network = Network::new();
+/// let (out, input) = network.channel::<u32>("to itself");
+/// network.process("a", (out, input), async |(_out, mut input)| {
+///     input.recv().await;
+/// });
+/// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+/// let Error::Deadlock { cycle } = error else { panic!("{error}") };
+/// assert_eq!(cycle[0].operation, Operation::Receive);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operation {
     /// It waits for a message from a channel that is empty.
@@ -13,6 +26,20 @@ pub enum Operation {
 }
 
 /// One process of a deadlock: the channel that it waits for, and the process at the other end.
+///
+/// ```
+/// use roving_flow::{Error, Network};
+///
+/// let mut network = Network::new();
+/// let (out, input) = network.channel::<u32>("to itself");
+/// network.process("a", (out, input), async |(_out, mut input)| {
+///     input.recv().await;
+/// });
+/// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+/// let Error::Deadlock { cycle } = error else { panic!("{error}") };
+/// let names = (&cycle[0].process[..], &cycle[0].channel[..], &cycle[0].waits_for[..]);
+/// assert_eq!(names, ("a", "to itself", "a"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Blocked {

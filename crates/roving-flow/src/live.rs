@@ -10,12 +10,35 @@ use crate::shared::Shared;
 use crate::word::Word;
 
 /// Counters of a network that may be read at any time: see [`Network::live`].
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 4);
+/// network.source("source", out, 0..100);
+/// let live = network.live();
+/// network.sink("sink", input, move |_| {
+///     assert_eq!(live.process_name(1), Some("sink"));
+/// });
+/// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Live {
     shared: Arc<Shared>,
 }
 
 /// The state of a network. Its parts were read one after the other, while it ran.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 4);
+/// network.source("source", out, 0..100);
+/// let live = network.live();
+/// network.sink("sink", input, move |_| {
+///     let now = live.snapshot();
+///     assert_eq!((now.processes.len(), now.channels.len()), (2, 1));
+/// });
+/// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -27,6 +50,20 @@ pub struct Snapshot {
 }
 
 /// The state of a process.
+///
+/// ```
+/// use roving_flow::State;
+///
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 4);
+/// network.source("source", out, 0..100);
+/// let live = network.live();
+/// network.sink("sink", input, move |_| {
+///     // It runs while it looks at itself.
+///     assert_eq!(live.snapshot().processes[1], State::Ready);
+/// });
+/// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum State {
@@ -43,6 +80,19 @@ pub enum State {
 }
 
 /// The content of a channel.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 4);
+/// network.source("source", out, 0..100);
+/// let live = network.live();
+/// network.sink("sink", input, move |_| {
+///     let queue = live.snapshot().channels[0];
+///     assert_eq!(queue.capacity, Some(4));
+///     assert!(queue.received > 0);
+/// });
+/// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Queue {
@@ -82,7 +132,11 @@ impl Network<'_> {
 impl Live {
     /// Returns the present state of the network.
     ///
-    /// See [`Network::live`] for an example.
+    /// ```
+    /// let network = roving_flow::Network::new();
+    /// let live = network.live();
+    /// assert!(live.snapshot().processes.is_empty()); // it does not run yet
+    /// ```
     pub fn snapshot(&self) -> Snapshot {
         // While this is held, the channels that processes wait at are there.
         let channels = self.shared.channels();

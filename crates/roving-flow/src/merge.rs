@@ -49,6 +49,17 @@ pub struct Merge<T> {
 
 impl<T> Merge<T> {
     /// Merges these inputs, which keep their places for [`Self::recv`].
+    ///
+    /// ```
+    /// use roving_flow::{Merge, Network};
+    ///
+    /// let mut network = Network::new();
+    /// let (one, other) = (network.channel::<u32>("one").1, network.channel("other").1);
+    /// network.process("merge", Merge::new([one, other]), async |mut merge| {
+    ///     assert_eq!(merge.recv().await, None); // nobody sends
+    /// });
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
     pub fn new(ports: impl IntoIterator<Item = In<T>>) -> Merge<T> {
         Merge {
             ports: ports.into_iter().map(Some).collect(),
@@ -59,6 +70,20 @@ impl<T> Merge<T> {
     /// Receives the next message with the place of its input, or `None` when all inputs have ended.
     ///
     /// Inputs that always have something take turns.
+    ///
+    /// ```
+    /// use roving_flow::{Merge, Network};
+    ///
+    /// let mut network = Network::new();
+    /// let (_, silent) = network.channel("silent");
+    /// let (out, letters) = network.channel("letters");
+    /// network.source("source", out, ["a"]);
+    /// network.process("merge", Merge::new([silent, letters]), async |mut merge| {
+    ///     assert_eq!(merge.recv().await, Some((1, "a")));
+    ///     assert_eq!(merge.recv().await, None);
+    /// });
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
     pub async fn recv(&mut self) -> Option<(usize, T)> {
         std::future::poll_fn(|context| self.poll_recv(context)).await
     }

@@ -181,7 +181,19 @@ impl<'env> Network<'env> {
     /// Ports are given rather than captured, so that the network knows who waits for whom: a port
     /// that a body has captured counts as held outside, and deadlocks by way of it are not found.
     ///
-    /// See [`Network`] for an example.
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.channel("numbers");
+    /// network.source("source", out, 1..=4);
+    /// network.process("sum", input, async |mut input| {
+    ///     let mut sum = 0;
+    ///     while let Some(number) = input.recv().await {
+    ///         sum += number;
+    ///     }
+    ///     assert_eq!(sum, 10);
+    /// });
+    /// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+    /// ```
     pub fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
     where
         P: Ports + Send + 'env,
@@ -302,7 +314,14 @@ impl<'env> Network<'env> {
 
     /// Sets where processes run: [`Placement::Stealing`] by default.
     ///
-    /// See [`Placement`] for an example.
+    /// ```
+    /// use roving_flow::{Network, Placement};
+    ///
+    /// let mut network = Network::new();
+    /// network.placement(Placement::adaptive());
+    /// network.process("only", (), async |()| {});
+    /// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+    /// ```
     pub fn placement(&mut self, placement: Placement) {
         self.placement = placement;
     }

@@ -85,6 +85,16 @@ impl<T> Unpin for Out<T> {}
 pub struct Closed<T>(pub T);
 
 /// The reason why [`In::try_recv`] has no message; see there for an example.
+///
+/// ```
+/// use roving_flow::{Network, TryRecvError};
+///
+/// let mut network = Network::new();
+/// let (out, mut input) = network.channel::<u32>("numbers");
+/// assert_eq!(input.try_recv(), Err(TryRecvError::Empty));
+/// drop(out);
+/// assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TryRecvError {
     /// The channel is empty.
@@ -94,6 +104,17 @@ pub enum TryRecvError {
 }
 
 /// The reason why [`Out::try_send`] gives the message back; see there for an example.
+///
+/// ```
+/// use roving_flow::{Network, TrySendError};
+///
+/// let mut network = Network::new();
+/// let (mut out, input) = network.bounded("numbers", 1);
+/// assert!(out.try_send(1).is_ok());
+/// assert!(matches!(out.try_send(2), Err(TrySendError::Full(2))));
+/// drop(input);
+/// assert!(matches!(out.try_send(3), Err(TrySendError::Closed(3))));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// The channel is full.
@@ -142,6 +163,18 @@ impl<T> In<T> {
     /// everything that was sent has been received. Suspends the process while the channel is empty.
     ///
     /// Nothing is lost when the future is dropped. See [`In`] for an example.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.bounded("numbers", 1);
+    /// network.source("source", out, [7, 8]);
+    /// network.process("sink", input, async |mut input| {
+    ///     assert_eq!(input.recv().await, Some(7));
+    ///     assert_eq!(input.recv().await, Some(8));
+    ///     assert_eq!(input.recv().await, None); // the source has ended
+    /// });
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
     #[inline(always)]
     pub fn recv(&mut self) -> Receiving<'_, T> {
         Receiving { port: self }
@@ -252,6 +285,18 @@ impl<T> Out<T> {
     ///
     /// # Errors
     /// The other end is gone; the message comes back.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.bounded("numbers", 1);
+    /// network.process("source", out, async |mut out| {
+    ///     while out.send(7).await.is_ok() {} // until nobody is there to take it
+    /// });
+    /// network.process("sink", input, async |mut input| {
+    ///     assert_eq!(input.recv().await, Some(7));
+    /// });
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// ```
     #[inline(always)]
     pub fn send(&mut self, message: T) -> Sending<'_, T> {
         Sending {
@@ -377,6 +422,17 @@ impl<T> Drop for Out<T> {
 }
 
 /// The future of a message: see [`In::recv`].
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 1);
+/// network.source("source", out, [7]);
+/// network.process("sink", input, async |mut input| {
+///     let next = input.recv(); // nothing happens yet, and nothing is lost if it is dropped
+///     assert_eq!(next.await, Some(7));
+/// });
+/// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// ```
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Receiving<'p, T> {
     port: &'p mut In<T>,
@@ -392,6 +448,17 @@ impl<T> Future for Receiving<'_, T> {
 }
 
 /// The future of room for a message: see [`Out::send`].
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 1);
+/// network.process("source", out, async |mut out| {
+///     let sending = out.send(7); // nothing is sent yet
+///     assert!(sending.await.is_ok());
+/// });
+/// network.sink("sink", input, |number| assert_eq!(number, 7));
+/// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// ```
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Sending<'p, T> {
     port: &'p mut Out<T>,

@@ -13,6 +13,16 @@ use crate::placement::Moved;
 ///
 /// It holds plain figures; an entry for a process or a channel is put together when it is asked
 /// for, so that the report of a million processes is small.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 8);
+/// network.source("source", out, 0..10_u32);
+/// network.sink("sink", input, |_| {});
+/// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// assert!(report.deterministic);
+/// assert!(report.growths.is_empty() && report.moves.is_empty());
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Report {
@@ -77,6 +87,13 @@ impl Report {
     ///
     /// # Panics
     /// If there is none.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// network.process("only", (), async |()| {});
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(report.process(0).name, "only");
+    /// ```
     pub fn process(&self, index: usize) -> ProcessReport {
         assert!(
             index < self.process_names.len(),
@@ -95,6 +112,15 @@ impl Report {
     ///
     /// # Panics
     /// If there is none.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.bounded("numbers", 8);
+    /// network.source("source", out, 0..10_u32);
+    /// network.sink("sink", input, |_| {});
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(report.channel(0).messages, 10);
+    /// ```
     pub fn channel(&self, index: usize) -> ChannelReport {
         assert!(
             index < self.channels.len(),
@@ -188,6 +214,16 @@ impl fmt::Debug for Name {
 }
 
 /// The figures of one process.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 8);
+/// network.source("source", out, 0..10_u32);
+/// network.sink("sink", input, |_| {});
+/// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// let names: Vec<_> = report.processes().map(|process| process.name.to_string()).collect();
+/// assert_eq!(names, ["source", "sink"]);
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessReport {
@@ -198,6 +234,18 @@ pub struct ProcessReport {
 }
 
 /// The accounting of one process.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 8);
+/// network.source("source", out, 0..10_u32);
+/// network.sink("sink", input, |_| {});
+/// network.accounting(true);
+/// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// let account = report.process(0).account.unwrap();
+/// assert!(account.switches > 0);
+/// assert_eq!(account.migrations, 0); // there is one worker
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ProcessAccount {
@@ -210,6 +258,17 @@ pub struct ProcessAccount {
 }
 
 /// The figures of one channel.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 8);
+/// network.source("source", out, 0..10_u32);
+/// network.sink("sink", input, |_| {});
+/// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// let channel = report.channel(0);
+/// assert_eq!((channel.producer, channel.consumer), (Some(0), Some(1)));
+/// assert_eq!((channel.messages, channel.bytes), (10, 40));
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChannelReport {
@@ -233,6 +292,17 @@ pub struct ChannelReport {
 }
 
 /// The accounting of one channel.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (out, input) = network.bounded("numbers", 8);
+/// network.source("source", out, 0..10_u32);
+/// network.sink("sink", input, |_| {});
+/// network.accounting(true);
+/// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// let account = report.channel(0).account.unwrap();
+/// assert_eq!((account.local, account.remote), (10, 0)); // there is one worker
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ChannelAccount {
@@ -243,6 +313,26 @@ pub struct ChannelAccount {
 }
 
 /// A channel that was made larger to resolve a deadlock.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// let (batch, input) = network.bounded("batch", 2);
+/// let (go, may_go) = network.bounded("go", 1);
+/// network.process("sender", (batch, go), async |(mut batch, mut go)| {
+///     for number in 0..10 {
+///         batch.send(number).await.unwrap();
+///     }
+///     go.send(()).await.unwrap();
+/// });
+/// network.process("receiver", (input, may_go), async |(mut input, mut may_go)| {
+///     may_go.recv().await;
+///     while input.recv().await.is_some() {}
+/// });
+/// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+/// let growth = &report.growths[0];
+/// assert_eq!((growth.channel, growth.from), (0, 2));
+/// assert!(growth.to > 2);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Growth {

@@ -51,6 +51,13 @@ impl Network<'_> {
     ///
     /// # Errors
     /// See [`Error`]. All processes have ended then, too.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// network.process("only", (), async |()| {});
+    /// let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(report.processes().len(), 1);
+    /// ```
     pub fn run(self, pool: &Pool) -> Result<Report, Error> {
         if let Some(message) = self.invalid {
             return Err(Error::Invalid { message });

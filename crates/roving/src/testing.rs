@@ -77,6 +77,16 @@ pub struct Explorer {
 }
 
 /// The extent of an exploration, which shows whether more seeds are worth their time.
+///
+/// ```
+/// use roving::testing::Explorer;
+///
+/// let explored = Explorer::new().seeds(0..10).run(|| {
+///     assert_eq!(roving::join(|| 1, || 2), (1, 2));
+/// });
+/// assert_eq!(explored.runs, 10);
+/// assert!(explored.schedules <= explored.runs);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explored {

@@ -84,6 +84,26 @@ pub enum NetworkError {
 }
 
 /// One process of a deadlock: the channel that it waits for, and the process at the other end.
+///
+/// ```
+/// use roving_dist::{Network, NetworkError, World};
+///
+/// World::threads(2, |world| {
+///     let mut network = Network::new(&world);
+///     let (to_b, from_a) = network.channel::<u32>("a to b");
+///     let (to_a, from_b) = network.channel::<u32>("b to a");
+///     for (name, ports) in [("a", (to_b, from_b)), ("b", (to_a, from_a))] {
+///         network.process(name, ports, async |(_out, mut input)| {
+///             input.recv().await;
+///         });
+///     }
+///     network.pin("b", 1);
+///     let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+///     let NetworkError::Deadlock { cycle } = error else { panic!("{error}") };
+///     let b = cycle.iter().find(|blocked| blocked.process == "b").unwrap();
+///     assert_eq!((b.rank, &b.channel[..], &b.waits_for[..]), (1, "a to b", "a"));
+/// });
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Blocked {

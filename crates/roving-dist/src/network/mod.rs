@@ -230,7 +230,19 @@ impl<'env> Network<'env> {
     /// Adds a process. `body` gets the ports, and is an `async` closure, or a closure that returns
     /// a future. It is called on the rank where the process runs; on the others, it is dropped.
     ///
-    /// See [`Network`] for an example.
+    /// ```
+    /// use roving_dist::{Network, World};
+    ///
+    /// World::threads(2, |world| {
+    ///     let mut network = Network::new(&world);
+    ///     let (out, input) = network.channel("numbers");
+    ///     network.source("source", out, [7_u32]);
+    ///     network.process("sink", input, async |mut input| {
+    ///         assert_eq!(input.recv().await, Some(7));
+    ///     });
+    ///     network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// });
+    /// ```
     pub fn process<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
     where
         P: Ports + Send + 'env,

@@ -102,7 +102,13 @@ impl<'env> Network<'env> {
     /// Returns a handle that moves movable processes while the network runs, for any thread of any
     /// rank.
     ///
-    /// See [`Network::movable`] for an example.
+    /// ```
+    /// roving_dist::World::threads(2, |world| {
+    ///     let network = roving_dist::Network::new(&world);
+    ///     let mover = network.mover();
+    ///     assert!(!mover.move_to("nobody", 1)); // the network does not run
+    /// });
+    /// ```
     pub fn mover(&self) -> Mover {
         Mover {
             running: self.running.clone(),
@@ -111,6 +117,24 @@ impl<'env> Network<'env> {
 }
 
 /// A handle that moves movable processes: see [`Network::mover`].
+///
+/// ```
+/// use roving_dist::{Network, World};
+///
+/// let reports = World::threads(2, |world| {
+///     let mut network = Network::new(&world);
+///     let (out, numbers) = network.channel("numbers");
+///     network.source("source", out, 1..=100_u32);
+///     let mover = network.mover();
+///     network.movable("sum", numbers, 0_u32, move |sum, mut numbers| {
+///         mover.move_to("sum", 1); // after this step
+///         async move { Some((sum + numbers.recv().await?, numbers)) }
+///     });
+///     network.pin("sum", 0);
+///     network.run(&roving::Pool::new(1).unwrap()).unwrap()
+/// });
+/// assert!(reports[0].moves.len() <= 1);
+/// ```
 #[derive(Clone)]
 pub struct Mover {
     running: Running,
@@ -124,7 +148,23 @@ impl Mover {
     /// A process moves when its step has ended: never, if it waits in a step for ever. False when no network runs or there is no such
     /// process, or one rank only.
     ///
-    /// See [`Network::movable`] for an example.
+    /// ```
+    /// use roving_dist::{Network, World};
+    ///
+    /// let reports = World::threads(2, |world| {
+    ///     let mut network = Network::new(&world);
+    ///     let (out, numbers) = network.channel("numbers");
+    ///     network.source("source", out, 1..=100_u32);
+    ///     let mover = network.mover();
+    ///     network.movable("sum", numbers, 0_u32, move |sum, mut numbers| {
+    ///         mover.move_to("sum", 1); // after this step
+    ///         async move { Some((sum + numbers.recv().await?, numbers)) }
+    ///     });
+    ///     network.pin("sum", 0);
+    ///     network.run(&roving::Pool::new(1).unwrap()).unwrap()
+    /// });
+    /// assert!(reports[0].processes().nth(1).is_some_and(|sum| sum.moves <= 1));
+    /// ```
     pub fn move_to(&self, name: &str, rank: usize) -> bool {
         self.running
             .part()

@@ -11,6 +11,22 @@ use super::shape::Shape;
 
 /// The figures of a network across ranks, returned by [`Network::run`](crate::Network::run); the
 /// same on every rank.
+///
+/// ```
+/// use roving_dist::{Network, World};
+///
+/// let reports = World::threads(2, |world| {
+///     let mut network = Network::new(&world);
+///     let (out, input) = network.bounded("numbers", 8);
+///     network.source("source", out, 0..10_u32);
+///     network.sink("sink", input, |_| {});
+///     network.pin("source", 0);
+///     network.pin("sink", 1);
+///     network.run(&roving::Pool::new(1).unwrap()).unwrap()
+/// });
+/// assert!(reports[0].deterministic && reports[1].deterministic);
+/// assert!(reports[0].moves.is_empty());
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Report {
@@ -40,6 +56,30 @@ struct Figures {
 }
 
 /// A channel that was made larger to resolve a deadlock.
+///
+/// ```
+/// use roving_dist::{Network, World};
+///
+/// let reports = World::threads(2, |world| {
+///     let mut network = Network::new(&world);
+///     let (batch, input) = network.bounded("batch", 2);
+///     let (go, may_go) = network.bounded("go", 1);
+///     network.process("sender", (batch, go), async |(mut batch, mut go)| {
+///         for number in 0..10_u32 {
+///             batch.send(number).await.unwrap();
+///         }
+///         go.send(()).await.unwrap();
+///     });
+///     network.process("receiver", (input, may_go), async |(mut input, mut may_go)| {
+///         may_go.recv().await;
+///         while input.recv().await.is_some() {}
+///     });
+///     network.pin("sender", 0);
+///     network.pin("receiver", 1);
+///     network.run(&roving::Pool::new(1).unwrap()).unwrap()
+/// });
+/// assert!(reports[0].growths.iter().any(|growth| growth.channel == 0 && growth.to > 2));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Growth {
@@ -52,6 +92,26 @@ pub struct Growth {
 }
 
 /// A process that was moved to another rank.
+///
+/// ```
+/// use roving_dist::{Network, World};
+///
+/// let reports = World::threads(2, |world| {
+///     let mut network = Network::new(&world);
+///     let (out, numbers) = network.channel("numbers");
+///     network.source("source", out, 1..=100_u32);
+///     let mover = network.mover();
+///     network.movable("sum", numbers, 0_u32, move |sum, mut numbers| {
+///         mover.move_to("sum", 1); // after this step
+///         async move { Some((sum + numbers.recv().await?, numbers)) }
+///     });
+///     network.pin("sum", 0);
+///     network.run(&roving::Pool::new(1).unwrap()).unwrap()
+/// });
+/// for moved in &reports[0].moves {
+///     assert_eq!((moved.process, moved.from, moved.to), (1, 0, 1));
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Moved {
@@ -68,6 +128,22 @@ pub struct Moved {
 }
 
 /// The figures of one process.
+///
+/// ```
+/// use roving_dist::{Network, World};
+///
+/// let reports = World::threads(2, |world| {
+///     let mut network = Network::new(&world);
+///     let (out, input) = network.bounded("numbers", 8);
+///     network.source("source", out, 0..10_u32);
+///     network.sink("sink", input, |_| {});
+///     network.pin("source", 0);
+///     network.pin("sink", 1);
+///     network.run(&roving::Pool::new(1).unwrap()).unwrap()
+/// });
+/// let ranks: Vec<_> = reports[0].processes().map(|process| (process.name, process.rank)).collect();
+/// assert_eq!(ranks, [("source", 0), ("sink", 1)]);
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessReport<'r> {
@@ -82,6 +158,23 @@ pub struct ProcessReport<'r> {
 }
 
 /// The figures of one channel.
+///
+/// ```
+/// use roving_dist::{Network, World};
+///
+/// let reports = World::threads(2, |world| {
+///     let mut network = Network::new(&world);
+///     let (out, input) = network.bounded("numbers", 8);
+///     network.source("source", out, 0..10_u32);
+///     network.sink("sink", input, |_| {});
+///     network.pin("source", 0);
+///     network.pin("sink", 1);
+///     network.run(&roving::Pool::new(1).unwrap()).unwrap()
+/// });
+/// let channel = reports[1].channels().next().unwrap();
+/// assert!(channel.crosses);
+/// assert_eq!((channel.messages, channel.received, channel.bytes), (10, 10, 40));
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChannelReport<'r> {

@@ -40,6 +40,18 @@ impl<'env> Network<'env> {
     ///
     /// # Errors
     /// See [`NetworkError`]. All processes of all ranks have ended then, too, unless ranks are lost.
+    ///
+    /// ```
+    /// use roving_dist::{Network, World};
+    ///
+    /// let ranks = World::threads(2, |world| {
+    ///     let mut network = Network::new(&world);
+    ///     network.process("only", (), async |()| {});
+    ///     network.pin("only", 1);
+    ///     network.run(&roving::Pool::new(1).unwrap()).unwrap().processes().next().unwrap().rank
+    /// });
+    /// assert_eq!(ranks, [1, 1]);
+    /// ```
     pub fn run(mut self, pool: &Pool) -> Result<Report, NetworkError> {
         let world = self.world;
         let (rank, ranks) = (world.rank(), world.ranks());

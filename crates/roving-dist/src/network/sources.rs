@@ -38,7 +38,21 @@ impl<'env> Network<'env> {
 
     /// Adds a process that calls `f` with each message, on the rank where it runs.
     ///
-    /// See [`Network`] for an example.
+    /// ```
+    /// use roving_dist::{Network, World};
+    ///
+    /// let sums = World::threads(2, |world| {
+    ///     let mut sum = 0;
+    ///     let mut network = Network::new(&world);
+    ///     let (out, input) = network.channel("numbers");
+    ///     network.source("source", out, 1..=4_u32);
+    ///     network.sink("sink", input, |number: u32| sum += number);
+    ///     network.pin("sink", 1);
+    ///     network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    ///     sum
+    /// });
+    /// assert_eq!(sums, [0, 10]);
+    /// ```
     pub fn sink<T, F>(&mut self, name: impl Display, input: In<T>, mut f: F)
     where
         T: Send + 'env,

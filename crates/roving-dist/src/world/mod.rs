@@ -67,6 +67,16 @@ impl Ranks {
 /// these.
 ///
 /// Dropping it waits until all ranks do so; see [`World::finish`].
+///
+/// ```
+/// use roving_dist::World;
+///
+/// let sums = World::threads(3, |world| {
+///     let all = world.all_gather(&[world.rank() as u8]).unwrap();
+///     all.iter().map(|bytes| bytes[0]).sum::<u8>()
+/// });
+/// assert_eq!(sums, [3, 3, 3]);
+/// ```
 pub struct World {
     link: Arc<Link>,
     collective: Collective,

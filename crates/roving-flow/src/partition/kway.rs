@@ -33,6 +33,16 @@ use super::state::State;
 pub trait Partitioner: Send + Sync {
     /// A partition of the problem's graph that keeps to its limit, or exceeds it as little as
     /// possible, and cuts as little as possible: both as well as the partitioner can.
+    ///
+    /// ```
+    /// use roving_flow::partition::{Graph, KWay, Partitioner, Problem};
+    ///
+    /// let mut graph = Graph::builder();
+    /// let (a, b) = (graph.vertex(1), graph.vertex(1));
+    /// graph.edge(a, b, 5);
+    /// let graph = graph.build().unwrap();
+    /// assert_eq!(KWay::new(1).partition(&Problem::new(&graph, 2).unwrap()).cut(), 5);
+    /// ```
     fn partition(&self, problem: &Problem<'_>) -> Partition;
 }
 

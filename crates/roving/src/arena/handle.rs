@@ -146,18 +146,41 @@ pub struct ArenaBuilder {
 
 impl ArenaBuilder {
     /// Sets the number of threads, 1 to 768. By default one for each core that the process may use.
+    ///
+    /// ```
+    /// let arena = roving::Arena::builder().threads(3).build()?;
+    /// assert_eq!(arena.threads(), 3);
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
     pub fn threads(mut self, threads: usize) -> ArenaBuilder {
         self.threads = Some(threads);
         self
     }
 
     /// Sets the prefix of the thread names, which get `-NUMBER`; "arena" by default.
+    ///
+    /// ```
+    /// let arena = roving::Arena::builder().threads(1).name("shared").build()?;
+    /// let name = arena.pool().build()?.install(|| std::thread::current().name().map(str::to_owned));
+    /// assert!(name.unwrap().starts_with("shared-"));
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
     pub fn name(mut self, name: impl Into<String>) -> ArenaBuilder {
         self.name = name.into();
         self
     }
 
     /// Sets the size of each thread's native stack in bytes; by default that of `std::thread`.
+    ///
+    /// ```
+    /// fn depth(n: u32) -> u32 {
+    ///     if n == 0 { 0 } else { roving::join(|| depth(n - 1) + 1, || ()).0 }
+    /// }
+    ///
+    /// let arena = roving::Arena::builder().threads(1).stack_size(16 << 20).build()?;
+    /// assert_eq!(arena.pool().build()?.install(|| depth(5_000)), 5_000);
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> ArenaBuilder {
         self.stack_size = Some(bytes);
         self
@@ -168,6 +191,11 @@ impl ArenaBuilder {
     /// # Errors
     /// A value out of its range, or a thread that cannot be started; those already started are ended
     /// again.
+    ///
+    /// ```
+    /// let error = roving::Arena::builder().threads(0).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "an arena of 0 threads cannot be started: say 1 to 768");
+    /// ```
     pub fn build(self) -> Result<Arena, BuildError> {
         let threads = self.threads.unwrap_or_else(os::processors);
         if threads == 0 || threads > WORKERS_LIMIT {

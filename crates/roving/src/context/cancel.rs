@@ -80,7 +80,14 @@ impl Cancel {
 
     /// Creates a child of this token. It is cancelled when this one is, and can be cancelled alone.
     ///
-    /// See [`Cancel`] for an example.
+    /// ```
+    /// let request = roving::Cancel::new();
+    /// let (one, other) = (request.child(), request.child());
+    /// one.cancel();
+    /// assert!(one.is_cancelled() && !other.is_cancelled());
+    /// request.cancel();
+    /// assert!(other.is_cancelled());
+    /// ```
     #[must_use]
     pub fn child(&self) -> Cancel {
         Cancel::with(Some(Arc::clone(&self.token)), None)
@@ -105,7 +112,13 @@ impl Cancel {
     /// Returns the time at which this token is cancelled by itself: the earliest deadline of its
     /// own and its ancestors, if there is one.
     ///
-    /// See [`Self::child_at`] for an example.
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let request = roving::Cancel::after(Duration::from_secs(60));
+    /// assert!(request.deadline().is_some_and(|deadline| deadline > Instant::now()));
+    /// assert_eq!(roving::Cancel::new().deadline(), None);
+    /// ```
     pub fn deadline(&self) -> Option<Instant> {
         self.token.deadline()
     }
@@ -113,14 +126,23 @@ impl Cancel {
     /// Cancels this token and those below it. Returns at once; whatever waits for the token is
     /// woken.
     ///
-    /// See [`Cancel`] for an example.
+    /// ```
+    /// let request = roving::Cancel::new();
+    /// request.cancel();
+    /// assert!(request.run(|| "not begun").is_err());
+    /// ```
     pub fn cancel(&self) {
         self.token.cancel();
     }
 
     /// Returns whether this token or one of its ancestors was cancelled, or its time is up.
     ///
-    /// See [`Cancel`] for an example.
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// assert!(roving::Cancel::after(Duration::ZERO).is_cancelled());
+    /// assert!(!roving::Cancel::new().is_cancelled());
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.token.is_cancelled()
     }

@@ -102,7 +102,13 @@ impl Context {
     /// # Panics
     /// With what `f` panics with.
     ///
-    /// See [`Context`] for an example.
+    /// ```
+    /// use roving::context;
+    ///
+    /// let here = context::with("a request", context::current);
+    /// let name = std::thread::spawn(move || here.run(|| context::get::<&str>()));
+    /// assert_eq!(name.join().unwrap(), Some("a request"));
+    /// ```
     pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
         node::run_in(self.0.as_ref(), f)
     }

@@ -189,6 +189,11 @@ impl PoolBuilder {
     /// Sets the number of workers, 1 to 768. By default one for each core that the process may use:
     /// the affinity mask and the cgroup quota count. In a share of an arena: how many of its
     /// threads can work for this pool at a time; by default all.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(3).build().unwrap();
+    /// assert_eq!(pool.workers(), 3);
+    /// ```
     pub fn workers(mut self, workers: usize) -> PoolBuilder {
         self.workers = Some(workers);
         self
@@ -223,12 +228,24 @@ impl PoolBuilder {
     }
 
     /// Sets how many tasks one steal takes; [`Amount::One`] by default.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().steal(roving::Amount::Half).build().unwrap();
+    /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// ```
     pub fn steal(mut self, amount: Amount) -> PoolBuilder {
         self.amount = amount;
         self
     }
 
     /// Sets how [`crate::task::branch`] goes on; [`SpawnOrder::Adaptive`] by default.
+    ///
+    /// ```
+    /// use roving::task::{SpawnOrder, branch};
+    ///
+    /// let pool = roving::Pool::builder().spawn_order(SpawnOrder::HelpFirst).build().unwrap();
+    /// assert_eq!(pool.run(|_| async { branch(async { 40 }).await.await + 2 }), 42);
+    /// ```
     pub fn spawn_order(mut self, order: SpawnOrder) -> PoolBuilder {
         self.spawn_order = order;
         self
@@ -252,6 +269,12 @@ impl PoolBuilder {
 
     /// Sets the prefix of the thread names, which get `-INDEX`; "roving" by default. Linux shows
     /// the first 15 bytes.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).name("search").build().unwrap();
+    /// let name = pool.install(|| std::thread::current().name().map(str::to_owned));
+    /// assert_eq!(name.unwrap(), "search-0");
+    /// ```
     pub fn name(mut self, name: impl Into<String>) -> PoolBuilder {
         self.name = name.into();
         self
@@ -260,6 +283,11 @@ impl PoolBuilder {
     /// Sets the size of each worker's native stack in bytes; by default that of `std::thread`. A
     /// worker's stack gets no deeper than the program's own nesting of `join`, `scope` and calls. A
     /// stack that is full ends the process, with a line that names this limit (on Linux).
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).stack_size(32 << 20).build().unwrap();
+    /// pool.install(|| assert_eq!(std::hint::black_box(&[1_u8; 4 << 20])[0], 1));
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> PoolBuilder {
         self.stack_size = Some(bytes);
         self
@@ -267,6 +295,11 @@ impl PoolBuilder {
 
     /// Pins each worker to one processor, one after the other. Linux only; ignored elsewhere. Off
     /// by default.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).pin(true).build().unwrap();
+    /// assert_eq!(pool.install(|| 6 * 7), 42);
+    /// ```
     pub fn pin(mut self, pin: bool) -> PoolBuilder {
         self.pin = pin;
         self
@@ -274,6 +307,12 @@ impl PoolBuilder {
 
     /// Keeps times and counts tasks for [`Pool::profile`]. Off by default; every push is counted
     /// when on, which costs a nanosecond or two a task.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).profile(true).build().unwrap();
+    /// pool.install(|| roving::join(|| (), || ()));
+    /// assert_eq!(pool.profile().total().counters.tasks, 1);
+    /// ```
     pub fn profile(mut self, profile: bool) -> PoolBuilder {
         self.profile = profile;
         self
@@ -282,6 +321,12 @@ impl PoolBuilder {
     /// Prints the profile to standard error when the pool ends, or the program. Implies
     /// [`Self::profile`]. `ROVING_PROFILE=1` does this without a change of the program; see
     /// [`crate::trace`].
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).report(true).build().unwrap();
+    /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// drop(pool); // prints where the time of its worker went
+    /// ```
     pub fn report(mut self, report: bool) -> PoolBuilder {
         self.debt.report = report;
         self
@@ -289,6 +334,13 @@ impl PoolBuilder {
 
     /// Writes a trace to `file` when the pool ends, or the program. Implies [`Self::profile`]. For all
     /// pools of a program together: `ROVING_TRACE=FILE`; see [`crate::trace`].
+    ///
+    /// ```
+    /// let file = std::env::temp_dir().join(format!("roving-{}.json", std::process::id()));
+    /// drop(roving::Pool::builder().workers(1).trace(&file).build().unwrap());
+    /// assert!(std::fs::read_to_string(&file).unwrap().contains("traceEvents"));
+    /// # std::fs::remove_file(&file).unwrap();
+    /// ```
     pub fn trace(mut self, file: impl Into<PathBuf>) -> PoolBuilder {
         self.debt.trace = Some(file.into());
         self
@@ -312,6 +364,13 @@ impl PoolBuilder {
     /// Sets a callback for the start of each worker's thread, which gets the worker's index. It is
     /// called for compensation threads too, whose indices start at [`Pool::workers_max`]. Its
     /// panics go to the panic handler.
+    ///
+    /// ```
+    /// let (sender, started) = std::sync::mpsc::channel();
+    /// let pool = roving::Pool::builder().workers(1).on_start(move |index| sender.send(index).unwrap());
+    /// let _pool = pool.build().unwrap();
+    /// assert_eq!(started.recv(), Ok(0));
+    /// ```
     pub fn on_start(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
         self.on_start = Some(Box::new(callback));
         self
@@ -320,6 +379,13 @@ impl PoolBuilder {
     /// Sets a callback for the end of each worker's thread, after its last task, which gets the
     /// worker's index. It is called for compensation threads too. Other workers may have ended by
     /// then.
+    ///
+    /// ```
+    /// let (sender, ended) = std::sync::mpsc::channel();
+    /// let pool = roving::Pool::builder().workers(1).on_exit(move |index| sender.send(index).unwrap());
+    /// drop(pool.build().unwrap());
+    /// assert_eq!(ended.recv(), Ok(0));
+    /// ```
     pub fn on_exit(mut self, callback: impl Fn(usize) + Send + Sync + 'static) -> PoolBuilder {
         self.on_exit = Some(Box::new(callback));
         self
@@ -327,6 +393,13 @@ impl PoolBuilder {
 
     /// Sets the handler for panics of detached tasks ([`crate::spawn`]); it gets the payload.
     /// Without a handler only the panic hook prints its message; the worker goes on either way.
+    ///
+    /// ```
+    /// let (sender, caught) = std::sync::mpsc::channel();
+    /// let pool = roving::Pool::builder().panic_handler(move |_payload| sender.send("caught").unwrap());
+    /// pool.build().unwrap().spawn(|| panic!("nobody waits for this"));
+    /// assert_eq!(caught.recv(), Ok("caught"));
+    /// ```
     pub fn panic_handler(
         mut self,
         handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
@@ -338,6 +411,12 @@ impl PoolBuilder {
     /// Makes a caller-runs pool, of one worker and no thread: a thread that calls [`Pool::install`]
     /// is the worker for that long. Good for instruction counts, debuggers, and places where no
     /// thread can be started. Calls from several threads take turns. Overrides [`Self::workers`].
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().use_current_thread().build().unwrap();
+    /// let here = std::thread::current().id();
+    /// assert_eq!(pool.install(|| std::thread::current().id()), here);
+    /// ```
     pub fn use_current_thread(mut self) -> PoolBuilder {
         self.in_place = true;
         self
@@ -378,6 +457,11 @@ impl PoolBuilder {
     /// # Errors
     /// A value out of its range, a thread that cannot be started, or no memory for the task stacks;
     /// the threads already started are ended again.
+    ///
+    /// ```
+    /// let error = roving::Pool::builder().workers(1_000).build().unwrap_err();
+    /// println!("{error}"); // says which value is wrong, and which would do
+    /// ```
     pub fn build(self) -> Result<Pool, BuildError> {
         Ok(self.build_short()?.0)
     }
@@ -426,6 +510,11 @@ impl PoolBuilder {
     ///
     /// # Errors
     /// As [`Self::build`], and when the global pool has been started already.
+    ///
+    /// ```
+    /// roving::Pool::builder().workers(3).build_global().unwrap();
+    /// assert_eq!(roving::current_workers(), 3);
+    /// ```
     pub fn build_global(self) -> Result<(), BuildError> {
         super::global::set(self)
     }

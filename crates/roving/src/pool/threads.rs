@@ -12,6 +12,21 @@ use crate::worker::run_thread;
 /// Dropped without having run, it leaves the pool with a worker less: [`Pool::workers`](crate::Pool::workers) does not
 /// count it, and a broadcast leaves it out. In the place of the last one the pool starts a thread of its own, so
 /// that what it is given still runs; if none can be started, that waits for ever.
+///
+/// ```
+/// use std::thread;
+///
+/// let mut threads = Vec::new();
+/// let pool = roving::Pool::builder().workers(1).build_with(|worker| {
+///     let name = format!("mine-{}", worker.index());
+///     threads.push(thread::Builder::new().name(name).spawn(|| worker.run())?);
+///     Ok(())
+/// })?;
+/// assert_eq!(pool.install(|| thread::current().name().map(str::to_owned)).unwrap(), "mine-0");
+/// drop(pool);
+/// threads.into_iter().for_each(|thread| thread.join().unwrap());
+/// # Ok::<(), roving::BuildError>(())
+/// ```
 pub struct WorkerThread {
     registry: Option<Arc<Registry>>,
     index: usize,

@@ -96,6 +96,13 @@ impl PoolBuilder {
 
     /// Keeps a line for each decision of a [`Self::deterministic`] pool, for [`Pool::schedule_log`]. Off
     /// by default: the log grows for as long as the pool lives.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(2).deterministic(7).log_schedule(true).build()?;
+    /// pool.install(|| roving::join(|| 1, || 2));
+    /// assert!(!pool.schedule_log().is_empty());
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
     pub fn log_schedule(mut self, logs: bool) -> PoolBuilder {
         self.schedule.logs = logs;
         self

@@ -22,6 +22,15 @@ pub struct Profile {
 
 impl Profile {
     /// Returns the sum over all entries.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(2).profile(true).build()?;
+    /// pool.install(|| roving::par_for(0..1000, |_| ()));
+    /// let profile = pool.profile();
+    /// let busy = profile.workers.iter().map(|worker| worker.busy).sum();
+    /// assert_eq!(profile.total().busy, busy);
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
     pub fn total(&self) -> WorkerProfile {
         let mut total = WorkerProfile::default();
         for worker in &self.workers {
