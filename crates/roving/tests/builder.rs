@@ -136,6 +136,8 @@ fn on_start_and_on_exit_are_called_once_by_each_worker() {
         });
         drop(pool);
         let mut calls = std::mem::take(&mut *calls.lock().unwrap());
+        // Spare threads, which a busy machine may need, have indices of their own.
+        calls.retain(|(_, index)| *index < 3);
         calls.sort_unstable();
         let each = |what| (0..3).map(move |index| (what, index));
         assert!(calls.into_iter().eq(each("exit").chain(each("start"))));

@@ -352,9 +352,12 @@ fn in_on_start_and_on_exit_go_to_the_handler() {
             .unwrap();
         works(&pool);
         drop(pool);
-        let mut reasons: Vec<_> = reasons.iter().collect();
-        reasons.sort_unstable();
-        assert_eq!(reasons, ["exit", "exit", "exit", "start", "start", "start"]);
+        let reasons: Vec<_> = reasons.iter().collect();
+        let count = |what| reasons.iter().filter(|reason| **reason == what).count();
+        // Spare threads start where the workers wait for long, as on a busy machine.
+        assert!(count("start") >= 3, "{reasons:?}");
+        assert_eq!(count("start"), count("exit"), "{reasons:?}");
+        assert_eq!(count("start") + count("exit"), reasons.len());
     });
 }
 
