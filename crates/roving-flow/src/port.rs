@@ -515,6 +515,21 @@ impl<T> fmt::Debug for Out<T> {
     }
 }
 
+impl<T> fmt::Debug for Receiving<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiving").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Sending<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_waiting = self.message.is_some();
+        f.debug_struct("Sending")
+            .field("is_waiting", &is_waiting)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<T> fmt::Debug for Closed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Closed(..)")
