@@ -383,27 +383,58 @@ fn no_starvation() {
     });
 }
 
-/// No starvation in deep work: one long chain of joins.
-#[test]
-fn no_starvation_by_joins() {
-    fn chain(depth: usize, all: &(dyn Fn() -> bool + Sync), visit: &(dyn Fn() + Sync)) {
-        visit();
-        if depth > 0 && !all() {
-            join(|| chain(depth - 1, all, visit), visit);
+/// A long chain of joins. Who takes a branch of it keeps that until the chain has come to its end, so
+/// that the next branch is another worker's.
+struct Chain<'a> {
+    reached: &'a [AtomicBool],
+    is_over: AtomicBool,
+}
+
+impl Chain<'_> {
+    fn has_reached_all(&self) -> bool {
+        self.reached.iter().all(|reached| reached.load(Relaxed))
+    }
+
+    /// Notes the worker; a thread on a busy machine can come by.
+    fn visit(&self) {
+        if let Some(reached) = current_worker().and_then(|index| self.reached.get(index)) {
+            reached.store(true, Relaxed);
+        }
+        thread::yield_now();
+    }
+
+    fn go_on(&self, depth: usize) {
+        self.visit();
+        if depth > 0 && !self.has_reached_all() {
+            join(|| self.go_on(depth - 1), || self.branch());
+        } else {
+            self.is_over.store(true, Relaxed);
         }
     }
+
+    fn branch(&self) {
+        self.visit();
+        while !self.is_over.load(Relaxed) && !self.has_reached_all() {
+            thread::yield_now();
+        }
+    }
+}
+
+/// No starvation in deep work.
+#[test]
+fn no_starvation_by_joins() {
     on_pools(|pool| {
         let workers = pool.workers();
         let reached: Vec<AtomicBool> = (0..workers).map(|_| AtomicBool::new(false)).collect();
-        let all = || reached.iter().all(|reached| reached.load(Relaxed));
-        let visit = || {
-            if let Some(reached) = current_worker().and_then(|index| reached.get(index)) {
-                reached.store(true, Relaxed);
+        loop {
+            let chain = Chain {
+                reached: &reached,
+                is_over: AtomicBool::new(false),
+            };
+            pool.install(|| chain.go_on(size(100, 20)));
+            if chain.has_reached_all() {
+                break;
             }
-            thread::yield_now();
-        };
-        while !all() {
-            pool.install(|| chain(size(100, 20), &all, &visit));
         }
     });
 }
