@@ -1,6 +1,6 @@
-//! Tests that go through schedules: what depends on the order is found by its seed, and had again.
+//! Tests under many schedules: an error that depends on the order is found by a seed, and replayed.
 //!
-//! A program that forks tasks has many outcomes if it is wrong, and a test sees one of them a run. A
+//! A wrong parallel program has many outcomes, of which a test sees one per run. A
 //! [deterministic pool](crate::PoolBuilder::deterministic) makes the schedule a function of a seed;
 //! [`explore`] runs a program under many seeds.
 //!

@@ -11,13 +11,14 @@ use crate::worker::Worker;
 
 /// A request to stop: a token for all work that belongs to it, and for the tokens below it.
 ///
-/// [`Self::run`] makes everything inside belong to it: both halves of a `join`, the tasks of scopes,
-/// detached tasks, calls into other pools, async tasks, the processes of a network. What has begun is
-/// never interrupted: it asks [`is_cancelled`], or waits for [`crate::context::cancelled`]. What has not begun, and
-/// nobody needs a result of, is dropped instead of run. See [`crate::context`] for which that is.
+/// [`Self::run`] makes all work inside belong to the token: both halves of a `join`, the tasks of
+/// scopes, detached tasks, calls into other pools, async tasks, the processes of a network. Running
+/// code is never interrupted: it asks [`is_cancelled`], or waits for [`crate::context::cancelled`].
+/// Work that has not begun is dropped instead of run, unless a caller needs its result; see
+/// [`crate::context`] for the list.
 ///
-/// Clones are the same token. To make one costs an allocation, to cancel a lock and a wake-up for
-/// each that waits, to ask a load for each token on the way up.
+/// Clones are the same token. Creating one costs an allocation, cancelling it a lock and a wake-up for
+/// each waiting task, and asking it a load for each token on the way up.
 ///
 /// ```
 /// use roving::Cancel;

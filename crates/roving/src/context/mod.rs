@@ -2,38 +2,40 @@
 //!
 //! # What inherits
 //!
-//! Whatever is made inside: both halves of a `join`, tasks of scopes, the pieces of a loop, detached tasks,
-//! calls into other pools, broadcasts, roots of async tasks with all below them, the processes of a network. It makes
-//! no difference who runs it, and nothing of it can be seen outside, also after a panic. An async child
-//! belongs where it is *started*: [`crate::task::spawn`] does that where it is called, `fork`, `call` and
-//! `branch` where they are first awaited, so that they belong to the task that awaits them.
+//! Both halves of a `join` inherit the context, and so do tasks of scopes, pieces of loops, detached
+//! tasks, calls into other pools, broadcasts, roots with all async tasks below them, and the
+//! processes of a network, on whichever worker they run. No other work sees it, also after a panic.
+//! An async child inherits from the place where it is *started*: [`crate::task::spawn`] starts it
+//! where it is called, `fork`, `call` and `branch` where they are first awaited, so that it inherits
+//! from the task that awaits them.
 //!
-//! Threads that the runtime does not know, and futures that another runtime polls, inherit nothing: carry
-//! [`current`] there by hand.
+//! Threads that the runtime does not know, and futures that another runtime polls, inherit nothing:
+//! carry [`current`] there by hand.
 //!
-//! # What is dropped
+//! # Dropped tasks
 //!
-//! Once a [`Cancel`] is cancelled, of what belongs to it and has not begun
+//! When a [`Cancel`] is cancelled, work that belongs to it and has not begun
 //!
 //! | is dropped, and counted as [`tasks_dropped`](crate::Counters::tasks_dropped) | runs, and may ask [`is_cancelled`] |
 //! |---|---|
-//! | tasks of scopes, broadcast ones included | both halves of a `join`, and the pieces of a loop: somebody needs what they return |
-//! | detached tasks | calls into pools, `broadcast`, roots: somebody waits for them |
-//! | children of async tasks by `fork`, `spawn`, `branch` | children by `call`: a part of who calls |
+//! | tasks of scopes, broadcast ones included | both halves of a `join`, and the pieces of a loop: the caller needs their results |
+//! | detached tasks | calls into pools, `broadcast`, roots: their callers wait |
+//! | children of async tasks by `fork`, `spawn`, `branch` | children by `call`: a part of their caller |
 //!
-//! A child that was dropped ends as [`Cancelled`]: to await its handle unwinds with that, without a message, up to
-//! [`Cancel::run`], which returns it as an error. [`Forked::or_cancelled`](crate::task::Forked::or_cancelled) gives it as a value. Where nobody
-//! awaits it, nobody hears of it.
+//! A dropped child ends as [`Cancelled`]: awaiting its handle unwinds with that, without a message,
+//! up to [`Cancel::run`], which returns it as an error.
+//! [`Forked::or_cancelled`](crate::task::Forked::or_cancelled) gives it as a value. A handle that is
+//! never awaited reports nothing.
 //!
-//! What has begun is never interrupted. It asks [`is_cancelled`], or awaits [`cancelled`] beside what it
-//! waits for, or is run by [`until_cancelled`].
+//! Running code is never interrupted. It can ask [`is_cancelled`], await [`cancelled`] together with
+//! the event that it waits for, or run inside [`until_cancelled`].
 //!
-//! # What it costs
+//! # Cost
 //!
-//! Nothing where no context was entered: a thief then reads one word more. To enter one costs an allocation or two
-//! and a frame. Inside of one a `join` and a `call` cost what they cost outside; a thief looks through the contexts that its
-//! victim has entered, newest first; and where there is a [`Cancel`], a `fork`, or a task of a scope, is looked at before
-//! it begins, some seventy instructions.
+//! Nothing where no context was entered: a thief then reads one word more. Entering a context costs
+//! an allocation or two and a frame. Inside, a `join` and a `call` cost the same as outside; a thief
+//! searches the contexts that its victim has entered, newest first; and below a [`Cancel`] a `fork`,
+//! or a task of a scope, is checked before it begins, some seventy instructions.
 
 #[cfg(not(loom))]
 mod cancel;

@@ -1,10 +1,10 @@
 //! Async tasks whose continuations can be stolen: `fork`, `spawn`, `call`.
 //!
-//! The body of an async task is checked `Send` by the compiler, so what is left of it at an
-//! `.await` may move to another worker. That is what [`fork`] is built on: the child runs at once,
-//! and the rest of the parent, its *continuation*, is what thieves take (work-first). [`spawn`] is
-//! the other way round (help-first), [`call`] runs a child here without offering anything. All
-//! three can be mixed in one task, in any order.
+//! The compiler checks that the body of an async task is `Send`, so the rest of it at an
+//! `.await`, its *continuation*, may move to another worker. [`fork`] runs the child at once, and
+//! thieves take the parent's continuation (work-first). [`spawn`] goes on with the parent, and
+//! thieves take the child (help-first). [`call`] runs a child without offering a task to thieves.
+//! All three can be mixed in one task, in any order.
 //!
 //! ```
 //! use roving::task::{Task, call, fork};
@@ -29,15 +29,15 @@
 //!
 //! Tasks run below a *root*: [`block_on`], [`scope`] or [`crate::Pool::run`]. It blocks until its
 //! own future and every task below it have ended, so with the token of a [`Scope`] tasks may
-//! borrow what outlives that call, whatever becomes of their handles. They may not borrow from the
-//! task that forks them: its frame may go first.
+//! borrow data that outlives that call, even if their handles are forgotten. They may not borrow
+//! from the task that forks them: its frame may end first.
 //!
 //! # Frames and wakers
 //!
 //! A forked future is moved into a *frame* from a free list of the worker. Nothing is allocated in
-//! steady state, and a child that ends before anybody stole its parent costs no atomic
+//! steady state, and a child that ends before its parent is stolen costs no atomic
 //! read-modify-write. Tasks are ordinary futures with ordinary wakers, so they can await any other
-//! future; a waker of its own is made only when one asks for it.
+//! future; a counted waker is made only when a future clones it.
 
 #[cfg(doctest)]
 mod compile_fail;

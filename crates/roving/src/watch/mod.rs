@@ -1,13 +1,14 @@
-//! Finds programs that stand still because a lock is held across a wait, and names the place.
+//! A watcher for deadlocks: it reports a program that stands still because a lock is held across a
+//! wait, and names the place.
 //!
-//! A pool that is watched ([`PoolBuilder::watch_waits`](crate::PoolBuilder::watch_waits), or
+//! A watched pool ([`PoolBuilder::watch_waits`](crate::PoolBuilder::watch_waits), or
 //! `ROVING_WATCH=1` for all pools of a program) keeps a record of where each worker waits. One thread
-//! a process looks at these records. When nothing has moved in a pool for a second although tasks wait, it
-//! writes a report to standard error, once for each standstill: which worker waits where, for how long, in
-//! which state the system sees its thread, and which locks it has meanwhile.
+//! per process reads these records. When a pool with waiting tasks has made no progress for a second,
+//! the thread writes a report to standard error, once for each standstill: which worker waits where,
+//! for how long, in which state the system sees its thread, and which locks it holds.
 //!
-//! The runtime cannot see a lock of the standard library. So a program names its critical sections, by
-//! [`locked`], which takes the lock, or by [`held`] beside one that it has taken:
+//! The runtime cannot see a lock of the standard library. So a program names its critical sections:
+//! [`locked`] takes a lock and names it, [`held`] names one that has been taken.
 //!
 //! ```
 //! use std::sync::Mutex;
@@ -21,16 +22,16 @@
 //! assert_eq!(total, 30);
 //! ```
 //!
-//! | `ROVING_WATCH` | what it does |
+//! | `ROVING_WATCH` | effect |
 //! |---|---|
-//! | unset, empty or `0` | nothing is watched, unless the program asks for it |
-//! | `1` | all pools: a report after one second without movement |
+//! | unset, empty or `0` | only pools for which the program asks are watched |
+//! | `1` | all pools: a report after one second without progress |
 //! | a larger number | the same after so many milliseconds |
 //!
-//! In a pool that is not watched, all this costs a test of a pointer each time a worker parks in a
-//! wait; [`held`] and [`locked`] cost a load and a branch. In one that is, each such wait costs the capture of
-//! a backtrace, some ten microseconds. Lines of the source are known where the program was built with
-//! `debug = "line-tables-only"` or more; without, functions are named as far as their symbols go.
+//! In a pool that is not watched, a worker tests a pointer each time it parks in a wait; [`held`] and
+//! [`locked`] cost a load and a branch. In a watched pool each such wait captures a backtrace, which
+//! takes some ten microseconds. Source lines are known if the program was built with
+//! `debug = "line-tables-only"` or more; otherwise functions are named as far as their symbols go.
 
 mod guard;
 mod report;
