@@ -50,7 +50,7 @@ impl<T> In<T> {
     /// Receives a message like [`Self::recv`], on a thread that is no part of the network: the
     /// thread sleeps while the channel is empty.
     ///
-    /// Not for any worker: it would wait for a message in the place of whoever is to send it.
+    /// Not for a worker of any pool: it would block the worker that may have to run the sender.
     ///
     /// # Panics
     /// When a process calls it.

@@ -15,7 +15,7 @@ use crate::unwind::{go_on, to_the_end};
 
 /// The receiving end of a channel.
 ///
-/// It is a `Stream` as well. When it is dropped, the channel is closed: whoever sends there hears of it.
+/// It is a `Stream` as well. Dropping it closes the channel: a later `send` returns an error.
 ///
 /// ```
 /// use roving_flow::{In, Network};
@@ -38,7 +38,7 @@ pub struct In<T> {
 
 /// The sending end of a channel.
 ///
-/// When it is dropped, the stream ends: whoever receives gets what is still there, then `None`.
+/// Dropping it ends the stream: the receiver gets the messages that are still there, then `None`.
 ///
 /// ```
 /// use roving_flow::{Network, Out};
@@ -184,7 +184,7 @@ impl<T> In<T> {
     ///
     /// # Not deterministic
     ///
-    /// What it returns depends on who is faster: a process that uses it may do other things in
+    /// Its result depends on which process is faster: a process that uses it may act differently in
     /// another run.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ impl<T> Out<T> {
     ///
     /// # Not deterministic
     ///
-    /// What it returns depends on who is faster: a process that uses it may do other things in
+    /// Its result depends on which process is faster: a process that uses it may act differently in
     /// another run.
     ///
     /// # Errors

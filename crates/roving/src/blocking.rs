@@ -1,4 +1,4 @@
-//! Regions in which a worker blocks for other reasons than its tasks.
+//! Regions in which a worker blocks in a call that the runtime does not know.
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -7,18 +7,18 @@ use crate::worker::Worker;
 /// Calls `f`, which may block the thread (in the operating system, on a lock, on a device), while a
 /// compensation thread of the pool takes the calling worker's core.
 ///
-/// All tasks that the worker has pushed become public first, so others can go on with them. A pool has
-/// up to 256 compensation threads; when all are in use, or none can be started, the core stays idle
-/// until `f` returns. In a profile the time counts as idle. On a thread that is no worker it just calls
-/// `f`; so it does, as far as the core is concerned, in pools without compensation threads
-/// ([`PoolBuilder::use_current_thread`](crate::PoolBuilder::use_current_thread)).
+/// All tasks that the worker has pushed become public first, so other workers can go on with them. A
+/// pool has up to 256 compensation threads; when all are in use, or none can be started, the core stays
+/// idle until `f` returns. In a profile the time counts as idle. On a thread that is no worker, and in
+/// pools without compensation threads
+/// ([`PoolBuilder::use_current_thread`](crate::PoolBuilder::use_current_thread)), it just calls `f`.
 ///
-/// Costs the wake-up of a compensation thread, and the start of one when none rests: worth it for what blocks
-/// for tens of microseconds or more. `f` may call [`join`](crate::join) and the like, and may be nested; then
-/// more threads than cores may run for that long.
+/// Costs the wake-up of a compensation thread, and the start of one when none is idle: worth it for
+/// calls that block for tens of microseconds or more. `f` may call [`join`](crate::join) and the like,
+/// and may be nested; then more threads than cores may run for that long.
 ///
 /// # Panics
-/// With what `f` panics with.
+/// If `f` panics.
 ///
 /// ```
 /// use std::sync::mpsc;

@@ -15,10 +15,10 @@ use crate::worker::drawn::run_both;
 /// Runs `a` and `b`, perhaps at the same time, and returns both results.
 ///
 /// `b` becomes a task that another worker can steal; `a` runs here at once; then `b` runs here
-/// unless it was stolen, in which case this call waits for it and meanwhile runs nothing but what
-/// `b` itself has left open. On a thread that is no worker the whole call moves to the global pool.
+/// unless it was stolen, in which case this call waits for it and meanwhile runs only subtasks of
+/// `b`. On a thread that is no worker the whole call moves to the global pool.
 ///
-/// While nobody steals, a call costs about a dozen instructions, no allocation, and no atomic
+/// As long as `b` is not stolen, a call costs about a dozen instructions, no allocation, and no atomic
 /// read-modify-write or fence (one while the task is one of the few oldest, which are public).
 /// Task-specific join and private tasks are after Faxén (Wool, 2009).
 ///

@@ -1,11 +1,11 @@
-//! Reductions whose result does not depend on who does what, nor on how many there are.
+//! Reductions whose result does not depend on the schedule, nor on the number of workers.
 //!
 //! Floating-point addition is not associative: where a loop is split shows in the last bits of its sum. So
 //! here the tree of a reduction is a function of its length and its grain, and of nothing else. A range is
 //! cut into *leaves* of `grain` items, the last of which may be shorter. `n` leaves are combined as those
 //! of the left half with those of the right one, where the left half is as many leaves as the largest power of two
 //! below `n`. So the tree of a longer range contains that of a shorter one as far as that has whole
-//! powers of two, and anybody can compute the same value serially.
+//! powers of two, and a serial program can compute the same value.
 
 use std::mem;
 use std::ops::Range;

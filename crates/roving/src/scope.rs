@@ -24,8 +24,8 @@ use crate::worker::Worker;
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
 /// ended. The tasks may borrow whatever outlives the call.
 ///
-/// Spawned tasks that nobody steals run on this worker when `f` has returned, newest first. While
-/// it waits for stolen ones, the worker runs nothing unrelated. On a thread that is no worker the
+/// Spawned tasks that are not stolen run on this worker when `f` has returned, newest first. While
+/// it waits for stolen ones, the worker runs no unrelated task. On a thread that is no worker the
 /// whole call moves to the global pool.
 ///
 /// # Panics

@@ -62,8 +62,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A network of processes that talk through channels, across the ranks of a [`World`], while it is built.
 ///
-/// It is built and used as one of [`roving_flow`], by the same program on every rank; tokens are types of `serde`. A
-/// process exists on one rank only, so what it borrows and changes is changed there.
+/// It is built and used as one of [`roving_flow`], by the same program on every rank; tokens are types
+/// of `serde`. A process exists on one rank only, so it changes borrowed data on that rank.
 ///
 /// ```
 /// use roving_dist::{Network, World};
@@ -88,12 +88,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// assert_eq!(sums, [55, 0]);
 /// ```
 ///
-/// # What is different from one rank
+/// # Differences from one rank
 ///
 /// * Every port has to be given to a process, and none captured: a rank could not know otherwise which
 ///   processes talk to each other.
 /// * A process of [`Network::collect_into`] and the like collects on the rank where it runs: pin it.
-/// * What is lent must be `Send`, as there, and outlive the world's borrow.
+/// * Borrowed data must be `Send`, as there, and outlive the world's borrow.
 pub struct Network<'env> {
     world: &'env World,
     flow: roving_flow::Network<'env>,

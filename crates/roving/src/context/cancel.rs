@@ -54,8 +54,8 @@ impl Cancel {
 
     /// Creates a token that is cancelled by itself at `deadline`.
     ///
-    /// Nothing ticks: who asks looks at the clock. Only while something is suspended until it
-    /// ([`crate::context::cancelled`]) there is one thread for all deadlines of the process, which sleeps.
+    /// There is no ticker: [`Self::is_cancelled`] reads the clock. Only while a task is suspended until a
+    /// deadline ([`crate::context::cancelled`]) does a thread sleep for all deadlines of the process.
     ///
     /// ```
     /// use std::time::Instant;

@@ -452,8 +452,8 @@ pub(crate) fn run_if_alone(registry: &Arc<Registry>) {
 /// is no worker), without waiting for it. If the pool is dropped first, it runs before the drop
 /// ends.
 ///
-/// It is queued first in, first out, and never runs on top of a waiting frame. What it panics with
-/// goes to the pool's panic handler. Costs an allocation and a lock.
+/// It is queued first in, first out, and never runs on top of a waiting frame. Its panic goes to the
+/// pool's panic handler. Costs an allocation and a lock.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();

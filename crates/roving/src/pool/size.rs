@@ -189,10 +189,10 @@ impl Pool {
     /// Changes the number of active workers: at least 1, at most [`Pool::workers_max`]. Can be
     /// called from anywhere, also by a task of the pool, and returns at once.
     ///
-    /// Workers that are too many go on until they are between two tasks, and then sleep; what they have left is
-    /// taken by others. Nothing is lost, and what waits for them does so no longer than it would have. Their threads
-    /// stay, so to work again costs a wake-up. A [`broadcast`](Pool::broadcast) and a task placed with
-    /// one of them still reach it, or somebody else.
+    /// Surplus workers go on until they are between two tasks, and then sleep; other workers take over
+    /// their tasks. No task is lost, and none waits longer than it would have. Their threads stay, so
+    /// activating them again costs a wake-up. A [`broadcast`](Pool::broadcast) still reaches them, and a
+    /// task placed with one of them runs there or on another worker.
     ///
     /// # Errors
     /// A number out of that range.

@@ -9,9 +9,10 @@ use crate::worker::run_thread;
 
 /// A worker that needs a thread; see [`crate::PoolBuilder::build_with`].
 ///
-/// Dropped without having run, it leaves the pool with a worker less: [`Pool::workers`](crate::Pool::workers) does not
-/// count it, and a broadcast leaves it out. In the place of the last one the pool starts a thread of its own, so
-/// that what it is given still runs; if none can be started, that waits for ever.
+/// Dropped without having run, it leaves the pool with a worker less:
+/// [`Pool::workers`](crate::Pool::workers) does not count it, and a broadcast leaves it out. In the place
+/// of the last one the pool starts a thread of its own, so that jobs still run; if none can be started,
+/// they wait for ever.
 ///
 /// ```
 /// use std::thread;

@@ -48,18 +48,19 @@ impl PoolBuilder {
     /// often than they are between threads, so a few hundred seeds find errors that depend on the
     /// order; see [`crate::testing`] for how to go through them.
     ///
-    /// What is drawn: which closure of a [`join`](crate::join) comes first, and on which worker
-    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell); when, where
-    /// and in which order tasks of a [`scope`](crate::scope) run; where loops are split; which async task is polled
-    /// next, and by whom; the order of detached tasks, among the oldest, and of broadcasts. All that is
-    /// what a pool with threads could have done as well.
+    /// The seed decides which closure of a [`join`](crate::join) comes first, and on which worker
+    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell); when,
+    /// where and in which order tasks of a [`scope`](crate::scope) run; where loops are split; which async
+    /// task is polled next, and by which worker; the order of detached tasks, among the oldest, and of
+    /// broadcasts. A pool with threads could have made each of these decisions.
     ///
-    /// A task, once it runs, runs to its end or its next `.await`. What waits by other means for another
-    /// task of the same pool (a lock, a channel, a look at an atomic) waits for ever; what waits for another
-    /// thread depends on that thread's time. A detached task runs when no call into the pool is left on the thread, or when a
-    /// root of async tasks has nothing else to do. [`blocking`](crate::blocking) just calls its closure.
+    /// A task, once it runs, runs to its end or its next `.await`. A task that waits by other means for
+    /// another task of the same pool (a lock, a channel, a loop on an atomic) waits for ever; one that
+    /// waits for another thread depends on that thread's time. A detached task runs when no call into the
+    /// pool is left on the thread, or when a root of async tasks has no task that is ready.
+    /// [`blocking`](crate::blocking) just calls its closure.
     ///
-    /// When a closure that was brought into the pool panics, a line on standard error says the seed.
+    /// When a closure that was brought into the pool panics, a line on standard error prints the seed.
     /// `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
     /// [`Self::adopt_current_thread`]; [`Self::on_start`] and [`Self::on_exit`] are not called.
     ///

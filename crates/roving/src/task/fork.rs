@@ -20,12 +20,12 @@ use crate::worker::Worker;
 /// Awaiting the returned future starts the child, and gives a handle to await its result; if no
 /// thief has taken the continuation, the child has ended by then.
 ///
-/// A child that nobody steals from costs no allocation and no atomic read-modify-write. Forking
+/// Without a steal, a child costs no allocation and no atomic read-modify-write. Forking
 /// n children in a loop holds only as many frames as tasks are nested.
 ///
 /// For a child that borrows, see [`crate::task::Scope::fork`]. A future that is never awaited drops the child
-/// unstarted. Under a combinator that polls it with a waker of its own (`FuturesUnordered`, say) it
-/// does as [`spawn`].
+/// unstarted. Under a combinator that polls it with a waker of its own, such as `FuturesUnordered`, it
+/// acts like [`spawn`].
 ///
 /// # Panics
 /// When it is awaited outside of a task; and when it is moved to another task halfway.

@@ -21,7 +21,7 @@ use crate::worker::Worker;
 /// panic of the child resumes in the task that awaits it.
 ///
 /// When it is dropped, the result is dropped too, and a panic goes to the root. The child runs on,
-/// and ends before the root does. A handle may leave the root, and be awaited by anybody.
+/// and ends before the root does. A handle may leave the root, and be awaited by any task.
 ///
 /// ```
 /// use roving::task::{Forked, block_on, spawn};

@@ -15,12 +15,12 @@ use crate::worker::Worker;
 
 /// Runs a future, and every task that it forks or spawns, and returns when all have ended.
 ///
-/// On a worker it runs right here, on top of the calling frame, and while it waits for stolen parts
-/// or to be woken, the worker runs nothing that does not belong to it. On a thread that is no
+/// On a worker the future runs right here, on top of the calling frame, and while it waits for stolen
+/// parts or to be woken, the worker runs only tasks of this root. On a thread that is no
 /// worker, the global pool runs it, and the thread sleeps.
 ///
 /// # Panics
-/// If the future panics, or a task whose outcome nobody awaited; when all have ended.
+/// If the future panics, or a task that is never awaited; when all have ended.
 ///
 /// ```
 /// use roving::task::{block_on, fork};
