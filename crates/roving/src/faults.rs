@@ -42,10 +42,15 @@ pub enum Point {
 }
 
 /// Starts a thread, unless the plan is against it.
-pub(crate) fn start<F>(builder: Builder, f: F) -> io::Result<JoinHandle<()>>
-where
-    F: FnOnce() + Send + 'static,
-{
+pub(crate) fn start(
+    builder: Builder,
+    f: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    start_boxed(builder, Box::new(f))
+}
+
+/// The start itself, once for all: what `std` makes of each closure of its own is a thousand lines.
+fn start_boxed(builder: Builder, f: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
     ask(Point::ThreadStart)?;
     let starting = Starting::new();
     builder.spawn(move || {

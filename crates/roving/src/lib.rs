@@ -100,6 +100,8 @@ pub mod context;
 pub mod faults;
 #[cfg(all(not(loom), not(roving_faults)))]
 mod faults;
+#[cfg(not(loom))]
+mod fixed;
 mod inject;
 #[cfg(not(loom))]
 mod jobs;

@@ -231,6 +231,8 @@ impl Explorer {
 struct Watch(Option<mpsc::Sender<u64>>);
 
 impl Watch {
+    // Compiled where programs are explored, and not in every program.
+    #[inline]
     fn start() -> Watch {
         let (begins, begun) = mpsc::channel();
         let watch = thread::Builder::new().name("roving-explore".to_owned());
@@ -249,6 +251,7 @@ impl Watch {
         Watch(watching.is_ok().then_some(begins))
     }
 
+    #[inline]
     fn begins(&self, seed: u64) {
         if let Some(begins) = &self.0 {
             let _ = begins.send(seed);

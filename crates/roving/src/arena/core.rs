@@ -136,7 +136,7 @@ impl Core {
 
 /// Calls `f`, in which the calling thread parks or blocks. If it is a thread of an arena, another has its
 /// core meanwhile, for whatever the arena's shares ask.
-pub(crate) fn with_core_given<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn with_core_given(f: &mut dyn FnMut()) {
     /// Takes the core back, also by unwinding.
     struct Back<'h>(&'h Here);
     impl Drop for Back<'_> {
@@ -153,8 +153,8 @@ pub(crate) fn with_core_given<R>(f: impl FnOnce() -> R) -> R {
             here.core.start_if_any(start);
             Back(here)
         });
-        f()
-    })
+        f();
+    });
 }
 
 /// A thread of an arena, from start to end.

@@ -4,8 +4,7 @@
 //! ever sees a worker without a thread.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::builder::Settings;
@@ -16,17 +15,64 @@ use crate::faults;
 use crate::os;
 use crate::worker::run_thread;
 
-/// A thread that waits to hear which worker it is. Dropped before that, it ends.
+/// A thread that waits to hear which worker it is, or that it is none.
 struct Recruit {
     thread: JoinHandle<()>,
-    orders: Sender<(Arc<Registry>, usize)>,
+    orders: Arc<Orders>,
+}
+
+/// The word for a recruit. A channel of `std` would do, and is a tenth of the code of this crate.
+struct Orders {
+    word: Mutex<Word>,
+    given: Condvar,
+}
+
+enum Word {
+    /// Not given yet.
+    Wait,
+    /// Be that worker.
+    Come(Arc<Registry>, usize),
+    /// End.
+    Go,
+}
+
+impl Orders {
+    fn new() -> Orders {
+        Orders {
+            word: Mutex::new(Word::Wait),
+            given: Condvar::new(),
+        }
+    }
+
+    fn give(&self, word: Word) {
+        *self.word.lock().unwrap_or_else(PoisonError::into_inner) = word;
+        self.given.notify_one();
+    }
+
+    /// Waits for a word, and takes it.
+    fn take(&self) -> Option<(Arc<Registry>, usize)> {
+        let mut word = self.word.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match std::mem::replace(&mut *word, Word::Wait) {
+                Word::Come(registry, index) => return Some((registry, index)),
+                Word::Go => return None,
+                Word::Wait => {
+                    let given = self.given.wait(word);
+                    word = given.unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
 }
 
 impl Recruit {
     fn new(settings: &Settings, index: usize) -> io::Result<Recruit> {
-        let (orders, ordered) = mpsc::channel::<(Arc<Registry>, usize)>();
+        let orders = Arc::new(Orders::new());
+        let ordered = Arc::clone(&orders);
         let run = move || {
-            if let Ok((registry, index)) = ordered.recv() {
+            let taken = ordered.take();
+            drop(ordered);
+            if let Some((registry, index)) = taken {
                 run_thread(registry, index);
             }
         };
@@ -35,7 +81,7 @@ impl Recruit {
     }
 
     fn dismiss(self) {
-        drop(self.orders);
+        self.orders.give(Word::Go);
         // It has nothing of its own to report.
         let _ = self.thread.join();
     }
@@ -80,8 +126,8 @@ fn deploy(registry: Registry, recruits: Vec<Recruit>) -> Pool {
     enter_books(&registry);
     for (index, recruit) in recruits.into_iter().enumerate() {
         registry.take_thread(recruit.thread);
-        // It waits for this.
-        let _ = recruit.orders.send((Arc::clone(&registry), index));
+        let word = Word::Come(Arc::clone(&registry), index);
+        recruit.orders.give(word);
     }
     Pool {
         registry,

@@ -115,7 +115,11 @@ impl Schedule {
     }
 
     /// Writes a line into the log, if there is one.
-    pub(crate) fn note(&self, worker: usize, what: impl FnOnce() -> String) {
+    pub(crate) fn note(&self, worker: usize, what: impl Fn() -> String) {
+        self.write(worker, &what);
+    }
+
+    fn write(&self, worker: usize, what: &dyn Fn() -> String) {
         if let Some(log) = &mut self.state().log {
             let _ = writeln!(log, "worker {worker}: {}", what());
         }

@@ -298,6 +298,14 @@ impl Local {
         if task.is_null() {
             return f();
         }
+        let (mut f, mut result) = (Some(f), None);
+        self.beneath_of(task, &mut || result = f.take().map(|f| f()));
+        result.expect("it was called once")
+    }
+
+    /// [`Self::beneath`] where there is such a task.
+    fn beneath_of(&self, task: *const Header, f: &mut dyn FnMut()) {
+        let (current, outer) = (self.current.get(), self.beneath.get());
         let beneath = Beneath {
             task,
             roots: RefCell::default(),
@@ -306,7 +314,7 @@ impl Local {
         let new_number = self.new_number.replace(number_of_new(has_token));
         self.current.set(ptr::null());
         self.beneath.set(&beneath);
-        let result = f();
+        f();
         self.beneath.set(outer);
         self.current.set(current);
         self.new_number.set(new_number);
@@ -314,7 +322,6 @@ impl Local {
             // SAFETY: one count of each is this one's.
             unsafe { Root::close(root, 1) };
         }
-        result
     }
 
     /// The root for what the task that is polled here makes in the context that the thread is in; null if

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::exit::with_alive;
 use super::json::Text;
+use crate::fixed::Seconds;
 use crate::pool::registry::Registry;
 use crate::stats::WorkerProfile;
 
@@ -50,17 +51,17 @@ fn of_pool(registry: &Registry) -> String {
         .map(|(worker, doing)| of_worker(doing, worker))
         .collect();
     format!(
-        "{{\"name\":{},\"workers\":{},\"wall_s\":{:.6},\"seats\":[{}]}}",
+        "{{\"name\":{},\"workers\":{},\"wall_s\":{},\"seats\":[{}]}}",
         Text(&registry.settings.name),
         registry.workers(),
-        profile.wall.as_secs_f64(),
+        Seconds(profile.wall, 6),
         seats.join(",")
     )
 }
 
 fn of_worker(doing: &str, worker: &WorkerProfile) -> String {
     let counters = &worker.counters;
-    let seconds = |(name, time): (_, Duration)| format!("\"{name}_s\":{:.6}", time.as_secs_f64());
+    let seconds = |(name, time): (_, Duration)| format!("\"{name}_s\":{}", Seconds(time, 6));
     let times = worker.times().map(seconds);
     format!(
         "{{\"doing\":\"{doing}\",{},\"tasks\":{},\"steals_tried\":{},\"steals_won\":{},\"tasks_stolen\":{},\"publications\":{},\"leapfrogs\":{},\

@@ -4,16 +4,17 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::Record;
+use crate::fixed::{Percent, Seconds};
 use crate::stats::{Profile, WorkerProfile};
 
 /// The table that a program prints at its end, one line a worker and one for all.
 pub(super) fn of(record: &Record) -> String {
     let Profile { wall, workers } = &record.profile;
     let mut text = format!(
-        "roving: pool `{}`, {} workers, {:.3} s\n",
+        "roving: pool `{}`, {} workers, {} s\n",
         record.name,
         record.workers,
-        wall.as_secs_f64()
+        Seconds(*wall, 3)
     );
     line(&mut text, "", &HEADS.map(str::to_owned));
     let started = workers
@@ -37,8 +38,8 @@ const HEADS: [&str; 13] = [
 ];
 
 fn cells(worker: &WorkerProfile) -> [String; 13] {
-    let all = worker.time().as_secs_f64().max(f64::MIN_POSITIVE);
-    let share = |part: Duration| format!("{:.1} %", 100.0 * part.as_secs_f64() / all);
+    let all = worker.time();
+    let share = |part| format!("{} %", Percent(part, all));
     let counters = &worker.counters;
     let [busy, steal, idle, switch, frame] = worker.times().map(|(_, time)| share(time));
     [

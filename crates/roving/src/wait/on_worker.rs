@@ -120,13 +120,18 @@ impl Worker {
 
     /// Parks until `done`, as in a wait for a task, but for the reason that is given.
     pub(crate) fn park_for(&self, why: Why, done: impl Fn() -> bool) {
+        self.park_long(why, &done);
+    }
+
+    /// A park is rare and long, so its code is there once, and not once for each condition.
+    fn park_long(&self, why: Why, done: &dyn Fn() -> bool) {
         let registry = self.registry();
         if registry.is_left_behind() {
             // Frames further out are lent to threads that are not here: there is no way to unwind.
             os::say(&registry.left_behind());
             process::abort();
         }
-        self.blocking_for(why, || wait::park_while_away(self, done));
+        self.blocking_for(why, &mut || wait::park_while_away(self, done));
         wait::leave_waiting(self);
     }
 
@@ -144,12 +149,17 @@ impl Worker {
 
     /// Calls `f`, which blocks the thread, while a spare thread has the core.
     pub(crate) fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.blocking_for(Why::Blocks, f)
+        let (mut f, mut result) = (Some(f), None);
+        self.blocking_for(Why::Blocks, &mut || {
+            let f = f.take().expect("it is called once");
+            result = Some(f());
+        });
+        result.expect("it was called")
     }
 
     /// Calls `f`, while the core is given away, also that of the worker beneath if an in-place pool was entered by
     /// a worker of one with threads: what is waited for may be that pool's to run.
-    fn blocking_for<R>(&self, why: Why, f: impl FnOnce() -> R) -> R {
+    fn blocking_for(&self, why: Why, f: &mut dyn FnMut()) {
         let is_at_work = |worker: &&Worker| {
             let registry = worker.registry();
             let has_threads = !registry.settings.in_place && !registry.is_left_behind();
@@ -157,15 +167,15 @@ impl Worker {
         };
         match self.outwards().skip(1).find(is_at_work) {
             None => self.give_core(why, f),
-            Some(beneath) => beneath.give_core(Why::Event, || {
+            Some(beneath) => beneath.give_core(Why::Event, &mut || {
                 // It may have made its own stack the thread's, to show what is there.
                 self.owner().enter();
-                self.give_core(why, f)
+                self.give_core(why, f);
             }),
         }
     }
 
-    fn give_core<R>(&self, why: Why, f: impl FnOnce() -> R) -> R {
+    fn give_core(&self, why: Why, f: &mut dyn FnMut()) {
         let watch = self.registry().watch.as_ref();
         let _parked = watch.map(|watch| watch.begin(self.index(), why));
         let wake = self.owner().show_all();
@@ -178,11 +188,10 @@ impl Worker {
             self.registry().spares.replace_me(self.registry());
         }
         self.clock().enter(Activity::Idle);
-        let result = self.away(|| {
-            let result = with_core_given(f);
+        self.away(|| {
+            with_core_given(f);
             // What has its index may be waiting for a task with its place here.
             self.index_back();
-            result
         });
         // Counted only when it does go on: what has its index may need a thread in its place.
         if is_outermost {
@@ -190,7 +199,6 @@ impl Worker {
             self.registry().spares.back_again();
         }
         self.clock().enter(doing);
-        result
     }
 
     /// [`Self::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.

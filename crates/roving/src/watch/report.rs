@@ -1,13 +1,13 @@
 //! The report about a pool that makes no progress.
 
 use std::backtrace::Backtrace;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::guard::{Section, open_sections};
 use super::system;
 use super::table::{Entry, Watch, Why};
+use crate::fixed::Seconds;
 use crate::pool::registry::Registry;
 use crate::sleep::Parts;
 
@@ -16,30 +16,27 @@ const FRAMES_MAX: usize = 3;
 
 /// The report, if something waits that should not: nothing has moved for that long.
 pub(super) fn of(registry: &Registry, watch: &Watch, since: Duration) -> Option<String> {
-    let entries = watch.entries();
+    let mut busy = watch.entries();
     // Who has nothing to do is no part of it.
     let at_work = |seat: usize, entry: &Entry| !entry.waits.is_empty() || !registry.rests(seat);
-    let busy: BTreeMap<usize, Entry> = entries
-        .into_iter()
-        .filter(|(seat, entry)| at_work(*seat, entry))
-        .collect();
+    busy.retain(|(seat, entry)| at_work(*seat, entry));
     let sections = open_sections();
     let is_stuck = is_starved(registry, &busy) || wants_held(&busy, &sections);
-    if busy.values().any(is_running) || !is_stuck {
+    if busy.iter().any(|(_, entry)| is_running(entry)) || !is_stuck {
         return None;
     }
-    let waiting = busy.values().filter(|entry| !entry.waits.is_empty());
+    let waiting = busy.iter().filter(|(_, entry)| !entry.waits.is_empty());
     let mut text = format!(
-        "roving: pool `{}`: nothing has moved for {:.1} s: of {} workers and the threads in their place {} wait and {} \
+        "roving: pool `{}`: nothing has moved for {} s: of {} workers and the threads in their place {} wait and {} \
          are stuck in tasks\n",
         registry.settings.name,
-        since.as_secs_f64(),
+        Seconds(since, 1),
         registry.workers(),
         waiting.clone().count(),
         busy.len() - waiting.count(),
     );
-    for (&seat, entry) in &busy {
-        thread(&mut text, registry, seat, entry, &sections);
+    for (seat, entry) in &busy {
+        thread(&mut text, registry, *seat, entry, &sections);
     }
     conclusion(&mut text, &busy, &sections);
     Some(text)
@@ -51,10 +48,10 @@ fn is_running(entry: &Entry) -> bool {
 }
 
 /// Whether tasks wait: for a worker, or for each other. Events, and regions that block, may take long.
-fn is_starved(registry: &Registry, busy: &BTreeMap<usize, Entry>) -> bool {
-    let mut waits = busy.values().flat_map(|entry| &entry.waits);
+fn is_starved(registry: &Registry, busy: &[(usize, Entry)]) -> bool {
+    let mut waits = busy.iter().flat_map(|(_, entry)| &entry.waits);
     let any = waits.clone().next().is_some();
-    let is_stuck = busy.values().any(|entry| entry.waits.is_empty());
+    let is_stuck = busy.iter().any(|(_, entry)| entry.waits.is_empty());
     let shown = || (0..registry.in_use.count()).any(|seat| registry.seats[seat].stack.public() > 0);
     waits.any(|wait| wait.why == Why::Task)
         || any && is_stuck
@@ -62,8 +59,8 @@ fn is_starved(registry: &Registry, busy: &BTreeMap<usize, Entry>) -> bool {
 }
 
 /// Whether a thread of the pool wants a lock that one of them holds, perhaps itself.
-fn wants_held(busy: &BTreeMap<usize, Entry>, sections: &[Section]) -> bool {
-    let is_here = |section: &&Section| busy.values().any(|entry| entry.thread == section.thread);
+fn wants_held(busy: &[(usize, Entry)], sections: &[Section]) -> bool {
+    let is_here = |section: &&Section| busy.iter().any(|(_, entry)| entry.thread == section.thread);
     let held = |name| {
         let mut others = sections.iter().filter(is_here);
         others.any(|other| other.is_held && other.name == name)
@@ -107,8 +104,8 @@ fn thread(
                 Why::Event => "waits for an event or another pool",
                 Why::Blocks => "is in a region that blocks",
             };
-            let time = wait.since.elapsed().as_secs_f64();
-            let _ = writeln!(text, ", {what}, for {time:.1} s");
+            let time = Seconds(wait.since.elapsed(), 1);
+            let _ = writeln!(text, ", {what}, for {time} s");
             place(text, &wait.stack);
         }
     }
@@ -238,8 +235,11 @@ fn is_of(symbol: &str, crates: &[&str]) -> bool {
 }
 
 /// Which lock is held across a wait, or by who wants it, and what to do about it.
-fn conclusion(text: &mut String, busy: &BTreeMap<usize, Entry>, sections: &[Section]) {
-    let entry = |section: &Section| busy.values().find(|entry| entry.thread == section.thread);
+fn conclusion(text: &mut String, busy: &[(usize, Entry)], sections: &[Section]) {
+    let entry = |section: &Section| {
+        let mut entries = busy.iter().map(|(_, entry)| entry);
+        entries.find(|entry| entry.thread == section.thread)
+    };
     let mut told: Vec<&str> = Vec::new();
     for section in sections.iter().filter(|section| section.is_held) {
         let Some(holder) = entry(section).filter(|_| !told.contains(&section.name)) else {
@@ -262,7 +262,7 @@ fn conclusion(text: &mut String, busy: &BTreeMap<usize, Entry>, sections: &[Sect
             "  \"{name}\" {what}: let go of it before the parallel call, or keep what needs it out of the tasks"
         );
     }
-    if told.is_empty() && busy.values().all(|entry| entry.waits.is_empty()) {
+    if told.is_empty() && busy.iter().all(|(_, entry)| entry.waits.is_empty()) {
         text.push_str("  tasks wait while the workers block: block inside of `roving::blocking`\n");
     }
 }

@@ -1,7 +1,6 @@
 //! The watcher's table of a pool's threads.
 
 use std::backtrace::Backtrace;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
@@ -23,7 +22,8 @@ pub(crate) enum Why {
 /// The record of a pool that is watched.
 pub(crate) struct Watch {
     pub(super) patience: Duration,
-    threads: Mutex<BTreeMap<usize, Entry>>,
+    /// By worker slot.
+    threads: Mutex<Vec<Option<Entry>>>,
 }
 
 /// A seat's thread.
@@ -47,11 +47,11 @@ impl Watch {
     pub(crate) fn new(patience: Duration) -> Watch {
         Watch {
             patience,
-            threads: Mutex::new(BTreeMap::new()),
+            threads: Mutex::new(Vec::new()),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<Entry>>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -62,7 +62,11 @@ impl Watch {
             number: system::own_number(),
             waits: Vec::new(),
         };
-        self.lock().insert(seat, entry);
+        let mut threads = self.lock();
+        while threads.len() <= seat {
+            threads.push(None);
+        }
+        threads[seat] = Some(entry);
     }
 
     /// The calling thread, which is that of the seat, parks until what this returns is dropped.
@@ -72,15 +76,21 @@ impl Watch {
             since: Instant::now(),
             stack: Arc::new(Backtrace::force_capture()),
         };
-        if let Some(entry) = self.lock().get_mut(&seat) {
+        if let Some(Some(entry)) = self.lock().get_mut(seat) {
             entry.waits.push(wait);
         }
         Parked { watch: self, seat }
     }
 
-    /// A copy of the entries, by worker slot.
-    pub(super) fn entries(&self) -> BTreeMap<usize, Entry> {
-        self.lock().clone()
+    /// A copy of the entries, each with its worker slot.
+    pub(super) fn entries(&self) -> Vec<(usize, Entry)> {
+        let mut entries = Vec::new();
+        for (seat, entry) in self.lock().iter().enumerate() {
+            if let Some(entry) = entry {
+                entries.push((seat, entry.clone()));
+            }
+        }
+        entries
     }
 }
 
@@ -92,7 +102,7 @@ pub(crate) struct Parked<'w> {
 
 impl Drop for Parked<'_> {
     fn drop(&mut self) {
-        if let Some(entry) = self.watch.lock().get_mut(&self.seat) {
+        if let Some(Some(entry)) = self.watch.lock().get_mut(self.seat) {
             entry.waits.pop();
         }
     }
