@@ -15,6 +15,7 @@ mod miri;
 mod mutants;
 mod nightly;
 mod programs;
+mod publish;
 mod rayon;
 mod report;
 mod setup;

@@ -27,6 +27,7 @@ use crate::profile::{KindProfile, Why};
 /// assert_eq!(report.to_string(), "toy: device lost: unplugged");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeviceReport {
     /// The name of the device.
     pub device: String,

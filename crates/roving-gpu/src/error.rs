@@ -9,6 +9,7 @@ use std::fmt;
 /// assert_eq!(roving_gpu::Cause::OutOfMemory.to_string(), "out of device memory");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Cause {
     /// There is no device, or none that may be used.
     NoDevice,

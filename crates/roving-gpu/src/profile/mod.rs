@@ -36,6 +36,7 @@ impl Lane {
 /// assert_eq!(Why::Failed(Cause::Lost).to_string(), "device lost");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Why {
     /// It was expected to end there first.
     Sooner,
@@ -72,6 +73,7 @@ impl fmt::Display for Why {
 /// assert_eq!((kind.cpu_tasks(), kind.gpu_tasks()), (0, 4));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct KindProfile {
     /// Tasks that ran on the CPU, and why.
     pub cpu: BTreeMap<Why, u64>,
@@ -96,6 +98,7 @@ impl KindProfile {
 /// The record of one device: part of a [`Profile`]. `kernel_s`, `transfer_s` and `idle_s` add up to
 /// `wall_s`.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct DeviceProfile {
     /// Its name.
     pub name: String,
@@ -143,6 +146,7 @@ pub struct DeviceProfile {
 /// assert!(devices.profile().to_string().starts_with("toy: 0 tasks"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Profile {
     /// The records of devices.
     pub devices: Vec<DeviceProfile>,

@@ -207,15 +207,15 @@ mod tests {
 
     #[test]
     fn a_lane_is_what_was_between() {
-        let profile = |seconds: f64, tasks| DevicesProfile {
-            devices: vec![DeviceProfile {
-                kernel_s: seconds,
-                transfer_s: seconds / 2.0,
-                idle_s: seconds / 2.0,
-                tasks,
-                ..DeviceProfile::default()
-            }],
-            ..DevicesProfile::default()
+        let profile = |seconds: f64, tasks| {
+            let mut device = DeviceProfile::default();
+            device.kernel_s = seconds;
+            device.transfer_s = seconds / 2.0;
+            device.idle_s = seconds / 2.0;
+            device.tasks = tasks;
+            let mut profile = DevicesProfile::default();
+            profile.devices.push(device);
+            profile
         };
         let lanes = DeviceLane::between(&profile(1.0, 3), &profile(3.0, 10));
         assert_eq!(

@@ -12,6 +12,7 @@ use std::time::Duration;
 /// assert_eq!(profile.total().counters.tasks, 1);
 /// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Profile {
     /// Time since the pool started or the profile was reset.
     pub wall: Duration,
@@ -52,6 +53,7 @@ impl Profile {
 /// assert_eq!(roving::WorkerProfile::default().busy, std::time::Duration::ZERO);
 /// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct WorkerProfile {
     /// Time running tasks, pushing and popping them.
     pub busy: Duration,
@@ -92,6 +94,7 @@ impl WorkerProfile {
 /// assert_eq!(roving::Counters::default().steals_won, 0);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counters {
     /// Tasks pushed on the stack, by `join` and `spawn`. Counted with `profile(true)` only.
     pub tasks: u64,

@@ -14,6 +14,7 @@ use std::str::FromStr;
 /// assert_eq!(SpawnOrder::HelpFirst.to_string(), "help-first");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum SpawnOrder {
     /// The child runs at once, thieves take the parent's continuation: [`crate::task::fork`].
     /// Memory stays bounded by the depth of the tree; in a flat loop each thief gets one child.
