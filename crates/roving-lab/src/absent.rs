@@ -1,4 +1,4 @@
-//! What stands in for the commands and programs that this build leaves out: each says how it is built.
+//! Stand-ins for the commands and programs that this build leaves out: each says how to build it.
 #![cfg_attr(
     all(feature = "rivals", feature = "top"),
     allow(dead_code, reason = "nothing is left out")
@@ -28,7 +28,7 @@ fn needs(feature: &str, command: &str, words: &[String]) -> Failure {
     .into()
 }
 
-/// What was typed after the name of the program.
+/// The words after the name of the program.
 #[cfg(not(all(feature = "gpu", feature = "dist")))]
 fn typed() -> Vec<String> {
     std::env::args().skip(2).collect()

@@ -14,8 +14,10 @@ const ELSEWHERE: [&str; 4] = ["as above", "as before", "as there", "the same"];
 
 /// Paths that are not finished, with the reason. The list may only become shorter: a path without
 /// findings must leave it.
-pub(crate) const UNFINISHED: [(&str, &str); 1] =
-    [("crates/roving-lab/src", "its reports are being rewritten")];
+pub(crate) const UNFINISHED: [(&str, &str); 1] = [(
+    "crates/roving-lab/src/repro",
+    "its verdicts are being rewritten",
+)];
 
 pub(crate) fn check(root: &Path, sources: &[Source]) -> Vec<Finding> {
     let mut found = Vec::new();

@@ -6,7 +6,7 @@ use crate::workloads::Kind;
 
 /// A kind of program.
 pub(crate) struct Entry {
-    /// What there is to know about it.
+    /// The description.
     pub(crate) kind: Kind,
     /// Reads a named input or parameters.
     pub(super) parse: fn(&str) -> Result<Box<dyn Program>, BadInput>,
@@ -23,7 +23,7 @@ pub(crate) static CATALOGUE: [Entry; 7] = [
     plain::FLAT,
 ];
 
-/// What there is to know about each of them.
+/// Returns the descriptions of all entries.
 pub(crate) fn kinds() -> impl Iterator<Item = &'static Kind> {
     CATALOGUE.iter().map(|entry| &entry.kind)
 }
@@ -35,7 +35,7 @@ pub(crate) fn has(name: &str) -> bool {
 
 /// A program with its kind.
 pub(crate) struct Job {
-    /// What is the same for all inputs.
+    /// The description, the same for all inputs.
     pub(crate) kind: &'static Kind,
     /// The program.
     pub(crate) program: Box<dyn Program>,

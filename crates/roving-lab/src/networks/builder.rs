@@ -1,4 +1,4 @@
-//! What a program needs of a network while it makes its processes: on one rank, or across several.
+//! The builder of a network, as a program sees it: on one rank, or across several.
 
 use std::fmt::Display;
 
@@ -15,7 +15,7 @@ pub(crate) trait MovablePorts: Ports {}
 #[cfg(not(feature = "dist"))]
 impl<P: Ports> MovablePorts for P {}
 
-/// What may go from rank to rank.
+/// A message that may go from rank to rank.
 pub(crate) trait Token: Serialize + DeserializeOwned + Send + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> Token for T {}

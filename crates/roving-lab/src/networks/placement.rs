@@ -42,12 +42,12 @@ impl Place {
         Place(placement)
     }
 
-    /// What the runtime takes.
+    /// The placement for the runtime.
     pub(crate) fn placement(self) -> Placement {
         self.0
     }
 
-    /// The same for the ranks of a network; none if processes stay where they are.
+    /// The placement across the ranks of a network; `None` if processes stay where they are.
     #[cfg(feature = "dist")]
     pub(crate) fn across(self) -> Option<Rebalance> {
         let usual = Rebalance::default();

@@ -102,7 +102,7 @@ pub(super) fn field(
     })
 }
 
-/// What could not be measured.
+/// A point that could not be measured.
 pub(super) fn absent(group: &str, series: &str, workers: usize, why: &str) -> Point {
     Point {
         group: group.to_owned(),

@@ -203,7 +203,7 @@ fn report(pages: &Path, head: &Head, seen: &Seen<'_>) -> Result<PathBuf, Failure
     Ok(index)
 }
 
-/// What points belong to that are measured now.
+/// The origin of points that are measured now.
 fn origin(plan: &Plan) -> Origin {
     let program = std::env::current_exe()
         .and_then(fs::read)

@@ -1,4 +1,4 @@
-//! What is to be measured, at which size, and how long it may take.
+//! The plan of the measurements: which, at which size, and how long they may take.
 
 use std::time::{Duration, Instant};
 
@@ -113,7 +113,7 @@ impl Budget {
         }
     }
 
-    /// What the next group may use.
+    /// The rounds that the next group may use.
     pub(super) fn allow(&mut self, group: &Group) -> Rounds {
         let left = QUICK_ALL.saturating_sub(self.start.elapsed()).as_secs_f64();
         let share = if self.quick && self.planned > 0.0 {

@@ -75,7 +75,7 @@ impl Seen<'_> {
         names
     }
 
-    /// What could not be measured in the groups of a figure, each once.
+    /// The notes on measurements that were not possible in the groups of a figure, each once.
     pub(super) fn notes(&self, uses: impl Fn(&str) -> bool) -> Vec<&str> {
         let mut notes: Vec<&str> = Vec::new();
         for point in self

@@ -21,7 +21,7 @@ pub(super) struct Point {
     pub(super) series: String,
     /// On how many workers.
     pub(super) workers: usize,
-    /// What the values are, with their unit last.
+    /// The metric of the values, with their unit last.
     pub(super) metric: String,
     /// The values, in the order of the runs; none where it could not be measured.
     pub(super) values: Vec<f64>,
@@ -30,7 +30,7 @@ pub(super) struct Point {
     pub(super) note: String,
 }
 
-/// What points belong to.
+/// The origin of points.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Origin {
     /// `quick` or `full`.
@@ -84,7 +84,7 @@ struct Done {
 /// The points of one origin, in memory and in their file.
 #[derive(Debug)]
 pub(super) struct Store {
-    /// What they belong to.
+    /// The origin of its points.
     pub(super) origin: Origin,
     /// All points of groups that are complete.
     pub(super) points: Vec<Point>,
@@ -170,7 +170,7 @@ fn line(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
     file.sync_data()
 }
 
-/// What else lies in the folder: points of other origin.
+/// The descriptions of other files in the folder: points of other origin.
 fn others(out: &Path, ours: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(out) else {
         return Vec::new();

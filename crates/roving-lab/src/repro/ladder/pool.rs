@@ -15,7 +15,7 @@ use crate::workloads::Job;
 /// Failed looks after which a thief offers its core to others.
 const PATIENCE: u32 = 500;
 
-/// What workers share.
+/// The state that workers share.
 struct Shared {
     workers: Vec<Worker>,
     /// A job runs, so thieves look for work; else they are parked.

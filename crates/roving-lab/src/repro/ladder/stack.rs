@@ -59,7 +59,7 @@ unsafe impl Sync for Worker {}
 // SAFETY: a worker owns nothing that belongs to a thread; the pointers in its slots are covered above.
 unsafe impl Send for Worker {}
 
-/// What a worker needs at hand: its stack, and how high it is.
+/// A worker's view of its stack, and the height of the stack.
 pub(super) struct Cx<'pool, const JOIN: u8, const STEAL: u8> {
     worker: &'pool Worker,
     newest: usize,

@@ -140,7 +140,7 @@ fn legend_of(sheet: &Sheet, names: &Names<'_>) -> String {
     html + "</ul>"
 }
 
-/// What is shown when one points at a value.
+/// The text for a value under the pointer.
 fn said(sheet: &Sheet, row: &Row) -> String {
     let (spread, unit) = (&row.spread, &sheet.y);
     let value = number(spread.median);

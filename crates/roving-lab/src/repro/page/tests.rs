@@ -150,7 +150,7 @@ fn text_is_escaped(text: &str) {
     assert!(!text.contains('>'), "a bare > in `{text}`");
 }
 
-/// What must not stand on the page: holes, and anything from outside.
+/// Checks that the page has no holes, and nothing from outside.
 fn assert_no_holes(html: &str) {
     for bad in [
         "NaN", "Some(", "http://", "https://", "src=", "@import", "url(",
