@@ -27,17 +27,36 @@ pub(crate) enum ArgKind<'a> {
 
 impl<'a> Arg<'a> {
     /// Passes a buffer that the kernel reads; the task must have declared it.
+    ///
+    /// ```
+    /// use roving_gpu::{Arg, Buffer};
+    ///
+    /// let numbers = Buffer::from(vec![1_u32, 2]);
+    /// assert_eq!(format!("{:?}", Arg::read(&numbers)), "read");
+    /// ```
     pub fn read(buffer: &'a dyn AnyBuffer) -> Self {
         Arg(ArgKind::Buffer(buffer, false))
     }
 
     /// Passes a buffer that the kernel writes, or reads and writes; the task must have declared it
     /// with [`Dual::updates`](crate::Dual::updates) or [`Dual::writes`](crate::Dual::writes).
+    ///
+    /// ```
+    /// use roving_gpu::{Arg, Buffer};
+    ///
+    /// let numbers = Buffer::from(vec![1_u32, 2]);
+    /// assert_eq!(format!("{:?}", Arg::update(&numbers)), "update");
+    /// ```
     pub fn update(buffer: &'a dyn AnyBuffer) -> Self {
         Arg(ArgKind::Buffer(buffer, true))
     }
 
     /// Passes a value, which is copied at the call.
+    ///
+    /// ```
+    /// let argument = roving_gpu::Arg::value(&1.5_f64);
+    /// assert_eq!(format!("{argument:?}"), "value of 8 bytes");
+    /// ```
     pub fn value<T: NoUninit>(value: &'a T) -> Self {
         Arg(ArgKind::Value(bytemuck::bytes_of(value)))
     }

@@ -115,24 +115,61 @@ impl DevicesBuilder {
     }
 
     /// Adds a device.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let devices = Devices::builder()
+    ///     .backend(Simulated::new().name("one"))
+    ///     .backend(Simulated::new().name("two"))
+    ///     .build()
+    ///     .unwrap();
+    /// assert_eq!(devices.names(), ["one", "two"]);
+    /// ```
     pub fn backend(mut self, backend: impl Backend) -> Self {
         self.backends.push(Arc::new(backend));
         self
     }
 
     /// Sets the rule by which a task runs on the CPU or on a device.
+    ///
+    /// ```
+    /// use roving_gpu::{Choice, Devices, Dual, Kind, Simulated};
+    ///
+    /// static SIDE: Kind = Kind::new("side");
+    /// let backend = Simulated::new();
+    /// let devices = Devices::builder().backend(backend).choice(Choice::Cpu).build().unwrap();
+    /// let side = Dual::new(&SIDE, &[1]).cpu(|| "CPU").gpu(async |_gpu| Ok("GPU")).run(&devices);
+    /// assert_eq!(side, "CPU");
+    /// ```
     pub fn choice(mut self, choice: Choice) -> Self {
         self.choice = choice;
         self
     }
 
     /// Sets when the results of a device are copied to the host.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated, Writes};
+    ///
+    /// let builder = Devices::builder().backend(Simulated::new()).writes(Writes::Back);
+    /// assert!(builder.build().is_ok());
+    /// ```
     pub fn writes(mut self, writes: Writes) -> Self {
         self.writes = writes;
         self
     }
 
     /// Sets the file in which measured times are kept. Without one they are forgotten.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let file = std::env::temp_dir().join(format!("roving-history-{}.json", std::process::id()));
+    /// let devices = Devices::builder().backend(Simulated::new()).history(&file).build().unwrap();
+    /// drop(devices); // writes what was measured
+    /// # let _ = std::fs::remove_file(&file);
+    /// ```
     pub fn history(mut self, path: impl Into<PathBuf>) -> Self {
         self.history = Some(path.into());
         self
@@ -140,6 +177,13 @@ impl DevicesBuilder {
 
     /// Sets how many tasks are on a device at a time, so that transfers of one overlap with kernels
     /// of another. By default as many as the back-end has streams.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let builder = Devices::builder().backend(Simulated::new()).window(2);
+    /// assert!(builder.build().is_ok());
+    /// ```
     pub fn window(mut self, tasks: usize) -> Self {
         self.window = Some(tasks);
         self
@@ -178,6 +222,13 @@ impl DevicesBuilder {
     ///
     /// # Errors
     /// If a number is out of its range. A history that cannot be read is told in [`Devices::profile`], and left out.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// assert!(Devices::builder().build().unwrap().are_none());
+    /// assert!(!Devices::builder().backend(Simulated::new()).build().unwrap().are_none());
+    /// ```
     pub fn build(self) -> Result<Devices, BuildError> {
         if let Choice::Split(share) = self.choice
             && !(0.0..=1.0).contains(&share)

@@ -79,6 +79,13 @@ impl Devices {
     }
 
     /// Returns a builder, for other settings: see [`DevicesBuilder`].
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+    /// assert_eq!(devices.names(), ["simulated"]);
+    /// ```
     pub fn builder() -> DevicesBuilder {
         DevicesBuilder::new()
     }
@@ -143,6 +150,13 @@ impl Devices {
     }
 
     /// Starts or stops recording the activity of devices and workers with tasks.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+    /// devices.trace(true); // from here on; `write_trace` writes it
+    /// ```
     pub fn trace(&self, on: bool) {
         if let Some(inner) = &self.0 {
             inner.common.recorder.switch(on);
@@ -181,12 +195,23 @@ impl Devices {
     }
 
     /// Returns the names of the devices. Two of one model have the same name.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let devices = Devices::builder().backend(Simulated::new().name("toy")).build().unwrap();
+    /// assert_eq!(devices.names(), ["toy"]);
+    /// ```
     pub fn names(&self) -> Vec<String> {
         let devices = self.0.iter().flat_map(|inner| &inner.devices);
         devices.map(|device| device.name.clone()).collect()
     }
 
     /// Returns whether there are no devices.
+    ///
+    /// ```
+    /// assert!(roving_gpu::Devices::none().are_none());
+    /// ```
     #[inline(always)]
     pub fn are_none(&self) -> bool {
         self.0.is_none()

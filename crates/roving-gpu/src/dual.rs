@@ -77,6 +77,15 @@ impl<const N: usize> About<N> {
 
 impl<const N: usize> Dual<N> {
     /// Creates a task of that kind, with the sizes that say how large it is.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static SUM: Kind = Kind::new("sum");
+    /// let numbers = [1_u32, 2, 3];
+    /// let sum = Dual::new(&SUM, &[numbers.len()]).cpu(|| numbers.iter().sum::<u32>()).run(&Devices::none());
+    /// assert_eq!(sum, 6);
+    /// ```
     #[inline(always)]
     pub fn new(kind: &'static Kind, sizes: &[usize; N]) -> Self {
         Dual {
@@ -115,12 +124,31 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
     }
 
     /// Declares that the task reads this buffer.
+    ///
+    /// ```
+    /// use roving_gpu::{Buffer, Devices, Dual, Kind};
+    ///
+    /// static KIND: Kind = Kind::new("sum");
+    /// let numbers = Buffer::from(vec![1_u32, 2, 3]);
+    /// let task = Dual::new(&KIND, &[3]).reads(&numbers).cpu(|| numbers.read().iter().sum::<u32>());
+    /// assert_eq!(task.run(&Devices::none()), 6);
+    /// ```
     #[inline(always)]
     pub fn reads<'b>(self, buffer: &'b dyn AnyBuffer) -> Dual<N, (U, Used<'b>), C, G> {
         self.uses(buffer, Access::Read)
     }
 
     /// Declares that the task reads this buffer and changes it.
+    ///
+    /// ```
+    /// use roving_gpu::{Buffer, Devices, Dual, Kind};
+    ///
+    /// static KIND: Kind = Kind::new("double");
+    /// let numbers = Buffer::from(vec![1_u32, 2, 3]);
+    /// let task = Dual::new(&KIND, &[3]).updates(&numbers);
+    /// task.cpu(|| numbers.write().iter_mut().for_each(|x| *x *= 2)).run(&Devices::none());
+    /// assert_eq!(numbers.into_vec(), [2, 4, 6]);
+    /// ```
     #[inline(always)]
     pub fn updates<'b>(self, buffer: &'b dyn AnyBuffer) -> Dual<N, (U, Used<'b>), C, G> {
         self.uses(buffer, Access::Update)
@@ -128,6 +156,16 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
 
     /// Declares that the task writes all of this buffer, so that its present content need not be
     /// brought to where the task runs.
+    ///
+    /// ```
+    /// use roving_gpu::{Buffer, Devices, Dual, Kind};
+    ///
+    /// static KIND: Kind = Kind::new("fill");
+    /// let numbers = Buffer::from(vec![1_u32, 2, 3]);
+    /// let task = Dual::new(&KIND, &[3]).writes(&numbers);
+    /// task.cpu(|| numbers.write().fill(7)).run(&Devices::none());
+    /// assert_eq!(numbers.into_vec(), [7, 7, 7]);
+    /// ```
     #[inline(always)]
     pub fn writes<'b>(self, buffer: &'b dyn AnyBuffer) -> Dual<N, (U, Used<'b>), C, G> {
         self.uses(buffer, Access::Write)
@@ -135,6 +173,15 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
 
     /// Declares that the task uses this buffer: [`Dual::reads`], [`Dual::updates`] or
     /// [`Dual::writes`], as a value.
+    ///
+    /// ```
+    /// use roving_gpu::{Access, Buffer, Devices, Dual, Kind};
+    ///
+    /// static KIND: Kind = Kind::new("sum");
+    /// let numbers = Buffer::from(vec![1_u32, 2, 3]);
+    /// let task = Dual::new(&KIND, &[3]).uses(&numbers, Access::Read);
+    /// assert_eq!(task.cpu(|| numbers.read().len()).run(&Devices::none()), 3);
+    /// ```
     #[inline(always)]
     pub fn uses<'b>(
         self,
@@ -179,6 +226,14 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
 
     /// Sets the CPU side: a closure, which may use `join` and `scope`, and takes guards of the
     /// buffers.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static BOTH: Kind = Kind::new("both");
+    /// let task = Dual::new(&BOTH, &[2]).cpu(|| roving::join(|| 1, || 2));
+    /// assert_eq!(task.run(&Devices::none()), (1, 2));
+    /// ```
     #[inline(always)]
     pub fn cpu<F, R>(self, side: F) -> Dual<N, U, CpuSide<F>, G>
     where
@@ -196,6 +251,16 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
     /// called when a device has been chosen, before the device has turned to the task. It may be
     /// dropped at an `.await` when the CPU turns out to be sooner, or the device fails; then the
     /// CPU side runs.
+    ///
+    /// ```
+    /// use roving_gpu::{Choice, Devices, Dual, Kind, Simulated};
+    ///
+    /// static SIDE: Kind = Kind::new("side");
+    /// let backend = Simulated::new();
+    /// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+    /// let side = Dual::new(&SIDE, &[1]).cpu(|| "CPU").gpu(async |_gpu| Ok("GPU")).run(&devices);
+    /// assert_eq!(side, "GPU");
+    /// ```
     #[inline(always)]
     pub fn gpu<F, Fut, R>(self, side: F) -> Dual<N, U, C, GpuSide<F>>
     where
@@ -256,6 +321,19 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
     ///
     /// # Panics
     /// As [`Dual::on`].
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// let steps: Vec<u32> = roving::map_reduce(
+    ///     0..4,
+    ///     Vec::new(),
+    ///     |n| vec![Dual::new(&STEP, &[1]).cpu(|| n as u32 * 10).run(&Devices::none())],
+    ///     |a, b| [a, b].concat(),
+    /// );
+    /// assert_eq!(steps, [0, 10, 20, 30]);
+    /// ```
     #[inline]
     pub fn run<'a>(self, devices: &'a Devices) -> <(C, G) as Sides<'a>>::Output
     where

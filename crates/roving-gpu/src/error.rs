@@ -49,6 +49,13 @@ pub struct DeviceError {
 
 impl DeviceError {
     /// Creates an error with the driver's text.
+    ///
+    /// ```
+    /// use roving_gpu::{Cause, DeviceError};
+    ///
+    /// let error = DeviceError::new(Cause::OutOfMemory, "2 GiB are not there");
+    /// assert!(error.to_string().contains("2 GiB are not there"));
+    /// ```
     pub fn new(cause: Cause, text: impl Into<String>) -> Self {
         let text = text.into();
         DeviceError { cause, text }
@@ -60,6 +67,13 @@ impl DeviceError {
     }
 
     /// Returns the driver's text.
+    ///
+    /// ```
+    /// use roving_gpu::{Cause, DeviceError};
+    ///
+    /// let error = DeviceError::new(Cause::OutOfMemory, "2 GiB are not there");
+    /// assert_eq!(error.text(), "2 GiB are not there");
+    /// ```
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -93,11 +107,29 @@ pub struct Failed {
 
 impl Failed {
     /// The name of the task's kind.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// let task = Dual::new(&STEP, &[1]).gpu(async |_gpu| Ok(()));
+    /// let failed = task.run(&Devices::none()).unwrap_err();
+    /// assert_eq!(failed.kind(), "step");
+    /// ```
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
     /// The device that the task was on.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// let task = Dual::new(&STEP, &[1]).gpu(async |_gpu| Ok(()));
+    /// let failed = task.run(&Devices::none()).unwrap_err();
+    /// assert_eq!(failed.device(), None); // there is none
+    /// ```
     pub fn device(&self) -> Option<&str> {
         self.device.as_deref()
     }

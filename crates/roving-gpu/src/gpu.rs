@@ -11,6 +11,19 @@ use crate::error::DeviceError;
 use crate::kernel::Kernel;
 
 /// The device, as the GPU side of one task sees it. See [`Gpu::launch`].
+///
+/// ```
+/// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind, Simulated};
+///
+/// static FILL: Kind = Kind::new("fill");
+/// static KERNEL: Kernel = Kernel::new("fill").host(|call| call.update::<u32>().fill(7));
+/// let backend = Simulated::new();
+/// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+/// let numbers = Buffer::from(vec![0; 3]);
+/// let task = Dual::new(&FILL, &[3]).writes(&numbers).cpu(|| numbers.write().fill(7));
+/// task.gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&numbers)]).await).run(&devices);
+/// assert_eq!(numbers.into_vec(), [7, 7, 7]);
+/// ```
 pub struct Gpu(Arc<Entry>);
 
 impl Gpu {
@@ -79,6 +92,19 @@ impl Gpu {
     ///
     /// # Panics
     /// As [`Gpu::launch`].
+    ///
+    /// ```
+    /// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind, Simulated};
+    ///
+    /// static FILL: Kind = Kind::new("fill");
+    /// static KERNEL: Kernel = Kernel::new("fill").host(|call| call.update::<u32>().fill(7));
+    /// let backend = Simulated::new();
+    /// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+    /// let numbers = Buffer::from(vec![0; 3]);
+    /// let task = Dual::new(&FILL, &[3]).writes(&numbers).cpu(|| numbers.write().fill(7));
+    /// task.gpu(async |gpu| gpu.launch_sized(3.0, &KERNEL, [1, 1, 1], &[Arg::update(&numbers)]).await).run(&devices);
+    /// assert_eq!(numbers.into_vec(), [7, 7, 7]);
+    /// ```
     pub fn launch_sized(
         &self,
         work: f64,
@@ -131,6 +157,22 @@ impl Gpu {
 }
 
 /// A kernel that was launched; awaiting it gives its result. Made by [`Gpu::launch`].
+///
+/// ```
+/// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind, Simulated};
+///
+/// static FILL: Kind = Kind::new("fill");
+/// static KERNEL: Kernel = Kernel::new("fill").host(|call| call.update::<u32>().fill(7));
+/// let backend = Simulated::new();
+/// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+/// let numbers = Buffer::from(vec![0; 3]);
+/// let task = Dual::new(&FILL, &[3]).writes(&numbers).cpu(|| numbers.write().fill(7));
+/// task.gpu(async |gpu| {
+///     let launching = gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&numbers)]);
+///     launching.await // an error of the device, if there was one
+/// }).run(&devices);
+/// assert_eq!(numbers.into_vec(), [7, 7, 7]);
+/// ```
 #[must_use = "the launch goes on without it, but its failure is not heard of here"]
 pub struct Launching {
     entry: Arc<Entry>,

@@ -51,6 +51,13 @@ pub enum HostArg<'a> {
 
 impl<'a> HostCall<'a> {
     /// Creates a launch of so many groups.
+    ///
+    /// ```
+    /// use roving_gpu::{HostArg, HostCall};
+    ///
+    /// let call = HostCall::new([2, 1, 1], [HostArg::Value(&[7])]);
+    /// assert_eq!(call.groups(), [2, 1, 1]);
+    /// ```
     pub fn new(groups: [u32; 3], arguments: impl IntoIterator<Item = HostArg<'a>>) -> Self {
         HostCall {
             groups,
@@ -60,6 +67,12 @@ impl<'a> HostCall<'a> {
     }
 
     /// Returns the number of groups that were launched.
+    ///
+    /// ```
+    /// use roving_gpu::HostCall;
+    ///
+    /// assert_eq!(HostCall::new([4, 2, 1], []).groups(), [4, 2, 1]);
+    /// ```
     pub fn groups(&self) -> [u32; 3] {
         self.groups
     }
@@ -68,6 +81,13 @@ impl<'a> HostCall<'a> {
     ///
     /// # Panics
     /// If the next argument is a value, or does not consist of `T`s.
+    ///
+    /// ```
+    /// use roving_gpu::{HostArg, HostCall};
+    ///
+    /// let mut call = HostCall::new([1, 1, 1], [HostArg::Read(&[1, 2])]);
+    /// assert_eq!(call.read::<u8>(), [1, 2]);
+    /// ```
     pub fn read<T: Pod>(&mut self) -> &'a [T] {
         match self.next() {
             HostArg::Read(bytes) => bytemuck::cast_slice(bytes),
@@ -80,6 +100,15 @@ impl<'a> HostCall<'a> {
     ///
     /// # Panics
     /// If the next argument is none, or does not consist of `T`s.
+    ///
+    /// ```
+    /// use roving_gpu::{HostArg, HostCall};
+    ///
+    /// let mut bytes = [1, 2];
+    /// let mut call = HostCall::new([1, 1, 1], [HostArg::Update(&mut bytes)]);
+    /// call.update::<u8>()[0] = 9;
+    /// assert_eq!(bytes, [9, 2]);
+    /// ```
     pub fn update<T: Pod>(&mut self) -> &'a mut [T] {
         match self.next() {
             HostArg::Update(bytes) => bytemuck::cast_slice_mut(bytes),
@@ -92,6 +121,13 @@ impl<'a> HostCall<'a> {
     ///
     /// # Panics
     /// If the next argument is a buffer, or of another size.
+    ///
+    /// ```
+    /// use roving_gpu::{HostArg, HostCall};
+    ///
+    /// let mut call = HostCall::new([1, 1, 1], [HostArg::Value(&[7, 0, 0, 0])]);
+    /// assert_eq!(call.value::<u32>(), u32::from_ne_bytes([7, 0, 0, 0]));
+    /// ```
     pub fn value<T: AnyBitPattern + NoUninit>(&mut self) -> T {
         match self.next() {
             HostArg::Value(bytes) => bytemuck::pod_read_unaligned(bytes),

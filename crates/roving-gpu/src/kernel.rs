@@ -77,6 +77,13 @@ pub struct Cuda {
 
 impl Kernel {
     /// Creates a kernel without any back-end. The name is for messages and traces.
+    ///
+    /// ```
+    /// use roving_gpu::Kernel;
+    ///
+    /// static NOTHING: Kernel = Kernel::new("nothing");
+    /// assert!(NOTHING.as_wgsl().is_none() && NOTHING.as_host().is_none()); // no back-end can run it
+    /// ```
     pub const fn new(name: &'static str) -> Self {
         Kernel {
             name,
@@ -89,6 +96,13 @@ impl Kernel {
 
     /// Adds the source for wgpu: a function of a module in WGSL, which says how large a workgroup
     /// is.
+    ///
+    /// ```
+    /// use roving_gpu::Kernel;
+    ///
+    /// static ONE: Kernel = Kernel::new("one").wgsl("@compute @workgroup_size(1) fn one() {}", "one");
+    /// assert_eq!(ONE.as_wgsl().unwrap().entry, "one");
+    /// ```
     #[must_use]
     pub const fn wgsl(mut self, source: &'static str, entry: &'static str) -> Self {
         self.wgsl = Some(Wgsl { source, entry });
@@ -103,6 +117,16 @@ impl Kernel {
     /// checks. For all arguments and numbers of groups with which it is launched, the function must keep within the
     /// bytes of its buffers, write only to those that are updated, and have no data races. Values must be of the types that
     /// its parameters have; of these only the sizes are checked.
+    ///
+    /// ```
+    /// use roving_gpu::Kernel;
+    ///
+    /// // SAFETY: the function touches no memory.
+    /// static ONE: Kernel = unsafe {
+    ///     Kernel::new("one").cuda("extern \"C\" __global__ void one() {}", "one", [32, 1, 1])
+    /// };
+    /// assert_eq!(ONE.as_cuda().unwrap().block, [32, 1, 1]);
+    /// ```
     #[must_use]
     pub const unsafe fn cuda(
         mut self,
@@ -120,6 +144,13 @@ impl Kernel {
 
     /// Adds a routine of the vendor's own library, by a name that the back-end knows. Where that
     /// library is missing, the back-end takes the source.
+    ///
+    /// ```
+    /// use roving_gpu::Kernel;
+    ///
+    /// static PRODUCT: Kernel = Kernel::new("product").library("sgemm");
+    /// assert_eq!(PRODUCT.as_library(), Some("sgemm"));
+    /// ```
     #[must_use]
     pub const fn library(mut self, routine: &'static str) -> Self {
         self.library = Some(routine);
@@ -127,6 +158,13 @@ impl Kernel {
     }
 
     /// Adds a function for the host, which a [`crate::Simulated`] device runs.
+    ///
+    /// ```
+    /// use roving_gpu::Kernel;
+    ///
+    /// static FILL: Kernel = Kernel::new("fill").host(|call| call.update::<u8>().fill(7));
+    /// assert!(FILL.as_host().is_some());
+    /// ```
     #[must_use]
     pub const fn host(mut self, function: fn(&mut HostCall<'_>)) -> Self {
         self.host = Some(function);
@@ -134,26 +172,60 @@ impl Kernel {
     }
 
     /// Returns the kernel's name.
+    ///
+    /// ```
+    /// assert_eq!(roving_gpu::Kernel::new("fill").name(), "fill");
+    /// ```
     pub fn name(&self) -> &'static str {
         self.name
     }
 
     /// Returns the argument of [`Kernel::wgsl`].
+    ///
+    /// ```
+    /// use roving_gpu::Kernel;
+    ///
+    /// static ONE: Kernel = Kernel::new("one").wgsl("@compute @workgroup_size(1) fn one() {}", "one");
+    /// assert!(ONE.as_wgsl().unwrap().source.contains("fn one()"));
+    /// ```
     pub fn as_wgsl(&self) -> Option<Wgsl> {
         self.wgsl
     }
 
     /// Returns the argument of [`Kernel::cuda`].
+    ///
+    /// ```
+    /// use roving_gpu::Kernel;
+    ///
+    /// // SAFETY: the function touches no memory.
+    /// static ONE: Kernel = unsafe {
+    ///     Kernel::new("one").cuda("extern \"C\" __global__ void one() {}", "one", [32, 1, 1])
+    /// };
+    /// assert_eq!(ONE.as_cuda().unwrap().entry, "one");
+    /// ```
     pub fn as_cuda(&self) -> Option<Cuda> {
         self.cuda
     }
 
     /// Returns the argument of [`Kernel::library`].
+    ///
+    /// ```
+    /// assert_eq!(roving_gpu::Kernel::new("fill").as_library(), None);
+    /// ```
     pub fn as_library(&self) -> Option<&'static str> {
         self.library
     }
 
     /// Returns the argument of [`Kernel::host`].
+    ///
+    /// ```
+    /// use roving_gpu::{HostArg, HostCall, Kernel};
+    ///
+    /// static FILL: Kernel = Kernel::new("fill").host(|call| call.update::<u8>().fill(7));
+    /// let mut bytes = [0, 0];
+    /// FILL.as_host().unwrap()(&mut HostCall::new([1, 1, 1], [HostArg::Update(&mut bytes)]));
+    /// assert_eq!(bytes, [7, 7]);
+    /// ```
     pub fn as_host(&self) -> Option<fn(&mut HostCall<'_>)> {
         self.host
     }

@@ -16,11 +16,20 @@ pub struct Kind {
 
 impl Kind {
     /// Creates a kind. Two kinds by one name share their measurements.
+    ///
+    /// ```
+    /// static SORT: roving_gpu::Kind = roving_gpu::Kind::new("sort");
+    /// assert_eq!(SORT.name(), "sort");
+    /// ```
     pub const fn new(name: &'static str) -> Self {
         Kind { name }
     }
 
     /// Returns the kind's name.
+    ///
+    /// ```
+    /// assert_eq!(roving_gpu::Kind::new("sort").name(), "sort");
+    /// ```
     pub const fn name(&self) -> &'static str {
         self.name
     }

@@ -85,11 +85,27 @@ pub struct KindProfile {
 
 impl KindProfile {
     /// Returns how many tasks ran on the CPU.
+    ///
+    /// ```
+    /// use roving_gpu::{KindProfile, Why};
+    ///
+    /// let mut kind = KindProfile::default();
+    /// kind.cpu.insert(Why::Sooner, 3);
+    /// assert_eq!(kind.cpu_tasks(), 3);
+    /// ```
     pub fn cpu_tasks(&self) -> u64 {
         self.cpu.values().sum()
     }
 
     /// Returns how many tasks ran on a device.
+    ///
+    /// ```
+    /// use roving_gpu::{KindProfile, Why};
+    ///
+    /// let mut kind = KindProfile::default();
+    /// kind.gpu.insert(Why::Sample, 2);
+    /// assert_eq!(kind.gpu_tasks(), 2);
+    /// ```
     pub fn gpu_tasks(&self) -> u64 {
         self.gpu.values().sum()
     }
@@ -97,6 +113,16 @@ impl KindProfile {
 
 /// The record of one device: part of a [`Profile`]. `kernel_s`, `transfer_s` and `idle_s` add up to
 /// `wall_s`.
+///
+/// ```
+/// use roving_gpu::{Devices, Simulated};
+///
+/// let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+/// let device = &devices.profile().devices[0];
+/// let sum = device.kernel_s + device.transfer_s + device.idle_s;
+/// assert_eq!(device.name, "simulated");
+/// assert!((sum - device.wall_s).abs() < 1e-6);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DeviceProfile {

@@ -27,18 +27,45 @@ struct Counts {
 
 impl Gauge {
     /// Returns the number of operations asked for: pieces of memory, copies, launches.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let backend = Simulated::new();
+    /// let gauge = backend.gauge();
+    /// let _devices = Devices::builder().backend(backend).build().unwrap();
+    /// assert_eq!(gauge.operations(), 0); // nothing has been asked for
+    /// ```
     pub fn operations(&self) -> u64 {
         // Ordering: Relaxed: a count.
         self.0.operations.load(Ordering::Relaxed)
     }
 
     /// Returns the number of pieces of memory that were not freed yet.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let backend = Simulated::new();
+    /// let gauge = backend.gauge();
+    /// let _devices = Devices::builder().backend(backend).build().unwrap();
+    /// assert_eq!(gauge.pieces(), 0);
+    /// ```
     pub fn pieces(&self) -> u64 {
         // Ordering: Relaxed: a count.
         self.0.pieces.load(Ordering::Relaxed)
     }
 
     /// Returns the bytes of the memory that was not freed yet.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let backend = Simulated::new();
+    /// let gauge = backend.gauge();
+    /// let _devices = Devices::builder().backend(backend).build().unwrap();
+    /// assert_eq!(gauge.bytes(), 0);
+    /// ```
     pub fn bytes(&self) -> u64 {
         // Ordering: Relaxed: a count.
         self.0.bytes.load(Ordering::Relaxed)

@@ -76,7 +76,14 @@ pub enum Failure {
 }
 
 impl Simulated {
-    /// As fast as the host computes.
+    /// Creates a device that is as fast as the host computes.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+    /// assert_eq!(devices.names(), ["simulated"]);
+    /// ```
     #[expect(
         clippy::new_without_default,
         reason = "a device is not a value that one has by default"
@@ -99,54 +106,124 @@ impl Simulated {
     }
 
     /// Sets the name, by which measured times are kept.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let devices = Devices::builder().backend(Simulated::new().name("toy")).build().unwrap();
+    /// assert_eq!(devices.names(), ["toy"]);
+    /// ```
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
         self
     }
 
     /// Sets how much work the device does in a second, in the unit of [`crate::Dual::work`].
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let backend = Simulated::new().speed(1e9);
+    /// assert!(Devices::builder().backend(backend).build().is_ok());
+    /// ```
     pub fn speed(mut self, work_per_s: f64) -> Self {
         self.settings.speed = work_per_s;
         self
     }
 
     /// Sets how fast the device copies, in each direction.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let backend = Simulated::new().bytes_per_s(10e9);
+    /// assert!(Devices::builder().backend(backend).build().is_ok());
+    /// ```
     pub fn bytes_per_s(mut self, bytes_per_s: f64) -> Self {
         self.settings.bytes_per_s = bytes_per_s;
         self
     }
 
     /// Sets the least time of each operation.
+    ///
+    /// ```
+    /// use roving_gpu::Simulated;
+    /// use std::time::Duration;
+    ///
+    /// let backend = Simulated::new().launch_time(Duration::from_micros(10));
+    /// assert!(roving_gpu::Devices::builder().backend(backend).build().is_ok());
+    /// ```
     pub fn launch_time(mut self, time: Duration) -> Self {
         self.settings.launch = time;
         self
     }
 
     /// Sets how much memory the device has.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let backend = Simulated::new().memory_bytes(1 << 30);
+    /// assert!(Devices::builder().backend(backend).build().is_ok());
+    /// ```
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.settings.memory_bytes = bytes;
         self
     }
 
     /// Sets how many streams the device has.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let backend = Simulated::new().streams(2);
+    /// assert!(Devices::builder().backend(backend).build().is_ok());
+    /// ```
     pub fn streams(mut self, streams: usize) -> Self {
         self.settings.streams = streams.max(1);
         self
     }
 
     /// Sets whether the scheduler treats the device as one that computes on the workers' own cores.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let backend = Simulated::new().shares_cores(true);
+    /// assert!(Devices::builder().backend(backend).build().is_ok());
+    /// ```
     pub fn shares_cores(mut self, shares: bool) -> Self {
         self.settings.shares_cores = shares;
         self
     }
 
     /// Makes operation number `index` fail, counted from 0 over all operations.
+    ///
+    /// ```
+    /// use roving_gpu::{Buffer, Choice, Devices, Dual, Failure, Kind, Simulated};
+    ///
+    /// static SIDE: Kind = Kind::new("side");
+    /// let backend = Simulated::new().fail_at(0, Failure::Lost);
+    /// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+    /// let numbers = Buffer::from(vec![1_u32]);
+    /// let task = Dual::new(&SIDE, &[1]).reads(&numbers).cpu(|| "CPU").gpu(async |_gpu| Ok("GPU"));
+    /// assert_eq!(task.run(&devices), "CPU"); // since the device is lost
+    /// ```
     pub fn fail_at(mut self, index: u64, failure: Failure) -> Self {
         self.settings.failures.insert(index, failure);
         self
     }
 
     /// Returns counters of the device, which also work while it is in use.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let backend = Simulated::new();
+    /// let gauge = backend.gauge();
+    /// let _devices = Devices::builder().backend(backend).build().unwrap();
+    /// assert_eq!((gauge.operations(), gauge.pieces()), (0, 0));
+    /// ```
     pub fn gauge(&self) -> Gauge {
         self.gauge.clone()
     }
