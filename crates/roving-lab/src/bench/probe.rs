@@ -56,13 +56,13 @@ pub(crate) enum Probe {
     Run {
         /// The tasks count themselves.
         rehearse: bool,
-        /// Who runs it.
+        /// The runtime that runs it.
         runtime: Runtime,
-        /// On how many workers.
+        /// The number of workers.
         workers: usize,
-        /// What.
+        /// The workload.
         workload: String,
-        /// On what.
+        /// Its input.
         input: String,
     },
     /// `fib` once, for callgrind to count its instructions. The answer is the number.
