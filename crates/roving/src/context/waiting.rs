@@ -163,7 +163,7 @@ impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
 }
 
 impl OnCancel {
-    /// Calls `f` once, when `pool` or a [`Cancel`](crate::Cancel) that the caller belongs to is
+    /// Calls `f` once, when `pool` or a [`Cancel`] that the caller belongs to is
     /// cancelled: on the thread that cancels, or at once if that has happened. Dropping the
     /// returned value prevents the call; `f` may be running then.
     pub fn new(pool: &Pool, f: impl Fn() + Send + Sync + 'static) -> OnCancel {
