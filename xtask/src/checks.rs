@@ -94,11 +94,16 @@ fn fmt(workspace: &Workspace, step: &mut Step) -> Result<()> {
     Ok(())
 }
 
-/// Lints with all features that can be built here; then without them the crates that have some.
+/// Lints with all features that can be built here; then, without them, the libraries and programs of
+/// the crates that have some. Their tests without them are left to `deep`.
 fn clippy(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let features = features::buildable(workspace);
-    lint(workspace, step, &["--workspace", "--features", &features])?;
-    let mut bare = Vec::new();
+    lint(
+        workspace,
+        step,
+        &["--workspace", "--all-targets", "--features", &features],
+    )?;
+    let mut bare = vec!["--lib", "--bins"];
     for package in &workspace.packages {
         if features::optional(package).next().is_some() {
             bare.extend(["-p", &package.name]);
@@ -109,9 +114,8 @@ fn clippy(workspace: &Workspace, step: &mut Step) -> Result<()> {
 
 /// Lints these packages with these features; each warning is an error.
 pub(crate) fn lint(workspace: &Workspace, step: &mut Step, of: &[&str]) -> Result<()> {
-    let words = ["clippy", "--all-targets"];
     let deny = ["--", "-D", "warnings"];
-    plain(workspace, step, &[&words[..], of, &deny].concat())
+    plain(workspace, step, &[&["clippy"], of, &deny].concat())
 }
 
 /// One cargo command that must succeed without a warning.

@@ -50,7 +50,11 @@ fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Res
         let name = workspace.short(&one.root);
         println!("\n{name}");
         let mut own = Step::default();
-        checks::lint(one, &mut own, &["--workspace", "--all-features"])?;
+        checks::lint(
+            one,
+            &mut own,
+            &["--workspace", "--all-targets", "--all-features"],
+        )?;
         if has_tests(&one.root)? {
             let mut command = one.cargo(&["test", "--workspace", "--no-fail-fast"]);
             let seen = tool::watch(&mut command)?;
