@@ -136,7 +136,7 @@ pub enum Error {
         error: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Somebody has called [`Canceller::cancel`](crate::Canceller::cancel), or what the run belongs to was cancelled
-    /// ([`roving::Cancel`]). No process has failed.
+    /// ([`roving::Cancel`]). No process has failed before, and none has panicked.
     Cancelled,
     /// The network cannot be run as it was built.
     Invalid {

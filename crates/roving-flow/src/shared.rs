@@ -241,14 +241,22 @@ impl Shared {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The network ends with that; the first failure counts.
+    /// The network ends with that; the first failure counts. But a panic counts before a request to end, which a process
+    /// that computes may not have heard of: it would be lost.
     pub(crate) fn stop(&self, failure: Failure) {
         {
             let mut first = lock(&self.failure);
-            if first.is_some() {
-                drop(first);
-                crate::unwind::drop_quietly(failure);
-                return;
+            match (&*first, &failure) {
+                (None, _) => {}
+                (Some(Failure::Cancelled), Failure::Panicked(..)) => {
+                    *first = Some(failure);
+                    return;
+                }
+                (Some(_), _) => {
+                    drop(first);
+                    crate::unwind::drop_quietly(failure);
+                    return;
+                }
             }
             *first = Some(failure);
             // Ordering: Relaxed; see `is_stopped`.

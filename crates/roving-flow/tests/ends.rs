@@ -100,6 +100,40 @@ fn threads_outside_hear_of_a_cancelled_network() {
     });
 }
 
+/// A process that computes goes on after the network was cancelled. What it panics with then is not lost.
+#[test]
+fn a_panic_after_a_cancel_is_told() {
+    watched(|| {
+        let pool = Pool::new(2).unwrap();
+        for in_drop in [false, true] {
+            let mut network = Network::new();
+            let canceller = network.canceller();
+            network.process("late", (), async move |()| {
+                let late = Late;
+                canceller.cancel();
+                if !in_drop {
+                    std::mem::forget(late);
+                    panic_any("late");
+                }
+                pending::<()>().await;
+            });
+            let Err(Error::Panicked { process, payload }) = network.run(&pool) else {
+                panic!("the panic was lost");
+            };
+            assert_eq!(process, "late");
+            assert_eq!(payload.downcast_ref(), Some(&"late"));
+        }
+    });
+}
+
+struct Late;
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        panic_any("late");
+    }
+}
+
 #[test]
 fn threads_outside_hear_of_a_deadlock() {
     watched(|| {
