@@ -90,6 +90,45 @@ pub(crate) fn sanitize(
             step.fail(format!("{package}: {reports} reports of {title}"));
         }
     }
+    if only.is_empty() {
+        pairs(workspace, step, sanitizer, &triple)?;
+    }
+    Ok(())
+}
+
+/// Minutes for the programs in which each two features meet.
+const PAIRS_MINUTES: &str = "10";
+
+/// Runs these programs under a sanitizer. A report ends the process that runs one, which is a failure with a name.
+fn pairs(
+    workspace: &Workspace,
+    step: &mut Step,
+    sanitizer: &Sanitizer,
+    triple: &str,
+) -> Result<()> {
+    let words = ["run", "--profile", "torture", "-p", "roving-torture"];
+    let mut command = cargo(workspace, &words);
+    command.args(["--target", triple]);
+    if sanitizer.builds_std {
+        command.arg("-Zbuild-std");
+    }
+    let (variable, options) = sanitizer.options;
+    let flags = format!("-Zsanitizer={} {}", sanitizer.name, sanitizer.flags);
+    command
+        .args(["--", "pairs", "--minutes", PAIRS_MINUTES])
+        .env("RUSTFLAGS", flags)
+        .env(
+            variable,
+            options.replace("halt_on_error=0", "halt_on_error=1"),
+        )
+        .env("CARGO_TARGET_DIR", workspace.target.join(sanitizer.name));
+    let seen = tool::watch(&mut command)?;
+    for line in seen.lines.iter().filter(|line| line.contains(": broken: ")) {
+        step.fail(line.clone());
+    }
+    if !seen.ok {
+        step.fail(format!("pairs under {} failed", sanitizer.title));
+    }
     Ok(())
 }
 

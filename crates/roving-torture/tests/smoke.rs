@@ -38,7 +38,7 @@ fn all_rows_hold_and_are_written_down() {
     let csv = fs::read_to_string(out.join("torture.csv")).unwrap();
     let table = fs::read_to_string(out.join("torture.md")).unwrap();
     for row in [
-        "programs", "panics", "stops", "pools", "idle", "deep", "memory",
+        "programs", "pairs", "panics", "stops", "pools", "idle", "deep", "memory",
     ] {
         assert!(
             csv.lines().any(|line| line.starts_with(&format!("{row},"))),

@@ -162,6 +162,30 @@ impl Cover {
         (FEATURES[a], FEATURES[b], count(&(a, b)))
     }
 
+    /// One line for each feature: in how many programs it has met which other seldomest, half of the others, and
+    /// which most often; and how many of its triples have met in the programs that are asked for.
+    pub(crate) fn table(&self) -> String {
+        let mut text =
+            "feature               least  with                  half    most  triples\n".to_owned();
+        for (a, feature) in FEATURES.iter().enumerate() {
+            let mut met: Vec<(u32, usize)> =
+                (0..COUNT).map(|b| (self.pairs[pair_of(a, b)], b)).collect();
+            met.sort_unstable();
+            let others = pairs().filter(|(b, c)| *b != a && *c != a && b != c);
+            let counts = others.map(|(b, c)| self.triples[triple_of([a, b, c])]);
+            let all = counts.clone().count();
+            let enough = counts.filter(|count| *count >= TRIPLE_LEAST).count();
+            let (least, with) = met[0];
+            let (half, most) = (met[COUNT / 2].0, met[COUNT - 1].0);
+            let (feature, with) = (feature.name(), FEATURES[with].name());
+            let _ = writeln!(
+                text,
+                "{feature:20} {least:6}  {with:20} {half:6} {most:7}  {enough} of {all}"
+            );
+        }
+        text
+    }
+
     /// One line for each pair, and how many triples each pair is short of.
     pub(crate) fn csv(&self) -> String {
         let mut text = "feature,other,programs,triples,triples_met\n".to_owned();
@@ -257,6 +281,11 @@ mod tests {
         assert_eq!(count(&cover, Feature::Pause, Feature::With), 2);
         let three = [Feature::Throw, Feature::Call, Feature::Join].map(|one| one as usize);
         assert_eq!(cover.triples[triple_of(three)], 1);
+        let table = cover.table();
+        assert_eq!(table.lines().count(), 1 + COUNT);
+        let throw = table.lines().find(|line| line.starts_with("throw "));
+        let words: Vec<&str> = throw.unwrap().split_whitespace().collect();
+        assert_eq!((words[1], words[4]), ("0", "2"), "{table}");
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     let result = chunks(run, &file);
     let cover = Cover::read(&file);
     let _ = std::fs::remove_file(&file);
+    print!("{}", cover.table());
     result?;
     if let Some(folder) = run.out {
         let path = folder.join("torture-pairs.csv");
