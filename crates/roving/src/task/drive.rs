@@ -2,9 +2,9 @@
 //! is as deep below ten thousand nested forks as below one.
 //!
 //! Between two polls, the part of the worker's stack above the loop's base holds frames:
-//! continuations that forks left there, and children that were spawned. What a poll itself pushes
-//! there (`join`, `scope`, a nested root) it has popped when it returns, or left unjoined as a
-//! spawned child; or as a closure, if it has spawned into a `scope` in which the root's blocking call stands.
+//! continuations that forks left there, and children that were spawned. A poll has popped its own
+//! pushes (`join`, `scope`, a nested root) when it returns, or has left them unjoined as a
+//! spawned child; or as a closure, if it has spawned into a `scope` around the root's blocking call.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -25,17 +25,17 @@ use crate::worker::Worker;
 /// One push of a continuation in half as many looks at the clock; numbers are even.
 const LOOK_EVERY: u64 = 32;
 
-/// On top of what a worker runs frames.
+/// The kind of native stack frame on top of which a worker runs frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
     /// The bare worker, or a blocking call that waits for just this root.
     Ground,
-    /// A waiting frame: nothing runs there but what was there before, or descends from it.
+    /// A waiting frame: only tasks that were there before, or descend from them, run on top of it.
     Above,
 }
 
 impl Worker {
-    /// Runs a frame, and what comes of it here.
+    /// Runs a frame, and the tasks that it leaves on this worker's stack.
     ///
     /// # Safety
     /// The frame is the caller's to run, and its root was opened for this.
@@ -110,10 +110,10 @@ impl Worker {
         1 + counts
     }
 
-    /// Puts a child on the stack, for thieves, or for this worker when it has nothing newer.
+    /// Puts a child on the stack, for thieves, or for this worker when it has no newer task.
     ///
     /// # Safety
-    /// It is new, and its root is that of the task that is being polled here.
+    /// The child is new, and its root is that of the task that is being polled here.
     pub(super) unsafe fn spawn_frame(&self, child: Frame) {
         // SAFETY: the root is open while one of its tasks is polled, or runs something in its context.
         unsafe {
@@ -178,12 +178,12 @@ impl Worker {
         ptr::eq(local.level.get(), self.owner().line().top.get())
     }
 
-    /// Puts a frame that this worker has woken in a poll onto its stack. False when it is not to be
-    /// here: then it goes through its root's queue.
+    /// Puts a frame that this worker has woken in a poll onto its stack. False when the frame has to
+    /// go through its root's queue instead.
     ///
-    /// Those on the stack are run newest first, and two that keep waking each other would keep all
+    /// Frames on the stack run newest first, and two that keep waking each other would keep all
     /// others waiting. So their number is bounded until the stack has been emptied of frames. And
-    /// where thieves leave a few tasks alone, or nobody takes those of a worker that is parked, one
+    /// where thieves leave a few tasks alone, or no thief takes those of a parked worker, a frame
     /// that its waker then waits for would stay here: see `Registry::takes_any`.
     ///
     /// # Safety
@@ -284,10 +284,10 @@ impl Worker {
         }
     }
 
-    /// A child whose parent ended, or panicked, in the poll in which it asked for it.
+    /// Runs a child whose parent ended, or panicked, in the poll in which it asked for the child.
     ///
     /// # Safety
-    /// It is new, and this worker keeps its root open.
+    /// The child is new, and this worker keeps its root open.
     #[cold]
     unsafe fn leave_to_itself(&self, child: Frame) {
         // SAFETY: the caller's promise; a frame in the queue is counted.
@@ -300,10 +300,10 @@ impl Worker {
         }
     }
 
-    /// The current frame's poll has unwound.
+    /// Ends the current frame after its poll has unwound.
     ///
     /// # Safety
-    /// So it has, in [`Self::run`] with that base.
+    /// The poll has unwound in [`Self::run`], which was called with that base.
     #[cold]
     unsafe fn after_panic(
         &self,
@@ -355,10 +355,10 @@ impl Worker {
         true
     }
 
-    /// The frame's poll came to nothing: from now on it belongs to whoever wakes it.
+    /// Suspends a frame whose poll was `Pending`: from now on it belongs to the thread that wakes it.
     ///
     /// # Safety
-    /// It is this worker's; not any more afterwards.
+    /// The frame is this worker's, which does not use it afterwards.
     #[inline(never)]
     unsafe fn suspend(&self, frame: Frame) {
         // What runs while this worker looks for the next frame runs in no task.
@@ -382,9 +382,9 @@ impl Worker {
         self.clock().enter(doing);
     }
 
-    /// Takes the newest frame above the base off the stack; what thieves have taken is gone. When
-    /// none is left, one that has its place here. Runs what polls have spawned into a scope of closures
-    /// that stands around the root: that lies between the frames.
+    /// Takes the newest frame above the base off the stack, or, when none is left, a frame that has
+    /// its place on this worker. Between the frames lie closures that polls have spawned into a scope
+    /// around the root: it runs these.
     ///
     /// # Safety
     /// This worker runs frames above that base, and polls none now.
@@ -428,10 +428,10 @@ unsafe fn child_of(child: *const Header) -> Frame {
     unsafe { NonNull::new_unchecked(child.cast_mut()) }
 }
 
-/// A frame that was scheduled is about to be polled.
+/// Marks a scheduled frame as running, before it is polled.
 ///
 /// # Safety
-/// It is the caller's.
+/// The frame is the caller's.
 #[inline(always)]
 pub(super) unsafe fn resume(frame: Frame) {
     // SAFETY: the frame is the caller's.
@@ -441,7 +441,7 @@ pub(super) unsafe fn resume(frame: Frame) {
     }
 }
 
-/// The frame becomes a continuation on the stack, below its child. Returns what to run next.
+/// Puts the frame on the stack as a continuation, below its child. Returns the frame to run next.
 ///
 /// # Safety
 /// Both are the worker's.
@@ -528,7 +528,7 @@ unsafe fn fork_slowly(
     Some(new)
 }
 
-/// The frame waits for its child.
+/// Makes the frame wait for its child.
 ///
 /// # Safety
 /// Both are the worker's.
@@ -546,7 +546,7 @@ unsafe fn call(worker: &Worker, frame: Frame, child: Frame, resume: Resume) {
     }
 }
 
-/// A frame that others may wake waits for its child.
+/// Makes a frame that other threads may wake wait for its child.
 ///
 /// # Safety
 /// As [`fork`].

@@ -1,4 +1,4 @@
-//! The end of a frame: who hears of it, and what its worker runs next.
+//! The end of a frame: the task that it wakes, and the frame that its worker runs next.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
@@ -18,7 +18,8 @@ use crate::unwind::drop_quietly;
 use crate::worker::Worker;
 
 impl Worker {
-    /// The frame's outcome is in it. Tells whoever waits, and says what to run next.
+    /// Ends a frame that holds its outcome: wakes the task that waits, and returns the frame to run
+    /// next.
     ///
     /// # Safety
     /// As [`Self::drive`]; the frame is not used afterwards.
@@ -151,7 +152,7 @@ impl Worker {
         }
     }
 
-    /// Tells whoever waits for the frame that it has ended, wherever that is.
+    /// Wakes the task that waits for the frame, wherever that is.
     ///
     /// # Safety
     /// Its outcome is in it, and it is this worker's; not any more afterwards.

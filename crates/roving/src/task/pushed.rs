@@ -14,10 +14,10 @@ pub(super) struct Pushed {
 }
 
 impl Pushed {
-    /// It has been taken off the stack by its owner, to be polled next.
+    /// Prepares a popped frame for polling.
     ///
     /// # Safety
-    /// So it has.
+    /// The caller has popped `self` from its own stack and owns the frame.
     pub(super) unsafe fn resume(self, local: &Local) -> Frame {
         if self.number >= NEW_WITH_TOKEN {
             // SAFETY: the caller's.
@@ -42,21 +42,20 @@ impl Pushed {
 }
 
 pub(super) const NO_CHILD: u64 = 1;
-/// It has never been polled, either, and who awaits it may take it back.
+/// The number of a frame that has never been polled, and that the task which awaits it may take back.
 pub(super) const NEW: u64 = 3;
 /// The number of a new frame with a token, which may have been cancelled when it is about to begin.
 pub(super) const NEW_WITH_TOKEN: u64 = u64::MAX - 2;
-/// It is counted at its root by itself: it was suspended, and woken by this worker.
+/// The number of a frame with a count of its own at its root: it was suspended, and woken by this worker.
 pub(super) const COUNTED: u64 = u64::MAX;
 
-/// How a slot's frame is taken out, by a thief or when a stack is drained. The slot is free again
-/// before the frame is polled. The root is opened once more for who takes it, unless it is already.
+/// Takes a slot's frame out, on a thief or when a stack is drained. The slot is free again before the
+/// frame is polled. The root is opened once more for the worker that takes it, unless it is already.
 ///
 /// # Safety
 /// As [`Run`]; the payload is a [`Pushed`].
 pub(super) unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
-    // SAFETY: what `push` and the like put in. Whoever pushed it keeps its root open until it
-    // has heard that the slot is free.
+    // SAFETY: the payload is a `Pushed`, as the caller promises.
     let pushed = unsafe { slot.take::<Pushed>() };
     if pushed.number != COUNTED {
         // SAFETY: the worker that pushed the frame keeps its root open until it knows that the slot

@@ -1,4 +1,4 @@
-//! A root: what a blocking call waits for.
+//! A root, for which a blocking call waits: the shared state of the frames below it.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -22,8 +22,9 @@ use crate::unwind::{drop_quietly, with_frame_lent};
 use crate::watch::Why;
 use crate::worker::Worker;
 
-/// Says which blocking call a root belongs to. No two calls of a process ever have the same, so a [`super::Scope`] that
-/// has outlived its call is told from those of all others; an address would be used again.
+/// The id of the blocking call that a root belongs to. No two calls of a process ever have the same,
+/// so a [`super::Scope`] that has outlived its call differs from those of all others; an address would
+/// be used again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct RootId(u64);
 
@@ -57,8 +58,8 @@ impl RootId {
 /// A root: the shared state of all frames below one blocking call.
 ///
 /// `open` counts what can still bring frames to life: each worker that runs frames of this root,
-/// from before it took its first until its stack is empty of them; and each frame that nobody has,
-/// because it waits to be woken or lies in the queue. A frame on a stack needs no count: its
+/// from before it took its first until its stack is empty of them; and each frame that no worker
+/// has, because it waits to be woken or lies in the queue. A frame on a stack needs no count: its
 /// worker has one. A frame whose callee has not ended needs none: the callee has. So when `open`
 /// comes to 0, every frame has ended.
 pub(crate) struct Root {
@@ -87,7 +88,7 @@ struct Waiter {
     helps: bool,
 }
 
-/// Whom the end of a root concerns.
+/// The waiter that the end of a root wakes.
 enum Listener {
     Thread(Thread),
     Root(Arc<Root>),
@@ -150,7 +151,8 @@ impl Root {
         });
     }
 
-    /// Who is to hear that the root is over; a handle of its own, because then the root may go.
+    /// Returns the waiter to wake when the root is over; a handle of its own, because then the root
+    /// may be freed.
     fn listener(&self) -> Option<Listener> {
         match &self.above {
             Some(above) => Some(Listener::Root(Arc::clone(above))),
@@ -166,7 +168,7 @@ impl Root {
         node::place_of(self.context.as_ref())
     }
 
-    /// Whether what runs below may be cancelled, by other means than its pool.
+    /// Whether tasks below may be cancelled, by other means than their pool.
     pub(super) fn has_token(&self) -> bool {
         self.context.as_ref().is_some_and(|node| node.has_token())
     }
@@ -215,15 +217,15 @@ impl Root {
         }
     }
 
-    /// Something more can bring frames to life. The caller knows that the root is not over.
+    /// Counts one more thing that can bring frames to life. The caller knows that the root is not over.
     pub(super) fn open(&self) {
         self.open.add();
     }
 
-    /// `count` things less. The root may be gone afterwards.
+    /// Takes `count` off the count. The root may be freed afterwards.
     ///
     /// # Safety
-    /// They were counted.
+    /// The caller has counted them before.
     pub(super) unsafe fn close(this: *const Root, count: usize) {
         // SAFETY: it is not over before they are taken out of the count.
         let over = unsafe { (*this).open.sub(count, || (*this).listener()) };
@@ -235,11 +237,11 @@ impl Root {
         }
     }
 
-    /// A root below `above` is over, and perhaps that one with it, and so on: one after the other, because
-    /// a task that spawns the next in a context of its own makes a chain of any length.
+    /// Ends a root below `above`, and `above` with it if this was its last count, and so on: in a loop,
+    /// because a task that spawns the next in a context of its own makes a chain of any length.
     ///
     /// # Safety
-    /// So it is, and [`Root::below`] made it.
+    /// The root is over, and [`Root::below`] made it.
     #[cold]
     unsafe fn free(this: *const Root, above: Arc<Root>) {
         let (mut this, mut above) = (this, above);
@@ -271,12 +273,12 @@ impl Root {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The frame was woken: it is to be polled by the worker that this thread is, if that runs
-    /// frames of the same root, else by whoever has time. The former is a push onto the worker's
-    /// stack, where thieves find it; the latter goes through a queue with a lock.
+    /// Passes a woken frame on to be polled: by the worker that this thread is, if it runs frames of
+    /// the same root, otherwise by any worker. The former is a push onto the worker's stack, where
+    /// thieves find it; the latter goes through a queue with a lock.
     ///
     /// # Safety
-    /// It is the caller's, and counted at this root.
+    /// The frame is the caller's, and counted at this root.
     pub(super) unsafe fn pass_on(this: *const Root, frame: Frame) {
         let push = |local: &Local| {
             Worker::with_current(|worker| {
@@ -294,10 +296,10 @@ impl Root {
         }
     }
 
-    /// The frame is to be polled by whoever has time, or where it has its place.
+    /// Passes a frame on to be polled by any worker, or by the one that its place names.
     ///
     /// # Safety
-    /// It is the caller's, and counted at this root.
+    /// The frame is the caller's, and counted at this root.
     pub(super) unsafe fn make_ready(this: *const Root, frame: Frame) {
         // SAFETY: the caller's promise, and it is to be polled, so it holds its future.
         unsafe {
@@ -308,10 +310,10 @@ impl Root {
         }
     }
 
-    /// The frame is to be polled by whoever has time.
+    /// Queues a frame to be polled by any worker.
     ///
     /// # Safety
-    /// It is the caller's, and counted at this root.
+    /// The frame is the caller's, and counted at this root.
     #[inline(never)]
     pub(super) unsafe fn enqueue(this: *const Root, frame: Frame) {
         // The frame may run as soon as it is in the queue, and the root be over and gone: hence
@@ -378,7 +380,8 @@ impl Root {
         }
     }
 
-    /// All frames have ended: what the root's own came to, or the first panic that nobody awaited.
+    /// Returns the outcome of the root's own frame, or the first panic that was not awaited, when all
+    /// frames have ended.
     ///
     /// # Safety
     /// `frame` is the root's own, of output `T`, and the caller has its handle.
@@ -401,7 +404,7 @@ impl Root {
 }
 
 impl Root {
-    /// Runs the root's own frame and all that comes of it, on the calling thread, which is that
+    /// Runs the root's own frame and all tasks below it, on the calling thread, which is that
     /// worker, and on others.
     ///
     /// # Safety

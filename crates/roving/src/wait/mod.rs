@@ -175,15 +175,15 @@ pub(crate) fn wait_for_thief<'s>(waiter: &impl Waiter<'s>, index: usize) -> Take
     }
 }
 
-/// Parks until the awaited task has ended, or there may be something to do for it. True if there
-/// was before the worker could park.
+/// Parks until the awaited task has ended, or there may be a subtask of it to run. True if there
+/// was one before the worker could park.
 ///
-/// In a pool without compensation threads for tasks this worker is the one to do it, so it *follows*
-/// those whose stacks it may rob: enters their sets of followers, and asks them for tasks. A worker that
-/// publishes, and finds that it was asked, wakes a follower if no worker is idle. For tasks that
-/// stand there, no wake-up is lost for the reason that none is for idle workers
-/// ([`crate::sleep`], S1 to S3). Who steals one of them is asked by itself in the follower's name,
-/// and looks for the follower with its victim; that is a hint, which can come too late for one.
+/// In a pool without compensation threads for tasks this worker has to run such subtasks itself. So it
+/// *follows* the workers from which it may steal: it enters their sets of followers, and asks them
+/// for tasks. A worker that publishes on demand wakes a follower if no worker is idle. Published tasks
+/// cannot be missed: the argument is S1 to S3 in [`crate::sleep`]. A thief that steals one of these
+/// tasks asks itself in the follower's name, and looks for the follower at its victim; that is a hint,
+/// which can come too late.
 fn park_awaiting<'s>(waiter: &impl Waiter<'s>, slot: &Slot) -> bool {
     let (pool, me) = (waiter.pool(), waiter.index());
     if pool.spares().stand_in == StandIn::ForAll {
