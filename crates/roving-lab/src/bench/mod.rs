@@ -3,6 +3,7 @@
 mod dist;
 pub(crate) mod drop_in;
 mod duals;
+mod first_minute;
 pub(crate) mod handoff;
 mod joins;
 pub(crate) mod machine;
@@ -130,7 +131,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 31] = [
+const ROWS: [Row; 32] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -285,6 +286,11 @@ const ROWS: [Row; 31] = [
         "model",
         "How near the model is to its equations, and to the runtime",
         Measure::Table(model::model),
+    ),
+    row(
+        "first-minute",
+        "What it takes until there is an answer, and what a program with one join takes to build",
+        Measure::Table(first_minute::measure),
     ),
 ];
 
