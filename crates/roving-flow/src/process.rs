@@ -30,6 +30,8 @@ pub(crate) struct Process<F> {
     shared: Arc<Shared>,
     index: u32,
     is_started: bool,
+    /// Its turns are spans of a trace, under its name.
+    is_traced: bool,
     waits: Waits,
     outside: Option<Arc<Outside>>,
     /// Pinned. None when it has ended.
@@ -50,6 +52,7 @@ impl<F: Future<Output = ()>> Process<F> {
             shared: Arc::clone(shared),
             index,
             is_started: false,
+            is_traced: keeps_trace(),
             waits: Waits::Nowhere,
             outside: None,
             body: Some(body),
@@ -137,12 +140,48 @@ impl<F: Future<Output = ()>> Process<F> {
     }
 }
 
+#[cfg(not(loom))]
+fn keeps_trace() -> bool {
+    roving::adapt::keeps_trace()
+}
+
+/// Loom explores networks that nobody watches.
+#[cfg(loom)]
+fn keeps_trace() -> bool {
+    false
+}
+
 impl<F: Future<Output = ()>> Future for Process<F> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // SAFETY: nothing is moved out; the body is treated as pinned.
         let this = unsafe { self.get_unchecked_mut() };
+        if this.is_traced {
+            return this.go_on_traced(context);
+        }
+        this.go_on(context)
+    }
+}
+
+impl<F: Future<Output = ()>> Process<F> {
+    /// Goes on, as a span of the trace.
+    #[cold]
+    #[inline(never)]
+    fn go_on_traced(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        #[cfg(not(loom))]
+        let _span = {
+            let names = self.shared.plan.get().map(|plan| &plan.processes);
+            let name = names.map_or("process", |names| names.get(self.index as usize));
+            roving::trace::span(name.to_owned())
+        };
+        self.go_on(context)
+    }
+
+    /// Goes on until it waits, ends, or others are next.
+    #[inline(always)]
+    fn go_on(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let this = self;
         let shared = Arc::as_ptr(&this.shared);
         // SAFETY: the process keeps it, and is borrowed for longer than it is used.
         let line = unsafe { &*shared }.lines.mine();

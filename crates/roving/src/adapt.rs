@@ -171,3 +171,8 @@ pub fn has_pending() -> Option<bool> {
 pub fn run_one(own_only: bool) -> Option<bool> {
     Worker::with_current(|worker| worker.map(|worker| worker.run_one(own_only)))
 }
+
+/// Returns whether a pool of this process keeps a trace, so that spans are worth their names.
+pub fn keeps_trace() -> bool {
+    crate::trace::is_on()
+}

@@ -1,6 +1,7 @@
 //! One worker's timeline in a trace: its activities, and when each began.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::Activity;
@@ -30,23 +31,24 @@ pub(crate) enum Event {
     },
 }
 
-/// Events in the order of their ends, and how many more there were.
+/// Events in the order of their ends: the last ones, and how many came before them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lane {
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: VecDeque<Event>,
     pub(crate) left_out: u64,
 }
 
 /// Most events of a lane, some 70 MB.
-const EVENTS_MAX: usize = 1 << 20;
+pub(crate) const EVENTS_MAX: usize = 1 << 20;
 
 impl Lane {
+    /// Adds an event. A full lane gives up its oldest one: what a program did last is what people look for.
     pub(crate) fn push(&mut self, event: Event) {
-        if self.events.len() < EVENTS_MAX {
-            self.events.push(event);
-        } else {
+        if self.events.len() >= EVENTS_MAX {
+            self.events.pop_front();
             self.left_out += 1;
         }
+        self.events.push_back(event);
     }
 
     /// The worker has done `activity`. Reading the clock does not divide it into two.
@@ -55,7 +57,7 @@ impl Lane {
             activity: last,
             to: end,
             ..
-        }) = self.events.last_mut()
+        }) = self.events.back_mut()
             && *last == activity
             && *end == from
         {
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted() {
+    fn a_full_lane_keeps_its_last_events() {
         let mut lane = Lane::default();
         let at = Instant::now();
         for tasks in 0..EVENTS_MAX + 3 {
@@ -96,5 +98,11 @@ mod tests {
             });
         }
         assert_eq!((lane.events.len(), lane.left_out), (EVENTS_MAX, 3));
+        let tasks = |event: Option<&Event>| match event {
+            Some(Event::Theft { tasks, .. }) => *tasks,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(tasks(lane.events.front()), 3);
+        assert_eq!(tasks(lane.events.back()), EVENTS_MAX + 2);
     }
 }

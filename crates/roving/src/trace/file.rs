@@ -97,10 +97,13 @@ impl File<'_> {
                 }
             }
         }
-        if lane.left_out > 0 {
+        if let (1.., Some(first)) = (lane.left_out, lane.events.front()) {
+            let (from, tid) = (Micros(self.ns(begins(first))), tids[0]);
             self.event(format_args!(
-                "\"name\":\"{} events left out\",\"ph\":\"I\",\"s\":\"p\",\"ts\":0,\"pid\":{pid},\"tid\":{}",
-                lane.left_out, tids[0]
+                "\"name\":\"{} events before this are left out: the last {} are kept\",\"ph\":\"I\",\"s\":\"t\",\
+                 \"ts\":{from},\"pid\":{pid},\"tid\":{tid}",
+                lane.left_out,
+                lane.events.len()
             ))?;
         }
         Ok(())
@@ -200,6 +203,29 @@ impl fmt::Display for Micros {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Activity;
+
+    #[test]
+    fn a_lane_that_was_full_says_so_where_it_begins() {
+        let start = Instant::now();
+        let at = |us| start + std::time::Duration::from_micros(us);
+        let mut lane = Lane {
+            left_out: 7,
+            ..Lane::default()
+        };
+        lane.state(Activity::Busy, at(5), at(9));
+        let mut text = Vec::new();
+        let mut file = File {
+            out: &mut text,
+            epoch: start,
+            is_first: true,
+            ids: 0,
+        };
+        file.lane(1, [2, 3], &lane).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let said = "\"name\":\"7 events before this are left out: the last 1 are kept\",\"ph\":\"I\",\"s\":\"t\",\"ts\":5.000,\"pid\":1,\"tid\":2";
+        assert!(text.contains(said), "{text}");
+    }
 
     #[test]
     fn nanoseconds_are_kept() {

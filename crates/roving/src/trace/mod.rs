@@ -9,7 +9,7 @@
 //! [`PoolBuilder::report`](crate::PoolBuilder::report) and [`PoolBuilder::trace`](crate::PoolBuilder::trace)
 //! ask for the same for one pool. Both keep times, so they cost what
 //! [`PoolBuilder::profile`](crate::PoolBuilder::profile) costs; a trace adds a write of 64 bytes to each change of
-//! a worker's state, and stops at a million events a worker (the file says how many it lacks). Tasks
+//! a worker's state, and keeps the last million events of each worker (the file says how many came before them). Tasks
 //! that nobody steals are no events: a trace shows what the scheduler did, and what the program itself
 //! names by [`span`].
 //!
@@ -85,6 +85,12 @@ pub(crate) fn begin() {
     ON.store(true, Ordering::Relaxed);
 }
 
+/// Returns whether spans are kept: whether a pool of this process has kept a trace.
+pub(crate) fn is_on() -> bool {
+    // Ordering: Relaxed; see `begin`.
+    ON.load(Ordering::Relaxed)
+}
+
 /// Names the activity of the calling thread, for traces, until the returned [`Span`] is dropped.
 ///
 /// When no pool keeps a trace, it costs a load and a branch. A span may be kept across an `.await`: if it
@@ -95,9 +101,7 @@ pub(crate) fn begin() {
 /// drop(span);
 /// ```
 pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
-    // Ordering: Relaxed; see `begin`.
-    let is_on = ON.load(Ordering::Relaxed);
-    Span(is_on.then(|| Begun {
+    Span(is_on().then(|| Begun {
         name: name.into(),
         from: Instant::now(),
         lane: Place::here(),
