@@ -60,6 +60,24 @@ fn every_program_is_listed_and_runs_and_is_verified() {
 }
 
 #[test]
+fn tasks_without_a_second_side_are_compared_with_the_serial_run_as_it_was() {
+    let words = [
+        "run",
+        "fib",
+        "--input",
+        "15",
+        "--repeat",
+        "1",
+        "--workers",
+        "2",
+    ];
+    let result = json(&[&words[..], &["--device", "sim:10"]].concat());
+    // Two workers cannot be a thousand times as fast as one thread at the same speed.
+    let speedup = result["speedup"].as_f64().expect("a number");
+    assert!(speedup < 100.0, "{result}");
+}
+
+#[test]
 fn programs_that_have_no_other_form_need_no_option() {
     let table = printed(&["run", "nbody", "--input", "64,steps=1", "--repeat", "1"]);
     assert!(

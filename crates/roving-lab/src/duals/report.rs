@@ -164,6 +164,15 @@ impl DualReport {
         kinds.map(one).collect()
     }
 
+    /// Whether a task of any kind had another side than the one that ran.
+    pub(super) fn has_both_sides(decisions: &[Decision]) -> bool {
+        let only = Why::OnlySide.to_string();
+        let both = |sides: &BTreeMap<String, u64>| sides.keys().any(|why| *why != only);
+        decisions
+            .iter()
+            .any(|kind| both(&kind.cpu) || both(&kind.gpu))
+    }
+
     fn main_rows(&self) -> Vec<(&'static str, String)> {
         let (beside, kind) = (&self.beside, self.beside.kind);
         let figures = kind.figures.iter().zip(beside.answer.0);
@@ -187,7 +196,7 @@ impl DualReport {
                 format!("{median} median, {min} least of {}", beside.repeat),
             ),
             ("serial", format!("{serial}: {how}")),
-            ("speed-up", format!("{:.2} over serial", self.speedup)),
+            ("speed-up", speed_up(self.speedup, beside.said)),
             ("rate", format!("{rate} {}/s", kind.items)),
         ]
     }
@@ -201,9 +210,29 @@ impl DualReport {
     }
 }
 
+/// Text of a speed-up over the serial run, as it was or at the speed that CPU sides are said to have.
+fn speed_up(times: f64, said: bool) -> String {
+    let at = if said { " at that speed" } else { "" };
+    format!("{times:.2} over serial{at}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_speed_is_said_only_of_tasks_that_have_both_sides() {
+        let kind = |cpu: Why| Decision {
+            kind: "fib",
+            cpu: BTreeMap::from([(cpu.to_string(), 7)]),
+            gpu: BTreeMap::new(),
+        };
+        assert!(!DualReport::has_both_sides(&[]));
+        assert!(!DualReport::has_both_sides(&[kind(Why::OnlySide)]));
+        let other = [kind(Why::OnlySide), kind(Why::Sooner)];
+        assert!(DualReport::has_both_sides(&other));
+        assert_eq!(speed_up(2.0, true), "2.00 over serial at that speed");
+    }
 
     #[test]
     fn a_lane_is_what_was_between() {

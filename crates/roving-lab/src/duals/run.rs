@@ -183,10 +183,10 @@ fn measured(
     let (profile, lanes) = profiled.unzip();
     let (program, kind) = (&arena.job.program, arena.job.kind);
     let real = serial_times.median();
-    let serial_seconds = setup
-        .pace
-        .seconds(arena.load.work)
-        .map_or(real, |said| said.max(real));
+    // Tasks that have a CPU side only run at their own speed, and so does the serial run beside them.
+    let said = DualReport::has_both_sides(&decisions);
+    let said = said.then(|| setup.pace.seconds(arena.load.work)).flatten();
+    let serial_seconds = said.map_or(real, |said| said.max(real));
     let (seconds, items) = (times.median(), program.items());
     Ok(DualReport {
         workload: kind.name,
@@ -214,7 +214,7 @@ fn measured(
             repeat: settings.repeat,
             cold_seconds: cold.map(|time| time.as_secs_f64()),
             choices,
-            said: setup.pace != super::Pace::default(),
+            said: said.is_some(),
         },
     })
 }
