@@ -26,6 +26,27 @@ pub(crate) fn hardware() -> String {
     [cpu(), cores, kernel()].join("; ")
 }
 
+/// The commit that the sources of this program are at, if they are there; marked where they differ from it.
+pub(crate) fn commit() -> String {
+    let git = |words: &[&str]| {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(env!("CARGO_MANIFEST_DIR"))
+            .args(words)
+            .output()
+            .ok()?;
+        let said = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| said.trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        return format!("unknown, version {}", env!("CARGO_PKG_VERSION"));
+    };
+    match git(&["status", "--porcelain", "--untracked-files=no"]) {
+        Some(changes) if changes.is_empty() => commit,
+        _ => format!("{commit} with changes"),
+    }
+}
+
 fn cpu() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = |key| {

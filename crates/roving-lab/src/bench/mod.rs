@@ -32,7 +32,7 @@ use crate::rivals;
 
 /// Where results go.
 const OUT: &str = "docs/results";
-/// Where they go after `--quick`, so that nobody takes them for the real ones.
+/// Where they go after `--quick` and `--rounds`, so that nobody takes them for the real ones.
 const OUT_QUICK: &str = "roving-results";
 
 /// `roving bench`.
@@ -44,7 +44,10 @@ pub(crate) struct BenchArgs {
     /// Small inputs and few rounds: shows that everything works, and measures badly.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where the files go [default: docs/results; with --quick: roving-results].
+    /// So many rounds at most, for a value that is soon there and less sure.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: Option<u32>,
+    /// Where the files go [default: docs/results; with --quick or --rounds: roving-results].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -53,6 +56,8 @@ pub(crate) struct BenchArgs {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     quick: bool,
+    /// Of everything that is measured in turn, at most.
+    rounds_max: usize,
     fib: &'static str,
     flat: &'static str,
     /// Rounds of the wake-up row.
@@ -64,6 +69,7 @@ pub(crate) struct Scale {
 impl Scale {
     const FULL: Scale = Scale {
         quick: false,
+        rounds_max: usize::MAX,
         fib: "40",
         flat: "1000000",
         wakes: 400,
@@ -71,6 +77,7 @@ impl Scale {
     };
     const QUICK: Scale = Scale {
         quick: true,
+        rounds_max: usize::MAX,
         fib: "27",
         flat: "50000",
         wakes: 20,
@@ -79,7 +86,11 @@ impl Scale {
 
     /// So many rounds, or two.
     fn rounds(&self, full: usize) -> usize {
-        if self.quick { 2 } else { full }
+        if self.quick {
+            2
+        } else {
+            full.min(self.rounds_max)
+        }
     }
 }
 
@@ -334,17 +345,19 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Row>, BadInput> {
 /// `roving bench`.
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     let rows = chosen(&args.rows)?;
-    let scale = if args.quick {
+    let mut scale = if args.quick {
         Scale::QUICK
     } else {
         Scale::FULL
     };
-    let plain = if args.quick { OUT_QUICK } else { OUT };
+    scale.rounds_max = args.rounds.map_or(usize::MAX, |rounds| rounds as usize);
+    let real = !args.quick && args.rounds.is_none();
+    let plain = if real { OUT } else { OUT_QUICK };
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(plain));
     make_directory(&out)?;
     rivals::deepen_stacks();
     for row in rows {
-        let machine = machine::line();
+        let machine = format!("{}; commit {}", machine::line(), machine::commit());
         let quick = if args.quick { " --quick" } else { "" };
         let features = features(row.name);
         let command = format!(

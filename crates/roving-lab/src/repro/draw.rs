@@ -53,8 +53,26 @@ pub(super) fn shares(seen: &Seen<'_>, title: &str, group: &str, workers: usize) 
             let metric = format!("{state}_share");
             if let Some(values) = seen.values(group, series, workers, &metric) {
                 let percent = values.iter().map(|share| share * 100.0).collect();
+                let state = if state == "frame" { OUR_FRAMES } else { state };
                 sheet.push(state, named(series), percent);
             }
+        }
+    }
+    sheet
+}
+
+/// The fifth state as we have it: StackThreads/MP exports frames to a heap, and ours allocates them.
+const OUR_FRAMES: &str = "frame (allocation)";
+
+/// How much of the time of all workers is neither work nor idling, for each series of profiles.
+pub(super) fn beside(seen: &Seen<'_>, title: &str, group: &str, workers: usize) -> Sheet {
+    let mut sheet = Sheet::new(title, "strategy", "% of the workers' time", Form::Bars);
+    for series in seen.series(group, "busy_share") {
+        let of = |state: &str| seen.values(group, series, workers, &format!("{state}_share"));
+        if let Some(((steal, switch), frame)) = of("steal").zip(of("switch")).zip(of("frame")) {
+            let sums = steal.iter().zip(switch).zip(frame);
+            let percent = sums.map(|((steal, switch), frame)| (steal + switch + frame) * 100.0);
+            sheet.push("here", named(series), percent.collect());
         }
     }
     sheet

@@ -3,6 +3,7 @@
 
 use super::seen::Seen;
 use super::spread::Spread;
+use super::verdict::Judgement;
 
 /// One of the four papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,104 +253,13 @@ impl Sheet {
     }
 }
 
-/// Whether a finding holds here.
+/// Whose question a verdict answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It does.
-    Holds,
-    /// It does not.
-    NotHere,
-    /// This machine has too few cores for the question.
-    TooFewCores,
-    /// Something else is missing: a device, a rival, a measurement.
-    CannotTell,
-}
-
-impl Verdict {
-    /// The words in the report.
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Verdict::Holds => "holds here",
-            Verdict::NotHere => "not here",
-            Verdict::TooFewCores => "not enough cores to tell",
-            Verdict::CannotTell => "cannot tell",
-        }
-    }
-
-    /// The class in the page's style.
-    pub(super) fn class(self) -> &'static str {
-        match self {
-            Verdict::Holds => "holds",
-            Verdict::NotHere => "nothere",
-            Verdict::TooFewCores | Verdict::CannotTell => "unknown",
-        }
-    }
-}
-
-/// The outcome of a rule, and the sentence that says it with its numbers.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Judgement {
-    /// The outcome.
-    pub(super) verdict: Verdict,
-    /// One sentence with the numbers that decided.
-    pub(super) sentence: String,
-}
-
-impl Judgement {
-    /// It holds, or it does not.
-    pub(super) fn of(holds: bool, sentence: impl Into<String>) -> Judgement {
-        Judgement {
-            verdict: if holds {
-                Verdict::Holds
-            } else {
-                Verdict::NotHere
-            },
-            sentence: sentence.into(),
-        }
-    }
-
-    /// The finding is about more cores than there are.
-    pub(super) fn too_few(needed: usize, cores: usize, seen: impl std::fmt::Display) -> Judgement {
-        let sentence = format!(
-            "The finding needs {needed} cores or more, and this machine has {cores}: {seen}"
-        );
-        Judgement {
-            verdict: Verdict::TooFewCores,
-            sentence,
-        }
-    }
-
-    /// There was no time for enough runs.
-    pub(super) fn few(sentence: &str) -> Judgement {
-        let sentence = format!(
-            "There was no time for three runs of each: measure on a quiet machine, or with --full. What was seen: \
-             {sentence}"
-        );
-        Judgement {
-            verdict: Verdict::CannotTell,
-            sentence,
-        }
-    }
-
-    /// The runs differ too much from each other.
-    pub(super) fn noisy(percent: f64, sentence: &str) -> Judgement {
-        let sentence = format!(
-            "The runs vary too much for a verdict, their middle half by {percent:.0} % of the median: measure on a \
-             quiet machine. What was seen: {sentence}"
-        );
-        Judgement {
-            verdict: Verdict::CannotTell,
-            sentence,
-        }
-    }
-
-    /// Something is missing.
-    pub(super) fn missing(what: impl std::fmt::Display) -> Judgement {
-        Judgement {
-            verdict: Verdict::CannotTell,
-            sentence: format!("The rule lacks {what}."),
-        }
-    }
+pub(super) enum Asker {
+    /// The paper states what the rule tests.
+    Paper,
+    /// The paper has a plot and says nothing of it: the question is ours, and its verdict is counted apart.
+    Ours,
 }
 
 /// A figure or a table of a paper.
@@ -366,6 +276,8 @@ pub(super) struct Figure {
     pub(super) source: &'static str,
     /// What its numbers are.
     pub(super) reading: Reading,
+    /// Whose question the rule answers.
+    pub(super) asker: Asker,
     /// Its numbers.
     pub(super) printed: fn() -> Vec<Sheet>,
     /// What differs here, in one or two sentences.

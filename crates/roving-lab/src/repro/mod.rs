@@ -15,15 +15,18 @@ mod page;
 mod plan;
 mod progress;
 mod seen;
+#[cfg(test)]
+mod sides;
+mod sizes;
 mod spread;
 mod stackthreads;
 mod store;
+mod verdict;
 mod wool;
 mod worms;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use clap::Args;
 
@@ -198,6 +201,11 @@ fn report(pages: &Path, head: &Head, seen: &Seen<'_>) -> Result<PathBuf, Failure
             &page::csv(head, figure, seen).text(),
         )?;
     }
+    write(
+        &pages.join("verdicts.csv"),
+        &page::verdicts(&figures, seen).text(),
+    )?;
+    write(&pages.join("sizes.csv"), &sizes::csv(seen.plan).text())?;
     let index = pages.join("index.html");
     write(&index, &page::page(head, &figures, seen))?;
     Ok(index)
@@ -212,28 +220,7 @@ fn origin(plan: &Plan) -> Origin {
         size: plan.size().to_owned(),
         machine: machine::hardware(),
         build: fingerprint(&program),
-        commit: commit(),
-    }
-}
-
-/// The commit that the sources of this program are at, if they are there; marked where they differ from it.
-fn commit() -> String {
-    let git = |words: &[&str]| {
-        let output = Command::new("git")
-            .arg("-C")
-            .arg(env!("CARGO_MANIFEST_DIR"))
-            .args(words)
-            .output()
-            .ok()?;
-        let said = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| said.trim().to_owned())
-    };
-    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
-        return format!("unknown, version {}", env!("CARGO_PKG_VERSION"));
-    };
-    match git(&["status", "--porcelain", "--untracked-files=no"]) {
-        Some(changes) if changes.is_empty() => commit,
-        _ => format!("{commit} with changes"),
+        commit: machine::commit(),
     }
 }
 
@@ -324,6 +311,67 @@ mod tests {
 
     fn copy(figure: &Figure) -> Figure {
         Figure { ..*figure }
+    }
+
+    #[test]
+    fn the_page_of_the_papers_names_each_figure_and_no_other() {
+        let page = include_str!("../../../../docs/papers.md");
+        let papers = Paper::ALL.map(Paper::word);
+        let is_name = |word: &&str| {
+            let mut papers = papers.iter();
+            papers.any(|paper| {
+                word.strip_prefix(paper)
+                    .is_some_and(|rest| rest.starts_with('-'))
+            })
+        };
+        let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_name).collect();
+        for figure in catalogue() {
+            assert!(named.contains(&figure.name), "{} is missing", figure.name);
+        }
+        for name in named {
+            assert!(
+                catalogue().iter().any(|figure| figure.name == name),
+                "{name}"
+            );
+        }
+        // Every table and figure of the papers that have numbers for theirs.
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).collect();
+        let section = |title: &str| {
+            let from = page.find(title).expect("its section");
+            let rest = &page[from + 3..];
+            &rest[..rest.find("\n## ").unwrap_or(rest.len())]
+        };
+        for (title, figures, tables) in [
+            ("## StackThreads", 24, 2),
+            ("## Nornir", 7, 1),
+            ("## WORMS", 2, 0),
+        ] {
+            let text = section(title);
+            let has = |kind: &str, number: u32| {
+                let lines = text
+                    .lines()
+                    .filter(|line| line.starts_with(&format!("| {kind}")));
+                lines.into_iter().any(|line| {
+                    let first = line.split('|').nth(1).unwrap_or_default();
+                    let mut numbers = first.split(' ').filter_map(|word| word.parse::<u32>().ok());
+                    let (low, high) = (numbers.next(), numbers.next());
+                    low.is_some_and(|low| (low..=high.unwrap_or(low)).contains(&number))
+                })
+            };
+            for number in 1..=figures {
+                assert!(has("figure", number), "{title}: figure {number}");
+            }
+            for number in 1..=tables {
+                assert!(has("table", number), "{title}: table {number}");
+            }
+        }
+        // A row says what stands in it, and why unless it is reproduced as it is.
+        for row in rows.iter().filter(|row| !row.starts_with("| where")) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            assert_eq!(cells.len(), 7, "{row}");
+            assert!(["reproduced", "partly", "not"].contains(&cells[4]), "{row}");
+            assert!(cells[4] == "reproduced" || !cells[5].is_empty(), "{row}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::store::Point;
+use super::verdict::RUNS_MIN;
 use crate::compare::lanes::Rounds;
 use crate::input::Failure;
 use crate::run::cores;
@@ -78,7 +79,7 @@ impl Group {
         Group {
             name: name.into(),
             seconds: plan.pick(seconds.0, seconds.1),
-            rounds: plan.pick((3, 15), (5, 30)),
+            rounds: plan.pick((RUNS_MIN, 15), (RUNS_MIN, 30)),
             measure: Box::new(measure),
         }
     }

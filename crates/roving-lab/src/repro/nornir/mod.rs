@@ -1,6 +1,7 @@
 //! Nornir: process networks under work stealing (WS) and under graph partitioning (GP).
 
 mod figures;
+mod rules;
 
 use std::cell::RefCell;
 
@@ -9,6 +10,7 @@ use super::contest::{fact, timed};
 use super::mann_whitney;
 use super::plan::{Group, Plan};
 use super::seen::{SERIAL, Seen, TIME};
+use super::sizes;
 use super::store::Point;
 use crate::compare::lanes::{Rounds, interleave_within};
 use crate::input::Failure;
@@ -17,28 +19,30 @@ use crate::networks::report::Traffic;
 use crate::networks::run::Arena;
 use crate::report::counted;
 
-/// Divisions of the work, all of the paper's for a full run.
+/// Divisions of the work of the random networks, each with how many messages the source sends.
 fn divisions(plan: &Plan) -> Vec<u64> {
-    if plan.quick {
-        return vec![1, 10, 100, 1_000, 10_000, 90_000];
-    }
-    let tens = (0..4).map(|power| 10u64.pow(power));
-    tens.chain((1..=9).map(|thousands| thousands * 10_000))
-        .collect()
+    sizes::numbers(plan, "nn-rnd")
 }
 
 /// Processes in a stage of the encoder.
-fn stages(plan: &Plan) -> &'static [u64] {
-    if plan.quick { &[128] } else { &[128, 256, 512] }
+fn stages(plan: &Plan) -> Vec<u64> {
+    sizes::numbers(plan, "nn-h264")
 }
 
-/// The work of a message of scatter-gather in µs, and the rounds that make about so many ms of it.
-fn works(plan: &Plan) -> Vec<(u64, u64)> {
-    let all_us = plan.pick(25_000, 200_000);
-    [1u64, 2, 5, 10, 20, 50, 100]
-        .map(|work_us| (work_us, (all_us / (50 * work_us)).max(2)))
-        .to_vec()
+/// Divisions of scatter-gather: the work of a message in ns, and the rounds that make about the time of all.
+fn works(plan: &Plan) -> Vec<(u64, u64, u64)> {
+    let all_ns = plan.pick(25_000_000, SCATTER_NS);
+    let work = |division: u64| {
+        let work_ns = SCATTER_NS / division;
+        (division, work_ns, (all_ns / (50 * work_ns)).max(1))
+    };
+    let divisions = sizes::numbers(plan, "nn-scatter").into_iter();
+    divisions.map(work).collect()
 }
+
+/// The work that scatter-gather's d divides: the paper says only that d is a division and that 100 µs are enough; as in
+/// its random networks it is taken to be a second.
+const SCATTER_NS: u64 = 1_000_000_000;
 
 /// The idle times that are compared: all of the lab's, or three of them.
 fn thresholds(plan: &Plan) -> Vec<Place> {
@@ -49,83 +53,63 @@ fn thresholds(plan: &Plan) -> Vec<Place> {
     all
 }
 
-/// The work that a random network divides.
-fn work_ms(plan: &Plan) -> u64 {
-    plan.pick(4, 50)
+/// The input of a random network: each message carries as much work as in the paper.
+fn random(plan: &Plan, network: &str, division: u64) -> String {
+    let work_ms = sizes::input(plan, "nn-rnd-work");
+    let messages = sizes::messages(plan, division);
+    format!("{network},division={division},work_ms={work_ms},messages={messages}")
 }
 
-/// The input of a random network. The paper divides about a second of work; we divide less, and where a run
-/// is quick, fewer messages are sent.
-fn random(plan: &Plan, network: &str, division: u64) -> String {
-    let (work_ms, most) = (work_ms(plan), plan.pick(1_000, u64::MAX));
-    let messages = division.min(most);
-    format!("{network},division={division},work_ms={work_ms},messages={messages}")
+/// The input of k-means. The paper does not say after how many rounds it ends: with --full when no centre moves.
+fn kmeans(plan: &Plan) -> String {
+    let rounds = plan.pick("10", "1000000");
+    format!("{},rounds={rounds}", sizes::input(plan, "nn-kmeans"))
+}
+
+/// Each placement on each number of workers.
+fn everywhere(plan: &Plan, places: &[Place]) -> Vec<(Place, usize)> {
+    let pairs = places.iter().flat_map(|place| {
+        let workers = plan.workers.iter();
+        workers.map(|workers| (*place, *workers))
+    });
+    pairs.collect()
+}
+
+/// On all cores: stealing, and partitioned with each idle time that is compared.
+fn compared(plan: &Plan) -> Vec<(Place, usize)> {
+    let places = std::iter::once(kinds().0).chain(thresholds(plan));
+    places.map(|place| (place, plan.cores)).collect()
 }
 
 /// The measurements.
 pub(super) fn groups(plan: &Plan) -> Vec<Group> {
     let (ws, gp, adaptive) = kinds();
-    let everywhere = |places: &[Place]| {
-        let pair = |place: &Place| {
-            plan.workers
-                .iter()
-                .map(|workers| (*place, *workers))
-                .collect::<Vec<_>>()
-        };
-        places.iter().flat_map(pair).collect::<Vec<_>>()
-    };
-    let ring = "paper".to_owned();
+    let all = || everywhere(plan, &[ws, gp, adaptive]);
+    let ring = ("ring", sizes::input(plan, "nn-ring").to_owned());
     let mut groups = vec![network(
         plan,
         "nn-ring".into(),
         (5.0, 60.0),
-        ("ring", ring),
-        everywhere(&[ws, gp, adaptive]),
+        ring,
+        all(),
         false,
     )];
-    for &processes in stages(plan) {
+    for processes in stages(plan) {
         let input = plan.pick(format!("{processes},frames=6"), processes.to_string());
-        let name = format!("nn-h264/{processes}");
-        let places = everywhere(&[ws, gp, adaptive]);
-        groups.push(network(
-            plan,
-            name,
-            (4.0, 60.0),
-            ("h264", input),
-            places,
-            true,
-        ));
+        let (name, job) = (format!("nn-h264/{processes}"), ("h264", input));
+        groups.push(network(plan, name, (4.0, 60.0), job, all(), true));
     }
     for letter in ["A", "B"] {
-        for division in divisions(plan) {
-            let name = format!("nn-rnd-{}/{division}", letter.to_lowercase());
-            let mut places = everywhere(&[ws]);
-            places.push((adaptive, plan.cores));
-            places.extend(
-                thresholds(plan)
-                    .into_iter()
-                    .map(|place| (place, plan.cores)),
-            );
-            let job = ("random", random(plan, letter, division));
-            // The test that selects the best idle time has no power with fewer runs.
-            let group = network(plan, name, (3.0, 60.0), job, places, true);
-            groups.push(group.rounds(plan, (4, 10), (10, 10)));
-        }
+        groups.extend(random_groups(plan, letter));
     }
-    for (work_us, rounds) in works(plan) {
-        let job = (
-            "scatter-gather",
-            format!("work={work_us}us,rounds={rounds}"),
-        );
-        let name = format!("nn-scatter/{work_us}");
-        groups.push(network(
-            plan,
-            name,
-            (1.2, 20.0),
-            job,
-            everywhere(&[ws]),
-            true,
-        ));
+    let job = ("kmeans", kmeans(plan));
+    let name = "nn-kmeans".into();
+    groups.push(network(plan, name, (5.0, 600.0), job, compared(plan), true));
+    for (division, work_ns, rounds) in works(plan) {
+        let input = format!("work={work_ns}ns,rounds={rounds}");
+        let (name, job) = (format!("nn-scatter/{division}"), ("scatter-gather", input));
+        let places = everywhere(plan, &[ws]);
+        groups.push(network(plan, name, (1.2, 20.0), job, places, true));
     }
     let mut places = vec![(ws, plan.cores)];
     places.extend(Place::thresholds().map(|place| (place, plan.cores)));
@@ -133,6 +117,22 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group> {
     let group = network(plan, "nn-variance".into(), (9.0, 90.0), job, places, false);
     groups.push(group.rounds(plan, (5, 10), (10, 10)));
     groups
+}
+
+/// A random network at each work division.
+fn random_groups(plan: &Plan, letter: &str) -> Vec<Group> {
+    let (ws, _, adaptive) = kinds();
+    let group = |division| {
+        let name = format!("nn-rnd-{}/{division}", letter.to_lowercase());
+        let mut places = everywhere(plan, &[ws]);
+        places.push((adaptive, plan.cores));
+        places.extend(compared(plan).into_iter().skip(1));
+        let job = ("random", random(plan, letter, division));
+        // The test that selects the best idle time has no power with fewer runs.
+        let group = network(plan, name, (4.0, 180.0), job, places, true);
+        group.rounds(plan, (5, 10), (10, 10))
+    };
+    divisions(plan).into_iter().map(group).collect()
 }
 
 /// Stealing, partitioned, adaptive, each with its usual figures.

@@ -7,10 +7,10 @@ mod names;
 use std::fmt::Write as _;
 
 use super::draw::{exact, number};
-use super::figure::{COUNTED, Figure, Judgement, Paper, Sheet, Verdict};
+use super::figure::{Asker, Figure, Paper, Sheet};
 use super::seen::Seen;
-use super::spread::Spread;
 use super::store::Origin;
+use super::verdict::{Judgement, Verdict};
 use crate::compare::csv::Csv;
 
 /// All that a report says beside its figures.
@@ -45,7 +45,7 @@ pub(super) fn command(head: &Head, name: &str) -> String {
     format!("roving repro {name} {}", head.words)
 }
 
-/// What the rule of a figure says of what was seen. Where the runs vary too much, it says nothing.
+/// What the rule of a figure says of what was seen.
 pub(super) fn judged(figure: &Figure, seen: &Seen<'_>) -> Judgement {
     let measured = seen.points.iter().any(|point| figure.uses(&point.group));
     let missing = if measured {
@@ -53,45 +53,7 @@ pub(super) fn judged(figure: &Figure, seen: &Seen<'_>) -> Judgement {
     } else {
         "any measurement yet"
     };
-    let judgement = (figure.judge)(seen).unwrap_or_else(|| Judgement::missing(missing));
-    let decided = matches!(judgement.verdict, Verdict::Holds | Verdict::NotHere);
-    let sheets = (figure.sheets)(seen);
-    if decided && few(&sheets) {
-        return Judgement::few(&judgement.sentence);
-    }
-    match noise(&sheets) {
-        Some(percent) if decided && percent > NOISE_PERCENT => {
-            Judgement::noisy(percent, &judgement.sentence)
-        }
-        _ => judgement,
-    }
-}
-
-/// How wide the middle half of the runs may be, in percent of the median, for a verdict.
-const NOISE_PERCENT: f64 = 50.0;
-
-/// Whether most values of the first sheet come from one or two runs only. What is counted, and not sampled, needs
-/// no more than one.
-fn few(sheets: &[Sheet]) -> bool {
-    let Some(sheet) = sheets.first().filter(|sheet| sheet.y != COUNTED) else {
-        return false;
-    };
-    let few = sheet.rows.iter().filter(|row| row.spread.n < 3).count();
-    few * 2 > sheet.rows.len()
-}
-
-/// The width of the middle half of the runs in percent of their median: the median over all rows of the first
-/// sheet.
-fn noise(sheets: &[Sheet]) -> Option<f64> {
-    let rows = sheets
-        .first()?
-        .rows
-        .iter()
-        .filter(|row| row.spread.n > 2 && row.spread.median != 0.0);
-    let widths: Vec<f64> = rows
-        .map(|row| (row.spread.width() / row.spread.median).abs() * 100.0)
-        .collect();
-    Spread::of(&widths).map(|spread| spread.median)
+    (figure.judge)(seen).unwrap_or_else(|| Judgement::missing(missing))
 }
 
 /// The page.
@@ -108,7 +70,7 @@ pub(super) fn page(head: &Head, figures: &[&Figure], seen: &Seen<'_>) -> String 
         "<style>{}</style></head><body>",
         include_str!("style.css")
     );
-    html.push_str(&top(head, seen, &judgements));
+    html.push_str(&top(head, seen, &counts(figures, &judgements)));
     html.push_str(&overview(figures, &judgements));
     for paper in Paper::ALL {
         let mut ours = figures
@@ -137,26 +99,42 @@ fn badge(verdict: Verdict) -> String {
     )
 }
 
-fn top(head: &Head, seen: &Seen<'_>, judgements: &[Judgement]) -> String {
-    let count = |verdict| {
-        judgements
-            .iter()
-            .filter(|one| one.verdict == verdict)
-            .count()
-    };
-    let counts = [
-        Verdict::Holds,
-        Verdict::NotHere,
-        Verdict::TooFewCores,
-        Verdict::CannotTell,
-    ];
-    let counts = counts
-        .into_iter()
-        .map(|verdict| (verdict, count(verdict)))
-        .filter(|one| one.1 > 0);
-    let counts: Vec<String> = counts
-        .map(|(verdict, count)| format!("{count} {}", badge(verdict)))
+/// How many verdicts there are of each kind: first of what the papers ask, then of what we ask.
+pub(super) fn counted(
+    figures: &[&Figure],
+    judgements: &[Judgement],
+    asker: Asker,
+) -> Vec<(Verdict, usize)> {
+    let asked = figures.iter().zip(judgements);
+    let asked: Vec<Verdict> = asked
+        .filter(|(figure, _)| figure.asker == asker)
+        .map(|(_, judgement)| judgement.verdict)
         .collect();
+    let count = |verdict| asked.iter().filter(|one| **one == verdict).count();
+    let counts = Verdict::ALL.map(|verdict| (verdict, count(verdict)));
+    counts.into_iter().filter(|one| one.1 > 0).collect()
+}
+
+/// The counts as HTML.
+fn counts(figures: &[&Figure], judgements: &[Judgement]) -> String {
+    let mut html = String::new();
+    for (asker, words) in [
+        (Asker::Paper, "What the papers state"),
+        (
+            Asker::Ours,
+            "What we ask of plots of which the papers say nothing",
+        ),
+    ] {
+        let counts = counted(figures, judgements, asker).into_iter();
+        let counts: Vec<String> = counts
+            .map(|(verdict, count)| format!("{count} {}", badge(verdict)))
+            .collect();
+        let _ = write!(html, "<p>{words}: {}</p>", counts.join(" &#160; "));
+    }
+    html
+}
+
+fn top(head: &Head, seen: &Seen<'_>, counts: &str) -> String {
     let Origin {
         size,
         machine,
@@ -173,9 +151,11 @@ fn top(head: &Head, seen: &Seen<'_>, judgements: &[Judgement]) -> String {
     let mut html = String::from(
         "<header><h1>Four papers on work stealing, measured again</h1>\
          <p>Each figure shows what its paper found, what was measured on this machine, and whether the finding \
-         holds here. The verdicts are computed by a fixed rule for each figure, from medians.</p>",
+         holds here. The verdicts are computed by a fixed rule for each figure: each number of a rule has an interval \
+         (99 % of a bootstrap of the runs, and an allowance for what differs from one invocation to the next), and \
+         where that lies across the rule's line, the verdict is “cannot tell”.</p>",
     );
-    let _ = write!(html, "<p>{}</p>", counts.join(" &#160; "));
+    html.push_str(counts);
     if let Some(warning) = head.warning {
         let _ = write!(
             html,
@@ -266,6 +246,7 @@ fn article(head: &Head, figure: &Figure, judgement: &Judgement, seen: &Seen<'_>)
         "<p class=\"soft\">The rule: {}</p>",
         escaped(figure.rule)
     );
+    html.push_str(&claims(judgement));
     html.push_str("<details><summary>All numbers</summary><div class=\"wide\">");
     html.push_str(&table(&printed, &measured));
     html.push_str("</div></details>");
@@ -275,6 +256,65 @@ fn article(head: &Head, figure: &Figure, judgement: &Judgement, seen: &Seen<'_>)
         "<p class=\"soft\">Draw it again: <code>{again}</code> · <a href=\"{name}.csv\">{name}.csv</a></p>"
     );
     html + "</article>"
+}
+
+/// The numbers that decided, as a table.
+fn claims(judgement: &Judgement) -> String {
+    if judgement.claims.is_empty() {
+        return String::new();
+    }
+    let mut html = String::from(
+        "<details><summary>What decided</summary><div class=\"wide\"><table><thead><tr><th>number</th>\
+         <th>seen, with its interval</th><th>line</th><th>answer</th></tr></thead><tbody>",
+    );
+    for claim in &judgement.claims {
+        let fields = [
+            claim.what.clone(),
+            claim.interval.text(),
+            claim.line.text(),
+            claim.answer().word().to_owned(),
+        ];
+        let fields = fields.map(|field| format!("<td>{}</td>", escaped(&field)));
+        let _ = write!(html, "<tr>{}</tr>", fields.concat());
+    }
+    html + "</tbody></table></div></details>"
+}
+
+/// All verdicts as data: one row for each claim of each figure.
+pub(super) fn verdicts(figures: &[&Figure], seen: &Seen<'_>) -> Csv {
+    let mut csv = Csv::new(&[
+        "figure", "asked_by", "verdict", "rule", "claim", "n", "seen", "low", "high", "line",
+        "answer",
+    ]);
+    for figure in figures {
+        let judgement = judged(figure, seen);
+        let asker = match figure.asker {
+            Asker::Paper => "paper",
+            Asker::Ours => "us",
+        };
+        let head = [
+            figure.name,
+            asker,
+            judgement.verdict.words(),
+            judgement.rule.word(),
+        ];
+        let head = head.map(str::to_owned).to_vec();
+        if judgement.claims.is_empty() {
+            let rest = vec![String::new(); 7];
+            csv.push([head.clone(), rest].concat());
+        }
+        for claim in &judgement.claims {
+            let interval = &claim.interval;
+            let numbers = [interval.seen, interval.low, interval.high];
+            let mut row = head.clone();
+            row.push(claim.what.clone());
+            row.push(interval.n.map_or("counted".to_owned(), |n| n.to_string()));
+            row.extend(numbers.map(|value| format!("{value:.6}")));
+            row.extend([claim.line.text(), claim.answer().word().to_owned()]);
+            csv.push(row);
+        }
+    }
+    csv
 }
 
 /// The charts of some sheets, each below its title.

@@ -23,7 +23,9 @@ impl<'a> Names<'a> {
 
     /// The place of a series; the states of a worker have the same in all figures.
     pub(super) fn place(&self, name: &str) -> usize {
-        let state = STATES.iter().position(|state| *state == name);
+        // Behind the state stands in brackets what it is, where that differs between the paper and here.
+        let state = name.split(" (").next().unwrap_or(name);
+        let state = STATES.iter().position(|one| *one == state);
         let place = || self.0.iter().position(|one| *one == name);
         state.or_else(place).unwrap_or_default()
     }
@@ -53,5 +55,6 @@ mod tests {
         let found = ["roving", "rayon", "chili"].map(|name| names.colour(name));
         assert_eq!(found, [0, 1, 2]);
         assert_eq!(names.colour("frame"), 4);
+        assert_eq!(names.colour("frame (allocation)"), 4);
     }
 }

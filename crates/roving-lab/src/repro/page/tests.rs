@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::repro::catalogue;
 use crate::repro::plan::Plan;
+use crate::repro::sides::made_up;
 use crate::repro::store::Point;
-use crate::repro::{catalogue, groups};
 
 fn head() -> Head {
     Head {
@@ -21,78 +22,15 @@ fn head() -> Head {
     }
 }
 
-/// Series that groups have, but for the steps of the ladders and the idle times.
-const SERIES: [&str; 23] = [
-    "serial",
-    "roving",
-    "rayon",
-    "chili",
-    "tbb",
-    "openmp",
-    "roving-fork",
-    "roving-spawn",
-    "roving-branch",
-    "roving-fork fixed:20",
-    "roving-fork fixed:2",
-    "roving-fork half",
-    "one",
-    "half",
-    "fixed:20",
-    "fixed:2",
-    "fixed:1",
-    "fixed:4",
-    "fixed:8",
-    "fixed:16",
-    "stealing",
-    "partitioned",
-    "adaptive",
-];
-
 /// Points for all that the groups of a plan can give: made up, but of the right shape.
 fn points(plan: &Plan) -> Vec<Point> {
-    use crate::repro::contest::STATES;
-    let mut points = Vec::new();
-    let mut names: Vec<String> = SERIES.map(str::to_owned).to_vec();
-    names.extend(crate::repro::ladder::JOINS.map(str::to_owned));
-    names.extend(crate::repro::ladder::STEALS.map(str::to_owned));
-    names.extend(crate::networks::placement::Place::thresholds().map(|place| place.text()));
-    names.extend(["items", "clock_ghz", "repeats"].map(str::to_owned));
-    let shares = STATES.map(|state| format!("{state}_share"));
-    let facts = ["items", "clock_ghz", "repeats"];
-    let metrics = |series: &str| -> Vec<String> {
-        let placed = ["stealing", "partitioned", "adaptive"];
-        if facts.contains(&series) {
-            vec![series.to_owned()]
-        } else if placed.iter().any(|place| series.starts_with(place)) {
-            ["time_s", "local_share", "messages_per_s", "repartitions"]
-                .map(str::to_owned)
-                .to_vec()
-        } else if series == "one" || series == "half" || series.starts_with("fixed") {
-            shares.to_vec()
-        } else {
-            vec!["time_s".to_owned()]
-        }
+    let value = |_: &str, series: &str, workers: usize, metric: &str| {
+        1.0 + ((series.len() * 7 + workers * 3 + metric.len()) % 11) as f64
     };
-    for group in groups(plan) {
-        for (place, series) in names.iter().enumerate() {
-            // Even on one core, the ladder of steals has a thief.
-            for &workers in plan.workers.iter().chain(&[2]) {
-                for metric in metrics(series) {
-                    let value = 1.0 + ((place * 7 + workers * 3 + metric.len()) % 11) as f64;
-                    points.push(Point {
-                        group: group.name.clone(),
-                        series: series.clone(),
-                        workers,
-                        metric,
-                        values: vec![value, value * 1.1, value * 1.5],
-                        note: if place == 3 {
-                            "chili left out: a < b".into()
-                        } else {
-                            String::new()
-                        },
-                    });
-                }
-            }
+    let mut points = made_up(plan, &value, &[1.0, 1.02, 1.1, 1.2, 1.5], |_| true);
+    for point in &mut points {
+        if point.series == "chili" {
+            point.note = "chili left out: a < b".into();
         }
     }
     points
@@ -245,7 +183,6 @@ fn one_core_is_not_enough_where_the_finding_is_about_two() {
         "wool-stress",
         "nornir-table-1",
         "nornir-figure-6",
-        "stackthreads-figure-16",
         "stackthreads-figure-9",
     ] {
         let all = catalogue();
@@ -290,32 +227,62 @@ fn tables_hold_the_paper_and_the_measured_values() {
 }
 
 #[test]
-fn runs_that_vary_too_much_decide_nothing() {
+fn verdicts_are_written_with_what_decided_them() {
     let plan = Plan::on(true, 2);
-    let mut points = points(&plan);
-    let all = catalogue();
-    let figure = all
-        .iter()
-        .find(|figure| figure.name == "worms-figure-2")
-        .expect("it is there");
-    let verdict = |points: &[Point]| {
-        let seen = Seen {
-            points,
-            plan: &plan,
-        };
-        judged(figure, &seen)
+    let points = points(&plan);
+    let seen = Seen {
+        points: &points,
+        plan: &plan,
     };
-    let decided = verdict(&points).verdict;
-    assert!(matches!(decided, Verdict::Holds | Verdict::NotHere));
-    for point in &mut points {
-        let first = point.values[0];
-        point.values = vec![first, first * 0.2, first * 3.0];
+    let figures = catalogue();
+    let csv = verdicts(&figures, &seen);
+    assert_eq!(Csv::parse(&csv.text()).expect("it is read again"), csv);
+    for figure in &figures {
+        let judgement = judged(figure, &seen);
+        let rows: Vec<_> = csv
+            .rows
+            .iter()
+            .filter(|row| row[0] == figure.name)
+            .collect();
+        assert_eq!(rows.len(), judgement.claims.len().max(1), "{}", figure.name);
+        for row in rows {
+            assert_eq!(
+                csv.field(row, "verdict").unwrap(),
+                judgement.verdict.words()
+            );
+        }
     }
-    let noisy = verdict(&points);
-    assert_eq!(noisy.verdict, Verdict::CannotTell);
-    assert!(
-        noisy.sentence.contains("quiet machine"),
-        "{}",
-        noisy.sentence
+}
+
+#[test]
+fn our_own_questions_are_counted_apart() {
+    let plan = Plan::on(true, 2);
+    let points = points(&plan);
+    let seen = Seen {
+        points: &points,
+        plan: &plan,
+    };
+    let figures = catalogue();
+    let judgements: Vec<_> = figures.iter().map(|one| judged(one, &seen)).collect();
+    let sum = |asker| -> usize {
+        let counts = counted(&figures, &judgements, asker);
+        counts.iter().map(|one| one.1).sum()
+    };
+    let ours = figures.iter().filter(|one| one.asker == Asker::Ours);
+    let ours: Vec<&str> = ours.map(|one| one.name).collect();
+    assert_eq!(
+        ours,
+        [
+            "wool-stress",
+            "wool-cholesky",
+            "wool-matmul",
+            "wool-substring"
+        ]
     );
+    assert_eq!(
+        (sum(Asker::Ours), sum(Asker::Paper)),
+        (4, figures.len() - 4)
+    );
+    let html = page(&head(), &figures, &seen);
+    assert!(html.contains("What the papers state: ") && html.contains("What we ask of plots"));
 }

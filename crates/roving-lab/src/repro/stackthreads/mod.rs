@@ -11,6 +11,7 @@ use roving::Amount;
 pub(super) use self::figures::FIGURES;
 use super::contest::{Contestant, contest, profiles};
 use super::plan::{Group, Plan};
+use super::sizes::{greatest, input, inputs, numbers};
 use crate::rivals::Runtime;
 use crate::tasks::Form;
 
@@ -18,8 +19,6 @@ use crate::tasks::Form;
 const FIXED_UTS: usize = 20;
 /// The fixed amount of the paper for all else.
 const FIXED: usize = 2;
-/// The amounts of figure 15.
-const LENGTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The three strategies.
 fn strategies(fixed: usize) -> [Amount; 3] {
@@ -38,22 +37,19 @@ fn contestants(fixed: usize, rivals: &[Runtime]) -> Vec<Contestant> {
 
 /// The sizes of a program for which speed-ups are drawn, the last of them for the profile as well.
 fn sizes(plan: &Plan, program: &str) -> &'static [&'static str] {
-    match (program, plan.quick) {
-        ("strassen", true) => &["256", "512", "1024"],
-        ("strassen", false) => &["1024", "2048", "4096"],
-        ("fft", true) => &["256K", "1M"],
-        ("fft", false) => &["32M", "64M"],
-        (_, true) => &["25x40"],
-        (_, false) => &["50x100"],
-    }
+    inputs(plan, &format!("st-{program}"))
 }
 
 /// The inputs of the two trees. A is the paper's own in both sizes.
 pub(super) fn tree(plan: &Plan, tree: &str) -> String {
-    match tree {
-        "A" => "T3".to_owned(),
-        _ => plan.pick("-t0 -b2000 -q0.3326 -m3 -r8", "B").to_owned(),
-    }
+    let name = if tree == "A" { "st-uts-a" } else { "st-uts-b" };
+    input(plan, name).to_owned()
+}
+
+/// How many continuations a thief takes in figure 15.
+fn lengths(plan: &Plan) -> Vec<usize> {
+    let lengths = numbers(plan, "st-lengths").into_iter();
+    lengths.map(|length| length as usize).collect()
 }
 
 /// The measurements.
@@ -100,14 +96,21 @@ fn trees(plan: &Plan) -> Vec<Group> {
 
 /// Fibonacci: one worker's overhead, the amounts, and the speed-up.
 fn fibonacci(plan: &Plan) -> Vec<Group> {
-    let fib = |size: &str| ("fib", size.to_owned());
-    let job = || fib(plan.pick("29", "40"));
+    let fib = |name: &str| ("fib", input(plan, name).to_owned());
+    let job = || fib("st-fib");
     let rivals = [Runtime::Rayon, Runtime::Tbb, Runtime::OpenMp];
     let (with, without) = (contestants(FIXED, &rivals), contestants(FIXED, &[]));
-    let lengths = LENGTHS.map(Amount::Fixed).to_vec();
+    let lengths = lengths(plan).into_iter().map(Amount::Fixed).collect();
     let (all, most) = (plan.workers.clone(), vec![plan.cores]);
     vec![
-        contest(plan, "st-fib-30", (4.0, 40.0), fib("30"), with, vec![1]),
+        contest(
+            plan,
+            "st-fib-30",
+            (4.0, 40.0),
+            fib("st-fib-30"),
+            with,
+            vec![1],
+        ),
         profiles(
             plan,
             "st-fib-lengths",
@@ -157,6 +160,5 @@ fn matrices(plan: &Plan, program: &'static str) -> Vec<Group> {
 
 /// The group of a program at its last size.
 fn last(plan: &Plan, program: &str) -> String {
-    let size = sizes(plan, program).last().copied().unwrap_or_default();
-    format!("st-{program}/{size}")
+    format!("st-{program}/{}", greatest(plan, &format!("st-{program}")))
 }
