@@ -6,7 +6,7 @@ use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
 use crate::{
-    Result, docs, features, loom, miri, mutants, rayon, setup, suite, tidy, tool, torture,
+    Result, docs, features, loom, miri, mutants, rayon, results, setup, suite, tidy, tool, torture,
 };
 
 /// One check of `all`; the flag says that nothing may be installed.
@@ -322,6 +322,8 @@ pub(crate) fn bench(workspace: &Workspace, step: &mut Step, words: &[String]) ->
         step.fail("`roving bench` failed");
         return Ok(());
     }
+    results::note(workspace)?;
+    results::mark(workspace)?;
     tidy::refresh_figures(workspace)
 }
 

@@ -18,6 +18,7 @@ mod programs;
 mod publish;
 mod rayon;
 mod report;
+mod results;
 mod setup;
 mod suite;
 mod tidy;
@@ -68,7 +69,11 @@ enum Verb {
     /// The style rules of CONTRIBUTING.md
     Tidy,
     /// Compile and run every code block of README.md, docs/ and the crates' pages
-    Docs,
+    Docs {
+        /// Run the shell commands of the pages instead
+        #[arg(long)]
+        commands: bool,
+    },
     /// The model-checked tests, and the canary that must fail
     Loom,
     /// Weaken one ordering at a time; the named loom test must fail
@@ -143,7 +148,7 @@ enum Verb {
     Figures,
     /// All benchmarks of the lab; writes docs/results, then the figures
     Bench {
-        /// Handed to `roving bench`
+        /// Handed to `roving bench`; or `readme`: the rows that README.md quotes, within ten minutes, with intervals
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
@@ -170,7 +175,10 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         }
         Verb::Ci { no_install } => return checks::clean(workspace, no_install),
         Verb::Tidy => report.step("tidy", |step| tidy::check(workspace, step)),
-        Verb::Docs => report.step("docs", |step| docs::check(workspace, step)),
+        Verb::Docs { commands: true } => {
+            report.step("docs", |step| docs::commands(workspace, step));
+        }
+        Verb::Docs { .. } => report.step("docs", |step| docs::check(workspace, step)),
         Verb::Loom => report.step("loom", |step| loom::check(workspace, step)),
         Verb::Mutants => report.step("mutants", |step| mutants::check(workspace, step)),
         Verb::Tsan { packages } => report.step("tsan", |step| {
@@ -207,7 +215,13 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
                 rayon::downstream(workspace, step, only.as_deref(), prove)
             });
         }
-        Verb::Figures => report.step("figures", |_| tidy::refresh_figures(workspace)),
+        Verb::Figures => report.step("figures", |_| {
+            results::mark(workspace)?;
+            tidy::refresh_figures(workspace)
+        }),
+        Verb::Bench { words } if words == ["readme"] => {
+            report.step("bench", |step| results::readme(workspace, step));
+        }
         Verb::Bench { words } => {
             report.step("bench", |step| checks::bench(workspace, step, &words))
         }

@@ -3,6 +3,9 @@
 
 mod book;
 mod calls;
+mod shell;
+
+pub(crate) use shell::check as commands;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

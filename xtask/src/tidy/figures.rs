@@ -13,15 +13,15 @@ use super::Finding;
 const LINK: &str = "](docs/results/README.md#";
 
 /// A figure that a page quotes.
-struct Quoted<'a> {
+pub(crate) struct Quoted<'a> {
     /// From 1.
     line: usize,
     /// Where its text stands on the page, without the brackets.
-    at: Range<usize>,
+    pub(crate) at: Range<usize>,
     /// The heading in the results.
-    anchor: &'a str,
+    pub(crate) anchor: &'a str,
     /// The row there.
-    name: &'a str,
+    pub(crate) name: &'a str,
 }
 
 /// Each figure is the one that the results have, and leads to the heading that the results name.
@@ -59,7 +59,8 @@ pub(crate) fn refreshed(page: &str, results: &str) -> String {
     text
 }
 
-fn quoted(page: &str) -> Vec<Quoted<'_>> {
+/// All figures that a page quotes.
+pub(crate) fn quoted(page: &str) -> Vec<Quoted<'_>> {
     let figure = |(end, _): (usize, &str)| {
         let begin = page[..end].rfind('[')? + 1;
         let target = &page[end + LINK.len()..];

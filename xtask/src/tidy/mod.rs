@@ -10,6 +10,7 @@ mod figures;
 mod glossary;
 mod lock;
 mod pages;
+mod quoted;
 mod shared;
 mod size;
 mod source;
@@ -24,9 +25,10 @@ use clap::CommandFactory as _;
 
 use crate::report::Step;
 use crate::workspace::{Package, Workspace};
-use crate::{Result, rayon};
+use crate::{Result, rayon, results};
 
-pub(crate) use pages::fences;
+pub(crate) use figures::{Quoted, quoted as figures_of};
+pub(crate) use pages::{Fence, fences};
 pub(crate) use source::Source;
 
 /// Files that a rule leaves out, with the reason. Printed at each run.
@@ -131,6 +133,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     // Without results no figure is known, and each is a finding.
     let results = read(&workspace.root.join("docs/results/README.md")).unwrap_or_default();
     found.extend(figures::check(&path, &read(&path)?, &results));
+    found.extend(check_quoted(workspace, &pages)?);
     for finding in &found {
         println!(
             "{}",
@@ -148,6 +151,55 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         pages.len()
     );
     Ok(())
+}
+
+/// The crates whose public items pages name.
+const TOLD: [&str; 5] = [
+    "roving",
+    "roving-flow",
+    "roving-gpu",
+    "roving-dist",
+    "roving-model",
+];
+
+/// The rules about what pages leave out, and about figures and commits of results.
+fn check_quoted(workspace: &Workspace, pages: &[PathBuf]) -> Result<Vec<Finding>> {
+    let folder = workspace.root.join("docs/results");
+    let (mut numbers, mut names) = (Vec::new(), Vec::new());
+    for path in files(&folder, &["csv"]) {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if name != "commits.csv" {
+            numbers.extend(quoted::numbers(&read(&path)?));
+            names.push(name);
+        }
+    }
+    let mut found = Vec::new();
+    let mut words = BTreeSet::new();
+    // What changed before is told with the figures of its time.
+    let page = |path: &&PathBuf| !path.starts_with(&folder) && !path.ends_with("CHANGELOG.md");
+    for path in pages.iter().filter(page) {
+        let text = read(path)?;
+        words.extend(quoted::words(&text));
+        found.extend(quoted::made_up(path, &text, &numbers));
+        if path.ends_with("docs/faq.md") {
+            found.extend(quoted::denials(path, &text));
+        }
+    }
+    for name in TOLD {
+        if let Some(package) = workspace.package(name) {
+            let root = package.dir.join("src/lib.rs");
+            found.extend(quoted::untold(&root, &read(&root)?, &words));
+        }
+    }
+    let list = folder.join("commits.csv");
+    let ages = results::Ages::parse(&read(&list)?)?;
+    let ages = ages.differences(&names).into_iter();
+    found.extend(ages.map(|text| Finding::new(&list, 1, text)));
+    Ok(found)
 }
 
 /// The rules that look at a whole crate: unsafe files, orderings, edges.
