@@ -103,7 +103,7 @@ impl Board {
         self.next().map(Board::ways).sum()
     }
 
-    /// As `serde` can send it.
+    /// The form in which `serde` can send it.
     fn to_task(self) -> [u32; 4] {
         [self.queens, self.columns, self.falling, self.rising]
     }

@@ -1,8 +1,6 @@
 //! Comments that can be read alone: the first words of a doc comment, reasons of SAFETY comments,
 //! and lines of at most 100 columns.
 
-use std::path::Path;
-
 use super::{Finding, Source};
 
 /// A doc comment that begins so cannot be read without its neighbours, or has no subject. Rustdoc
@@ -12,34 +10,8 @@ const OPENINGS: [&str; 3] = ["The same", "As above", "What"];
 /// A SAFETY comment that begins so gives the reason of another call, which has other conditions.
 const ELSEWHERE: [&str; 4] = ["as above", "as before", "as there", "the same"];
 
-/// Paths that are not finished, with the reason. The list may only become shorter: a path without
-/// findings must leave it.
-pub(crate) const UNFINISHED: [(&str, &str); 1] = [(
-    "crates/roving-lab/src/repro",
-    "its verdicts are being rewritten",
-)];
-
-pub(crate) fn check(root: &Path, sources: &[Source]) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let mut unfinished = [false; UNFINISHED.len()];
-    for source in sources {
-        let findings = of_file(source);
-        let path = source.path.strip_prefix(root).unwrap_or(&source.path);
-        match UNFINISHED
-            .iter()
-            .position(|(part, _)| path.starts_with(part))
-        {
-            Some(place) => unfinished[place] |= !findings.is_empty(),
-            None => found.extend(findings),
-        }
-    }
-    for ((part, _), is_unfinished) in UNFINISHED.iter().zip(unfinished) {
-        if !is_unfinished {
-            let text = "finished: take it out of `UNFINISHED` in xtask/src/tidy/comments.rs";
-            found.push(Finding::new(&root.join(part), 1, text));
-        }
-    }
-    found
+pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
+    sources.iter().flat_map(of_file).collect()
 }
 
 fn of_file(source: &Source) -> Vec<Finding> {
@@ -125,13 +97,5 @@ mod tests {
         }
         assert_eq!(texts("// SAFETY: As above.\n").len(), 1);
         assert!(texts("// SAFETY: private, so nobody else reads it.\n// As above.\n").is_empty());
-    }
-
-    #[test]
-    fn an_unfinished_path_that_is_finished_leaves_the_list() {
-        let path = Path::new(UNFINISHED[0].0).join("a.rs");
-        let check = |text: &str| check(Path::new(""), &[Source::new(path.clone(), text)]);
-        assert!(check("/// What.\nfn a() {}\n").is_empty());
-        assert!(check("/// A.\nfn a() {}\n")[0].text.contains("UNFINISHED"));
     }
 }

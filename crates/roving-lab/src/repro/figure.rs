@@ -1,5 +1,5 @@
-//! What a figure of the report is made of: what the paper found, what was measured here, and a rule that says
-//! whether the finding holds here.
+//! The parts of a figure in the report: the paper's finding, the measurements here, and a rule that
+//! decides whether the finding holds here.
 
 use super::seen::Seen;
 use super::spread::Spread;
@@ -181,11 +181,11 @@ pub(super) const COUNTED: &str = "nodes";
 /// Values that are drawn in one plot.
 #[derive(Clone, Debug)]
 pub(super) struct Sheet {
-    /// What stands above it.
+    /// The title above it.
     pub(super) title: String,
-    /// What the x axis is.
+    /// The label of the x axis.
     pub(super) x: String,
-    /// What the values are, with their unit last.
+    /// The label of the values, with their unit last.
     pub(super) y: String,
     /// How it is drawn.
     pub(super) form: Form,
@@ -268,19 +268,19 @@ pub(super) struct Figure {
     pub(super) name: &'static str,
     /// Whose it is.
     pub(super) paper: Paper,
-    /// What it is about.
+    /// The subject.
     pub(super) title: &'static str,
-    /// What the paper found, in our words.
+    /// The paper's finding, in our words.
     pub(super) finding: &'static str,
     /// Where in the paper.
     pub(super) source: &'static str,
-    /// What its numbers are.
+    /// The kind of its numbers.
     pub(super) reading: Reading,
     /// Whose question the rule answers.
     pub(super) asker: Asker,
     /// Its numbers.
     pub(super) printed: fn() -> Vec<Sheet>,
-    /// What differs here, in one or two sentences.
+    /// The differences here, in one or two sentences.
     pub(super) here: &'static str,
     /// The rule by which the finding is judged, in words.
     pub(super) rule: &'static str,

@@ -194,7 +194,7 @@ fn holding(group: &str, series: &str, workers: usize, metric: &str) -> f64 {
     }
 }
 
-/// The same, turned so that the findings do not hold.
+/// A sample for which the findings do not hold.
 fn failing(group: &str, series: &str, workers: usize, metric: &str) -> f64 {
     match (metric, series) {
         ("items", _) => 4_112_898.0,

@@ -8,7 +8,7 @@ use crate::compare::csv::Csv;
 pub(super) struct Size {
     /// The name by which groups ask for it.
     name: &'static str,
-    /// What the paper says; empty where it says nothing.
+    /// The paper's text; empty where it has none.
     paper: &'static [&'static str],
     /// Where it says it.
     source: &'static str,

@@ -16,7 +16,7 @@ const REPLICATES: usize = 1_000;
 /// The part of the replicates that is left out at each end.
 const TAIL: f64 = 0.005;
 
-/// What an interval is widened by beyond the bootstrap.
+/// The widening of an interval beyond the bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Allowance {
     /// So large a part of the number, upwards and downwards.
@@ -39,7 +39,7 @@ pub(super) struct Interval {
     pub(super) n: Option<usize>,
     /// The lower end.
     pub(super) low: f64,
-    /// What the runs as they are come to.
+    /// The estimate from the runs as they are.
     pub(super) seen: f64,
     /// The upper end.
     pub(super) high: f64,
@@ -56,7 +56,8 @@ impl Interval {
         }
     }
 
-    /// What a statistic of some samples comes to. None where a sample is empty, or the number is none.
+    /// Returns the interval of a statistic of some samples. `None` where a sample is empty, or the
+    /// result is not a number.
     pub(super) fn of(
         samples: &[&[f64]],
         allowance: Allowance,
@@ -107,7 +108,7 @@ impl Interval {
         })
     }
 
-    /// The same number in another unit, so many times as large.
+    /// Converts the interval to another unit, so many times as large.
     pub(super) fn times(self, factor: f64) -> Interval {
         Interval {
             n: self.n,
@@ -171,7 +172,7 @@ impl Line {
     }
 }
 
-/// What the runs say of a claim.
+/// The verdict of the runs on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It is so.
@@ -199,7 +200,7 @@ impl Answer {
 /// One thing that a rule asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Claim {
-    /// What the number is.
+    /// The meaning of the number.
     pub(super) what: String,
     /// The number.
     pub(super) interval: Interval,
@@ -217,7 +218,7 @@ impl Claim {
         }
     }
 
-    /// What the runs say.
+    /// Returns the verdict of the runs.
     pub(super) fn answer(&self) -> Answer {
         let Interval { n, low, high, .. } = self.interval;
         if n.is_some_and(|n| n < RUNS_MIN) {
@@ -298,7 +299,7 @@ impl Verdict {
         }
     }
 
-    /// What a rule says of its claims.
+    /// Combines the verdicts of a rule's claims.
     fn of(rule: Rule, claims: &[Claim]) -> Verdict {
         let count = |answer| {
             let answers = claims.iter().map(Claim::answer);
@@ -324,7 +325,7 @@ pub(super) struct Judgement {
     pub(super) verdict: Verdict,
     /// How the claims are put together.
     pub(super) rule: Rule,
-    /// What was asked of the numbers.
+    /// The question that was asked of the numbers.
     pub(super) claims: Vec<Claim>,
     /// One sentence with the numbers that decided.
     pub(super) sentence: String,

@@ -45,10 +45,10 @@ fn table_1_here(seen: &Seen<'_>) -> Vec<Sheet> {
     vec![sheet]
 }
 
-/// What the x axis of the random networks is.
+/// The x axis of the random networks.
 const DIVISION: &str = "work division d of 1 s";
 
-/// What the text says of figure 4.
+/// The statements of the text about figure 4.
 fn figure_4() -> Vec<Sheet> {
     let speed = Sheet::new("H.264 under WS", "", "speed-up", Form::Bars);
     let anew = Sheet::new("H.264 under GP", "", "repartitionings/s", Form::Bars);

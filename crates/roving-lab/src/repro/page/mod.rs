@@ -45,7 +45,7 @@ pub(super) fn command(head: &Head, name: &str) -> String {
     format!("roving repro {name} {}", head.words)
 }
 
-/// What the rule of a figure says of what was seen.
+/// Judges the measurements by the rule of a figure.
 pub(super) fn judged(figure: &Figure, seen: &Seen<'_>) -> Judgement {
     let measured = seen.points.iter().any(|point| figure.uses(&point.group));
     let missing = if measured {

@@ -356,7 +356,7 @@ pub(super) fn fixed_idles(seen: &Seen<'_>, program: &str) -> Option<Judgement> {
     Some(needing(4, most, claims, &said))
 }
 
-/// What there is of the serial times and overheads, for figure 7.
+/// The serial times and overheads, for figure 7.
 pub(super) fn overheads(seen: &Seen<'_>, group: &str, title: &str) -> super::super::figure::Sheet {
     use super::super::figure::{Form, Sheet};
     let mut sheet = Sheet::new(title, "system", "% over serial", Form::Bars);

@@ -152,7 +152,7 @@ fn tree_of(plan: &Plan) -> (usize, u32) {
     (1 << depth, depth)
 }
 
-/// The same for the steps of the ladder of steals.
+/// The steps of the ladder of steals.
 fn steal_steps(plan: &Plan) -> Group {
     let name = "wool-steals";
     let (workers, depth) = tree_of(plan);
