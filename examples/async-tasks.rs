@@ -4,8 +4,9 @@
 //! cargo run --release --example async-tasks -- 64
 //! ```
 //!
-//! A page is on its way for some milliseconds, in which its task is suspended: it holds no worker, so a few workers do
-//! for any number of pages. The tasks borrow the service, because the scope waits for all of them.
+//! A page is on its way for some milliseconds, in which its task is suspended: it holds no worker,
+//! so a few workers do for any number of pages. The tasks borrow the service, because the scope
+//! waits for all of them.
 #![forbid(unsafe_code)]
 
 use std::future::poll_fn;

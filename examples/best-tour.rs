@@ -5,8 +5,9 @@
 //! cargo run --release --example best-tour -- 25 500 440000  # stop as soon as a trip is that short
 //! ```
 //!
-//! The search runs inside a `Cancel`. Whoever asks `is_cancelled()` learns that the deadline has passed, or that somebody has
-//! called `cancel()`: no flag is handed down, and no task is interrupted.
+//! The search runs inside a `Cancel`. Whoever asks `is_cancelled()` learns that the deadline has
+//! passed, or that somebody has called `cancel()`: no flag is handed down, and no task is
+//! interrupted.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -35,7 +36,8 @@ fn program(words: &mut Words, out: &mut dyn Write) -> Result<(), Failure> {
         let cancel = Cancel::after(limit);
         let search = Search::new(cities, enough, cancel.clone());
         let started = Instant::now();
-        // A search that was cancelled has found something all the same, so whether it was is asked below.
+        // A search that was cancelled has found something all the same, so whether it was is asked
+        // below.
         let seen = pool.install(|| cancel.run(|| search.visit(Tour::start())));
         let time = started.elapsed().as_secs_f64();
         let (length, tour) = search.best();

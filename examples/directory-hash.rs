@@ -1,4 +1,5 @@
-//! One hash for a folder and all that is in it: it changes when any file changes, is renamed, appears or goes.
+//! One hash for a folder and all that is in it: it changes when any file changes, is renamed,
+//! appears or goes.
 //!
 //! ```text
 //! cargo run --release --example directory-hash -- crates
@@ -6,9 +7,10 @@
 //! sha256sum --check --quiet before
 //! ```
 //!
-//! A folder is a parallel loop over its entries, and an entry may be a folder with a loop of its own: loops
-//! nest as the folders do. Files are read by the workers themselves. While the disk is awaited, a worker
-//! waits too; `ROVING_WORKERS` may name more of them than there are processors where disks are slow.
+//! A folder is a parallel loop over its entries, and an entry may be a folder with a loop of its
+//! own: loops nest as the folders do. Files are read by the workers themselves. While the disk is
+//! awaited, a worker waits too; `ROVING_WORKERS` may name more of them than there are processors
+//! where disks are slow.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File, FileType};

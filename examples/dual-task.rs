@@ -1,11 +1,13 @@
-//! Waves that meet: pictures that are computed on the CPU or on a device, wherever each is expected to be done first.
+//! Waves that meet: pictures that are computed on the CPU or on a device, wherever each is expected
+//! to be done first.
 //!
 //! ```text
 //! cargo run --release --example dual-task --features dual           # no device: the CPU side runs
 //! cargo run --release --example dual-task --features wgpu           # Vulkan, Metal or DirectX 12, if there is one
 //! ```
 //!
-//! Each picture is one task with two sides. The program is the same with a device and without, and so are its results.
+//! Each picture is one task with two sides. The program is the same with a device and without, and
+//! so are its results.
 #![forbid(unsafe_code)]
 
 use std::io::Write;

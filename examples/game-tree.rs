@@ -5,9 +5,9 @@
 //! cargo run --release --example game-tree -- 444 12      # after three stones in the middle, 12 stones ahead
 //! ```
 //!
-//! Alpha-beta, with the first move of each position searched alone and its brothers at the same time after it.
-//! What one brother finds, the others see when they begin: the best value so far is an atomic number in
-//! the frame of their parent, which `join` lets them borrow.
+//! Alpha-beta, with the first move of each position searched alone and its brothers at the same
+//! time after it. What one brother finds, the others see when they begin: the best value so far is
+//! an atomic number in the frame of their parent, which `join` lets them borrow.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -51,8 +51,8 @@ fn program(words: &mut Words, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Seven bits a column, the lowest row first; the seventh is never set, so that shifted lines do not
-/// run into the next column.
+/// Seven bits a column, the lowest row first; the seventh is never set, so that shifted lines do
+/// not run into the next column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Position {
     /// The stones of who moves next.
@@ -123,7 +123,8 @@ fn values(position: Position, ahead: u32) -> [Option<i32>; COLUMNS] {
     values
 }
 
-/// The value for who moves next if it lies between `alpha` and `beta`; otherwise a bound on the same side.
+/// The value for who moves next if it lies between `alpha` and `beta`; otherwise a bound on the
+/// same side.
 fn value_of(position: Position, ahead: u32, alpha: i32, beta: i32) -> i32 {
     let stones = position.stones() as i32;
     if position.is_won() {
@@ -145,8 +146,8 @@ fn try_all(moves: &[Position], ahead: u32, best: &AtomicI32, alpha: i32, beta: i
     match moves {
         [] => {}
         [only] => {
-            // Ordering: Relaxed here and below. The number is all that is shared, and an old one costs
-            // time, not truth.
+            // Ordering: Relaxed here and below. The number is all that is shared, and an old one
+            // costs time, not truth.
             let alpha = alpha.max(best.load(Ordering::Relaxed));
             if alpha < beta {
                 let value = -value_of(*only, ahead - 1, -beta, -alpha);

@@ -5,9 +5,10 @@
 //! cargo run --release --example image-pipeline -- photos small  # all PNG files of one folder into another
 //! ```
 //!
-//! Reading, decoding, shrinking and encoding each have processes of their own. A channel holds four pictures, so
-//! memory holds few of them however many there are: a stage that is ahead is suspended until there is room, and its
-//! worker does what is missing elsewhere. Pictures come out in the order in which they went in.
+//! Reading, decoding, shrinking and encoding each have processes of their own. A channel holds four
+//! pictures, so memory holds few of them however many there are: a stage that is ahead is suspended
+//! until there is room, and its worker does what is missing elsewhere. Pictures come out in the
+//! order in which they went in.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -103,7 +104,8 @@ impl Job {
     }
 }
 
-/// A picture on its way, or why there is none: the one who writes files hears of it, and ends the network.
+/// A picture on its way, or why there is none: the one who writes files hears of it, and ends the
+/// network.
 type Step<T> = Result<(String, T), Failure>;
 
 fn shrink_all(jobs: &[Job], to: &Path, width: usize) -> Result<Vec<PathBuf>, Failure> {
@@ -146,14 +148,16 @@ fn shrink_all(jobs: &[Job], to: &Path, width: usize) -> Result<Vec<PathBuf>, Fai
     Ok(written)
 }
 
-/// As wide as told, if it is not smaller already: each pixel is the mean of those that it stands for.
+/// As wide as told, if it is not smaller already: each pixel is the mean of those that it stands
+/// for.
 fn shrink(large: &Picture, width: usize) -> Picture {
     if large.width <= width {
         return large.clone();
     }
     let height = (large.height() * width / large.width).max(1);
     let mut small = Picture::new(width, height);
-    // The rows of one picture are a parallel loop: a process may use everything that its workers can do.
+    // The rows of one picture are a parallel loop: a process may use everything that its workers
+    // can do.
     roving::par_chunks_mut(&mut small.rgb, width * 3, |row, pixels| {
         let rows = part(row, height, large.height());
         for (column, pixel) in pixels.chunks_exact_mut(3).enumerate() {

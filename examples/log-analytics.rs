@@ -4,9 +4,9 @@
 //! cargo run --release --example log-analytics -- access.log
 //! ```
 //!
-//! The log is in the common or the combined format of most servers. It is cut into pieces at the ends of lines; each
-//! is summed up by itself, and the sums are added in pairs. `map_reduce` decides how, and as addition does not care,
-//! the result is the same in each run.
+//! The log is in the common or the combined format of most servers. It is cut into pieces at the
+//! ends of lines; each is summed up by itself, and the sums are added in pairs. `map_reduce`
+//! decides how, and as addition does not care, the result is the same in each run.
 #![forbid(unsafe_code)]
 
 use std::cmp::Reverse;
@@ -48,7 +48,8 @@ struct Request<'log> {
 }
 
 impl<'log> Request<'log> {
-    /// `client identity user [day/month/year:hour:minute:second zone] "method path version" status bytes …`
+    /// `client identity user [day/month/year:hour:minute:second zone] "method path version" status
+    /// bytes …`
     fn parse(line: &'log str) -> Option<Request<'log>> {
         let (client, rest) = line.split_once(' ')?;
         let (_, rest) = rest.split_once('[')?;
@@ -218,7 +219,8 @@ fn most_frequent<'log>(counts: &HashMap<&'log str, u64>) -> Vec<(&'log str, u64)
     order
 }
 
-/// A day of a server: quiet nights, a few clients that ask a lot, a few pages that are asked for a lot.
+/// A day of a server: quiet nights, a few clients that ask a lot, a few pages that are asked for a
+/// lot.
 fn invent(requests: u64) -> Vec<u8> {
     let mut pieces = vec![String::new(); requests.div_ceil(1000) as usize];
     roving::par_chunks_mut(&mut pieces, 1, |piece, text| {

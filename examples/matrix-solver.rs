@@ -5,9 +5,9 @@
 //! cargo run --release --example matrix-solver -- --file equations.txt
 //! ```
 //!
-//! A file has one equation in a line: the numbers of its row of A, then that of b. Each step of the elimination is
-//! a loop over the rows below; the last steps have few and short rows, and nothing needs to be
-//! switched off for them.
+//! A file has one equation in a line: the numbers of its row of A, then that of b. Each step of the
+//! elimination is a loop over the rows below; the last steps have few and short rows, and nothing
+//! needs to be switched off for them.
 #![forbid(unsafe_code)]
 
 use std::io::Write;

@@ -1,11 +1,13 @@
-//! Questions that somebody waits for, while documents are read in the background: with priorities and without.
+//! Questions that somebody waits for, while documents are read in the background: with priorities
+//! and without.
 //!
 //! ```text
 //! cargo run --release --example priorities -- 400
 //! ```
 //!
-//! Both kinds of work have a pool of their own, which are two shares of one `Arena`: so there are no more threads than
-//! cores. Work of the low class goes on while there is nothing better to do, and it does not starve.
+//! Both kinds of work have a pool of their own, which are two shares of one `Arena`: so there are
+//! no more threads than cores. Work of the low class goes on while there is nothing better to do,
+//! and it does not starve.
 #![forbid(unsafe_code)]
 
 use std::io::Write;

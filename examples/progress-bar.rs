@@ -1,11 +1,12 @@
-//! The longest Collatz sequence that begins below a limit, with a progress bar of the crate `indicatif`.
+//! The longest Collatz sequence that begins below a limit, with a progress bar of the crate
+//! `indicatif`.
 //!
 //! ```text
 //! cargo run --release --example progress-bar --features progress -- 3000000
 //! ```
 //!
-//! The bar may be told from any worker. It is told once for each piece of the loop, because a counter that all workers write
-//! for each number would cost more than the numbers do.
+//! The bar may be told from any worker. It is told once for each piece of the loop, because a
+//! counter that all workers write for each number would cost more than the numbers do.
 #![forbid(unsafe_code)]
 
 use std::io::Write;

@@ -5,8 +5,8 @@
 //! cargo run --release --example quicksort -- --file README.md
 //! ```
 //!
-//! The two sides of a partition do not overlap, and the compiler can see it: so `join` may sort both at
-//! the same time, without copies and without locks.
+//! The two sides of a partition do not overlap, and the compiler can see it: so `join` may sort
+//! both at the same time, without copies and without locks.
 #![forbid(unsafe_code)]
 
 use std::cmp::Ordering;
@@ -18,8 +18,8 @@ use roving_examples::{Failure, Words, random, read};
 const USAGE: &str =
     "quicksort [COUNT | --file FILE]      numbers, 0 to 200000000, default 5000000; or lines";
 
-/// Below this length insertion sort is quicker, on one worker as on many: it is another algorithm, not
-/// a limit for making tasks.
+/// Below this length insertion sort is quicker, on one worker as on many: it is another algorithm,
+/// not a limit for making tasks.
 const SHORT: usize = 24;
 
 fn main() -> ExitCode {
@@ -91,8 +91,8 @@ fn partition<T: Ord>(values: &mut [T]) -> (&mut [T], &mut [T]) {
     (&mut rest[..less], above)
 }
 
-/// The place of the middle one of three values. Where they are looked for differs with the length, so
-/// that no common pattern of input makes all partitions uneven.
+/// The place of the middle one of three values. Where they are looked for differs with the length,
+/// so that no common pattern of input makes all partitions uneven.
 fn middle_of_three<T: Ord>(values: &[T]) -> usize {
     let length = values.len() as u64;
     let mut places = [0, 1, 2].map(|n| (random(length * 3 + n) % length) as usize);

@@ -4,8 +4,9 @@
 //! cargo run --release --example ray-tracer -- 960 spheres.png
 //! ```
 //!
-//! A parallel loop over the rows of the picture. Rows of sky are quick and rows with mirrors in mirrors are not; the
-//! loop is split where somebody is idle, so nobody has to guess how many rows make a task.
+//! A parallel loop over the rows of the picture. Rows of sky are quick and rows with mirrors in
+//! mirrors are not; the loop is split where somebody is idle, so nobody has to guess how many rows
+//! make a task.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -147,7 +148,8 @@ impl Sphere {
     }
 }
 
-/// Where a way meets something: how far, the direction away from it, its colour, how much it mirrors.
+/// Where a way meets something: how far, the direction away from it, its colour, how much it
+/// mirrors.
 struct Hit {
     distance: f64,
     away: Vector,

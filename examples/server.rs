@@ -6,10 +6,13 @@
 //! ```
 //!
 //! * One thread of tokio is enough, since it never computes.
-//! * **Deadline.** A request computes inside a `Cancel` with a deadline; whatever it runs on any worker asks `is_cancelled()`.
-//! * **Hang-up.** hyper drops the future of a request whose client has gone, and with it a guard that cancels.
-//! * **Backpressure.** So many requests may wait or compute at a time; others are told at once to come again. A request that was
-//!   given up counts until its worker has noticed, so the queue never grows beyond that.
+//! * **Deadline.** A request computes inside a `Cancel` with a deadline; whatever it runs on any
+//!   worker asks `is_cancelled()`.
+//! * **Hang-up.** hyper drops the future of a request whose client has gone, and with it a guard
+//!   that cancels.
+//! * **Backpressure.** So many requests may wait or compute at a time; others are told at once to
+//!   come again. A request that was given up counts until its worker has noticed, so the queue
+//!   never grows beyond that.
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;

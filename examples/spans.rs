@@ -5,8 +5,8 @@
 //! cargo run --release --example spans --features spans -- 16 spans.json  # and open it in Perfetto
 //! ```
 //!
-//! `in_current_span` has everything inside run in the span of its caller. A trace of the pool shows the spans beside what the
-//! workers did.
+//! `in_current_span` has everything inside run in the span of its caller. A trace of the pool shows
+//! the spans beside what the workers did.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -85,7 +85,8 @@ fn part(request: u64, at: usize) -> u64 {
     (0..100_000).fold(seed, |number, _| random(number)) % 1000
 }
 
-/// Counts the parts inside the span of each request: that span and how many, in the order of requests.
+/// Counts the parts inside the span of each request: that span and how many, in the order of
+/// requests.
 #[derive(Clone, Default)]
 struct Counts(Arc<Mutex<Vec<(Id, usize)>>>);
 

@@ -5,9 +5,9 @@
 //! cargo run --release --example sudoku -- puzzles.txt  # one in a line: 81 digits, with 0 or . where it is empty
 //! ```
 //!
-//! A search in a scope: each task fills in what is forced, and spawns a task for each digit that may stand in
-//! the most constrained cell. How many tasks that makes, nobody knows before; as soon as two solutions are
-//! found, the scope is cancelled, and tasks that have not begun are dropped.
+//! A search in a scope: each task fills in what is forced, and spawns a task for each digit that
+//! may stand in the most constrained cell. How many tasks that makes, nobody knows before; as soon
+//! as two solutions are found, the scope is cancelled, and tasks that have not begun are dropped.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -187,7 +187,8 @@ impl fmt::Display for Board {
 mod tests {
     use super::*;
 
-    /// A full board by a formula: each row is the one above, moved by three, or by one after a block.
+    /// A full board by a formula: each row is the one above, moved by three, or by one after a
+    /// block.
     fn full() -> Board {
         (0..81).fold(Board::new(), |board, cell| {
             let (row, column) = (cell / 9, cell % 9);

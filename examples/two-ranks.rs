@@ -4,9 +4,10 @@
 //! cargo run --release --example two-ranks --features ranks -- 14
 //! ```
 //!
-//! Nobody knows how many tasks there will be, nor how they are spread: a rank without tasks asks others, and those that have some
-//! give half. Without `mpirun` the two ranks are threads of this process. With the feature `mpi`, and started by `mpirun -n 4`, they
-//! are four processes, on one machine or on many.
+//! Nobody knows how many tasks there will be, nor how they are spread: a rank without tasks asks
+//! others, and those that have some give half. Without `mpirun` the two ranks are threads of this
+//! process. With the feature `mpi`, and started by `mpirun -n 4`, they are four processes, on one
+//! machine or on many.
 #![forbid(unsafe_code)]
 
 use std::io::Write;

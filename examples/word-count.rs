@@ -4,9 +4,9 @@
 //! cargo run --release --example word-count -- docs README.md
 //! ```
 //!
-//! All files together are cut into pieces, so that one large file is counted by all workers as well.
-//! Each piece has a table of its own, and tables are merged in pairs: no lock, and no word is counted in
-//! a table that two workers share.
+//! All files together are cut into pieces, so that one large file is counted by all workers as
+//! well. Each piece has a table of its own, and tables are merged in pairs: no lock, and no word is
+//! counted in a table that two workers share.
 #![forbid(unsafe_code)]
 
 use std::cmp::Reverse;

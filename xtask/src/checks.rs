@@ -94,8 +94,8 @@ fn fmt(workspace: &Workspace, step: &mut Step) -> Result<()> {
     Ok(())
 }
 
-/// Lints with all features that can be built here; then, without them, the libraries and programs of
-/// the crates that have some. Their tests without them are left to `deep`.
+/// Lints with all features that can be built here; then, without them, the libraries and programs
+/// of the crates that have some. Their tests without them are left to `deep`.
 fn clippy(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let features = features::buildable(workspace);
     lint(
@@ -197,8 +197,8 @@ pub(crate) fn cross(
     Ok(())
 }
 
-/// Systems and processors that the runtime is compiled for and nothing here runs. The first is the least like this
-/// one: another system, and another way to look after threads.
+/// Systems and processors that the runtime is compiled for and nothing here runs. The first is the
+/// least like this one: another system, and another way to look after threads.
 pub(crate) const TARGETS: [&str; 8] = [
     "x86_64-pc-windows-gnu",
     "aarch64-unknown-linux-gnu",

@@ -17,8 +17,8 @@ const MPI: &str = "mpi";
 /// In no ordinary build: it goes with `--cfg loom`.
 const LOOM: &str = "loom";
 
-/// All features that this machine can build, as the word after `--features`. Back-ends of devices build anywhere;
-/// drivers are looked for when the program runs.
+/// All features that this machine can build, as the word after `--features`. Back-ends of devices
+/// build anywhere; drivers are looked for when the program runs.
 pub(crate) fn buildable(workspace: &Workspace) -> String {
     join_those(workspace, has_mpi())
 }

@@ -148,7 +148,8 @@ enum Verb {
     Figures,
     /// All benchmarks of the lab; writes docs/results, then the figures
     Bench {
-        /// Handed to `roving bench`; or `readme`: the rows that README.md quotes, within ten minutes, with intervals
+        /// Handed to `roving bench`; or `readme`: the rows that README.md quotes, within ten
+        /// minutes, with intervals
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },

@@ -99,7 +99,8 @@ pub(crate) fn sanitize(
 /// Minutes for the programs in which each two features meet.
 const PAIRS_MINUTES: &str = "10";
 
-/// Runs these programs under a sanitizer. A report ends the process that runs one, which is a failure with a name.
+/// Runs these programs under a sanitizer. A report ends the process that runs one, which is a
+/// failure with a name.
 fn pairs(
     workspace: &Workspace,
     step: &mut Step,

@@ -1,5 +1,5 @@
-//! The crates that are published, packaged from a clean clone in their order: each builds from what is in its
-//! package, and that is what it should be.
+//! The crates that are published, packaged from a clean clone in their order: each builds from what
+//! is in its package, and that is what it should be.
 
 use std::path::Path;
 use std::process::Command;

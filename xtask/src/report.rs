@@ -78,8 +78,8 @@ pub(crate) struct Report {
     lines: Vec<Line>,
 }
 
-/// Seconds of processors that the programs used that this one has started and seen end. Linux counts them in
-/// hundredths, as the 16th and 17th word about a process.
+/// Seconds of processors that the programs used that this one has started and seen end. Linux
+/// counts them in hundredths, as the 16th and 17th word about a process.
 fn used() -> Option<f64> {
     used_in(&std::fs::read_to_string("/proc/self/stat").ok()?)
 }

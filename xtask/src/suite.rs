@@ -1,8 +1,8 @@
-//! The tests of the workspace: built once, with every optional feature that can be built here; then, without
-//! them, those that are about their absence.
+//! The tests of the workspace: built once, with every optional feature that can be built here;
+//! then, without them, those that are about their absence.
 //!
-//! Test programs run some at a time, since many of them wait for most of their time: for ranks, for child
-//! processes, for threads that are to fall asleep.
+//! Test programs run some at a time, since many of them wait for most of their time: for ranks, for
+//! child processes, for threads that are to fall asleep.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -21,8 +21,8 @@ use crate::watchdog::{self, End, Limits, Seen};
 use crate::workspace::{Target, Workspace};
 use crate::{Result, checks, features, tool};
 
-/// No test is silent for so long, even on a busy machine: those that might hang end themselves, and say so, after
-/// five minutes.
+/// No test is silent for so long, even on a busy machine: those that might hang end themselves, and
+/// say so, after five minutes.
 const LIMITS: Limits = Limits {
     silent: Duration::from_secs(900),
     whole: Duration::from_secs(3600),
@@ -66,7 +66,8 @@ pub(crate) fn all_cases(workspace: &Workspace, step: &mut Step) -> Result<()> {
     run(workspace, step, &mut command, &[(ALL_CASES, "1")])
 }
 
-/// Lints and tests without any optional feature, and those of the whole lab without devices and ranks.
+/// Lints and tests without any optional feature, and those of the whole lab without devices and
+/// ranks.
 pub(crate) fn plain(workspace: &Workspace, step: &mut Step) -> Result<()> {
     checks::lint(workspace, step, &["--workspace", "--all-targets"])?;
     let all = ["test", "--workspace"];
@@ -78,8 +79,8 @@ pub(crate) fn plain(workspace: &Workspace, step: &mut Step) -> Result<()> {
     run(workspace, step, &mut workspace.cargo(&lab), &[])
 }
 
-/// A program of ours as the tests have built it: with the same features, and with a small test beside it, for which
-/// cargo takes the tests' own dependencies into account.
+/// A program of ours as the tests have built it: with the same features, and with a small test
+/// beside it, for which cargo takes the tests' own dependencies into account.
 pub(crate) fn binary(workspace: &Workspace, name: &str) -> Result<PathBuf> {
     let with = features::buildable(workspace);
     let words = [
@@ -104,8 +105,8 @@ pub(crate) fn binary(workspace: &Workspace, name: &str) -> Result<PathBuf> {
     path.ok_or_else(|| format!("cargo built no program `{name}`"))
 }
 
-/// The tests of the packages that have optional features, without them: those inside each library, and the
-/// programs whose source asks whether a feature is on.
+/// The tests of the packages that have optional features, without them: those inside each library,
+/// and the programs whose source asks whether a feature is on.
 fn absence(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let mut command = workspace.cargo(&["test", "--lib"]);
     let mut asking = 0;
@@ -236,7 +237,8 @@ fn say(ran: &Ran) {
     println!("{text}");
 }
 
-/// Puts into the step what came of a program: failed tests by name, a hang, an end without a result, no test.
+/// Puts into the step what came of a program: failed tests by name, a hang, an end without a
+/// result, no test.
 fn judge(name: &str, seen: &Seen, step: &mut Step) {
     let tally = Tally::read(&seen.out);
     let sum = tally.sum();

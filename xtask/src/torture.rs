@@ -7,11 +7,12 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, suite, tool};
 
-/// The words of `quick`: random programs, for a quarter of a minute. A test has all the rows, each a little.
+/// The words of `quick`: random programs, for a quarter of a minute. A test has all the rows, each
+/// a little.
 const QUICK: [&str; 4] = ["programs", "--quick", "--minutes", "0.25"];
 
-/// Random programs for some seconds, as the tests have built them: not optimised, with all assertions. What they found
-/// is written below `target`.
+/// Random programs for some seconds, as the tests have built them: not optimised, with all
+/// assertions. What they found is written below `target`.
 pub(crate) fn quick(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let out = workspace.target.join("torture-quick");
     let mut command = Command::new(suite::binary(workspace, "torture")?);

@@ -129,8 +129,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// Starts the pool as the global one, and waits until its threads are up.
     ///
     /// # Errors
-    /// As [`Self::build`], and when the global pool has been started already: by this, by first use,
-    /// or by [`roving`].
+    /// As [`Self::build`], and when the global pool has been started already: by this, by first
+    /// use, or by [`roving`].
     ///
     /// ```
     /// rayon_core::ThreadPoolBuilder::new().num_threads(2).build_global().unwrap();
@@ -144,8 +144,9 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         Ok(())
     }
 
-    /// Which compensation threads the pool has. None, if its user has set up the threads in any way: others would lack
-    /// what a handler has made for its thread, and the name that it was given.
+    /// Which compensation threads the pool has. None, if its user has set up the threads in any
+    /// way: others would lack what a handler has made for its thread, and the name that it was
+    /// given.
     fn stand_in(&self) -> StandIn {
         let handlers = [&self.start_handler, &self.exit_handler];
         match self.thread_name.is_some() || handlers.into_iter().any(Option::is_some) {
@@ -270,8 +271,9 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// The calling thread becomes thread 0 of the pool until the pool is dropped. It runs tasks when
-    /// it waits in a `join`, `scope` or the like, or yields. The handlers are not called for it.
+    /// The calling thread becomes thread 0 of the pool until the pool is dropped. It runs tasks
+    /// when it waits in a `join`, `scope` or the like, or yields. The handlers are not called for
+    /// it.
     ///
     /// ```
     /// std::thread::spawn(|| {

@@ -29,8 +29,8 @@ pub(crate) fn with_current<R>(f: impl FnOnce(Target<'_>) -> R) -> R {
 }
 
 /// How many threads a pool has that does not say: `RAYON_NUM_THREADS`, or the older
-/// `RAYON_RS_NUM_CPUS`, or as many as the process may use processors (affinity mask and cgroup quota
-/// count).
+/// `RAYON_RS_NUM_CPUS`, or as many as the process may use processors (affinity mask and cgroup
+/// quota count).
 pub(crate) fn default_num_threads() -> usize {
     let processors = || std::thread::available_parallelism().map_or(1, |number| number.get());
     let variable = |name| env::var(name).ok()?.parse::<usize>().ok();
@@ -65,7 +65,8 @@ pub fn current_num_threads() -> usize {
 }
 
 /// The index of the calling thread in its pool; `None` for a thread of no pool. No two threads of a
-/// pool have the same index at a time. For compensation threads see [the crate's page](crate#what-differs).
+/// pool have the same index at a time. For compensation threads see [the crate's
+/// page](crate#what-differs).
 ///
 /// ```
 /// assert_eq!(rayon_core::current_thread_index(), None);

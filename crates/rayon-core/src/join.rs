@@ -7,8 +7,8 @@ use roving::adapt::join_at;
 use crate::global::Global;
 
 /// Runs both closures, perhaps at the same time, and returns both results. The second may be stolen
-/// by another worker while the first runs here; this is [`roving::join`]. On a thread of no pool the
-/// call moves to the global pool.
+/// by another worker while the first runs here; this is [`roving::join`]. On a thread of no pool
+/// the call moves to the global pool.
 ///
 /// # Panics
 /// If a closure panics, so does `join`, when both have ended; with the first one's payload if both

@@ -8,27 +8,28 @@
 //! rayon-core = { git = "https://github.com/roving-rs/roving" }
 //! ```
 //!
-//! Then `cargo update -p rayon-core`. What cargo does where a version is pinned is on [the drop-in's
-//! page](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md).
+//! Then `cargo update -p rayon-core`. What cargo does where a version is pinned is on [the
+//! drop-in's page](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md).
 //!
 //! # What differs
 //!
-//! * A worker that waits in a `join`, `scope`, `install` or `broadcast` runs nothing unrelated: only
-//!   what belongs to the awaited task. So a lock that is held across such a call cannot deadlock
-//!   because of what the waiting thread picked up, and nothing nests on its stack. Broadcasts are
-//!   the exception: they are addressed to this very thread.
+//! * A worker that waits in a `join`, `scope`, `install` or `broadcast` runs nothing unrelated:
+//!   only what belongs to the awaited task. So a lock that is held across such a call cannot
+//!   deadlock because of what the waiting thread picked up, and nothing nests on its stack.
+//!   Broadcasts are the exception: they are addressed to this very thread.
 //! * Where a detached task, or a call from another pool, waits for a worker while workers wait, a
-//!   *compensation thread* runs it. It has the index of a worker that waits, if it is asked for one; that
-//!   worker goes on when the task has ended. If no index is free, it has one of
+//!   *compensation thread* runs it. It has the index of a worker that waits, if it is asked for
+//!   one; that worker goes on when the task has ended. If no index is free, it has one of
 //!   [`current_num_threads`] or more, as Rayon reserves for pools that grow.
 //! * Pools whose threads the program has set up have only these: those with a
 //!   [`ThreadPoolBuilder::spawn_handler`], with a [start](ThreadPoolBuilder::start_handler) or an
-//!   [exit handler](ThreadPoolBuilder::exit_handler), or with [names](ThreadPoolBuilder::thread_name). A compensation thread
-//!   would lack what the handler has made for each index, once, and would bear a name that nobody gave. There
-//!   a waiting worker does run such a task itself, as Rayon does.
-//! * A thread that a pool has [adopted](ThreadPoolBuilder::use_current_thread) is a thread like any other again
-//!   when the pool has been dropped; so what it spawns then goes to the global pool. With Rayon it would
-//!   be lost.
+//!   [exit handler](ThreadPoolBuilder::exit_handler), or with
+//!   [names](ThreadPoolBuilder::thread_name). A compensation thread would lack what the handler has
+//!   made for each index, once, and would bear a name that nobody gave. There a waiting worker does
+//!   run such a task itself, as Rayon does.
+//! * A thread that a pool has [adopted](ThreadPoolBuilder::use_current_thread) is a thread like any
+//!   other again when the pool has been dropped; so what it spawns then goes to the global pool.
+//!   With Rayon it would be lost.
 //! * [`yield_now`] and [`yield_local`] run some task on top of the calling frame, as their name
 //!   promises; who calls them with a lock held answers for it.
 //! * [`max_num_threads`] is smaller than Rayon's.

@@ -13,8 +13,8 @@ use crate::{
     yield_now,
 };
 
-/// A pool of threads. Dropping it lets its threads end when they have run what was spawned, and does
-/// not wait for that.
+/// A pool of threads. Dropping it lets its threads end when they have run what was spawned, and
+/// does not wait for that.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -42,8 +42,8 @@ impl ThreadPool {
         Target::of(&self.pool)
     }
 
-    /// Runs `op` on a thread of this pool and returns what it returns. Inside, [`fn@join`] and the like
-    /// use this pool. On a thread of this pool it just calls `op`; another thread blocks.
+    /// Runs `op` on a thread of this pool and returns what it returns. Inside, [`fn@join`] and the
+    /// like use this pool. On a thread of this pool it just calls `op`; another thread blocks.
     ///
     /// # Panics
     /// With what `op` panics with.

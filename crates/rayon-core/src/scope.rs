@@ -57,8 +57,8 @@ where
     scope_at::<Global, _, _>(|inner| op(place.get_or_init(|| ScopeFifo::of(inner))))
 }
 
-/// As [`fn@scope`], but `op` runs on the calling thread, whatever that is. The tasks run in the current
-/// pool.
+/// As [`fn@scope`], but `op` runs on the calling thread, whatever that is. The tasks run in the
+/// current pool.
 ///
 /// ```
 /// let not_send = std::rc::Rc::new(1);
@@ -201,8 +201,8 @@ pub struct ScopeFifo<'scope> {
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-// SAFETY: the pointer leads to the scope, which is `Sync` and waits for all who use it; the tasks are
-// `Send` and behind locks.
+// SAFETY: the pointer leads to the scope, which is `Sync` and waits for all who use it; the tasks
+// are `Send` and behind locks.
 unsafe impl Send for ScopeFifo<'_> {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for ScopeFifo<'_> {}

@@ -59,7 +59,8 @@ thread_local! {
     static MADE: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Has `check` run by a pool all of whose threads wait: as a call from inside, and as a detached task.
+/// Has `check` run by a pool all of whose threads wait: as a call from inside, and as a detached
+/// task.
 fn while_all_wait(builder: ThreadPoolBuilder, check: fn()) {
     let pool = Arc::new(builder.build().unwrap());
     let other = common::pool(1);
@@ -79,8 +80,8 @@ fn while_all_wait(builder: ThreadPoolBuilder, check: fn()) {
     }
 }
 
-/// A handler may take what it was given for each thread: it is called once for each index, and what runs in the
-/// pool finds what it has made.
+/// A handler may take what it was given for each thread: it is called once for each index, and what
+/// runs in the pool finds what it has made.
 #[test]
 fn handlers_are_called_once_for_each_index_also_where_all_threads_wait() {
     watched(|| {

@@ -1,5 +1,5 @@
-//! `current_thread_index` is below the number of threads, and no two threads have the same at a time,
-//! also where compensation threads run what the pool's own ones have no time for.
+//! `current_thread_index` is below the number of threads, and no two threads have the same at a
+//! time, also where compensation threads run what the pool's own ones have no time for.
 
 mod common;
 

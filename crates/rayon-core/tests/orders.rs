@@ -87,7 +87,8 @@ fn a_scope_on_the_callers_thread_starts_fifo_tasks_in_order() {
     });
 }
 
-/// All tasks of a scope end before it panics, with `op`'s payload if it has one; whoever spawned them.
+/// All tasks of a scope end before it panics, with `op`'s payload if it has one; whoever spawned
+/// them.
 #[test]
 fn a_panic_of_a_scope_on_the_callers_thread_waits_for_the_tasks() {
     watched(|| {

@@ -86,8 +86,8 @@ fn rayon_1181_a_value_that_is_made_once_is_made_in_parallel() {
     });
 }
 
-/// rayon#446: what an item has put into thread-local storage is there after it has waited, also for another
-/// pool.
+/// rayon#446: what an item has put into thread-local storage is there after it has waited, also for
+/// another pool.
 #[test]
 fn rayon_446_thread_locals_hold_across_waiting() {
     thread_local! {

@@ -7,9 +7,10 @@ use crate::prim::{AtomicBool, Mutex, Ordering, fence, ord};
 
 /// One sleeps, any number ring.
 ///
-/// No ringing is lost. Who has something to do for the sleeper writes that down, and then reads whether it sleeps
-/// ([`Bell::ring`]); the sleeper says that it sleeps, and then looks for something to do ([`Bell::sleep`]). There is a fence
-/// between the two on both sides, so that one sees the other.
+/// No ringing is lost. Who has something to do for the sleeper writes that down, and then reads
+/// whether it sleeps ([`Bell::ring`]); the sleeper says that it sleeps, and then looks for
+/// something to do ([`Bell::sleep`]). There is a fence between the two on both sides, so that one
+/// sees the other.
 pub(crate) struct Bell {
     sleeps: AtomicBool,
     waker: Mutex<Option<Waker>>,
@@ -26,8 +27,8 @@ impl Bell {
     /// Wakes the sleeper, if it sleeps. What it is to find was written before.
     pub(crate) fn ring(&self) {
         // Ordering: Edge [nudge]: in the manner of Dekker, who has something for the pump to do has
-        // written that, and then reads whether it sleeps; the pump says that it sleeps, and then looks
-        // for something to do.
+        // written that, and then reads whether it sleeps; the pump says that it sleeps, and then
+        // looks for something to do.
         fence(ord("ring_fence", Ordering::SeqCst));
         // Ordering: Relaxed, both; the fence orders them, and the waker is under its lock.
         if self.sleeps.load(Ordering::Relaxed) && self.sleeps.swap(false, Ordering::Relaxed) {
@@ -39,8 +40,8 @@ impl Bell {
         }
     }
 
-    /// Says that its owner sleeps, and will be woken by that waker. The owner looks for something to do afterwards, and if it
-    /// finds something, says that it is [awake](Self::wake).
+    /// Says that its owner sleeps, and will be woken by that waker. The owner looks for something
+    /// to do afterwards, and if it finds something, says that it is [awake](Self::wake).
     pub(crate) fn sleep(&self, waker: &Waker) {
         let slot = self.waker.lock();
         *slot.unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());

@@ -1,5 +1,6 @@
-//! Programs of [`roving`] on more than one machine: networks of processes, and bags of tasks of which nobody knows how many there
-//! will be. It is for clusters, where `mpirun` starts the same program many times; each of these is a *rank*.
+//! Programs of [`roving`] on more than one machine: networks of processes, and bags of tasks of
+//! which nobody knows how many there will be. It is for clusters, where `mpirun` starts the same
+//! program many times; each of these is a *rank*.
 //!
 //! ```
 //! use roving_dist::{Bag, Error, World};
@@ -33,18 +34,20 @@
 //! # What holds
 //!
 //! * Each task of a bag runs once, and each result is counted once.
-//! * A rank that panics, fails or is lost ends the run on all ranks within seconds, with an [`Error`] that names it.
+//! * A rank that panics, fails or is lost ends the run on all ranks within seconds, with an
+//!   [`Error`] that names it.
 //! * A run that was killed and resumes from a checkpoint comes to the same result.
 //!
 //! # Limits
 //!
-//! The feature `mpi` adds ranks that are processes; it needs an MPI library and libclang when it is built. It has been run with ranks on one machine,
-//! and never on a cluster.
+//! The feature `mpi` adds ranks that are processes; it needs an MPI library and libclang when it is
+//! built. It has been run with ranks on one machine, and never on a cluster.
 //!
 //! # More
 //!
-//! [Past one machine, in the book](https://github.com/roving-rs/roving/blob/main/docs/distribution.md), with a script for Slurm;
-//! [issues](https://github.com/roving-rs/roving/issues).
+//! [Past one machine, in the
+//! book](https://github.com/roving-rs/roving/blob/main/docs/distribution.md), with a script for
+//! Slurm; [issues](https://github.com/roving-rs/roving/issues).
 
 // # What may be unsafe, and why
 //

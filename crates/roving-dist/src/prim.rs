@@ -1,5 +1,5 @@
-//! The only door to atomics, locks and fences of what loom explores here: `std`, or loom when built with `--cfg loom`, so that the
-//! same algorithm runs and is explored.
+//! The only door to atomics, locks and fences of what loom explores here: `std`, or loom when built
+//! with `--cfg loom`, so that the same algorithm runs and is explored.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{

@@ -162,7 +162,8 @@ fn a_panic_of_reduce_ends_tasks_that_would_go_on() {
         let outcome = std::panic::catch_unwind(|| {
             World::threads(1, |world| {
                 let pool = Pool::new(2).unwrap();
-                // One of two workers has the number that counts up for ever, and the other comes to an end.
+                // One of two workers has the number that counts up for ever, and the other comes to
+                // an end.
                 let work = |number: u64, local: &mut Local<'_, u64, u64>| {
                     if number >= 1000 {
                         local.push(number + 1);

@@ -16,8 +16,8 @@ fn directory(name: &str) -> PathBuf {
     directory
 }
 
-/// Counts the trees with this number, with a cut as often as possible. Where `stop_at` is a file, tasks are slow until it
-/// is there, and then some rank gives up.
+/// Counts the trees with this number, with a cut as often as possible. Where `stop_at` is a file,
+/// tasks are slow until it is there, and then some rank gives up.
 fn count(
     plan: &Plan,
     checkpoints: &Checkpoints,

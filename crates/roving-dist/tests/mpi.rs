@@ -1,5 +1,5 @@
-//! Ranks that are processes. Each test starts `mpirun` on this test program, in which [`rank`] plays a role;
-//! without `mpirun` it says so, and does nothing.
+//! Ranks that are processes. Each test starts `mpirun` on this test program, in which [`rank`]
+//! plays a role; without `mpirun` it says so, and does nothing.
 
 mod common;
 
@@ -243,7 +243,8 @@ fn search(world: &World, word: &str) {
     }
 }
 
-/// One run of which one rank is killed after a while; whether it came to its end before, and what was said.
+/// One run of which one rank is killed after a while; whether it came to its end before, and what
+/// was said.
 fn search_and_kill(directory: &str, seed: u64) -> Option<(bool, String, usize)> {
     let mut child = start(2 + seed as usize % 2, "search", directory)?;
     let victim = seed as usize / 2 % 2;

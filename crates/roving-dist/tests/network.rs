@@ -1,5 +1,5 @@
-//! Networks across ranks that are threads of this process: the same tokens on any number of ranks, and ends
-//! that all ranks hear of.
+//! Networks across ranks that are threads of this process: the same tokens on any number of ranks,
+//! and ends that all ranks hear of.
 
 mod common;
 
@@ -105,7 +105,8 @@ fn no_more_than_its_capacity_lies_between_two_ranks() {
                 let taken = &taken;
                 network.process("source", out, async move |mut out| {
                     for number in 0..500_u64 {
-                        // Before this one was sent, at most `capacity` lay there, and one is in hand.
+                        // Before this one was sent, at most `capacity` lay there, and one is in
+                        // hand.
                         out.send(number).await.unwrap();
                         let most = taken.load(SeqCst) + capacity as u64 + 1;
                         assert!(number < most, "{number} was sent, {most} are too many");

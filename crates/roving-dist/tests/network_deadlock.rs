@@ -1,5 +1,5 @@
-//! Deadlocks across ranks: those that larger channels resolve, those that nothing does, and random networks
-//! with channels that are too small.
+//! Deadlocks across ranks: those that larger channels resolve, those that nothing does, and random
+//! networks with channels that are too small.
 
 mod common;
 
@@ -101,7 +101,8 @@ fn a_circle_over_three_ranks_grows_its_smallest_channel() {
                 .map(|one| (one.channel, one.from))
                 .collect::<Vec<_>>()
         });
-        // When the first of them has sent all, nobody waits for it any more. Growths are listed by rank.
+        // When the first of them has sent all, nobody waits for it any more. Growths are listed by
+        // rank.
         assert_eq!(grown, vec![vec![(0, 3), (1, 2)]; 3]);
     });
 }
@@ -296,8 +297,8 @@ fn a_deadlock_is_resolved_on_ranks_that_never_rest() {
     });
 }
 
-/// A random network: in each round, every process sends to some and then receives from those that send to it, with
-/// sums of what it got. A process may send more than a channel holds.
+/// A random network: in each round, every process sends to some and then receives from those that
+/// send to it, with sums of what it got. A process may send more than a channel holds.
 #[derive(Clone, Debug)]
 struct Random {
     processes: usize,

@@ -1,4 +1,5 @@
-//! Processes that move between ranks while their network runs: the answer is the serial one, whatever moves when.
+//! Processes that move between ranks while their network runs: the answer is the serial one,
+//! whatever moves when.
 
 mod common;
 
@@ -53,7 +54,8 @@ async fn add(
     Some((tally, (input, out)))
 }
 
-/// A line of movable processes. `ask` is called on every rank for each token that its source or its sink sees.
+/// A line of movable processes. `ask` is called on every rank for each token that its source or its
+/// sink sees.
 fn line(
     world: &World,
     stages: u64,
@@ -423,8 +425,8 @@ fn a_state_that_cannot_be_read_is_an_error_of_its_process() {
     assert_eq!((*rank, process.as_str()), (1, "bad"));
 }
 
-/// Two that wait for each other are found after one of them has moved, with its new rank; and the full channels of an artificial
-/// deadlock grow wherever their producers are.
+/// Two that wait for each other are found after one of them has moved, with its new rank; and the
+/// full channels of an artificial deadlock grow wherever their producers are.
 #[test]
 fn deadlocks_are_found_after_a_move() {
     watched(MOST, || {

@@ -1,5 +1,5 @@
-//! Networks drawn by a seed, whose processes move at random: what each process has received is what it receives on one rank, where
-//! nothing moves.
+//! Networks drawn by a seed, whose processes move at random: what each process has received is what
+//! it receives on one rank, where nothing moves.
 
 mod common;
 
@@ -54,7 +54,8 @@ impl Drawn {
                 0 => None,
                 more => Some(more),
             };
-            // Mostly without circles, and seldom to itself: these are deadlocks more often than not.
+            // Mostly without circles, and seldom to itself: these are deadlocks more often than
+            // not.
             let (from, to) = match random.below(30) {
                 0 => (from, to),
                 _ if from == to => (0, processes - 1),

@@ -1,5 +1,6 @@
-//! Networks across ranks that are processes. Each test starts `mpirun` on this test program, in which [`rank`] plays
-//! a role; without `mpirun`, or without the feature `mpi`, it says so and does nothing.
+//! Networks across ranks that are processes. Each test starts `mpirun` on this test program, in
+//! which [`rank`] plays a role; without `mpirun`, or without the feature `mpi`, it says so and does
+//! nothing.
 
 mod common;
 
@@ -221,7 +222,8 @@ fn deadlocks_across_processes_are_resolved_or_named() {
     );
 }
 
-/// Stages that move from rank to rank, because somebody says so and because the network is out of balance.
+/// Stages that move from rank to rank, because somebody says so and because the network is out of
+/// balance.
 fn moves(world: &World) {
     let pool = Pool::new(1).unwrap();
     let (stages, tokens) = (5_u64, 2000_u64);

@@ -1,5 +1,5 @@
-//! Networks whose processes rank 0 spreads anew while they run. None of these looks at how fast anything is: they wait until
-//! processes are where they belong, and a watchdog waits for them.
+//! Networks whose processes rank 0 spreads anew while they run. None of these looks at how fast
+//! anything is: they wait until processes are where they belong, and a watchdog waits for them.
 
 mod common;
 
@@ -61,8 +61,9 @@ fn deals<'env>(
     });
 }
 
-/// Deals numbers to six stages, all of which are on rank 0 at first, and takes them back, until `is_balanced` likes where the stages
-/// are. The first two cannot move, the next two are pinned if so told.
+/// Deals numbers to six stages, all of which are on rank 0 at first, and takes them back, until
+/// `is_balanced` likes where the stages are. The first two cannot move, the next two are pinned if
+/// so told.
 fn deal(
     world: &World,
     board: &Board,

@@ -48,8 +48,8 @@ mod thirty {
     }
 }
 
-/// Runs an endless source on one rank, its sink on the next one, and a rank that only waits; gives the
-/// errors of all.
+/// Runs an endless source on one rank, its sink on the next one, and a rank that only waits; gives
+/// the errors of all.
 fn endless<T>(from: usize, token: fn(u64) -> T) -> Vec<NetworkError>
 where
     T: serde::Serialize + serde::de::DeserializeOwned + Send + 'static,
@@ -137,7 +137,8 @@ impl Drop for Says<'_> {
     }
 }
 
-/// On one rank a process fails while another computes until the other rank has ended; gives the errors of all.
+/// On one rank a process fails while another computes until the other rank has ended; gives the
+/// errors of all.
 fn while_another_computes(is_panic: bool) -> Vec<NetworkError> {
     let has_ended = AtomicBool::new(false);
     World::threads(2, |world| {

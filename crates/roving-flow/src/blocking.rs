@@ -23,8 +23,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls until it is ready; the thread sleeps in between. In a process, whose worker would sleep, it panics, whether it
-/// would have to wait or not.
+/// Polls until it is ready; the thread sleeps in between. In a process, whose worker would sleep,
+/// it panics, whether it would have to wait or not.
 fn block_on<R>(operation: &str, mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     assert!(
         !Turn::is_current(),

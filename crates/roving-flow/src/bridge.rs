@@ -1,5 +1,5 @@
-//! Channels whose two processes are in different places, which a crate that carries messages from one to the
-//! other builds its networks with. Nothing here is covered by semantic versioning.
+//! Channels whose two processes are in different places, which a crate that carries messages from
+//! one to the other builds its networks with. Nothing here is covered by semantic versioning.
 //!
 //! Such a channel is there in both places. Where its producer is, an [`Egress`] takes what is sent;
 //! where its consumer is, an [`Ingress`] puts it in. Neither is a process: what a process does to
@@ -57,7 +57,8 @@ pub fn each_port<P: Ports + ?Sized>(ports: &P, mut each: impl FnMut(usize, Side)
     }));
 }
 
-// The module is hidden; without this its methods would stand on the page of `Network`, with links that lead nowhere.
+// The module is hidden; without this its methods would stand on the page of `Network`, with links
+// that lead nowhere.
 #[doc(hidden)]
 impl<'env> Network<'env> {
     /// Adds a channel like [`Network::bounded`], or like [`Network::unbounded`] without a capacity;
@@ -257,7 +258,8 @@ pub enum Verdict {
         /// Its new capacity.
         to: usize,
     },
-    /// Nothing helps: each of these waits for the next one, the last for the first. Process, channel, and its end.
+    /// Nothing helps: each of these waits for the next one, the last for the first. Process,
+    /// channel, and its end.
     Deadlock(Vec<(usize, usize, Side)>),
     /// A deadlock that a larger channel would resolve, but no channel may be larger than this.
     Full(Vec<(usize, usize, Side)>, usize),
@@ -323,8 +325,8 @@ impl<T> Bridge<T> {
     /// A port for that end, whose own is gone; the other one is to be dropped or used.
     fn reopen(&mut self, end: End) -> Option<(Out<T>, In<T>)> {
         let words: &Words = &self.channel;
-        // SAFETY: the bridge keeps the channel, is the only one for it, and is borrowed exclusively.
-        // One port is made below.
+        // SAFETY: the bridge keeps the channel, is the only one for it, and is borrowed
+        // exclusively. One port is made below.
         if !unsafe { reopen_port(words, end) } {
             return None;
         }
@@ -404,7 +406,8 @@ impl<T> Egress<T> {
     /// be one again: by the thread that has sent it, and by several threads at a time. The first
     /// one stays. The caller looks itself for messages that lie here already.
     ///
-    /// What the hook keeps, the channel keeps: it is to keep this no longer than the channel is used.
+    /// What the hook keeps, the channel keeps: it is to keep this no longer than the channel is
+    /// used.
     pub fn hook(&self, hook: impl Fn() + Send + Sync + 'static) {
         self.words().put_hook(End::Reader, Box::new(hook));
     }

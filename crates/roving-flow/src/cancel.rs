@@ -49,10 +49,10 @@ impl Network<'_> {
 }
 
 impl Canceller {
-    /// Ends the network: each process is dropped where it is suspended, and
-    /// [`Network::run`] returns [`Error::Cancelled`](crate::Error::Cancelled), unless the network
-    /// has ended, or failed, before, or a process panics. A process that computes is not interrupted: it is dropped when
-    /// it next has to wait.
+    /// Ends the network: each process is dropped where it is suspended, and [`Network::run`]
+    /// returns [`Error::Cancelled`](crate::Error::Cancelled), unless the network has ended, or
+    /// failed, before, or a process panics. A process that computes is not interrupted: it is
+    /// dropped when it next has to wait.
     ///
     /// ```
     /// use roving_flow::{Error, Network};

@@ -1,5 +1,6 @@
-//! Programs as processes that talk through channels, on the workers of [`roving`]: pipelines, and networks of any shape and
-//! size. It is for streams of work in which a full channel must not block a thread, and for results that must be the same in each run.
+//! Programs as processes that talk through channels, on the workers of [`roving`]: pipelines, and
+//! networks of any shape and size. It is for streams of work in which a full channel must not block
+//! a thread, and for results that must be the same in each run.
 //!
 //! ```
 //! use roving_flow::Network;
@@ -19,7 +20,8 @@
 //! assert_eq!(squares, [1, 4, 9, 16, 25]);
 //! ```
 //!
-//! A process is an `async` body. One that has to wait for a message, or for room, is suspended, and its worker goes on with another.
+//! A process is an `async` body. One that has to wait for a message, or for room, is suspended, and
+//! its worker goes on with another.
 //!
 //! | for | use |
 //! |---|---|
@@ -32,21 +34,25 @@
 //!
 //! # What holds
 //!
-//! * A channel has one producer and one consumer, so a network computes the same in each run (Kahn). What gives that up is marked:
-//!   [`Merge`], [`In::try_recv`], [`Out::try_send`], [`Network::stage_unordered`].
-//! * Channels are bounded, and grow where that would be a deadlock (Parks; Geilen and Basten). A deadlock that nothing resolves is an
-//!   [error](Error::Deadlock) that names each process.
+//! * A channel has one producer and one consumer, so a network computes the same in each run
+//!   (Kahn). What gives that up is marked: [`Merge`], [`In::try_recv`], [`Out::try_send`],
+//!   [`Network::stage_unordered`].
+//! * Channels are bounded, and grow where that would be a deadlock (Parks; Geilen and Basten). A
+//!   deadlock that nothing resolves is an [error](Error::Deadlock) that names each process.
 //! * A panic, an error or a cancellation ends the network, and names its process.
 //!
 //! # Limits
 //!
-//! Needs `std`. A process that blocks in the system blocks its worker. Messages are moved, so they are `Send`.
+//! Needs `std`. A process that blocks in the system blocks its worker. Messages are moved, so they
+//! are `Send`.
 //!
 //! # More
 //!
-//! [Networks, in the book](https://github.com/roving-rs/roving/blob/main/docs/networks.md), and
-//! [a program that uses one](https://github.com/roving-rs/roving/blob/main/examples/image-pipeline.rs);
-//! [questions](https://github.com/roving-rs/roving/blob/main/docs/faq.md); [issues](https://github.com/roving-rs/roving/issues).
+//! [Networks, in the book](https://github.com/roving-rs/roving/blob/main/docs/networks.md), and [a
+//! program that uses
+//! one](https://github.com/roving-rs/roving/blob/main/examples/image-pipeline.rs);
+//! [questions](https://github.com/roving-rs/roving/blob/main/docs/faq.md);
+//! [issues](https://github.com/roving-rs/roving/issues).
 
 // # What may be unsafe, and why
 //

@@ -14,7 +14,8 @@ pub(crate) struct Line {
     started_elsewhere: AtomicU64,
     /// Polls under way on this thread; more than one when a process waits for closures.
     polls: AtomicU32,
-    /// A process was woken here while none was polled here, and it has not been asked since whether all is quiet.
+    /// A process was woken here while none was polled here, and it has not been asked since whether
+    /// all is quiet.
     unasked: AtomicU32,
     /// Suspensions since the last look at the whole network.
     suspensions: AtomicU64,
@@ -49,14 +50,16 @@ impl Line {
     #[inline(always)]
     pub(crate) fn woke(&self) {
         self.add(1);
-        // Ordering: Relaxed, both; of this thread. Threads that share a line need not tell them apart.
+        // Ordering: Relaxed, both; of this thread. Threads that share a line need not tell them
+        // apart.
         if self.is_common || self.polls.load(Ordering::Relaxed) == 0 {
             self.unasked.store(1, Ordering::Relaxed);
         }
     }
 
-    /// Whether this thread, which polls no process, has woken one and has to ask whether all is quiet: the process may have
-    /// found by itself what it was woken for, and have ended before the thread had counted that.
+    /// Whether this thread, which polls no process, has woken one and has to ask whether all is
+    /// quiet: the process may have found by itself what it was woken for, and have ended before the
+    /// thread had counted that.
     pub(crate) fn has_to_ask(&self) -> bool {
         // Ordering: Relaxed, both; of this thread, as in `woke`.
         let has_to = self.unasked.load(Ordering::Relaxed) != 0;
@@ -119,17 +122,19 @@ impl Line {
     }
 }
 
-/// Whether no process is being polled, nor has been woken from a thread and not been polled yet: then
-/// nothing can go on but by what comes from outside.
+/// Whether no process is being polled, nor has been woken from a thread and not been polled yet:
+/// then nothing can go on but by what comes from outside.
 ///
 /// Each thread asks this after its own counters have become quiet. Of two threads that become quiet
 /// at the same time, one at least sees both, because each is a fence first. A thread with a woken
 /// process need not ask, if it was a fence: that process is going to be polled, and whoever does
-/// that asks later, and sees what was written before the fence here; for else this thread would have
-/// seen its `started_elsewhere`. A thread that polls nothing and wakes a process asks after that ([`Line::has_to_ask`]): the process
-/// may have gone on, and have ended, before the thread had counted it as woken.
+/// that asks later, and sees what was written before the fence here; for else this thread would
+/// have seen its `started_elsewhere`. A thread that polls nothing and wakes a process asks after
+/// that ([`Line::has_to_ask`]): the process may have gone on, and have ended, before the thread had
+/// counted it as woken.
 pub(crate) fn are_quiet<'l>(mut lines: impl Iterator<Item = &'l Line>) -> bool {
-    // Ordering: Edge [quiet]: a fence between the thread's own counters and the look at the others'.
+    // Ordering: Edge [quiet]: a fence between the thread's own counters and the look at the
+    // others'.
     fence(ord("quiet_fence", Ordering::SeqCst));
     lines.all(Line::is_quiet)
 }

@@ -6,7 +6,8 @@ use crate::line::{Line, are_quiet};
 use crate::prim::{Mutex, OnceLock, per_thread, serial};
 use crate::shared::lock;
 
-/// So many threads have a line of their own; the others share the last one. For loom there are few threads.
+/// So many threads have a line of their own; the others share the last one. For loom there are few
+/// threads.
 const LINES: usize = if cfg!(loom) { 4 } else { 128 };
 
 /// The lines of all threads that have had to do with a network.

@@ -44,8 +44,8 @@ pub struct Live {
 pub struct Snapshot {
     /// The processes, in the order in which they were added. Empty until the network runs.
     pub processes: Vec<State>,
-    /// The channels, in the order in which they were added. Empty until the network runs, and when it
-    /// has ended.
+    /// The channels, in the order in which they were added. Empty until the network runs, and when
+    /// it has ended.
     pub channels: Vec<Queue>,
 }
 

@@ -1,5 +1,5 @@
-//! Networks under loom: real processes, ports, looks for deadlocks and ends. In the place of a worker, each process has
-//! a thread.
+//! Networks under loom: real processes, ports, looks for deadlocks and ends. In the place of a
+//! worker, each process has a thread.
 
 use std::future::poll_fn;
 use std::io;
@@ -19,10 +19,12 @@ use crate::process::Process;
 use crate::shared::{Failure, Plan, Shared};
 use crate::turn::Turn;
 
-/// So often one thread takes another's place where a process takes part: of its steps there are many.
+/// So often one thread takes another's place where a process takes part: of its steps there are
+/// many.
 const PREEMPTIONS: Option<usize> = Some(2);
 
-/// A task as its wakers see it. They say so when the last of them is gone, and loom complains of one that is used then.
+/// A task as its wakers see it. They say so when the last of them is gone, and loom complains of
+/// one that is used then.
 struct Task {
     bell: Notify,
     wakers: AtomicUsize,
@@ -319,7 +321,8 @@ fn loom_a_deadlock_is_found_by_who_closes_it() {
     });
 }
 
-/// One process wakes the other and ends; the other is polled and then waits for itself. Either may be the last.
+/// One process wakes the other and ends; the other is polled and then waits for itself. Either may
+/// be the last.
 #[test]
 fn loom_a_deadlock_is_found_by_who_waits_or_ends_last() {
     explore_within(PREEMPTIONS, || {
@@ -403,7 +406,8 @@ fn loom_a_full_channel_of_a_circle_grows() {
     });
 }
 
-/// It waits for itself, but a waker of it is outside: that is no deadlock, whenever the waker is used.
+/// It waits for itself, but a waker of it is outside: that is no deadlock, whenever the waker is
+/// used.
 #[test]
 fn loom_a_process_with_a_waker_outside_is_in_no_deadlock() {
     explore_within(PREEMPTIONS, || {
@@ -496,7 +500,8 @@ fn loom_the_last_port_takes_over_what_the_other_has_left() {
     });
 }
 
-/// Of the two ports of a channel one is dropped; who has kept the channel makes another one for that end.
+/// Of the two ports of a channel one is dropped; who has kept the channel makes another one for
+/// that end.
 #[test]
 fn loom_a_port_that_comes_back_goes_on_where_the_last_one_was() {
     explore_within(None, || {
@@ -506,11 +511,12 @@ fn loom_a_port_that_comes_back_goes_on_where_the_last_one_was() {
         let channel = net.channels[0].clone();
         let shared = net.begin(0);
         let thread = thread::spawn(move || {
-            // SAFETY: the handle keeps the channel, this thread alone does this, and makes one port.
+            // SAFETY: the handle keeps the channel, this thread alone does this, and makes one
+            // port.
             if unsafe { reopen_port(&channel, End::Reader) } {
                 let words = std::ptr::NonNull::from(&*channel);
-                // SAFETY: the channel was opened for such messages; one of the two ports has its reference, and the
-                // other one is forgotten.
+                // SAFETY: the channel was opened for such messages; one of the two ports has its
+                // reference, and the other one is forgotten.
                 let (other, mut input) = unsafe { port::pair::<i32>(words.cast()) };
                 std::mem::forget(other);
                 out.try_send(4).unwrap();

@@ -53,17 +53,18 @@ pub(crate) type Beside<'env> = Box<dyn FnOnce(Scope<'env>) + Send + 'env>;
 ///
 /// # Ports and handles after the end
 ///
-/// * A port that is held outside, or by another network, still works when its own network has ended,
-///   failed, or was dropped before it ran: messages that were sent can be received, then its channel is
-///   closed. Two threads that hold both ports go on with the channel.
-/// * A port of another network cannot be given to a process: [`Self::run`] refuses the network. A port that the body
-///   captures works as one held outside.
+/// * A port that is held outside, or by another network, still works when its own network has
+///   ended, failed, or was dropped before it ran: messages that were sent can be received, then its
+///   channel is closed. Two threads that hold both ports go on with the channel.
+/// * A port of another network cannot be given to a process: [`Self::run`] refuses the network. A
+///   port that the body captures works as one held outside.
 /// * A port that a thread outside drops in a panic is closed, as by any other drop. A port that a
-///   *process* drops in a panic is closed when the network is known to have failed: no other process
-///   takes half a stream for the whole.
-/// * A waker of a process that has ended does nothing. A [`Canceller`](crate::Canceller) does nothing
-///   then, and [`Live`](crate::Live) shows processes that have ended.
-/// * Each of these keeps the memory of the network's tasks, without their content, until it is dropped.
+///   *process* drops in a panic is closed when the network is known to have failed: no other
+///   process takes half a stream for the whole.
+/// * A waker of a process that has ended does nothing. A [`Canceller`](crate::Canceller) does
+///   nothing then, and [`Live`](crate::Live) shows processes that have ended.
+/// * Each of these keeps the memory of the network's tasks, without their content, until it is
+///   dropped.
 pub struct Network<'env> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) starts: Vec<Start<'env>>,

@@ -280,8 +280,8 @@ impl<T> Out<T> {
 
     /// Sends a message. Suspends the process while the channel is full.
     ///
-    /// When the future is dropped before it is ready, the message is dropped with it. See [`Out`] for an
-    /// example.
+    /// When the future is dropped before it is ready, the message is dropped with it. See [`Out`]
+    /// for an example.
     ///
     /// # Errors
     /// The other end is gone; the message comes back.
@@ -385,7 +385,8 @@ fn wait(words: &Words, end: End, context: &mut Context<'_>) -> Poll<bool> {
 }
 
 /// The other end is gone. A network that fails closes its ports, too, and none of its processes is
-/// to take that for the end of a stream: they are about to be dropped. A process of another network is not.
+/// to take that for the end of a stream: they are about to be dropped. A process of another network
+/// is not.
 fn is_over(words: &Words) -> Poll<bool> {
     if words.shared().is_stopped() && Turn::is_of(words.shared()) {
         Poll::Pending

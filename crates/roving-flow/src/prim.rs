@@ -93,7 +93,8 @@ impl<T: Copy> Cell<T> {
     }
 
     pub(crate) fn get(&self) -> T {
-        // SAFETY: as for a cell of `std`, one thread at a time uses it, or loom says that it is not so.
+        // SAFETY: as for a cell of `std`, one thread at a time uses it, or loom says that it is not
+        // so.
         self.0.with(|value| unsafe { *value })
     }
 
@@ -118,7 +119,8 @@ macro_rules! per_thread {
 }
 pub(crate) use per_thread;
 
-/// A number that no other call returns, and that is not 0. For loom as well, which explores nothing here.
+/// A number that no other call returns, and that is not 0. For loom as well, which explores nothing
+/// here.
 pub(crate) fn serial() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     // Ordering: Relaxed; only that it is a number of its own.

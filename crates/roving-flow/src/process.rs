@@ -244,7 +244,8 @@ impl Waits {
         line.leave();
         let waits = match self {
             Waits::Nowhere => {
-                // Ordering: the fence that `Words::wait` is otherwise. Pairs with [wait] and [quiet].
+                // Ordering: the fence that `Words::wait` is otherwise. Pairs with [wait] and
+                // [quiet].
                 fence(ord("outside_fence", Ordering::SeqCst));
                 true
             }

@@ -156,8 +156,8 @@ impl fmt::Debug for Report {
     }
 }
 
-/// The name of a process or a channel. All names of a network stand in one string, which this shares;
-/// it is used as a `str`.
+/// The name of a process or a channel. All names of a network stand in one string, which this
+/// shares; it is used as a `str`.
 ///
 /// ```
 /// let mut network = roving_flow::Network::new();

@@ -28,8 +28,9 @@ pub(crate) struct Setting {
     accounts: Option<Arc<Accounts>>,
 }
 
-/// The network gives up its channels when its run is over: after the report has read them, and also when a task that a
-/// process has spawned panics out of the run. Else they and what is shared would keep each other.
+/// The network gives up its channels when its run is over: after the report has read them, and also
+/// when a task that a process has spawned panics out of the run. Else they and what is shared would
+/// keep each other.
 struct GiveUp(Arc<Shared>);
 
 impl Drop for GiveUp {
@@ -44,8 +45,8 @@ impl Network<'_> {
     /// A thread that is no worker sleeps meanwhile. On a worker, the worker takes part.
     ///
     /// The processes inherit the [context](roving::context) in which this is called. When a
-    /// [`Cancel`](roving::Cancel) of it is cancelled, or its time is up, or the pool is shut down at once, the network ends as by
-    /// [`Canceller::cancel`](crate::Canceller::cancel).
+    /// [`Cancel`](roving::Cancel) of it is cancelled, or its time is up, or the pool is shut down
+    /// at once, the network ends as by [`Canceller::cancel`](crate::Canceller::cancel).
     ///
     /// See [`Network`] for an example.
     ///
@@ -132,7 +133,8 @@ pub(crate) fn start<'env, Fut>(
     Fut: Future<Output = ()> + Send + 'env,
 {
     let shared = &setting.shared;
-    // Ports that a panic drops are closed when it is known that the process has failed. Nothing here is woken.
+    // Ports that a panic drops are closed when it is known that the process has failed. Nothing
+    // here is woken.
     let turn = Turn::new(shared, index, Waker::noop(), None);
     let made = turn
         .with(|_| panic::catch_unwind(AssertUnwindSafe(make)))

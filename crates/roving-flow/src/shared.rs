@@ -18,12 +18,12 @@ use crate::word::{AtomicWord, Word};
 
 /// The state of a process that others may see while it runs.
 pub(crate) struct Control {
-    /// Set before the process is suspended for the first time, and never changed: a process is always
-    /// polled as the same task.
+    /// Set before the process is suspended for the first time, and never changed: a process is
+    /// always polled as the same task.
     ///
-    /// It is never taken out, for a thread that has claimed the process may be about to wake it while another
-    /// thread wakes it as well, it ends, and the network with it. That thread holds a port, a port keeps its
-    /// channel, a channel keeps what is shared, and so the waker is there.
+    /// It is never taken out, for a thread that has claimed the process may be about to wake it
+    /// while another thread wakes it as well, it ends, and the network with it. That thread holds a
+    /// port, a port keeps its channel, a channel keeps what is shared, and so the waker is there.
     waker: OnceLock<Waker>,
     word: AtomicWord,
     /// Where it is to run.
@@ -47,8 +47,8 @@ impl Control {
         }
     }
 
-    /// By a thread that has claimed the process where it waits, or has stopped the network. The process may have
-    /// ended since.
+    /// By a thread that has claimed the process where it waits, or has stopped the network. The
+    /// process may have ended since.
     #[inline]
     pub(crate) fn wake(&self) {
         if let Some(waker) = self.waker.get() {
@@ -76,8 +76,8 @@ pub(crate) enum Failure {
     Cancelled,
 }
 
-/// Where the whole network is being cancelled, some of what a process awaits may end as cancelled before the network
-/// is told: that is no failure of the process.
+/// Where the whole network is being cancelled, some of what a process awaits may end as cancelled
+/// before the network is told: that is no failure of the process.
 impl Failure {
     /// A process has unwound with that.
     pub(crate) fn unwound(process: u32, payload: Box<dyn Any + Send>) -> Failure {
@@ -209,7 +209,8 @@ impl Shared {
         self.lines.are_quiet() && self.unstarted.load(Ordering::Relaxed) == 0
     }
 
-    /// Nothing can go on but by what comes from outside, or all have ended. Whether somebody wants to know.
+    /// Nothing can go on but by what comes from outside, or all have ended. Whether somebody wants
+    /// to know.
     pub(crate) fn tell_rest(&self) -> bool {
         self.rest.get().map(|tell| tell()).is_some()
     }
@@ -236,13 +237,13 @@ impl Shared {
 
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
-        // Ordering: Relaxed. A process that fails sets this before it closes its ports, so whoever sees one of those
-        // closed, by [sent] or [taken], sees this as well.
+        // Ordering: Relaxed. A process that fails sets this before it closes its ports, so whoever
+        // sees one of those closed, by [sent] or [taken], sees this as well.
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The network ends with that; the first failure counts. But a panic counts before a request to end, which a process
-    /// that computes may not have heard of: it would be lost.
+    /// The network ends with that; the first failure counts. But a panic counts before a request to
+    /// end, which a process that computes may not have heard of: it would be lost.
     pub(crate) fn stop(&self, failure: Failure) {
         {
             let mut first = lock(&self.failure);
@@ -261,15 +262,15 @@ impl Shared {
             *first = Some(failure);
             // Ordering: Relaxed; see `is_stopped`.
             self.stopped.store(true, Ordering::Relaxed);
-            // Ordering: in the manner of Dekker: either the process that is being suspended sees that, after its own
-            // fence, or its waker is seen below. Pairs with [wait].
+            // Ordering: in the manner of Dekker: either the process that is being suspended sees
+            // that, after its own fence, or its waker is seen below. Pairs with [wait].
             fence(ord("stop_fence", Ordering::SeqCst));
         }
         self.controls().iter().for_each(Control::wake);
     }
 
-    /// All processes have ended: the network gives up its channels, which keep what is shared. Ports that are held
-    /// outside keep theirs.
+    /// All processes have ended: the network gives up its channels, which keep what is shared.
+    /// Ports that are held outside keep theirs.
     pub(crate) fn end(&self) {
         let channels = self.channels.write();
         let gone = mem::take(&mut *channels.unwrap_or_else(PoisonError::into_inner));

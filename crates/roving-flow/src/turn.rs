@@ -89,9 +89,10 @@ impl Outside {
 
     /// A poll begins. It finds what a wake-up before this was for; one after this is not forgotten.
     pub(crate) fn reset(&self) {
-        // Ordering: Acquire. Pairs with [outside]: this poll sees what it was woken for, even if that wake-up is not
-        // what has brought it here. Else the wake-up would be forgotten, and the process thought to wait. A
-        // read-modify-write, as in `wake`: of the two, the later one sees the other.
+        // Ordering: Acquire. Pairs with [outside]: this poll sees what it was woken for, even if
+        // that wake-up is not what has brought it here. Else the wake-up would be forgotten, and
+        // the process thought to wait. A read-modify-write, as in `wake`: of the two, the later one
+        // sees the other.
         let order = ord("see_outside", Ordering::Acquire);
         self.woken.swap(false, order);
     }
@@ -247,8 +248,8 @@ impl<'p> Turn<'p> {
         self.pay_all();
     }
 
-    /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at the end
-    /// of the turn.
+    /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at
+    /// the end of the turn.
     pub(crate) fn closing_late<R>(f: impl FnOnce() -> R) -> R {
         let set = |is_late: bool| {
             Turn::with_current(|turn| turn.is_some_and(|turn| turn.is_late.replace(is_late)))
@@ -259,9 +260,10 @@ impl<'p> Turn<'p> {
         result
     }
 
-    /// A port is dropped. True when the calling thread unwinds out of a process of its network, or is in
-    /// that one's [`Self::closing_late`]: then the port is closed at the end of the turn, when it is known whether
-    /// the process has failed. For else another process could take half of a stream for the whole.
+    /// A port is dropped. True when the calling thread unwinds out of a process of its network, or
+    /// is in that one's [`Self::closing_late`]: then the port is closed at the end of the turn,
+    /// when it is known whether the process has failed. For else another process could take half of
+    /// a stream for the whole.
     ///
     /// # Safety
     /// The caller is that port, and does not use the channel afterwards if this is true.
@@ -293,8 +295,8 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// Whatever messages do when they are dropped, all of these are closed; and what one of them panics with, the
-    /// process has panicked with.
+    /// Whatever messages do when they are dropped, all of these are closed; and what one of them
+    /// panics with, the process has panicked with.
     #[cold]
     fn close_each(&self, closing: Closing) {
         for (channel, end) in closing {

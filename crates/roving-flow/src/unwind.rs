@@ -16,8 +16,8 @@ pub(crate) fn drop_quietly<T>(value: T) {
 /// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// Calls `step` until it says that there is nothing more to do, and goes on when it panics: what is left
-/// over must not be lost for that. The first panic is returned.
+/// Calls `step` until it says that there is nothing more to do, and goes on when it panics: what is
+/// left over must not be lost for that. The first panic is returned.
 pub(crate) fn to_the_end(mut step: impl FnMut() -> bool) -> Option<Payload> {
     let mut first = None;
     loop {

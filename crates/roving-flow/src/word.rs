@@ -50,8 +50,8 @@ impl AtomicWord {
     }
 
     pub(crate) fn get(&self) -> Word {
-        // Ordering: Acquire. Pairs with [wait], a fence before the word says that a process waits for any of several:
-        // all those waits are seen.
+        // Ordering: Acquire. Pairs with [wait], a fence before the word says that a process waits
+        // for any of several: all those waits are seen.
         let word = self.0.load(ord("see_word", Ordering::Acquire));
         match word.addr() {
             RUNS => Word::Runs,
@@ -70,7 +70,8 @@ impl AtomicWord {
         let word = word.pack();
         // Ordering: Relaxed; only the process writes it.
         if self.0.load(Ordering::Relaxed) != word {
-            // Ordering: Relaxed; between this and what it is about there is a fence, or [wait] or [resumed].
+            // Ordering: Relaxed; between this and what it is about there is a fence, or [wait] or
+            // [resumed].
             self.0.store(word, Ordering::Relaxed);
         }
     }

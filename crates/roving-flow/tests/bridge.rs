@@ -1,4 +1,5 @@
-//! Channels of which one end is elsewhere, and what a network says of itself to whoever sees to the other end.
+//! Channels of which one end is elsewhere, and what a network says of itself to whoever sees to the
+//! other end.
 #![cfg(not(loom))]
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Networks on deterministic pools: the same seed is the same run, also of what depends on the order; and
-//! what does not depend on it comes out the same under every seed.
+//! Networks on deterministic pools: the same seed is the same run, also of what depends on the
+//! order; and what does not depend on it comes out the same under every seed.
 
 use std::collections::BTreeSet;
 use std::panic;
@@ -16,8 +16,8 @@ fn drawn(seed: u64) -> Pool {
     builder.log_schedule(true).build().unwrap()
 }
 
-/// Three sources, whose numbers pass a stage each and are merged as they come. Returns what came, in that
-/// order, and how channels have grown.
+/// Three sources, whose numbers pass a stage each and are merged as they come. Returns what came,
+/// in that order, and how channels have grown.
 fn merging(pool: &Pool, placement: Option<Placement>) -> (Vec<u32>, Vec<(usize, usize)>) {
     let mut seen = Vec::new();
     let mut network = Network::new();

@@ -1,5 +1,6 @@
-//! Networks that end, in each way there is, beside threads outside that send to them and receive from them; and what
-//! is kept beyond the end: ports, wakers, handles. Each has one outcome, which the page of [`Network`] states.
+//! Networks that end, in each way there is, beside threads outside that send to them and receive
+//! from them; and what is kept beyond the end: ports, wakers, handles. Each has one outcome, which
+//! the page of [`Network`] states.
 
 #[path = "common/watched.rs"]
 mod watched;
@@ -18,8 +19,8 @@ use watched::watched;
 /// So often each end is tried.
 const ROUNDS: u32 = if cfg!(miri) { 3 } else { 300 };
 
-/// Both threads may claim the one process, and it ends with what comes first: the other thread is then about to wake a
-/// process that has ended, in a network that may have returned.
+/// Both threads may claim the one process, and it ends with what comes first: the other thread is
+/// then about to wake a process that has ended, in a network that may have returned.
 #[test]
 fn the_first_of_two_outside_senders_ends_the_network() {
     watched(|| {
@@ -100,7 +101,8 @@ fn threads_outside_hear_of_a_cancelled_network() {
     });
 }
 
-/// A process that computes goes on after the network was cancelled. What it panics with then is not lost.
+/// A process that computes goes on after the network was cancelled. What it panics with then is not
+/// lost.
 #[test]
 fn a_panic_after_a_cancel_is_told() {
     watched(|| {
@@ -340,8 +342,8 @@ fn a_send_that_is_polled_after_its_end_panics() {
     let _it_panics = poll();
 }
 
-/// The payload of a process that fails lies in what the network shares; a task that a process has spawned panics out of the
-/// run besides.
+/// The payload of a process that fails lies in what the network shares; a task that a process has
+/// spawned panics out of the run besides.
 #[test]
 fn a_panic_out_of_a_run_leaves_nothing_of_the_network_behind() {
     let pool = Pool::new(2).unwrap();

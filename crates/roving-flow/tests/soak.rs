@@ -1,5 +1,5 @@
-//! Many random networks with cycles and tiny channels: none hangs, each deadlock that larger channels
-//! resolve is resolved, and each that nothing resolves is named.
+//! Many random networks with cycles and tiny channels: none hangs, each deadlock that larger
+//! channels resolve is resolved, and each that nothing resolves is named.
 //!
 //! `ROVING_SOAK=10000` runs as many; fewer otherwise.
 

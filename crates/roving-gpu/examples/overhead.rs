@@ -1,5 +1,6 @@
-//! The cost of a task with two sides where there is no device, over the task alone: `cargo run --release -p roving-gpu --example
-//! overhead`. Each kind of task is a call of a recursion, as in `fib`; interleaved, and the median is told.
+//! The cost of a task with two sides where there is no device, over the task alone: `cargo run
+//! --release -p roving-gpu --example overhead`. Each kind of task is a call of a recursion, as in
+//! `fib`; interleaved, and the median is told.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,6 +1,6 @@
-//! How long tasks take that are left to `Choice::Auto`, beside all on the CPU, all on the device, and the best fixed split, on
-//! a simulated device: `cargo run --release -p roving-gpu --example ratios`. The CPU side sleeps, so that the two do not
-//! compete for cores.
+//! How long tasks take that are left to `Choice::Auto`, beside all on the CPU, all on the device,
+//! and the best fixed split, on a simulated device: `cargo run --release -p roving-gpu --example
+//! ratios`. The CPU side sleeps, so that the two do not compete for cores.
 
 use std::time::{Duration, Instant};
 

@@ -56,8 +56,9 @@
 //! assert!(devices.profile().devices[0].is_lost);
 //! ```
 //!
-//! No worker ever waits inside a back-end. One that has to be polled has a thread of its own for it, which sleeps
-//! while nothing is in flight. The last clone of a back-end may be dropped on any thread, also on its own.
+//! No worker ever waits inside a back-end. One that has to be polled has a thread of its own for
+//! it, which sleeps while nothing is in flight. The last clone of a back-end may be dropped on any
+//! thread, also on its own.
 
 use std::any::Any;
 use std::fmt;
@@ -101,7 +102,8 @@ pub trait Backend: Send + Sync + 'static {
     fn launch(&self, stream: usize, launch: Launch);
 }
 
-/// A piece of a device's memory. It is freed when its last clone is dropped: not before the operations that use it end.
+/// A piece of a device's memory. It is freed when its last clone is dropped: not before the
+/// operations that use it end.
 ///
 /// ```
 /// use roving_gpu::backend::Memory;

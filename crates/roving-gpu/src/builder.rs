@@ -93,8 +93,9 @@ impl DevicesBuilder {
         Ok(builder)
     }
 
-    /// Takes the devices that could be opened. One that is there and could not (it is busy, or its memory is full) is told
-    /// in the profile, or is an error where its back-end was asked for by name.
+    /// Takes the devices that could be opened. One that is there and could not (it is busy, or its
+    /// memory is full) is told in the profile, or is an error where its back-end was asked for by
+    /// name.
     fn add(
         &mut self,
         found: Vec<Result<Arc<dyn Backend>, DeviceError>>,
@@ -221,7 +222,8 @@ impl DevicesBuilder {
     /// Builds the devices; [`Devices::none`], if no back-end was given and none was found.
     ///
     /// # Errors
-    /// If a number is out of its range. A history that cannot be read is told in [`Devices::profile`], and left out.
+    /// If a number is out of its range. A history that cannot be read is told in
+    /// [`Devices::profile`], and left out.
     ///
     /// ```
     /// use roving_gpu::{Devices, Simulated};

@@ -86,12 +86,12 @@ impl FromStr for Choice {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Writes {
-    /// Before the task has ended (write-through). The copy on the device stays valid for the next task there. Whatever
-    /// happens to the device, nothing is lost.
+    /// Before the task has ended (write-through). The copy on the device stays valid for the next
+    /// task there. Whatever happens to the device, nothing is lost.
     #[default]
     Through,
-    /// When the host asks for it (write-back). A copy that is never asked for is never made; but when the device is
-    /// lost, so is what was there only, and when a kernel has begun and fails, what it was to update and was there only: a
-    /// task or a guard that needs it panics.
+    /// When the host asks for it (write-back). A copy that is never asked for is never made; but
+    /// when the device is lost, so is what was there only, and when a kernel has begun and fails,
+    /// what it was to update and was there only: a task or a guard that needs it panics.
     Back,
 }

@@ -225,7 +225,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// It has ended, and did not panic: how long it took, and whether that was the first measurement.
+    /// It has ended, and did not panic: how long it took, and whether that was the first
+    /// measurement.
     pub(crate) fn ended(self, work: f64) -> (Duration, bool) {
         let time = self.begun.elapsed();
         let history = &self.common.history;

@@ -62,8 +62,8 @@ impl Devices {
     /// `ROVING_GPU_HISTORY` names another one, or is `off`.
     ///
     /// # Errors
-    /// If `ROVING_GPU` is something else, or names a back-end that finds no device or cannot open one. Otherwise a
-    /// device that cannot be opened is left out, and told in [`Devices::profile`].
+    /// If `ROVING_GPU` is something else, or names a back-end that finds no device or cannot open
+    /// one. Otherwise a device that cannot be opened is left out, and told in [`Devices::profile`].
     ///
     /// ```
     /// use roving_gpu::Devices;

@@ -152,8 +152,8 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Waits until nobody else is in the way of what the task does with its buffers, and each is valid on the host or
-/// on the device.
+/// Waits until nobody else is in the way of what the task does with its buffers, and each is valid
+/// on the host or on the device.
 async fn hold(device: &Device, task: &Task) -> Held {
     loop {
         let held = poll_fn(|context| Held::poll(&task.uses, context.waker())).await;

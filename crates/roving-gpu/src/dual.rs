@@ -39,12 +39,14 @@ use crate::sides::{CpuSide, GpuSide, NoCpu, NoGpu, Sides};
 ///
 /// # Where it runs
 ///
-/// With [`Dual::on`] it is a future, which a task of `roving::task` or a process of a network awaits. When that is polled
-/// first it is decided where the task runs. The CPU side is called by the worker that polls. What the GPU side launches
-/// goes to the device; meanwhile the awaiting task is suspended, and its worker does something else. With
-/// [`Dual::run`], closures can do the same.
+/// With [`Dual::on`] it is a future, which a task of `roving::task` or a process of a network
+/// awaits. When that is polled first it is decided where the task runs. The CPU side is called by
+/// the worker that polls. What the GPU side launches goes to the device; meanwhile the awaiting
+/// task is suspended, and its worker does something else. With [`Dual::run`], closures can do the
+/// same.
 ///
-/// The type says how many sizes there are, what is used, and which sides there are; no program has to name it.
+/// The type says how many sizes there are, what is used, and which sides there are; no program has
+/// to name it.
 #[must_use = "a task does nothing until it is run"]
 #[derive(Clone, Copy)]
 pub struct Dual<const N: usize, U = (), C = NoCpu, G = NoGpu> {
@@ -305,8 +307,8 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
     /// ```
     ///
     /// # Panics
-    /// When it is polled: if its side panics; or if the only valid copy of a buffer was on a device that was lost
-    /// ([`crate::Writes::Back`]).
+    /// When it is polled: if its side panics; or if the only valid copy of a buffer was on a device
+    /// that was lost ([`crate::Writes::Back`]).
     #[inline(always)]
     pub fn on<'a>(self, devices: &'a Devices) -> On<'a, N, U, C, G, <(C, G) as Sides<'a>>::Output>
     where

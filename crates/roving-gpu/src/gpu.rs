@@ -55,7 +55,8 @@ impl Gpu {
     /// ended.
     ///
     /// # Panics
-    /// If an argument is a buffer that the task did not declare, or one that it declared as read and the launch updates.
+    /// If an argument is a buffer that the task did not declare, or one that it declared as read
+    /// and the launch updates.
     ///
     /// ```
     /// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated};

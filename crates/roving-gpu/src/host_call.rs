@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use bytemuck::{AnyBitPattern, NoUninit, Pod};
 
-/// One launch, as the host function of a [`crate::Kernel`] sees it. The arguments are taken in their order.
+/// One launch, as the host function of a [`crate::Kernel`] sees it. The arguments are taken in
+/// their order.
 ///
 /// ```
 /// use roving_gpu::{HostArg, HostCall};

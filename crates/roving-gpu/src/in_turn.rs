@@ -5,11 +5,12 @@ use std::sync::PoisonError;
 
 use crate::prim::{Mutex, MutexGuard};
 
-/// A row of things to do. Several threads put some there, and several come to do them: one does them all, one after the other, and the
-/// others leave theirs to that one.
+/// A row of things to do. Several threads put some there, and several come to do them: one does
+/// them all, one after the other, and the others leave theirs to that one.
 ///
-/// Nothing stays behind: who puts something there comes afterwards. Either nobody is at it then, or somebody is; that one looks
-/// again, under the same lock, after it has said that it is done with what it had.
+/// Nothing stays behind: who puts something there comes afterwards. Either nobody is at it then, or
+/// somebody is; that one looks again, under the same lock, after it has said that it is done with
+/// what it had.
 pub(crate) struct InTurn<T>(Mutex<Waiting<T>>);
 
 struct Waiting<T> {
@@ -35,7 +36,8 @@ impl<T> InTurn<T> {
         self.lock().things.extend(things);
     }
 
-    /// Does what there is with `act`, unless somebody is at it already: then that one goes on with it. `act` may come here again.
+    /// Does what there is with `act`, unless somebody is at it already: then that one goes on with
+    /// it. `act` may come here again.
     pub(crate) fn do_all(&self, act: impl Fn(T)) {
         loop {
             let mut waiting = self.lock();
@@ -73,8 +75,8 @@ mod loom_tests {
     /// Behind a lock that loom knows nothing of: what it explores are the locks of the row.
     type Done = std::sync::Mutex<Vec<u32>>;
 
-    /// Two threads put two things there each, and do what there is: each is done once, one at a time, those of a thread in
-    /// their order, and none is left when both are gone.
+    /// Two threads put two things there each, and do what there is: each is done once, one at a
+    /// time, those of a thread in their order, and none is left when both are gone.
     #[test]
     fn loom_all_is_done_in_turn_and_nothing_stays_behind() {
         explore_within(Some(3), || {

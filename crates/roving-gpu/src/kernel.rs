@@ -11,7 +11,8 @@ use crate::host_call::HostCall;
 /// Argument number *i* of a launch is:
 /// * in WGSL, binding *i* of group 0: a storage buffer, or for [`Arg::value`] a uniform one;
 /// * in CUDA, parameter *i*: a pointer, or for [`Arg::value`] the value itself;
-/// * in a host function, the *i*-th call of [`HostCall::read`], [`HostCall::update`] or [`HostCall::value`].
+/// * in a host function, the *i*-th call of [`HostCall::read`], [`HostCall::update`] or
+///   [`HostCall::value`].
 ///
 /// ```
 /// use roving_gpu::{HostCall, Kernel};
@@ -113,10 +114,11 @@ impl Kernel {
     /// block.
     ///
     /// # Safety
-    /// A pointer in CUDA goes wherever it is told to, on some systems also into the memory of the host, and nobody
-    /// checks. For all arguments and numbers of groups with which it is launched, the function must keep within the
-    /// bytes of its buffers, write only to those that are updated, and have no data races. Values must be of the types that
-    /// its parameters have; of these only the sizes are checked.
+    /// A pointer in CUDA goes wherever it is told to, on some systems also into the memory of the
+    /// host, and nobody checks. For all arguments and numbers of groups with which it is launched,
+    /// the function must keep within the bytes of its buffers, write only to those that are
+    /// updated, and have no data races. Values must be of the types that its parameters have; of
+    /// these only the sizes are checked.
     ///
     /// ```
     /// use roving_gpu::Kernel;

@@ -1,5 +1,6 @@
-//! Tasks with a CPU and a GPU implementation, on the workers of [`roving`]: each runs where it is expected to end first, by measured times. It
-//! is for programs that have to run with a GPU and without one: without a device, or when one fails, the CPU side runs, and the result is the same.
+//! Tasks with a CPU and a GPU implementation, on the workers of [`roving`]: each runs where it is
+//! expected to end first, by measured times. It is for programs that have to run with a GPU and
+//! without one: without a device, or when one fails, the CPU side runs, and the result is the same.
 //!
 //! ```
 //! use roving_gpu::{Arg, Buffer, Devices, Dual, HostCall, Kernel, Kind, Simulated};
@@ -48,36 +49,43 @@
 //! | copies and launches | the device. They are submitted by whoever brings the news that one of them can be: a worker, or the thread of the back-end on which another one has ended |
 //! | the end of an operation | a thread of the back-end; it wakes the task, which any worker of its pool polls |
 //!
-//! There is no thread here that manages a device. A back-end may have threads of its own; they sleep in the driver, and are no
-//! workers.
+//! There is no thread here that manages a device. A back-end may have threads of its own; they
+//! sleep in the driver, and are no workers.
 //!
 //! # What blocks
 //!
 //! * Awaiting a [`Dual`] blocks nobody: the task is suspended, and its worker does something else.
-//! * [`Dual::run`] blocks the calling thread. A worker gives its core away meanwhile, as it does for a root.
-//! * [`Buffer::read`], [`Buffer::write`] and [`Buffer::into_vec`] block in the same way while a task on a device, or another guard,
-//!   is in the way, and while a copy has to be fetched. They do not where tasks await what they depend on.
+//! * [`Dual::run`] blocks the calling thread. A worker gives its core away meanwhile, as it does
+//!   for a root.
+//! * [`Buffer::read`], [`Buffer::write`] and [`Buffer::into_vec`] block in the same way while a
+//!   task on a device, or another guard, is in the way, and while a copy has to be fetched. They do
+//!   not where tasks await what they depend on.
 //!
 //! # What is copied, and when
 //!
-//! A buffer has a copy on the host, and may have one on each device; each knows whether it is valid. A task that goes to a device
-//! brings what it reads and is not valid there: `reads` and `updates`, not `writes`. Copies of one task overlap with
-//! kernels of others. What it has written is copied back before the task ends ([`Writes::Through`]), so that nothing is lost
-//! when the device is; or when somebody asks for it ([`Writes::Back`]). Either way the device's copy stays valid for the next task there.
-//! When memory is short, the copies that were not used for longest go; a task that does not fit at all runs on the CPU.
+//! A buffer has a copy on the host, and may have one on each device; each knows whether it is
+//! valid. A task that goes to a device brings what it reads and is not valid there: `reads` and
+//! `updates`, not `writes`. Copies of one task overlap with kernels of others. What it has written
+//! is copied back before the task ends ([`Writes::Through`]), so that nothing is lost when the
+//! device is; or when somebody asks for it ([`Writes::Back`]). Either way the device's copy stays
+//! valid for the next task there. When memory is short, the copies that were not used for longest
+//! go; a task that does not fit at all runs on the CPU.
 //!
 //! # What happens when a device fails
 //!
-//! The CPU side runs, on what the task's buffers held before. Nothing is tried twice: after a kernel error no task of that kind
-//! goes to that device again, of whatever size; a device that is lost gets no more tasks. Each cause is told once for each device
-//! ([`DevicesBuilder::on_failure`], [`Profile::reports`]) and counted. Without a CPU side, the task's output is an error that names the
-//! kind, the device and the cause ([`Failed`]). With [`Writes::Back`], what only the lost device had is lost, and so is what
-//! only a device had and a task updated, if that fails when one of its kernels has begun; whoever needs it panics. A launch that
-//! was refused, because its kernel cannot be built or its arguments do not fit, has not begun.
+//! The CPU side runs, on what the task's buffers held before. Nothing is tried twice: after a
+//! kernel error no task of that kind goes to that device again, of whatever size; a device that is
+//! lost gets no more tasks. Each cause is told once for each device
+//! ([`DevicesBuilder::on_failure`], [`Profile::reports`]) and counted. Without a CPU side, the
+//! task's output is an error that names the kind, the device and the cause ([`Failed`]). With
+//! [`Writes::Back`], what only the lost device had is lost, and so is what only a device had and a
+//! task updated, if that fails when one of its kernels has begun; whoever needs it panics. A launch
+//! that was refused, because its kernel cannot be built or its arguments do not fit, has not begun.
 //! # Limits
 //!
-//! The features `wgpu` (Vulkan, Metal, DirectX 12) and `cuda` add devices; neither needs anything when it is built. Vulkan has been run on a driver
-//! in software. CUDA has been compiled, and has never been run on a device.
+//! The features `wgpu` (Vulkan, Metal, DirectX 12) and `cuda` add devices; neither needs anything
+//! when it is built. Vulkan has been run on a driver in software. CUDA has been compiled, and has
+//! never been run on a device.
 //!
 //! # More
 //!

@@ -11,8 +11,9 @@ use crate::sides::Sides;
 /// A future that runs a task on the side where it is expected to end first; its output is `R`. Made
 /// by [`Dual::on`].
 ///
-/// Without a device this is the CPU side and one branch: nothing is allocated. Dropping it early is harmless: what it has
-/// on a device ends there, and what that would have written may or may not be written.
+/// Without a device this is the CPU side and one branch: nothing is allocated. Dropping it early is
+/// harmless: what it has on a device ends there, and what that would have written may or may not be
+/// written.
 ///
 /// ```
 /// use roving_gpu::{Devices, Dual, Kind};
@@ -28,8 +29,8 @@ pub struct On<'a, const N: usize, U, C, G, R> {
     state: State<'a, N, U, C, G, R>,
 }
 
-/// `R` is a parameter, not the output of the sides: whether an async block that holds this is `Send` is asked for all
-/// lifetimes at once, and what the sides are is known for one only.
+/// `R` is a parameter, not the output of the sides: whether an async block that holds this is
+/// `Send` is asked for all lifetimes at once, and what the sides are is known for one only.
 enum State<'a, const N: usize, U, C, G, R> {
     New(Dual<N, U, C, G>),
     /// There are devices.

@@ -122,8 +122,8 @@ impl Owed {
 }
 
 impl Shares {
-    /// Whether the next task goes to a device, so that after each task the devices' share of the work is as near as may be to
-    /// what it should be.
+    /// Whether the next task goes to a device, so that after each task the devices' share of the
+    /// work is as near as may be to what it should be.
     fn to_device(&self, kind: &'static str, work: f64, share: f64) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let owed = all.entry(kind).or_default();

@@ -1,5 +1,5 @@
-//! The only door to locks of what loom explores here: `std`, or loom when built with `--cfg loom`, so that the same code runs and
-//! is explored.
+//! The only door to locks of what loom explores here: `std`, or loom when built with `--cfg loom`,
+//! so that the same code runs and is explored.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicU32};

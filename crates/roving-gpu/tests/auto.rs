@@ -120,7 +120,8 @@ fn workers_begin_with_the_oldest() {
                 .poll(&mut Context::from_waker(&waker))
                 .is_ready()
         };
-        // One goes to the device to be measured, and one is measured here; the others wait in the queue.
+        // One goes to the device to be measured, and one is measured here; the others wait in the
+        // queue.
         let at_once: Vec<_> = (0..8).map(&mut ends).collect();
         assert!(at_once[1] && at_once.iter().filter(|ends| **ends).count() == 1);
         let mut order = Vec::new();

@@ -1,4 +1,5 @@
-//! Write-back: where the only valid copy of a buffer is on a device, that copy is not lost as long as the device is not.
+//! Write-back: where the only valid copy of a buffer is on a device, that copy is not lost as long
+//! as the device is not.
 
 mod common;
 
@@ -77,7 +78,8 @@ fn a_kernel_that_is_refused_leaves_what_it_was_to_write() {
 fn a_copy_that_cannot_be_made_to_free_memory_stays_where_it_is() {
     for failure in [Failure::OutOfMemory, Failure::Kernel] {
         within(format!("spill: {failure:?}"), 60, move || {
-            // Memory, a copy there, a launch; then the copy back, for the memory is wanted by another.
+            // Memory, a copy there, a launch; then the copy back, for the memory is wanted by
+            // another.
             let backend = Simulated::new().memory_bytes(BYTES).fail_at(3, failure);
             let devices = devices(backend);
             let (first, second) = (buffer(), buffer());

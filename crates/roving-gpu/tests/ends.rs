@@ -1,5 +1,5 @@
-//! Tasks that end otherwise than by doing what they should: dropped at each stage, by a panic, without a device, and with
-//! devices that are dropped while work is in flight.
+//! Tasks that end otherwise than by doing what they should: dropped at each stage, by a panic,
+//! without a device, and with devices that are dropped while work is in flight.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! A device that fails at each of its operations, one at a time, in each way: all results are right, nothing is left in its
-//! memory, and nothing hangs.
+//! A device that fails at each of its operations, one at a time, in each way: all results are
+//! right, nothing is left in its memory, and nothing hangs.
 
 mod common;
 
@@ -48,7 +48,8 @@ fn at_every_operation(name: &'static str, run: fn(&Devices)) {
                 let devices = devices(backend, Choice::Gpu, Writes::Through);
                 run(&devices);
                 let profile = devices.profile();
-                // A kernel that fails leaves fewer operations, so late ones are not reached in all runs.
+                // A kernel that fails leaves fewer operations, so late ones are not reached in all
+                // runs.
                 let failures: u64 = profile.devices[0].failures.values().sum();
                 let reached = gauge.operations() > index;
                 // Memory is asked for again after something was evicted, and may be found then.

@@ -1,5 +1,5 @@
-//! Random programs of tasks with two sides give what the same program gives serially: whatever the choice, the memory, the number
-//! of streams and workers, and the failures.
+//! Random programs of tasks with two sides give what the same program gives serially: whatever the
+//! choice, the memory, the number of streams and workers, and the failures.
 
 mod common;
 
@@ -178,7 +178,8 @@ static FILL_KERNEL: Kernel = Kernel::new("fill").host(|call: &mut HostCall<'_>| 
     out.fill(by);
 });
 
-/// Tasks between two barriers are run together if none of them changes what another uses; else one by one.
+/// Tasks between two barriers are run together if none of them changes what another uses; else one
+/// by one.
 fn are_apart(steps: &[Step], next: &Step) -> bool {
     steps.iter().all(|step| {
         step.out != next.out && !step.reads.contains(&next.out) && !next.reads.contains(&step.out)

@@ -1,4 +1,5 @@
-//! Tasks with two sides, used from closures, from tasks in each way, and from threads that are no workers.
+//! Tasks with two sides, used from closures, from tasks in each way, and from threads that are no
+//! workers.
 
 mod common;
 

@@ -118,11 +118,12 @@ pub(crate) struct RunArgs {
     /// Run on all ranks that `mpirun` has started, with so many workers each; rank 0 prints.
     #[arg(long)]
     pub(crate) dist: bool,
-    /// Run as tasks with a CPU and a GPU side. auto: each where it is expected to end first, by times that are
-    /// measured and kept; none: no device is looked for; cpu, gpu: all on that side; split:0.3: that share of the
-    /// work on a device; sim:10: as auto, on a simulated device ten times as fast as one worker's CPU side,
-    /// which is slowed down for it, and after a comma one of the words before, memory:MIB, rate:MIB_PER_S of
-    /// transfers, or fail:N to lose the device at its N-th submission.
+    /// Run as tasks with a CPU and a GPU side. auto: each where it is expected to end first, by
+    /// times that are measured and kept; none: no device is looked for; cpu, gpu: all on that side;
+    /// split:0.3: that share of the work on a device; sim:10: as auto, on a simulated device ten
+    /// times as fast as one worker's CPU side, which is slowed down for it, and after a comma one
+    /// of the words before, memory:MIB, rate:MIB_PER_S of transfers, or fail:N to lose the device
+    /// at its N-th submission.
     #[arg(long, value_name = "DEVICE", allow_hyphen_values = true)]
     pub(crate) device: Option<String>,
     /// Write what the devices did, from one run more, as a trace that Perfetto and Chrome show.

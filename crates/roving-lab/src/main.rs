@@ -17,8 +17,8 @@
 //!
 //! # What is built
 //!
-//! `run` and `list` always. The rest stands behind features, so that the first answer comes soon; `absent` says how
-//! what is left out is built.
+//! `run` and `list` always. The rest stands behind features, so that the first answer comes soon;
+//! `absent` says how what is left out is built.
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(feature = "rivals"),

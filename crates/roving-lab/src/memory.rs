@@ -2,8 +2,9 @@
 
 use crate::input::{BadInput, grouped};
 
-/// Bytes held now, and from now on [`peak_bytes`] speaks only of what comes after. Pages of files are left out:
-/// those of the program's code come in as it is run, the more the larger the program, and the system may drop them.
+/// Bytes held now, and from now on [`peak_bytes`] speaks only of what comes after. Pages of files
+/// are left out: those of the program's code come in as it is run, the more the larger the program,
+/// and the system may drop them.
 pub(crate) fn restart_peak() -> Option<u64> {
     // Where the kernel refuses, the peak is that of the whole process: an upper bound.
     let _ = std::fs::write("/proc/self/clear_refs", "5");

@@ -175,8 +175,8 @@ impl WorkerProfile {
 }
 
 impl Profile {
-    /// Bars and counters for people. After so many workers the list has compensation threads, of which those that
-    /// never ran are left out, as are counters of events that never were.
+    /// Bars and counters for people. After so many workers the list has compensation threads, of
+    /// which those that never ran are left out, as are counters of events that never were.
     pub(crate) fn chart(&self, workers: usize) -> String {
         let mut chart = String::new();
         for (index, worker) in self.workers.iter().enumerate() {
@@ -301,8 +301,8 @@ impl Report {
     }
 }
 
-/// How many characters of a bar each part gets. Together they fill it, however the shares come out; a whole that is
-/// nothing gets none.
+/// How many characters of a bar each part gets. Together they fill it, however the shares come out;
+/// a whole that is nothing gets none.
 pub(crate) fn widths<const N: usize>(parts: [f64; N], length: usize) -> [usize; N] {
     let all: f64 = parts.iter().sum();
     let (mut until, mut drawn) = (0.0, 0);

@@ -172,7 +172,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     sink.write(&report.json(), &report.table())
 }
 
-/// Where a report goes: the table to standard output, or the JSON there, or the JSON into a file as well.
+/// Where a report goes: the table to standard output, or the JSON there, or the JSON into a file as
+/// well.
 pub(crate) enum Sink {
     /// No JSON.
     Table,

@@ -76,7 +76,8 @@ impl Independent {
         Independent { arrival, ..self }
     }
 
-    /// The rate at which a processor without tasks looks again for a victim, 0 unless said otherwise.
+    /// The rate at which a processor without tasks looks again for a victim, 0 unless said
+    /// otherwise.
     #[must_use]
     pub fn retry(self, retry: f64) -> Independent {
         Independent { retry, ..self }
@@ -122,8 +123,8 @@ impl Independent {
         Ok(run.seen(watch))
     }
 
-    /// The fraction `loaded` of the processors starts with `tasks` tasks each; ends when one task in a
-    /// hundred is left.
+    /// The fraction `loaded` of the processors starts with `tasks` tasks each; ends when one task
+    /// in a hundred is left.
     ///
     /// ```
     /// use roving_model::{Independent, Policy};

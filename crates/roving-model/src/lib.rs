@@ -3,8 +3,8 @@
 //! * [`MeanField`]: what becomes of n processors with tasks that arrive by chance as n grows
 //!   (Mitzenmacher's equations), for thieves that take none, one, a fixed number or half.
 //! * [`Independent`]: the same, event by event, for an n of your choice.
-//! * [`Runtime`]: the policies of the Roving runtime, event by event, on task trees ([`Tree`]) and up to
-//!   four million workers.
+//! * [`Runtime`]: the policies of the Roving runtime, event by event, on task trees ([`Tree`]) and
+//!   up to four million workers.
 //!
 //! The crate knows nothing of the runtime itself: it is mathematics only.
 //!

@@ -8,8 +8,8 @@ use crate::ModelError;
 /// The largest amount and threshold.
 const MOST: u32 = 1024;
 
-/// How much a thief takes, and from whom: a victim must hold at least `threshold` tasks, of which it
-/// runs one.
+/// How much a thief takes, and from whom: a victim must hold at least `threshold` tasks, of which
+/// it runs one.
 ///
 /// ```
 /// use roving_model::Policy;

@@ -1,8 +1,9 @@
 //! The queue of events: a calendar, in which the next event is found in constant time.
 //!
-//! Time is cut into days of equal length; a year has a fixed number of days, and each day of this year has a bucket.
-//! Only the events of the current day are sorted. What lies beyond the year waits in a heap. The day gets shorter or longer when it holds
-//! too many events or too few (R. Brown, *Calendar queues*, CACM 1988).
+//! Time is cut into days of equal length; a year has a fixed number of days, and each day of this
+//! year has a bucket. Only the events of the current day are sorted. What lies beyond the year
+//! waits in a heap. The day gets shorter or longer when it holds too many events or too few (R.
+//! Brown, *Calendar queues*, CACM 1988).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

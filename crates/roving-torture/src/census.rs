@@ -1,5 +1,5 @@
-//! Counted values: each that is made must be dropped, once. Counts lie in shards, so that counting puts
-//! no order between the threads that are under test.
+//! Counted values: each that is made must be dropped, once. Counts lie in shards, so that counting
+//! puts no order between the threads that are under test.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};

@@ -1,5 +1,5 @@
-//! The watchdog: what has not come to an end within its time hangs, and the process ends with all that is
-//! known about it.
+//! The watchdog: what has not come to an end within its time hangs, and the process ends with all
+//! that is known about it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

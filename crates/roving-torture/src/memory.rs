@@ -12,8 +12,8 @@ use crate::system;
 
 /// The goal of the full run, in all ways together.
 const SPAWNS: f64 = 1e8;
-/// Bound on the growth of resident memory: stacks of frames and free lists, which no number of spawns
-/// may change.
+/// Bound on the growth of resident memory: stacks of frames and free lists, which no number of
+/// spawns may change.
 const RESIDENT_KIB_MAX: f64 = 16_384.0;
 
 /// A way to spawn many, and what it is called.

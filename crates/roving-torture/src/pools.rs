@@ -14,7 +14,8 @@ use crate::system;
 const POOLS: f64 = 10_000.0;
 /// At the same time.
 const AT_ONCE: usize = 100;
-/// Part of the pools that come before anything is measured: caches of the C library and the kernel fill.
+/// Part of the pools that come before anything is measured: caches of the C library and the kernel
+/// fill.
 const WARM_UP: f64 = 0.1;
 /// Bound on what the C library keeps of the stacks of ended threads, and of freed memory.
 const RESIDENT_KIB_MAX: f64 = 8192.0;
@@ -160,7 +161,8 @@ fn build(random: &mut Random, run: &Run<'_>) -> Result<Pool, Failure> {
     built.map_err(|error| run.failure(error.to_string()))
 }
 
-/// An arena with some shares, one of which calls another; the handle goes before, between or after them.
+/// An arena with some shares, one of which calls another; the handle goes before, between or after
+/// them.
 fn shares(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
     let failed = |error: BuildError| run.failure(error.to_string());
     let threads = random.between(1, 3) as usize;

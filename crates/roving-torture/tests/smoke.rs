@@ -62,7 +62,8 @@ fn a_round_is_replayed_by_its_seed() {
     let said = text(&output);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("all right"), "{said}");
-    // The same pools and the same number of programs; of tasks that are cancelled more or fewer run.
+    // The same pools and the same number of programs; of tasks that are cancelled more or fewer
+    // run.
     let again = text(&torture(&words));
     assert_eq!(said.split(" with ").next(), again.split(" with ").next());
     let none = torture(&[

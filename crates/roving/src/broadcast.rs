@@ -20,11 +20,11 @@ use crate::worker::Worker;
 /// `scope` or `broadcast` gets to it at once, on top of the waiting frame. That is the one
 /// exception to the rule that nothing unrelated runs there (and a worker that waits for such a
 /// worker may run what `f` spawns), so do not broadcast a closure that needs a lock which may be
-/// held across such a wait. A worker that blocks its thread, in [`blocking`](crate::blocking) or without it, is
-/// busy: if it joins a thread that broadcasts to it, say, neither ever ends. Compensation threads are left out, and so
-/// are workers that a [`Pool::resize`] has put to sleep, and those that have no thread: a
-/// [`WorkerThread`](crate::WorkerThread) was dropped without having run, an adopted thread has left, or the pool
-/// has ended (in its `on_exit`).
+/// held across such a wait. A worker that blocks its thread, in [`blocking`](crate::blocking) or
+/// without it, is busy: if it joins a thread that broadcasts to it, say, neither ever ends.
+/// Compensation threads are left out, and so are workers that a [`Pool::resize`] has put to sleep,
+/// and those that have no thread: a [`WorkerThread`](crate::WorkerThread) was dropped without
+/// having run, an adopted thread has left, or the pool has ended (in its `on_exit`).
 ///
 /// # Panics
 /// With the payload of the lowest index that panicked, when all have ended.
@@ -120,12 +120,14 @@ struct CountDown(SendPtr<*const Latch>);
 
 impl Drop for CountDown {
     fn drop(&mut self) {
-        // SAFETY: the frame that made the latch waits for each of its jobs, and each has one of these.
+        // SAFETY: the frame that made the latch waits for each of its jobs, and each has one of
+        // these.
         unsafe { Latch::count_down(self.0.0) };
     }
 }
 
-/// Has each of so many workers call `run` with its index, and returns when all have that have a thread.
+/// Has each of so many workers call `run` with its index, and returns when all have that have a
+/// thread.
 fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + Sync)) {
     let here = Worker::with_current(|worker| {
         let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));

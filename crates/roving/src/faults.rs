@@ -1,13 +1,14 @@
 //! Faults on a plan: the one door to what the system may refuse.
 //!
-//! Everything that can fail, and whose failure the runtime answers, asks here first: threads that are
-//! started, large memory, system calls, files, sockets; and a thread that parks may return for no reason.
-//! In ordinary builds nothing is asked, and nothing of this is left. Built with `--cfg roving_faults`,
-//! each of these fails on a plan that follows from a seed, so `tests/faults.rs` can run thousands of programs under as
-//! many plans.
+//! Everything that can fail, and whose failure the runtime answers, asks here first: threads that
+//! are started, large memory, system calls, files, sockets; and a thread that parks may return for
+//! no reason. In ordinary builds nothing is asked, and nothing of this is left. Built with `--cfg
+//! roving_faults`, each of these fails on a plan that follows from a seed, so `tests/faults.rs` can
+//! run thousands of programs under as many plans.
 //!
-//! What is *not* asked is what ends a Rust program by design: small allocations (a boxed job, a frame, a
-//! queue that grows), which abort when there is no memory. `docs/stopping.md` says what is promised.
+//! What is *not* asked is what ends a Rust program by design: small allocations (a boxed job, a
+//! frame, a queue that grows), which abort when there is no memory. `docs/stopping.md` says what is
+//! promised.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};

@@ -1,5 +1,5 @@
-//! Times and shares as decimals, in whole numbers: the code of `std` for floating-point numbers is large, and a program
-//! that prints none need not have it.
+//! Times and shares as decimals, in whole numbers: the code of `std` for floating-point numbers is
+//! large, and a program that prints none need not have it.
 
 use std::fmt;
 use std::time::Duration;

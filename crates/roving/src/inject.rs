@@ -215,8 +215,8 @@ impl Injector {
         Some((job, class))
     }
 
-    /// For the last look before sleep: whether there is a job that is not below that class. Asks under
-    /// the lock.
+    /// For the last look before sleep: whether there is a job that is not below that class. Asks
+    /// under the lock.
     pub(crate) fn has_not_below(&self, class: Priority) -> bool {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         jobs.has_not_below(class)

@@ -44,8 +44,8 @@ impl Worker {
         }
     }
 
-    /// A job that is addressed to nobody, the newest of this worker's own first. Of those from outside, none
-    /// that is below the class of what this worker runs.
+    /// A job that is addressed to nobody, the newest of this worker's own first. Of those from
+    /// outside, none that is below the class of what this worker runs.
     pub(crate) fn any_job(&self) -> Option<Classed> {
         let own = self.seat().spawned.pop_newest().map(of_no_class);
         own.or_else(|| {

@@ -18,9 +18,9 @@ use crate::worker::drawn::run_both;
 /// unless it was stolen, in which case this call waits for it and meanwhile runs only subtasks of
 /// `b`. On a thread that is no worker the whole call moves to the global pool.
 ///
-/// As long as `b` is not stolen, a call costs about a dozen instructions, no allocation, and no atomic
-/// read-modify-write or fence (one while the task is one of the few oldest, which are public).
-/// Task-specific join and private tasks are after Faxén (Wool, 2009).
+/// As long as `b` is not stolen, a call costs about a dozen instructions, no allocation, and no
+/// atomic read-modify-write or fence (one while the task is one of the few oldest, which are
+/// public). Task-specific join and private tasks are after Faxén (Wool, 2009).
 ///
 /// Closures that wait for each other through other means than this join may deadlock: nothing
 /// promises that they run at the same time.
@@ -215,8 +215,8 @@ fn join_brought_in<H: Home>(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() +
     });
 }
 
-/// A join without a task: one after the other, or all of it on a worker. A recursion that is deeper than
-/// the task stack has this frame for each level, so what is rare has frames of its own.
+/// A join without a task: one after the other, or all of it on a worker. A recursion that is deeper
+/// than the task stack has this frame for each level, so what is rare has frames of its own.
 #[cold]
 #[inline(never)]
 fn join_unpushed<H, A, B, RA, RB>(a: A, b: B, why: Why) -> (RA, RB)

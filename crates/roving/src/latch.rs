@@ -3,9 +3,9 @@
 use crate::prim::thread::{self, Thread};
 use crate::prim::{AtomicUsize, Ordering, ord, park};
 
-/// Looks before a waiter parks: a few microseconds, in which a small call has returned. It does not yield
-/// meanwhile: on a busy machine that gives the core away for milliseconds, while a thread that has
-/// parked gets it back when it is woken.
+/// Looks before a waiter parks: a few microseconds, in which a small call has returned. It does not
+/// yield meanwhile: on a busy machine that gives the core away for milliseconds, while a thread
+/// that has parked gets it back when it is woken.
 #[cfg(not(loom))]
 const LOOKS_BEFORE_PARK: usize = 64;
 /// Under loom the shortest way to park is all that has to be explored.

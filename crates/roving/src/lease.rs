@@ -56,7 +56,8 @@ impl<T> Shell<T> {
     /// One thread at a time calls this.
     #[must_use]
     pub(crate) unsafe fn open(&self, value: T) -> Option<T> {
-        // Ordering: Acquire. Pairs with [shell_free]: who took the last value out is done with the cell.
+        // Ordering: Acquire. Pairs with [shell_free]: who took the last value out is done with the
+        // cell.
         let order = ord("shell_open_sees_free", Ordering::Acquire);
         if self.word.load(order) & FREE == 0 {
             return Some(value);
@@ -70,8 +71,8 @@ impl<T> Shell<T> {
         None
     }
 
-    /// Comes as a user: the value stays until [`Self::leave`]. If there is none, the caller has left
-    /// already, perhaps as the last one, with the value that was here.
+    /// Comes as a user: the value stays until [`Self::leave`]. If there is none, the caller has
+    /// left already, perhaps as the last one, with the value that was here.
     pub(crate) fn enter(&self) -> Entry<'_, T> {
         // Ordering: Acquire. Pairs with [shell_open]: the value is in the cell.
         let order = ord("shell_enter", Ordering::Acquire);

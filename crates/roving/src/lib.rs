@@ -1,6 +1,7 @@
-//! Runs Rust code on all cores: recursion, loops, scopes and async tasks, each of which costs about as much as a function call.
-//! It is for programs that compute, and for those that use Rayon, which need [two
-//! lines](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md) and no other change.
+//! Runs Rust code on all cores: recursion, loops, scopes and async tasks, each of which costs about
+//! as much as a function call. It is for programs that compute, and for those that use Rayon, which
+//! need [two lines](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md) and
+//! no other change.
 //!
 //! ```
 //! fn fib(n: u32) -> u64 {
@@ -14,8 +15,8 @@
 //! assert_eq!(fib(20), 6765);
 //! ```
 //!
-//! There is nothing to start: the first parallel call starts a global pool with one worker for each processor that the
-//! process may use.
+//! There is nothing to start: the first parallel call starts a global pool with one worker for each
+//! processor that the process may use.
 //!
 //! | for | use |
 //! |---|---|
@@ -35,28 +36,35 @@
 //!
 //! # What holds
 //!
-//! * A worker that waits runs what it waits for and nothing else, so a lock may be held across [`join`] and [`scope`].
-//! * A [`join`] that nobody steals allocates nothing. A million spawned tasks do not take a million times the memory.
+//! * A worker that waits runs what it waits for and nothing else, so a lock may be held across
+//!   [`join`] and [`scope`].
+//! * A [`join`] that nobody steals allocates nothing. A million spawned tasks do not take a million
+//!   times the memory.
 //! * An idle pool uses no processor time. A dropped pool joins its threads.
 //! * A panic comes out of the one call that waits, after all that borrows has ended.
 //!
-//! Each promise, and the test that holds it, is in [the contract](https://github.com/roving-rs/roving/blob/main/docs/contract.md).
+//! Each promise, and the test that holds it, is in [the
+//! contract](https://github.com/roving-rs/roving/blob/main/docs/contract.md).
 //!
 //! # Limits
 //!
-//! Needs `std`. Linux on x86-64 is what every check runs on; other systems are [compiled or emulated](https://github.com/roving-rs/roving#status-and-limits).
-//! Closures of one [`join`] that wait for each other are outside the contract. A call that blocks in the system blocks its worker, unless it is
-//! inside [`blocking`]. Thread-locals do not follow a task to another worker. There are no parallel iterators here: use Rayon's, by
-//! [the drop-in](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md).
+//! Needs `std`. Linux on x86-64 is what every check runs on; other systems are [compiled or
+//! emulated](https://github.com/roving-rs/roving#status-and-limits). Closures of one [`join`] that
+//! wait for each other are outside the contract. A call that blocks in the system blocks its
+//! worker, unless it is inside [`blocking`]. Thread-locals do not follow a task to another worker.
+//! There are no parallel iterators here: use Rayon's, by [the
+//! drop-in](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md).
 //!
 //! # Features
 //!
-//! Both are off by default. `tracing` puts spans of the `tracing` crate into traces, and lets tasks inherit them. `metrics` hands
-//! the counters of a pool to recorders of the `metrics` crate.
+//! Both are off by default. `tracing` puts spans of the `tracing` crate into traces, and lets tasks
+//! inherit them. `metrics` hands the counters of a pool to recorders of the `metrics` crate.
 //!
 //! # More
 //!
-//! [The book](https://github.com/roving-rs/roving/blob/main/docs/README.md), with guides and [programs to read](https://github.com/roving-rs/roving/blob/main/docs/examples.md); [questions](https://github.com/roving-rs/roving/blob/main/docs/faq.md);
+//! [The book](https://github.com/roving-rs/roving/blob/main/docs/README.md), with guides and
+//! [programs to read](https://github.com/roving-rs/roving/blob/main/docs/examples.md);
+//! [questions](https://github.com/roving-rs/roving/blob/main/docs/faq.md);
 //! [issues](https://github.com/roving-rs/roving/issues).
 
 // # What may be unsafe, and why

@@ -9,10 +9,10 @@ use crate::{Pool, WorkerProfile};
 /// Hands the figures of [`Pool::profile`] to the installed recorder. Nothing calls it periodically:
 /// call it as often as you want the figures to be fresh.
 ///
-/// Each has the labels `pool`, as given here, and `worker`, the index. Counters `roving_…_total` bear the
-/// names of [`Counters`](crate::Counters). In pools that keep times, gauges `roving_…_seconds` say how
-/// long the worker was busy, looking for work (`steal`), `idle`, in a `switch`, in a `frame`. Takes some
-/// microseconds.
+/// Each has the labels `pool`, as given here, and `worker`, the index. Counters `roving_…_total`
+/// bear the names of [`Counters`](crate::Counters). In pools that keep times, gauges
+/// `roving_…_seconds` say how long the worker was busy, looking for work (`steal`), `idle`, in a
+/// `switch`, in a `frame`. Takes some microseconds.
 ///
 /// ```
 /// let pool = roving::Pool::builder().workers(2).profile(true).build().unwrap();

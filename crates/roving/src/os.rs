@@ -33,9 +33,9 @@ pub(crate) fn allowed_processors() -> Vec<usize> {
         .collect()
 }
 
-/// How many processors this process may use at this time: on Linux what the calling thread's affinity mask
-/// and the quota of its control group allow, both read by this call (the standard library keeps neither).
-/// 1 where the system does not say.
+/// How many processors this process may use at this time: on Linux what the calling thread's
+/// affinity mask and the quota of its control group allow, both read by this call (the standard
+/// library keeps neither). 1 where the system does not say.
 pub(crate) fn processors() -> usize {
     let known = faults::ask(Point::Processors).and_then(|()| thread::available_parallelism());
     known.map_or(1, |n| n.get())
@@ -80,7 +80,8 @@ pub(crate) fn at_exit(f: extern "C" fn()) -> bool {
     faults::ask(Point::Handler).is_ok() && unsafe { atexit(f) == 0 }
 }
 
-/// How many forks lie between the start of the program and this process. Threads do not survive a fork.
+/// How many forks lie between the start of the program and this process. Threads do not survive a
+/// fork.
 pub(crate) fn forks() -> usize {
     // Ordering: Relaxed; written in a process that has one thread.
     FORKS.load(Ordering::Relaxed)
@@ -88,9 +89,9 @@ pub(crate) fn forks() -> usize {
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 
-/// A thread of this library that is being started. Until it has begun it may hold a lock of the standard
-/// library that every thread takes when it starts: in a forked child nobody would open that, and none could be
-/// started. So a fork waits for it.
+/// A thread of this library that is being started. Until it has begun it may hold a lock of the
+/// standard library that every thread takes when it starts: in a forked child nobody would open
+/// that, and none could be started. So a fork waits for it.
 pub(crate) struct Starting(());
 
 /// How many there are.
@@ -111,8 +112,8 @@ impl Drop for Starting {
     }
 }
 
-/// Waits for the threads that are being started: a second at most, so that a system that is out of order does not
-/// stop a fork for good.
+/// Waits for the threads that are being started: a second at most, so that a system that is out of
+/// order does not stop a fork for good.
 #[cfg(unix)]
 fn wait_for_starts() {
     let patience = Instant::now() + Duration::from_secs(1);
@@ -143,8 +144,8 @@ pub(crate) fn count_forks() {
     }
     static COUNTED: std::sync::Once = std::sync::Once::new();
     COUNTED.call_once(|| {
-        // SAFETY: the function is as POSIX declares it, and the handler does what a child of a process
-        // with several threads may do. Without memory for it, forks are not noticed.
+        // SAFETY: the function is as POSIX declares it, and the handler does what a child of a
+        // process with several threads may do. Without memory for it, forks are not noticed.
         let _ = faults::ask(Point::Handler)
             .map(|()| unsafe { pthread_atfork(Some(before), None, Some(in_child)) });
     });
@@ -154,8 +155,8 @@ pub(crate) fn count_forks() {
 #[cfg(not(unix))]
 pub(crate) fn count_forks() {}
 
-/// Elsewhere nothing is known, and nothing is pinned. Miri has no processors, and would follow the look at each
-/// of 1024 numbers, in each pool.
+/// Elsewhere nothing is known, and nothing is pinned. Miri has no processors, and would follow the
+/// look at each of 1024 numbers, in each pool.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 pub(crate) fn allowed_processors() -> Vec<usize> {
     Vec::new()

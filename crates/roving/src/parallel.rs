@@ -103,8 +103,8 @@ where
         given_up: GivenUp::new(),
     };
     let result = on_worker(|| fold.run(range, (fold.identity)()));
-    // While the result is a variable still: should one of these panic in its drop, it is dropped, and
-    // not leaked as what is being returned would be.
+    // While the result is a variable still: should one of these panic in its drop, it is dropped,
+    // and not leaked as what is being returned would be.
     drop((map, reduce, identity));
     result
 }

@@ -25,9 +25,9 @@ pub(crate) use thread::park;
 
 pub(crate) use std::sync::atomic::Ordering;
 
-/// Threads of the model checker. Its own `unpark` also wakes a thread that waits for a lock, and what a
-/// thread was told before it waited for one is lost; so a thread's token is a notification here. A park may also
-/// return for no reason.
+/// Threads of the model checker. Its own `unpark` also wakes a thread that waits for a lock, and
+/// what a thread was told before it waited for one is lost; so a thread's token is a notification
+/// here. A park may also return for no reason.
 #[cfg(loom)]
 pub(crate) mod thread {
     use std::sync::Arc;
@@ -81,7 +81,8 @@ pub fn ord(name: &'static str, ordering: Ordering) -> Ordering {
 /// Names a step, so that the mutation check can leave it out or do it wrongly.
 ///
 /// False, and folded away, in a normal build. Under loom it is true when the environment variable
-/// `ROVING_MUTANT` holds `name`: the loom test that `mutants.txt` lists for that name has to fail then.
+/// `ROVING_MUTANT` holds `name`: the loom test that `mutants.txt` lists for that name has to fail
+/// then.
 #[cfg(not(loom))]
 #[inline(always)]
 pub const fn mutant(_name: &'static str) -> bool {

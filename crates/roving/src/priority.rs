@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-/// A class of priority: of a pool among the shares of an [`Arena`](crate::Arena), and of a job among
-/// those of one pool ([`Pool::spawn_with`](crate::Pool::spawn_with)).
+/// A class of priority: of a pool among the shares of an [`Arena`](crate::Arena), and of a job
+/// among those of one pool ([`Pool::spawn_with`](crate::Pool::spawn_with)).
 ///
-/// A higher class is begun first. A lower one is not starved: of any ten that are begun in a row while
-/// something of it waits, one is of it (it is next when it has been passed over 8 times, or 9 if the other
-/// lower class is due as well). Within a class it is first in, first out. Nothing that runs is interrupted.
+/// A higher class is begun first. A lower one is not starved: of any ten that are begun in a row
+/// while something of it waits, one is of it (it is next when it has been passed over 8 times, or 9
+/// if the other lower class is due as well). Within a class it is first in, first out. Nothing that
+/// runs is interrupted.
 ///
 /// ```
 /// use roving::Priority;

@@ -1,11 +1,12 @@
 //! Reductions whose result does not depend on the schedule, nor on the number of workers.
 //!
-//! Floating-point addition is not associative: where a loop is split shows in the last bits of its sum. So
-//! here the tree of a reduction is a function of its length and its grain, and of nothing else. A range is
-//! cut into *leaves* of `grain` items, the last of which may be shorter. `n` leaves are combined as those
-//! of the left half with those of the right one, where the left half is as many leaves as the largest power of two
-//! below `n`. So the tree of a longer range contains that of a shorter one as far as that has whole
-//! powers of two, and a serial program can compute the same value.
+//! Floating-point addition is not associative: where a loop is split shows in the last bits of its
+//! sum. So here the tree of a reduction is a function of its length and its grain, and of nothing
+//! else. A range is cut into *leaves* of `grain` items, the last of which may be shorter. `n`
+//! leaves are combined as those of the left half with those of the right one, where the left half
+//! is as many leaves as the largest power of two below `n`. So the tree of a longer range contains
+//! that of a shorter one as far as that has whole powers of two, and a serial program can compute
+//! the same value.
 
 use std::mem;
 use std::ops::Range;
@@ -13,22 +14,22 @@ use std::ops::Range;
 use crate::join::join;
 use crate::prim::{AtomicBool, Ordering};
 
-/// Maps each index of the range and combines the results in the order of the indices, always in the same
-/// tree: bitwise the same value on any number of workers, under any schedule, in any pool.
+/// Maps each index of the range and combines the results in the order of the indices, always in the
+/// same tree: bitwise the same value on any number of workers, under any schedule, in any pool.
 ///
-/// The range is cut into leaves of `grain` indices, counted from its start; the last may be shorter. A
-/// leaf is `combine(… combine(combine(map(i), map(i + 1)), map(i + 2)) …)`. Leaves are combined pairwise: of `n`, those of the
-/// largest power of two below `n` first, with the rest. So the value depends on the range and the grain
-/// only; `combine` need not be commutative, nor associative. `identity` is called for an empty range
-/// only.
+/// The range is cut into leaves of `grain` indices, counted from its start; the last may be
+/// shorter. A leaf is `combine(… combine(combine(map(i), map(i + 1)), map(i + 2)) …)`. Leaves are
+/// combined pairwise: of `n`, those of the largest power of two below `n` first, with the rest. So
+/// the value depends on the range and the grain only; `combine` need not be commutative, nor
+/// associative. `identity` is called for an empty range only.
 ///
 /// Runs as joins, one fewer than leaves, each of which costs about a dozen instructions. Choose the
-/// grain so that a leaf takes some microseconds, and not by the number of workers; as it is part of the
-/// result, do not change it afterwards. 1024 is good for sums of numbers.
+/// grain so that a leaf takes some microseconds, and not by the number of workers; as it is part of
+/// the result, do not change it afterwards. 1024 is good for sums of numbers.
 ///
 /// # Panics
-/// If `grain` is 0; and with what `map` or `combine` panics with: then leaves that have not begun are
-/// left out, and what has been computed is dropped.
+/// If `grain` is 0; and with what `map` or `combine` panics with: then leaves that have not begun
+/// are left out, and what has been computed is dropped.
 ///
 /// ```
 /// // The terms of the Leibniz series for π/4, which are added differently with each other grain.

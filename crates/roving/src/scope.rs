@@ -398,8 +398,9 @@ impl<'scope> Scope<'scope> {
     /// Asks for the scope to end early: tasks that have not started are dropped instead of run.
     /// Those that run go on; they can ask [`Self::is_cancelled`].
     ///
-    /// A scope is a leaf of the cancellation tree: its tasks belong to it, but what these call does not.
-    /// For that, and to cancel from outside, call [`scope`] within [`Cancel::run`](crate::Cancel::run).
+    /// A scope is a leaf of the cancellation tree: its tasks belong to it, but what these call does
+    /// not. For that, and to cancel from outside, call [`scope`] within
+    /// [`Cancel::run`](crate::Cancel::run).
     ///
     /// ```
     /// roving::scope(|s| {
@@ -445,8 +446,8 @@ impl<'scope> Scope<'scope> {
         self.state() != 0 || !node::place().is_null()
     }
 
-    /// Whether a task that is about to begin here, in the context in which it was spawned, is dropped instead.
-    /// Counts it, then.
+    /// Whether a task that is about to begin here, in the context in which it was spawned, is
+    /// dropped instead. Counts it, then.
     #[cold]
     fn drops_task(&self) -> bool {
         if !self.is_cancelled_or_context() {

@@ -1,4 +1,5 @@
-//! A thread that serves all pools of the process. It is started when it is needed, and ends by itself when it is not.
+//! A thread that serves all pools of the process. It is started when it is needed, and ends by
+//! itself when it is not.
 
 use std::io;
 use std::mem;
@@ -27,7 +28,8 @@ impl Service {
         }
     }
 
-    /// Whether its threads, if there are any, are of this process. Else they are of the one that was forked.
+    /// Whether its threads, if there are any, are of this process. Else they are of the one that
+    /// was forked.
     pub(crate) fn is_here(&self) -> bool {
         self.forks == os::forks()
     }
@@ -53,7 +55,8 @@ impl Service {
         self.number == number
     }
 
-    /// The thread that serves, which calls this, ends: who comes next finds none, and starts another.
+    /// The thread that serves, which calls this, ends: who comes next finds none, and starts
+    /// another.
     pub(crate) fn retire(&mut self) {
         let ended = self.end();
         // ThreadSanitizer calls a thread that has ended, and that nobody joins, a leak.

@@ -37,13 +37,13 @@ const LAST: usize = 30;
 /// A program that has not ended after this time is said to hang; it goes on nevertheless.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Runs `program` on a deterministic pool, once for each seed below `seeds`; or, if the environment says
-/// `ROVING_SEED=N`, under that seed alone. Inside, [`crate::join`] and the like use that pool.
+/// Runs `program` on a deterministic pool, once for each seed below `seeds`; or, if the environment
+/// says `ROVING_SEED=N`, under that seed alone. Inside, [`crate::join`] and the like use that pool.
 ///
 /// # Panics
-/// With what `program` panics with, or what a task panics with that it has detached, under the first
-/// seed that makes one do so. A line on standard error says the seed; under `ROVING_SEED`, more lines say what
-/// was decided last. And if `ROVING_SEED` says none.
+/// With what `program` panics with, or what a task panics with that it has detached, under the
+/// first seed that makes one do so. A line on standard error says the seed; under `ROVING_SEED`,
+/// more lines say what was decided last. And if `ROVING_SEED` says none.
 ///
 /// ```
 /// let explored = roving::testing::explore(100, || {
@@ -139,8 +139,8 @@ impl Explorer {
         self
     }
 
-    /// Runs `program` under each seed, one after the other, as [`explore`] does. After a minute under the
-    /// same seed, a line on standard error says which it is.
+    /// Runs `program` under each seed, one after the other, as [`explore`] does. After a minute
+    /// under the same seed, a line on standard error says which it is.
     ///
     /// # Panics
     /// As [`explore`]; and if the number of workers is out of its range.
@@ -287,7 +287,8 @@ mod tests {
     use super::*;
     use crate::task::{block_on, fork, spawn};
 
-    /// A little of everything that has unsafe code of its own under a drawn schedule: small enough for Miri.
+    /// A little of everything that has unsafe code of its own under a drawn schedule: small enough
+    /// for Miri.
     #[test]
     fn small_programs_of_all_kinds() {
         let explored = Explorer::new().seeds(0..4).workers(3).run(|| {

@@ -145,9 +145,10 @@ impl Worker {
         result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
 
-    /// Runs the jobs that an in-place pool holds. Where another thread has the pool, that will: who lets go
-    /// of it looks here, and the queue's own lock sees to it that one of the two finds the job: either that
-    /// look comes after the push, or this one, which follows the push, after the pool was let go.
+    /// Runs the jobs that an in-place pool holds. Where another thread has the pool, that will: who
+    /// lets go of it looks here, and the queue's own lock sees to it that one of the two finds the
+    /// job: either that look comes after the push, or this one, which follows the push, after the
+    /// pool was let go.
     pub(crate) fn run_left_in_place(registry: &Arc<Registry>) {
         while registry.injector.has_not_below(Priority::Low) {
             let guard = match registry.in_place.try_lock() {
@@ -161,7 +162,8 @@ impl Worker {
         }
     }
 
-    /// The calling thread has the lock of the in-place pool: just taken (`outermost`), or further out.
+    /// The calling thread has the lock of the in-place pool: just taken (`outermost`), or further
+    /// out.
     fn in_place_held<R>(
         registry: &Arc<Registry>,
         outermost: bool,
@@ -286,8 +288,8 @@ impl Worker {
     /// stack: before that, nobody may hear that `f` has ended.
     pub(crate) fn framed<R>(&self, f: impl FnOnce() -> R) -> R {
         let (base, outer_floor) = self.owner.open_frame();
-        // Nor may a frame that `f` wakes be among what is joined here: it would run on top of the poll
-        // that calls this.
+        // Nor may a frame that `f` wakes be among what is joined here: it would run on top of the
+        // poll that calls this.
         let level = self.seat().tasks.hide_level();
         let result = f();
         self.drain(base);
@@ -402,9 +404,9 @@ impl Worker {
         }
     }
 
-    /// Has the injector, the mailboxes and the detached tasks for itself: half of the compensation threads,
-    /// or all of them. A job may be what all the others wait for, each with a task below it that
-    /// only led to more jobs.
+    /// Has the injector, the mailboxes and the detached tasks for itself: half of the compensation
+    /// threads, or all of them. A job may be what all the others wait for, each with a task below
+    /// it that only led to more jobs.
     pub(crate) fn is_reserve(&self) -> bool {
         let (spares, workers) = (self.registry.settings.spares, self.registry.workers());
         let first = match self.registry.spares.stand_in {
@@ -414,8 +416,8 @@ impl Worker {
         self.index >= first
     }
 
-    /// The index that the calling thread shows to the user of a pool in which a compensation thread takes
-    /// that of a worker that waits, as long as there is one.
+    /// The index that the calling thread shows to the user of a pool in which a compensation thread
+    /// takes that of a worker that waits, as long as there is one.
     pub(crate) fn lent_index(&self) -> usize {
         if !self.is_spare() {
             return self.index;
@@ -474,8 +476,9 @@ impl Worker {
         self.index >= self.registry.workers()
     }
 
-    /// Whether a worker that has paused in each round up to this one had better park. The clock decides
-    /// and not the number of rounds, because a pause that gives the core away can take milliseconds.
+    /// Whether a worker that has paused in each round up to this one had better park. The clock
+    /// decides and not the number of rounds, because a pause that gives the core away can take
+    /// milliseconds.
     pub(crate) fn is_tired(&self, round: usize) -> bool {
         let registry = &self.registry;
         // Who drops a pool that has nothing to do need not wait for its workers' patience.

@@ -1,5 +1,5 @@
-//! `adopt_current_thread`: the thread is a worker until its pool is dropped, or until it ends, and nothing that it or
-//! anybody else asks of either is lost or waits for ever.
+//! `adopt_current_thread`: the thread is a worker until its pool is dropped, or until it ends, and
+//! nothing that it or anybody else asks of either is lost or waits for ever.
 
 mod common;
 

@@ -167,7 +167,8 @@ fn pools_install_into_each_other_without_deadlock() {
     });
 }
 
-/// Each worker of one pool asks another's for something while it holds a lock that all of them need.
+/// Each worker of one pool asks another's for something while it holds a lock that all of them
+/// need.
 #[test]
 fn a_lock_held_across_a_call_into_another_share_does_not_deadlock() {
     watched(|| {
@@ -274,8 +275,8 @@ fn the_thread_goes_to_the_highest_class() {
     });
 }
 
-/// A pool of a low class gets its turn while those of a higher one are never without work, and the bound is
-/// the one that is documented: it is next when it has been passed over 8 times in a row.
+/// A pool of a low class gets its turn while those of a higher one are never without work, and the
+/// bound is the one that is documented: it is next when it has been passed over 8 times in a row.
 #[test]
 fn a_low_class_is_not_starved() {
     fn again(stop: Arc<AtomicBool>) {

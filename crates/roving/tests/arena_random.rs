@@ -1,5 +1,5 @@
-//! Random programs over several pools at once, shares of one arena and one with threads of its own, checked
-//! against a serial evaluation.
+//! Random programs over several pools at once, shares of one arena and one with threads of its own,
+//! checked against a serial evaluation.
 
 mod common;
 #[path = "common/panics.rs"]

@@ -203,8 +203,8 @@ fn sizes_out_of_range_are_refused() {
 #[allow(unsafe_code, reason = "sched_setaffinity")]
 fn a_pool_follows_the_affinity_mask() {
     fn allow(processors: &[usize]) -> bool {
-        // SAFETY: an all-zero set is a valid value, the indices are those that the system gave, and the
-        // call reads no more than its size.
+        // SAFETY: an all-zero set is a valid value, the indices are those that the system gave, and
+        // the call reads no more than its size.
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             processors.iter().for_each(|&p| libc::CPU_SET(p, &mut set));
@@ -269,8 +269,8 @@ fn a_small_pool_that_could_be_large_gives_the_core_of_who_waits_away() {
     });
 }
 
-/// While enough others work, a worker that waits gets nobody in its place; the others may be those that
-/// are benched then.
+/// While enough others work, a worker that waits gets nobody in its place; the others may be those
+/// that are benched then.
 #[test]
 fn a_pool_whose_smaller_half_waits_goes_on_when_the_other_half_is_benched() {
     watched(|| {

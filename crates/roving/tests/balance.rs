@@ -1,5 +1,6 @@
-//! Line 3 of the contract for many workers: as many tasks are under way at once as the pool has workers,
-//! also where these are more than the cores. Counted by tasks that wait for each other, never timed.
+//! Line 3 of the contract for many workers: as many tasks are under way at once as the pool has
+//! workers, also where these are more than the cores. Counted by tasks that wait for each other,
+//! never timed.
 
 mod common;
 
@@ -39,8 +40,9 @@ impl Together {
     }
 }
 
-/// A worker waits for a task that blocks, and a third one has a task for which only a thread in the place
-/// of the first is left. The pool is told of one core: those who ask for more workers get them.
+/// A worker waits for a task that blocks, and a third one has a task for which only a thread in the
+/// place of the first is left. The pool is told of one core: those who ask for more workers get
+/// them.
 #[test]
 fn a_worker_that_waits_is_stood_in_for_on_fewer_cores_than_workers() {
     watched(|| {
@@ -49,7 +51,8 @@ fn a_worker_that_waits_is_stood_in_for_on_fewer_cores_than_workers() {
         let together = Together::of(3);
         pool.install(|| {
             scope(|s| {
-                // The oldest, so it is taken first; its own task is nothing that the other wait is for.
+                // The oldest, so it is taken first; its own task is nothing that the other wait is
+                // for.
                 s.spawn(|_| {
                     together.begun.fetch_add(1, SeqCst);
                     together.wait_for(2);
@@ -68,7 +71,8 @@ fn a_worker_that_waits_is_stood_in_for_on_fewer_cores_than_workers() {
     });
 }
 
-/// A recursion shows as many tasks as there are workers to take them before it turns to a long leaf.
+/// A recursion shows as many tasks as there are workers to take them before it turns to a long
+/// leaf.
 #[test]
 fn a_long_leaf_hides_no_work_from_forty_workers() {
     fn nest(levels: usize, together: &Together) {

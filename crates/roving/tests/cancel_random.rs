@@ -94,8 +94,8 @@ fn tasks<'s>(s: Token<'s>, world: &'s World<'s>, depth: u32, seed: u64) -> impl 
     }
 }
 
-/// Somebody cancels at a random moment, a task or another thread. Nothing hangs, nothing is lost or dropped
-/// twice, and the pool is as before.
+/// Somebody cancels at a random moment, a task or another thread. Nothing hangs, nothing is lost or
+/// dropped twice, and the pool is as before.
 fn run_random_programs(pool: &Pool, first: u64, from_outside: bool) {
     let mut random = Random(first);
     for round in 0..tries(40).max(2) {

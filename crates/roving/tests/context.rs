@@ -260,7 +260,8 @@ fn random_trees_in_place() {
     });
 }
 
-/// A pool that a thread enters in a context is in it, and runs what others have left there outside of it.
+/// A pool that a thread enters in a context is in it, and runs what others have left there outside
+/// of it.
 #[test]
 fn an_in_place_pool_is_in_the_context_of_its_caller() {
     let pool = Pool::builder().use_current_thread().build().unwrap();
@@ -387,7 +388,8 @@ fn a_fork_that_is_made_elsewhere_belongs_to_who_awaits_it() {
     });
 }
 
-/// A task that is spawned into a context of its own ends before its root does, whatever becomes of its handle.
+/// A task that is spawned into a context of its own ends before its root does, whatever becomes of
+/// its handle.
 #[test]
 fn a_root_waits_for_what_was_spawned_in_another_context() {
     watched(|| {
@@ -421,8 +423,8 @@ fn a_root_waits_for_what_was_spawned_in_another_context() {
     });
 }
 
-/// More nested contexts than a stack has slots, and deeper joins. ThreadSanitizer keeps 65,536 calls a thread, and
-/// each such level takes some thirty when nothing is inlined.
+/// More nested contexts than a stack has slots, and deeper joins. ThreadSanitizer keeps 65,536
+/// calls a thread, and each such level takes some thirty when nothing is inlined.
 #[test]
 fn contexts_nest_as_deep_as_joins() {
     const DEPTH: u64 = if cfg!(roving_tsan) {
@@ -464,8 +466,8 @@ fn values_are_dropped() {
     });
 }
 
-/// A job for a seat that its thread has further out is in its own context: not in that in which the thread has
-/// left the seat, whatever it is in by then.
+/// A job for a seat that its thread has further out is in its own context: not in that in which the
+/// thread has left the seat, whatever it is in by then.
 #[test]
 fn what_a_seat_further_out_is_sent_inherits_nothing_from_who_waits_there() {
     watched(|| {
@@ -490,7 +492,8 @@ fn what_a_seat_further_out_is_sent_inherits_nothing_from_who_waits_there() {
     });
 }
 
-/// Each task spawns the next in a context of its own, and ends: when the last one does, all their roots are over.
+/// Each task spawns the next in a context of its own, and ends: when the last one does, all their
+/// roots are over.
 #[test]
 fn contexts_below_each_other_end_one_after_the_other() {
     fn link(left: u32) -> Pin<Box<dyn Task<()>>> {
@@ -509,8 +512,8 @@ fn contexts_below_each_other_end_one_after_the_other() {
     });
 }
 
-/// A thread that comes for a call brings the context of the call, which is nothing to the callbacks, nor
-/// to what they spawn.
+/// A thread that comes for a call brings the context of the call, which is nothing to the
+/// callbacks, nor to what they spawn.
 #[test]
 fn callbacks_are_in_no_context() {
     watched(|| {
@@ -540,8 +543,8 @@ fn callbacks_are_in_no_context() {
     });
 }
 
-/// Each task is spawned in a context of its own, and so has a root of its own below that of the one before; the handle of the
-/// last, which has failed, outlives them all.
+/// Each task is spawned in a context of its own, and so has a root of its own below that of the one
+/// before; the handle of the last, which has failed, outlives them all.
 #[test]
 fn a_handle_keeps_no_chain_of_roots() {
     const LENGTH: usize = size(100_000, 50);

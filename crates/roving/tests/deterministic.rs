@@ -1,5 +1,5 @@
-//! Deterministic pools: a schedule is a function of its seed, everything that it may do it does under some
-//! seed, and nothing that the contract forbids under any.
+//! Deterministic pools: a schedule is a function of its seed, everything that it may do it does
+//! under some seed, and nothing that the contract forbids under any.
 
 mod common;
 
@@ -13,14 +13,15 @@ use common::{size, watched, yield_now};
 use roving::task::{Task, block_on, branch, call, fork, spawn};
 use roving::{Pool, WorkerLocal};
 
-/// Runs under every seed with 3 workers, and collects what it returns. What hangs is a single run: on a
-/// busy machine all of them together may take long.
+/// Runs under every seed with 3 workers, and collects what it returns. What hangs is a single run:
+/// on a busy machine all of them together may take long.
 fn under_seeds<R: Send + Ord>(seeds: u64, program: impl Fn() -> R + Sync) -> BTreeSet<R> {
     let run = |seed| watched(|| drawn(seed, 3).install(&program));
     (0..size(seeds, 2)).map(run).collect()
 }
 
-/// All of this is seen under as many seeds as there are natively. Miri has time for few: nothing else is.
+/// All of this is seen under as many seeds as there are natively. Miri has time for few: nothing
+/// else is.
 fn assert_all<R: Ord + std::fmt::Debug>(seen: &BTreeSet<R>, all: &BTreeSet<R>) {
     match cfg!(miri) {
         true => assert!(seen.is_subset(all), "{seen:?}"),
@@ -211,8 +212,8 @@ fn a_lock_can_be_held_across_everything_that_waits() {
     });
 }
 
-/// A task of a scope that a frame further out has opened must not run at a join which it has nothing to
-/// do with: the closure that opened the scope may hold its lock.
+/// A task of a scope that a frame further out has opened must not run at a join which it has
+/// nothing to do with: the closure that opened the scope may hold its lock.
 #[test]
 fn what_was_spawned_before_a_join_does_not_run_in_it() {
     under_seeds(200, || {
@@ -228,8 +229,8 @@ fn what_was_spawned_before_a_join_does_not_run_in_it() {
     });
 }
 
-/// A worker's own value is in use in at most one closure at a time, except below one that waits: as it is
-/// with threads. That some program has borrowed it across a join is found.
+/// A worker's own value is in use in at most one closure at a time, except below one that waits: as
+/// it is with threads. That some program has borrowed it across a join is found.
 #[test]
 fn a_borrow_across_a_join_is_found() {
     let borrow = || {

@@ -73,8 +73,8 @@ fn async_tasks_inherit_it_where_they_are_started() {
     });
 }
 
-/// Tasks that have begun before somebody cancels run to their end, all others are dropped and counted. How
-/// many that are depends on the schedule.
+/// Tasks that have begun before somebody cancels run to their end, all others are dropped and
+/// counted. How many that are depends on the schedule.
 #[test]
 fn what_has_not_begun_is_dropped_under_every_seed() {
     struct Held<'h>(&'h AtomicUsize);

@@ -1,9 +1,9 @@
-//! Programs under plans by which the system refuses things, thousands of them, each from a seed: every
-//! program ends with the right result, or with an error that says what to do.
+//! Programs under plans by which the system refuses things, thousands of them, each from a seed:
+//! every program ends with the right result, or with an error that says what to do.
 //!
-//! Run as `RUSTFLAGS="--cfg roving_faults" cargo test -p roving --test faults`. Built otherwise, nothing
-//! can be made to fail, and all that is here is that the programs are right when nothing does. A seed
-//! that failed is run alone with `ROVING_FAULT_SEED=N`.
+//! Run as `RUSTFLAGS="--cfg roving_faults" cargo test -p roving --test faults`. Built otherwise,
+//! nothing can be made to fail, and all that is here is that the programs are right when nothing
+//! does. A seed that failed is run alone with `ROVING_FAULT_SEED=N`.
 
 mod common;
 
@@ -148,8 +148,8 @@ fn with_a_pool(random: &mut Random) -> End {
     End::Right
 }
 
-/// The global pool, which has fewer workers then, or none but the caller; only without memory for that
-/// one, it panics.
+/// The global pool, which has fewer workers then, or none but the caller; only without memory for
+/// that one, it panics.
 fn with_the_global_pool(random: &mut Random) -> End {
     assert_eq!(fib(12), 144);
     assert_eq!(task::block_on(fib_of_tasks(10)), 55);

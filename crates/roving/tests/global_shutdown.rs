@@ -216,8 +216,8 @@ fn it_waits_for_who_uses_it() {
     });
 }
 
-/// A thread that uses the pool while another one shuts it down does not wait for its tasks: it may hold
-/// what they need.
+/// A thread that uses the pool while another one shuts it down does not wait for its tasks: it may
+/// hold what they need.
 #[test]
 fn who_uses_it_last_does_not_wait_for_its_tasks() {
     let _turn = alone();

@@ -1,5 +1,5 @@
-//! A mix of all features: random programs in which each call stands inside any other one, against a serial
-//! evaluation. They are small, so that Miri can follow them (`cargo xtask miri`).
+//! A mix of all features: random programs in which each call stands inside any other one, against a
+//! serial evaluation. They are small, so that Miri can follow them (`cargo xtask miri`).
 
 mod common;
 #[path = "common/panics.rs"]
@@ -311,8 +311,8 @@ async fn half_polled() {
     }
 }
 
-/// The number of the first program: natively always the same, under Miri a function of its seed, which is where
-/// this number of the standard library comes from.
+/// The number of the first program: natively always the same, under Miri a function of its seed,
+/// which is where this number of the standard library comes from.
 fn first() -> u64 {
     let number = RandomState::new().build_hasher().finish();
     size(0, number)
@@ -335,7 +335,8 @@ fn random_programs_of_all_features() {
             let tasks = home.run(|_| part.go(&world));
             assert_eq!(tasks, expected, "{part:?}, tasks");
         }
-        // Not inside the programs: a worker that blocks there may wait for another part of the same program.
+        // Not inside the programs: a worker that blocks there may wait for another part of the same
+        // program.
         for pool in [&world.own, &world.share] {
             let indices = pool.broadcast(|index| index);
             assert!(indices.into_iter().eq(0..pool.workers()));

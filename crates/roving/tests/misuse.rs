@@ -1,5 +1,5 @@
-//! Uses at the edge of what makes sense: each has one outcome, the same in debug and in release. The table stands in
-//! docs/stopping.md.
+//! Uses at the edge of what makes sense: each has one outcome, the same in debug and in release.
+//! The table stands in docs/stopping.md.
 
 #[path = "common/child.rs"]
 mod child;
@@ -40,7 +40,8 @@ fn a_pool_is_used_by_its_own_handlers() {
                 let sender = Mutex::new(sender);
                 move |index: usize| {
                     let (seen, count) = ask_for_everything();
-                    // In `on_exit` the others may have gone. Compensation threads have handlers called, but no part in this.
+                    // In `on_exit` the others may have gone. Compensation threads have handlers
+                    // called, but no part in this.
                     let is_worker = index < workers;
                     assert_eq!(seen.contains(&index), is_worker);
                     assert!(seen.len() <= workers);
@@ -82,8 +83,8 @@ thread_local! {
     static AT_THE_END: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
 }
 
-/// A worker's thread that ends is no worker any more, so that is the global pool's to do. An adopted one may be one
-/// still: destructors run in an order of their own.
+/// A worker's thread that ends is no worker any more, so that is the global pool's to do. An
+/// adopted one may be one still: destructors run in an order of their own.
 #[test]
 fn a_thread_local_destructor_uses_pools() {
     watched(|| {

@@ -116,7 +116,8 @@ fn the_last_worker_gets_a_thread_of_the_pools_own() {
     });
 }
 
-/// Dropped before any thread has come, the pool still has run what it holds when the last one has gone.
+/// Dropped before any thread has come, the pool still has run what it holds when the last one has
+/// gone.
 #[test]
 fn a_pool_is_dropped_before_its_threads_come() {
     watched(|| {

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use roving::{Arena, Pool, join};
 
-/// Runs `body` in a child. True if it returned true; a child that hangs is killed, and the test fails.
+/// Runs `body` in a child. True if it returned true; a child that hangs is killed, and the test
+/// fails.
 fn in_child(body: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child ends by `_exit`; what it does in between is what is tested.
     let child = unsafe { libc::fork() };

@@ -44,7 +44,8 @@ fn profile_times_add_up() {
         let total = profile.total();
         assert!(total.busy >= Duration::from_millis(20), "{total:?}");
         assert!(total.idle > Duration::ZERO, "{total:?}");
-        // Compensation threads that were started come after the workers, and have times of their own.
+        // Compensation threads that were started come after the workers, and have times of their
+        // own.
         let workers = profile.workers.iter().take(pool.workers());
         let sum: Duration = workers
             .map(|of| of.busy + of.steal + of.idle + of.switch + of.frame)
@@ -116,7 +117,8 @@ fn counters_count() {
     });
 }
 
-/// The thief finds a flat scope with everything public or to be had, and takes what its amount says.
+/// The thief finds a flat scope with everything public or to be had, and takes what its amount
+/// says.
 #[test]
 fn a_theft_takes_what_the_amount_says() {
     let tasks_per_steal = |amount: Amount| {

@@ -1,4 +1,5 @@
-//! Reductions in a fixed tree: bitwise the serial value on any number of workers and under any schedule.
+//! Reductions in a fixed tree: bitwise the serial value on any number of workers and under any
+//! schedule.
 
 mod common;
 
@@ -11,8 +12,8 @@ use common::{pool, size, watched};
 use proptest::prelude::*;
 use roving::{Pool, reduce, reduce_chunks, reduce_slice};
 
-/// The stated tree, by another way: leaves one after the other, with a stack of whole powers of two as in
-/// a binary counter, whose rest is combined from the right.
+/// The stated tree, by another way: leaves one after the other, with a stack of whole powers of two
+/// as in a binary counter, whose rest is combined from the right.
 fn serially<E, T>(
     items: &[E],
     grain: usize,

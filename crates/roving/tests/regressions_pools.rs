@@ -101,8 +101,8 @@ fn an_in_place_pool_waits_for_the_pool_beneath() {
     });
 }
 
-/// A detached task for an in-place pool, spawned by a thread that the pool's own worker waits for: to spawn
-/// waits for nobody, and the task runs when the pool is let go.
+/// A detached task for an in-place pool, spawned by a thread that the pool's own worker waits for:
+/// to spawn waits for nobody, and the task runs when the pool is let go.
 #[test]
 fn a_detached_task_for_an_in_place_pool_that_is_busy() {
     watched(|| {

@@ -57,8 +57,8 @@ fn item(index: usize, parallel: impl FnOnce()) {
     );
 }
 
-/// root#14807, taskflow#522: a worker that waits takes up another item, which finds and changes what the
-/// first has put into thread-local storage.
+/// root#14807, taskflow#522: a worker that waits takes up another item, which finds and changes
+/// what the first has put into thread-local storage.
 #[test]
 fn root_14807_thread_locals_hold_across_a_loop() {
     let loops = |_: &Pool| {
@@ -87,8 +87,8 @@ fn rayon_446_thread_locals_hold_across_a_call_into_another_pool() {
     });
 }
 
-/// nearcore#15554, rayon#1181: a value that is made once, in parallel, by whichever item is first to want it. Who makes it waits
-/// for parts, and must not begin another item that wants it.
+/// nearcore#15554, rayon#1181: a value that is made once, in parallel, by whichever item is first
+/// to want it. Who makes it waits for parts, and must not begin another item that wants it.
 #[test]
 fn nearcore_15554_a_value_that_is_made_once_is_made_in_parallel() {
     let make = || {
@@ -104,8 +104,8 @@ fn nearcore_15554_a_value_that_is_made_once_is_made_in_parallel() {
     under_seeds(|pool| pool.install(make));
 }
 
-/// rayon#1142, #1311: an iterator behind a lock, from which all items are drawn, computes its next item in
-/// parallel.
+/// rayon#1142, #1311: an iterator behind a lock, from which all items are drawn, computes its next
+/// item in parallel.
 #[test]
 fn rayon_1142_an_iterator_under_a_lock_computes_in_parallel() {
     let bridge = || {
@@ -136,7 +136,8 @@ fn rayon_1142_an_iterator_under_a_lock_computes_in_parallel() {
     under_seeds(|pool| pool.install(bridge));
 }
 
-/// rayon#1194: items with large frames, ten of which on top of each other are more than a native stack.
+/// rayon#1194: items with large frames, ten of which on top of each other are more than a native
+/// stack.
 #[test]
 fn rayon_1194_large_frames_do_not_pile_up() {
     watched(|| {
@@ -154,8 +155,8 @@ fn rayon_1194_large_frames_do_not_pile_up() {
     });
 }
 
-/// rayon#394, #642: a tiny piece of work now and then wakes all threads of the pool, which all go to sleep
-/// again.
+/// rayon#394, #642: a tiny piece of work now and then wakes all threads of the pool, which all go
+/// to sleep again.
 #[test]
 fn rayon_642_tiny_periodic_work_wakes_few() {
     watched(|| {
@@ -177,8 +178,8 @@ fn rayon_642_tiny_periodic_work_wakes_few() {
     });
 }
 
-/// async-executor#100, bevy#6941: workers are woken one after the other, by whoever has taken a task, and the
-/// last when the first are long done. Here none goes on before all have begun.
+/// async-executor#100, bevy#6941: workers are woken one after the other, by whoever has taken a
+/// task, and the last when the first are long done. Here none goes on before all have begun.
 #[test]
 fn async_executor_100_as_many_tasks_as_workers_begin() {
     watched(|| {
@@ -229,7 +230,8 @@ fn rayon_825_the_panic_handler_hears_of_detached_tasks_alone() {
     });
 }
 
-/// rayon#1054: a first step of every item runs before the second of any, so nothing is done until all is.
+/// rayon#1054: a first step of every item runs before the second of any, so nothing is done until
+/// all is.
 #[test]
 fn rayon_1054_what_a_task_spawns_is_not_left_to_the_end() {
     let steps = Mutex::new(Vec::new());
@@ -256,7 +258,8 @@ fn rayon_1054_what_a_task_spawns_is_not_left_to_the_end() {
     }
 }
 
-/// rayon#1204: quick items stand behind a slow one. Tasks of a scope do not, as long as there is another worker.
+/// rayon#1204: quick items stand behind a slow one. Tasks of a scope do not, as long as there is
+/// another worker.
 #[test]
 fn rayon_1204_quick_tasks_do_not_wait_for_a_slow_one() {
     watched(|| {
@@ -270,7 +273,8 @@ fn rayon_1204_quick_tasks_do_not_wait_for_a_slow_one() {
                             done.fetch_add(1, Ordering::Relaxed);
                         });
                     }
-                    // The slow one lasts until half of them have ended, which is what a scope shows at least.
+                    // The slow one lasts until half of them have ended, which is what a scope shows
+                    // at least.
                     while done.load(Ordering::Relaxed) < 10 {
                         thread::yield_now();
                     }

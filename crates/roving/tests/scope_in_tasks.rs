@@ -11,7 +11,8 @@ use roving::{Pool, context, scope};
 /// How many closures each call of [`closures_between_frames`] spawns.
 const CLOSURES: usize = 7;
 
-/// Closures lie on the stack below, between and above the frames of tasks, when these end or are suspended.
+/// Closures lie on the stack below, between and above the frames of tasks, when these end or are
+/// suspended.
 fn closures_between_frames(run: &AtomicUsize) {
     let count = || {
         assert_eq!(context::get::<u8>(), Some(7));

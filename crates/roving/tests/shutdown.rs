@@ -186,7 +186,8 @@ fn drops_that_spawn_are_dropped_too() {
             drop(again);
         });
         has_begun.recv().unwrap();
-        // On the stopping thread, `spawn` goes elsewhere; here all drops but the first are the workers'.
+        // On the stopping thread, `spawn` goes elsewhere; here all drops but the first are the
+        // workers'.
         assert!(pool.shutdown_now().tasks() >= 1);
         assert!(roving::shutdown_global().is_ok());
         assert_eq!(dropped.load(SeqCst), 10_001);
@@ -243,7 +244,8 @@ fn a_worker_of_one_pool_stops_another() {
             let dropped = Arc::default();
             let counted = Counted(Arc::clone(&dropped));
             inner.spawn(move || drop(counted));
-            // What lets the inner pool's tasks go is a task of the outer one, whose only worker waits.
+            // What lets the inner pool's tasks go is a task of the outer one, whose only worker
+            // waits.
             roving::spawn(move || drop(occupied));
             let stopped = inner.shutdown_now();
             assert_eq!(dropped.load(SeqCst), 1);
@@ -371,7 +373,8 @@ fn no_thread_of_a_pool_outlives_it() {
     });
 }
 
-/// Not even where the pool was given its threads: what it has started beside them ends before they have.
+/// Not even where the pool was given its threads: what it has started beside them ends before they
+/// have.
 #[test]
 fn no_spare_thread_outlives_the_threads_that_a_pool_was_given() {
     watched(|| {

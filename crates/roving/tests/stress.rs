@@ -383,8 +383,8 @@ fn no_starvation() {
     });
 }
 
-/// A long chain of joins. Who takes a branch of it keeps that until the chain has come to its end, so
-/// that the next branch is another worker's.
+/// A long chain of joins. Who takes a branch of it keeps that until the chain has come to its end,
+/// so that the next branch is another worker's.
 struct Chain<'a> {
     reached: &'a [AtomicBool],
     is_over: AtomicBool,

@@ -1,9 +1,10 @@
-//! Futures of `roving::task` that end in other hands than those that first polled them: each way to start a child, at
-//! each moment of the child's life, with each thing that a program may do with the future then. Whatever that is, the
-//! child runs at most once, what it comes to is dropped once (one rare leak aside, see `may_be_lost`), and the root ends.
+//! Futures of `roving::task` that end in other hands than those that first polled them: each way to
+//! start a child, at each moment of the child's life, with each thing that a program may do with
+//! the future then. Whatever that is, the child runs at most once, what it comes to is dropped once
+//! (one rare leak aside, see `may_be_lost`), and the root ends.
 //!
-//! The parties tell each other when it is their turn by words that order nothing, so that a model checker or a
-//! sanitizer sees each access that the runtime itself has not ordered.
+//! The parties tell each other when it is their turn by words that order nothing, so that a model
+//! checker or a sanitizer sees each access that the runtime itself has not ordered.
 
 #![forbid(unsafe_code)]
 
@@ -158,7 +159,8 @@ impl Case {
         }
         let mut half = half;
         if polls {
-            // In a task that did not ask for the child, or in none: the future panics unless it is new.
+            // In a task that did not ask for the child, or in none: the future panics unless it is
+            // new.
             let mut context = Context::from_waker(Waker::noop());
             let _ = catch_unwind(AssertUnwindSafe(|| half.ask(&mut context)));
         }
@@ -198,8 +200,9 @@ impl Case {
         }
     }
 
-    /// The task that makes the child, and asks for it once, unless the case is about a new one. `is_woken`: others wake
-    /// the task meanwhile, so it does not wait for the child alone, and asks again.
+    /// The task that makes the child, and asks for it once, unless the case is about a new one.
+    /// `is_woken`: others wake the task meanwhile, so it does not wait for the child alone, and
+    /// asks again.
     async fn parent(self: Arc<Case>, make: Make, other: &Pool, is_woken: bool) {
         let value = Value {
             case: Arc::clone(&self),
@@ -272,7 +275,8 @@ fn run_case(pools: [&Pool; 2], way: (&str, Make), when: When, what: What, is_wok
         wait_for(&case.acted);
         other.install(|| ());
     }
-    // The count of handles is read without an ordering: what was done before each was dropped comes before this.
+    // The count of handles is read without an ordering: what was done before each was dropped comes
+    // before this.
     fence(Acquire);
     let (runs, drops) = (case.runs.load(Relaxed), case.drops.load(Relaxed));
     let title = format!("{name}, {when:?}, {what:?}, woken: {is_woken}");
@@ -284,8 +288,9 @@ fn run_case(pools: [&Pool; 2], way: (&str, Make), when: When, what: What, is_wok
 /// How often a case may lose its value in a row where it may lose it at all.
 const LOST_IN_A_ROW: usize = 10;
 
-/// Whether what the child comes to may be lost, though rarely: a fork or call that was asked for is dropped by another
-/// thread in the very moment in which the child's worker ends it, see `End::end_alone` and docs/guarantees.md.
+/// Whether what the child comes to may be lost, though rarely: a fork or call that was asked for is
+/// dropped by another thread in the very moment in which the child's worker ends it, see
+/// `End::end_alone` and docs/guarantees.md.
 fn may_be_lost((name, _): (&str, Make), when: When, what: What) -> bool {
     when == When::Asked && !what.is_here() && matches!(name, "fork" | "call" | "branch")
 }
@@ -319,7 +324,8 @@ const WHATS: [What; 9] = [
     What::PollInTaskOfPool,
 ];
 
-/// Whether the case can be: a task that waits for the child alone cannot do anything while that is suspended.
+/// Whether the case can be: a task that waits for the child alone cannot do anything while that is
+/// suspended.
 fn can_be((name, _): (&str, Make), when: When, what: What, is_woken: bool) -> bool {
     let waits_alone = !is_woken && matches!(name, "call" | "spawn" | "or_cancelled");
     let is_spawned = matches!(name, "spawn" | "or_cancelled");
@@ -363,7 +369,8 @@ fn a_future_that_was_polled_once_may_go_anywhere_when_the_child_has_ended() {
     run_cases(When::Ended);
 }
 
-/// A child that panics when nobody waits for it any more, because the future was dropped elsewhere: its root says so.
+/// A child that panics when nobody waits for it any more, because the future was dropped elsewhere:
+/// its root says so.
 #[test]
 fn a_panic_is_told_by_the_root_when_the_future_was_dropped_elsewhere() {
     watched(|| {

@@ -168,8 +168,8 @@ fn every_block_is_freed_with_the_pool() {
     });
 }
 
-/// Contract 6: n children in a loop take few frames, whatever n is. With every steal a frame may end
-/// up in the list of another worker than took it, until that list, a megabyte at most, is full.
+/// Contract 6: n children in a loop take few frames, whatever n is. With every steal a frame may
+/// end up in the list of another worker than took it, until that list, a megabyte at most, is full.
 #[test]
 fn a_loop_that_forks_holds_few_frames() {
     const LIST: u64 = 1 << 20;

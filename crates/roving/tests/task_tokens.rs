@@ -1,5 +1,6 @@
-//! Tokens of `task::scope` that are kept too long, or taken where they do not belong. A child that borrows by such a
-//! token could outlive what it borrows, so each use panics, and drops the child unstarted.
+//! Tokens of `task::scope` that are kept too long, or taken where they do not belong. A child that
+//! borrows by such a token could outlive what it borrows, so each use panics, and drops the child
+//! unstarted.
 
 #![forbid(unsafe_code)]
 
@@ -91,8 +92,8 @@ const CONTEXTS: [Enter; 3] = [
     },
 ];
 
-/// The token of a scope that is over, used in a context, where a root is made for the child: in place of the one that
-/// is gone. What the child has borrowed is gone when it looks.
+/// The token of a scope that is over, used in a context, where a root is made for the child: in
+/// place of the one that is gone. What the child has borrowed is gone when it looks.
 fn keeps_a_token_for_a_context(enter: Enter, gate: &Gate) -> Option<String> {
     let local = vec![7_u8; BYTES];
     let mut token = None;
@@ -131,7 +132,8 @@ fn a_token_that_is_too_old_is_refused_in_each_kind_of_context() {
     });
 }
 
-/// A future that keeps the token of a scope of its own, and is then polled as a task of another root.
+/// A future that keeps the token of a scope of its own, and is then polled as a task of another
+/// root.
 fn half_polled(outcome: Arc<Mutex<Option<String>>>, gate: Gate) -> impl Task<()> {
     async move {
         let local = vec![7_u8; BYTES];
@@ -152,8 +154,8 @@ fn half_polled(outcome: Arc<Mutex<Option<String>>>, gate: Gate) -> impl Task<()>
     }
 }
 
-/// The future was polled by hand when its scope was made, so the root below which it ends may lie where that of
-/// the scope was.
+/// The future was polled by hand when its scope was made, so the root below which it ends may lie
+/// where that of the scope was.
 #[test]
 fn a_token_that_a_half_polled_future_has_kept_is_refused() {
     watched(|| {
@@ -230,7 +232,8 @@ const WAYS: [(&str, Make); 6] = [
     }),
 ];
 
-/// Tries each way with a token, in a task of another root: each is refused, and what the child owns is dropped once.
+/// Tries each way with a token, in a task of another root: each is refused, and what the child owns
+/// is dropped once.
 async fn refuses_all<'s>(token: Scope<'s>, drops: &'s [AtomicUsize], place: &'s Place) {
     for ((name, make), drops) in WAYS.into_iter().zip(drops) {
         let before = drops.load(SeqCst);
@@ -246,7 +249,8 @@ async fn refuses_all<'s>(token: Scope<'s>, drops: &'s [AtomicUsize], place: &'s 
     }
 }
 
-/// Every kind of pool and of root: on a worker, for a thread outside, in place, and each order of `branch`.
+/// Every kind of pool and of root: on a worker, for a thread outside, in place, and each order of
+/// `branch`.
 fn pools() -> Vec<Pool> {
     let orders = [
         SpawnOrder::WorkFirst,
@@ -282,7 +286,8 @@ fn each_use_of_a_token_that_is_too_old_is_refused_in_each_kind_of_root() {
     });
 }
 
-/// The call that made the token still runs, but the task belongs to another: within it, or beside it in another pool.
+/// The call that made the token still runs, but the task belongs to another: within it, or beside
+/// it in another pool.
 #[test]
 fn each_use_of_a_token_in_another_call_is_refused() {
     watched(|| {

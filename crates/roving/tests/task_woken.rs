@@ -127,7 +127,8 @@ fn who_yields_goes_on_in_any_pool() {
     });
 }
 
-/// It does not keep others waiting for ever: neither what came from outside nor what stands on the stack.
+/// It does not keep others waiting for ever: neither what came from outside nor what stands on the
+/// stack.
 #[test]
 fn who_yields_to_woken_tasks_lets_others_run() {
     watched(|| {
@@ -163,7 +164,8 @@ fn who_yields_to_woken_tasks_lets_others_run() {
     });
 }
 
-/// Who yields is in the hands of others while its worker runs a closure that the poll has left on the stack.
+/// Who yields is in the hands of others while its worker runs a closure that the poll has left on
+/// the stack.
 #[test]
 fn who_yields_before_a_closure_does_not_wait_for_it() {
     watched(|| {
@@ -272,7 +274,8 @@ async fn play_until(is_over: &AtomicBool, turns: &AtomicU64) {
     player.await;
 }
 
-/// A worker that is no longer to work does not go on because of a task that keeps yielding to one that it wakes.
+/// A worker that is no longer to work does not go on because of a task that keeps yielding to one
+/// that it wakes.
 #[test]
 fn who_yields_leaves_a_worker_that_is_benched() {
     watched(|| {
@@ -302,7 +305,8 @@ fn who_yields_leaves_a_worker_that_is_benched() {
     });
 }
 
-/// A thread of an arena does not stay with one of its pools for that, while another one waits for it.
+/// A thread of an arena does not stay with one of its pools for that, while another one waits for
+/// it.
 #[test]
 fn who_yields_leaves_a_thread_that_another_pool_waits_for() {
     watched(|| {

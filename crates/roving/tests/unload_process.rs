@@ -1,4 +1,5 @@
-//! A library with a pool is loaded and unloaded, a hundred times in one process: nothing of it stays.
+//! A library with a pool is loaded and unloaded, a hundred times in one process: nothing of it
+//! stays.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "dlopen, dlsym and dlclose")]
 
@@ -148,7 +149,8 @@ fn used_by_another_thread(path: &CStr, number: usize) {
 }
 
 /// By the thread that unloads it: the C library keeps it until that thread has ended, because there
-/// are destructors of thread-local values to run, and lets it go with the next one that is unloaded.
+/// are destructors of thread-local values to run, and lets it go with the next one that is
+/// unloaded.
 fn used_by_the_same_thread(path: &CStr, number: usize) {
     let path_there = path.to_owned();
     let user = thread::spawn(move || {

@@ -86,9 +86,9 @@ fn rustdoc(page: &Path, libraries: &[PathBuf], deps: &Path) -> Command {
     command
 }
 
-/// Builds the libraries and returns the paths of their `.rlib` files. They are those that the tests use, so that
-/// nothing is built twice: with the same features, and with a small test beside them, for which cargo takes the
-/// tests' own dependencies into account.
+/// Builds the libraries and returns the paths of their `.rlib` files. They are those that the tests
+/// use, so that nothing is built twice: with the same features, and with a small test beside them,
+/// for which cargo takes the tests' own dependencies into account.
 fn build(workspace: &Workspace, step: &mut Step) -> Result<Vec<PathBuf>> {
     let words = ["build", "--workspace", "--lib", "--test", "smoke"];
     let mut command = workspace.cargo(&words);

@@ -1,7 +1,8 @@
-//! The shell commands of pages are run: each must end with status 0, and where a page shows output below its command,
-//! what it shows must come out, figures aside.
+//! The shell commands of pages are run: each must end with status 0, and where a page shows output
+//! below its command, what it shows must come out, figures aside.
 //!
-//! A command that takes long, or needs what is not here, is marked in a comment right above its block:
+//! A command that takes long, or needs what is not here, is marked in a comment right above its
+//! block:
 //!
 //! ```text
 //! <!-- run: cargo run --release -- repro wool-ladder -->   small inputs instead
@@ -12,9 +13,9 @@
 //! -->
 //! ```
 //!
-//! A substitution has as many lines as its block has commands, and each calls the same program. The commands run in a
-//! folder of their own, beside links to what the repository holds; `cargo run` there means the program as this check
-//! has built it, without optimisation.
+//! A substitution has as many lines as its block has commands, and each calls the same program. The
+//! commands run in a folder of their own, beside links to what the repository holds; `cargo run`
+//! there means the program as this check has built it, without optimisation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -277,8 +278,9 @@ impl Call {
             .map(str::to_owned)
             .to_vec();
         words.extend(self.example.as_ref().map(|_| "--examples".to_owned()));
-        // All features at once, as the check of the lab's words builds it: one build less for each set of them. So it
-        // is not seen that a page names the wrong feature, but it is that a page names none.
+        // All features at once, as the check of the lab's words builds it: one build less for each
+        // set of them. So it is not seen that a page names the wrong feature, but it is that a page
+        // names none.
         if self.features.is_some() {
             words.extend(["--features", "full"].map(str::to_owned));
         }
@@ -395,7 +397,8 @@ fn commands(fence: &tidy::Fence) -> Vec<(usize, String)> {
 /// The commands that are run instead, line by line, or why one is not.
 type Deeds = Vec<std::result::Result<String, String>>;
 
-/// The mark in the comment that ends above a line, if there is one: what is run instead, or why nothing is.
+/// The mark in the comment that ends above a line, if there is one: what is run instead, or why
+/// nothing is.
 fn mark(lines: &[&str], below: usize) -> Option<std::result::Result<Deeds, String>> {
     let above = lines.get(..below)?;
     let end = above.iter().rposition(|line| !line.trim().is_empty())?;

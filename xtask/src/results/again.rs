@@ -1,8 +1,10 @@
-//! `cargo xtask bench readme`: the rows that README.md quotes, measured again on this machine within ten minutes.
+//! `cargo xtask bench readme`: the rows that README.md quotes, measured again on this machine
+//! within ten minutes.
 //!
-//! The benchmarks behind the rows are started again and again, in turn, each time as a process of its own with few
-//! rounds. What one process finds is one value; the interval is from the least to the greatest of them, which holds
-//! the true median with a probability that depends on how many there are alone.
+//! The benchmarks behind the rows are started again and again, in turn, each time as a process of
+//! its own with few rounds. What one process finds is one value; the interval is from the least to
+//! the greatest of them, which holds the true median with a probability that depends on how many
+//! there are alone.
 
 use std::collections::BTreeMap;
 use std::process::Command;

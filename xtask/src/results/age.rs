@@ -1,9 +1,10 @@
 //! Which results are older than the last change of what they measure.
 //!
-//! `docs/results/commits.csv` names the commit on which each file was measured; `cargo xtask bench` writes it.
-//! Whether that is old, git says: a result is older when a line of code, and not of a comment, has changed since in
-//! the folders that it measures. What this cannot see: whether the change matters to the figure, and a change of
-//! a rival, a compiler or a machine. Without the history nothing is said.
+//! `docs/results/commits.csv` names the commit on which each file was measured; `cargo xtask bench`
+//! writes it. Whether that is old, git says: a result is older when a line of code, and not of a
+//! comment, has changed since in the folders that it measures. What this cannot see: whether the
+//! change matters to the figure, and a change of a rival, a compiler or a machine. Without the
+//! history nothing is said.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -127,8 +128,8 @@ fn git(workspace: &Workspace, words: &[&str]) -> Option<String> {
     Some(said)
 }
 
-/// The last change of code in what a file measures, since it was measured: none if there is none, and nothing at all
-/// where the history does not reach back.
+/// The last change of code in what a file measures, since it was measured: none if there is none,
+/// and nothing at all where the history does not reach back.
 fn changed(workspace: &Workspace, file: &str, measured: &Measured) -> Option<Option<String>> {
     let commit = measured.commit.split(' ').next().unwrap_or_default();
     git(workspace, &["merge-base", "--is-ancestor", commit, "HEAD"])?;
@@ -140,7 +141,8 @@ fn changed(workspace: &Workspace, file: &str, measured: &Measured) -> Option<Opt
     Some((!last.is_empty()).then_some(last))
 }
 
-/// Marks the rows of the table that are older than what they measure, and says of all files where they were measured.
+/// Marks the rows of the table that are older than what they measure, and says of all files where
+/// they were measured.
 pub(crate) fn mark(workspace: &Workspace) -> Result<()> {
     let path = workspace.root.join(TABLE);
     let read = |path: &std::path::Path| {

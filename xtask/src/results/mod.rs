@@ -1,5 +1,5 @@
-//! `docs/results`: on which commit each file was measured, which are older than what they measure, and the rows of the
-//! first page measured again.
+//! `docs/results`: on which commit each file was measured, which are older than what they measure,
+//! and the rows of the first page measured again.
 
 mod again;
 mod age;

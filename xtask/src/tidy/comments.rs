@@ -10,21 +10,32 @@ const OPENINGS: [&str; 3] = ["The same", "As above", "What"];
 /// A SAFETY comment that begins so gives the reason of another call, which has other conditions.
 const ELSEWHERE: [&str; 4] = ["as above", "as before", "as there", "the same"];
 
+/// The most columns of a line with a comment alone.
+const COLUMNS_MAX: usize = 100;
+
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
     sources.iter().flat_map(of_file).collect()
 }
 
 fn of_file(source: &Source) -> Vec<Finding> {
     let mut found = Vec::new();
-    let mut before = None;
+    let (mut before, mut is_example) = (None, false);
     for (line, raw) in source.raw.iter().enumerate() {
         let comment = alone(source, line, raw);
         let marker = comment.and_then(doc_marker);
+        if marker != before {
+            is_example = false;
+        }
         if let Some(text) = comment {
-            if let Some(marker) = marker.filter(|_| marker != before) {
-                found.extend(opening(source, line, text[marker.len()..].trim_start()));
+            let words = marker.map(|marker| text[marker.len()..].trim_start());
+            if let Some(words) = words.filter(|_| marker != before) {
+                found.extend(opening(source, line, words));
             }
+            is_example ^= words.is_some_and(|words| words.starts_with("```"));
             found.extend(safety(source, line, text));
+            if !is_example {
+                found.extend(width(source, line, raw));
+            }
         }
         before = marker;
     }
@@ -65,6 +76,17 @@ fn safety(source: &Source, line: usize, text: &str) -> Option<Finding> {
     Some(Finding::new(&source.path, line + 1, text))
 }
 
+/// Rows of tables and addresses cannot be broken.
+fn width(source: &Source, line: usize, raw: &str) -> Option<Finding> {
+    let columns = raw.chars().count();
+    let text = raw.trim_start().trim_start_matches(['/', '!', ' ']);
+    let is_whole = text.starts_with('|') || !text.trim_start_matches(['-', '*', ' ']).contains(' ');
+    (columns > COLUMNS_MAX && !is_whole).then(|| {
+        let text = format!("a comment of {columns} columns, at most {COLUMNS_MAX} are allowed");
+        Finding::new(&source.path, line + 1, text)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +119,18 @@ mod tests {
         }
         assert_eq!(texts("// SAFETY: As above.\n").len(), 1);
         assert!(texts("// SAFETY: private, so nobody else reads it.\n// As above.\n").is_empty());
+    }
+
+    #[test]
+    fn lines_end_at_column_100() {
+        let line = |length: usize| format!("// {}\n", "ab ".repeat(40)[..length - 3].to_owned());
+        assert!(texts(&line(100)).is_empty());
+        assert!(texts(&line(101))[0].contains("101 columns"));
+        let long = "ab ".repeat(40);
+        assert!(texts(&format!("/// | {long}|\n// https://{}\n", "a".repeat(100))).is_empty());
+        assert!(texts(&format!("let a = 1; // {long}\n")).is_empty());
+        let example = format!("/// A.\n/// ```\n/// {long};\n/// ```\n");
+        assert!(texts(&format!("{example}fn a() {{}}\n")).is_empty());
+        assert_eq!(texts(&format!("{example}/// {long}\n")).len(), 1);
     }
 }

@@ -1,8 +1,8 @@
 //! Figures on the first page are those that were measured.
 //!
-//! A figure is a link to the results whose title is the name of a row there, and whose text is what was measured:
-//! `[1.9 ×](docs/results/README.md#fib-2 "fib(40): 2 workers over 1, speed-up")`. So the words around it can be
-//! those of a newcomer, in a table or in a sentence.
+//! A figure is a link to the results whose title is the name of a row there, and whose text is what
+//! was measured: `[1.9 ×](docs/results/README.md#fib-2 "fib(40): 2 workers over 1, speed-up")`. So
+//! the words around it can be those of a newcomer, in a table or in a sentence.
 
 use std::ops::Range;
 use std::path::Path;

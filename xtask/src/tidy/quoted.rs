@@ -1,9 +1,9 @@
-//! Things that pages leave out or make up: a public item that none of them names, a figure that no result has, an answer that
-//! says no and does not lead to the limits.
+//! Things that pages leave out or make up: a public item that none of them names, a figure that no
+//! result has, an answer that says no and does not lead to the limits.
 //!
-//! What this cannot see: items that only modules below a crate's root export, and methods; figures that are
-//! written in words, in code, in other units than these, or that happen to be those of another row; and answers whose no
-//! stands further in.
+//! What this cannot see: items that only modules below a crate's root export, and methods; figures
+//! that are written in words, in code, in other units than these, or that happen to be those of
+//! another row; and answers whose no stands further in.
 
 use std::collections::BTreeSet;
 use std::path::Path;

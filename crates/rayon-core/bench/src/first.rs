@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-/// One parallel sum: nanoseconds since `start`, and the most bytes that the process ever held (0 where
-/// the system does not say).
+/// One parallel sum: nanoseconds since `start`, and the most bytes that the process ever held (0
+/// where the system does not say).
 pub(crate) fn first(start: Instant) -> Result<String, String> {
     let sum: u64 = (0..1000u64).into_par_iter().map(|n| n * n).sum();
     let nanos = start.elapsed().as_nanos();

@@ -1,7 +1,8 @@
 //! Workloads of Rayon's users, timed with whichever `rayon-core` this program was linked with.
 //!
-//! `roving drop-in` of the lab builds it with stock Rayon and with Roving's `rayon-core`, starts both,
-//! and asks them in turn; it builds copies, because a patch changes the lock file. By hand, with stock:
+//! `roving drop-in` of the lab builds it with stock Rayon and with Roving's `rayon-core`, starts
+//! both, and asks them in turn; it builds copies, because a patch changes the lock file. By hand,
+//! with stock:
 //!
 //! ```text
 //! cargo run --release -- check          # each workload once, verified, with its time

@@ -1,14 +1,14 @@
-//! Workloads after what users of Rayon complain about: many small calls, sorting, nested loops, uneven
-//! items.
+//! Workloads after what users of Rayon complain about: many small calls, sorting, nested loops,
+//! uneven items.
 
 use rayon::prelude::*;
 
 use crate::random::Random;
 use crate::work::{Scale, Work, in_place, sorted_numbers, value};
 
-/// One multiplication of 64 by 64 bits: about a third of a nanosecond. It has no vector form, and takes a
-/// processor as long wherever the loop around it lies in memory; of a loop of additions two builds with
-/// the same instructions can differ by a third.
+/// One multiplication of 64 by 64 bits: about a third of a nanosecond. It has no vector form, and
+/// takes a processor as long wherever the loop around it lies in memory; of a loop of additions two
+/// builds with the same instructions can differ by a third.
 fn cheap(item: &u32) -> u64 {
     let product = u128::from(*item) * 0x9e37_79b9_7f4a_7c15_u128;
     u64::from(*item) + (product >> 64) as u64
@@ -39,8 +39,8 @@ pub(crate) fn sort(len: usize) -> Box<dyn Work> {
     )
 }
 
-/// A `par_iter` in a `par_iter`, over ranges. The body is so small that the compiler needs no loop for
-/// it: what is left is what Rayon does between.
+/// A `par_iter` in a `par_iter`, over ranges. The body is so small that the compiler needs no loop
+/// for it: what is left is what Rayon does between.
 pub(crate) fn nested(scale: Scale) -> Box<dyn Work> {
     value(
         scale.size(1000, 30) as u64,

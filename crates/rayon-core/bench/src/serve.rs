@@ -1,5 +1,5 @@
-//! The program as a server: a line names a workload and how often it is to be timed, a line answers.
-//! So two programs, linked with different libraries, can be timed in turn.
+//! The program as a server: a line names a workload and how often it is to be timed, a line
+//! answers. So two programs, linked with different libraries, can be timed in turn.
 
 use std::io::{self, BufRead, Write};
 
@@ -44,8 +44,8 @@ struct Ready {
     work: Box<dyn Work>,
 }
 
-/// Answers each line of `orders` with one line until they end: `times` and nanoseconds, or `error` and
-/// the reason.
+/// Answers each line of `orders` with one line until they end: `times` and nanoseconds, or `error`
+/// and the reason.
 pub(crate) fn serve(
     orders: impl BufRead,
     mut answers: impl Write,

@@ -22,8 +22,8 @@ impl Caller {
             .map_err(|error| format!("no pool: {error}"))
     }
 
-    /// Nanoseconds of one run, by `runs` in a row; or what was wrong with an answer. The clock runs on
-    /// the calling thread: to enter the pool from inside is not part of the time.
+    /// Nanoseconds of one run, by `runs` in a row; or what was wrong with an answer. The clock runs
+    /// on the calling thread: to enter the pool from inside is not part of the time.
     pub(crate) fn time(&self, work: &mut dyn Work, runs: usize) -> Result<f64, String> {
         work.prepare(runs);
         let mut timed = || {

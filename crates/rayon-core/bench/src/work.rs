@@ -98,7 +98,8 @@ struct InPlace<T> {
     lists: Vec<Vec<T>>,
 }
 
-/// Runs `change` on what `fill(len)` gives. `right` is told the list after the change and before it.
+/// Runs `change` on what `fill(len)` gives. `right` is told the list after the change and before
+/// it.
 pub(crate) fn in_place<T: Send + 'static>(
     len: usize,
     fill: fn(usize) -> Vec<T>,

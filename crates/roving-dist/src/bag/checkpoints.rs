@@ -17,9 +17,9 @@ use crate::error::Error;
 /// disk; then older ones are removed. When the run has ended, none is left. A cut that cannot be
 /// written ends the run with an error.
 ///
-/// A directory is for one run at a time: nothing keeps a second one out that is given the same. Each bag of a program
-/// needs its own. A bag that is given another's resumes from the other's cuts, if types and
-/// [words](Checkpoints::program) are the same.
+/// A directory is for one run at a time: nothing keeps a second one out that is given the same.
+/// Each bag of a program needs its own. A bag that is given another's resumes from the other's
+/// cuts, if types and [words](Checkpoints::program) are the same.
 ///
 /// ```
 /// use roving_dist::Checkpoints;

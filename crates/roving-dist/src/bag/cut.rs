@@ -1,14 +1,15 @@
 //! Consistent cuts: what all ranks together had at some moment, without stopping all of them.
 //!
-//! The algorithm of Chandy and Lamport (1985). A rank records its tasks and its result while none of its
-//! workers runs a task, and sends every other rank a `Cut`. Tasks that come from a rank after this one
-//! has recorded, but were sent before that rank had, were under way: they belong to the cut as well. Channels
-//! keep the order, so they come before that rank's `Cut`, and when all `Cut`s are in, this rank's part of the
-//! cut is complete. Tasks that were sent after a cut must not be in it: they carry the number of cuts that
-//! their sender had recorded, and wait until this rank has recorded as many.
+//! The algorithm of Chandy and Lamport (1985). A rank records its tasks and its result while none
+//! of its workers runs a task, and sends every other rank a `Cut`. Tasks that come from a rank
+//! after this one has recorded, but were sent before that rank had, were under way: they belong to
+//! the cut as well. Channels keep the order, so they come before that rank's `Cut`, and when all
+//! `Cut`s are in, this rank's part of the cut is complete. Tasks that were sent after a cut must
+//! not be in it: they carry the number of cuts that their sender had recorded, and wait until this
+//! rank has recorded as many.
 //!
-//! So in a cut each task that was not done is there once: with the rank that had it, or else with the rank
-//! that it was under way to. Each that was done is in the result of the rank that did it.
+//! So in a cut each task that was not done is there once: with the rank that had it, or else with
+//! the rank that it was under way to. Each that was done is in the result of the rank that did it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,14 +40,16 @@ pub(super) struct Cuts {
 pub(super) struct Plan {
     pub(super) files: Arc<Files>,
     pub(super) every: Duration,
-    /// At rank 0: when the next cut is due; none while one is being made, or if there is to be none.
+    /// At rank 0: when the next cut is due; none while one is being made, or if there is to be
+    /// none.
     pub(super) next: Option<Instant>,
     /// Threads that write.
     pub(super) writers: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
 impl Plan {
-    /// At rank 0: no cut is being made; the next one comes after a while, or never if that is too long for a clock.
+    /// At rank 0: no cut is being made; the next one comes after a while, or never if that is too
+    /// long for a clock.
     pub(super) fn wait_for_next(&mut self) {
         self.next = Instant::now().checked_add(self.every);
     }
@@ -92,8 +95,8 @@ impl Cuts {
         }
     }
 
-    /// Records: `tasks` and `result` are all that this rank has, and no worker runs a task. The part of the cut
-    /// is given back when nothing is under way to it.
+    /// Records: `tasks` and `result` are all that this rank has, and no worker runs a task. The
+    /// part of the cut is given back when nothing is under way to it.
     #[must_use]
     pub(super) fn record(
         &mut self,
@@ -138,7 +141,8 @@ impl Cuts {
         self.close()
     }
 
-    /// At rank 0: a part of the cut is on the disk. The number of the cut, if that was the last one.
+    /// At rank 0: a part of the cut is on the disk. The number of the cut, if that was the last
+    /// one.
     #[must_use]
     pub(super) fn saved(&mut self, number: u32) -> Option<u32> {
         self.saved += 1;

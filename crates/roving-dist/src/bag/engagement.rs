@@ -1,28 +1,34 @@
 //! When no rank has a task, and none is under way: the algorithm of Dijkstra and Scholten (1980).
 //!
-//! A rank is *engaged* from when it gets tasks until it has none and owes nothing. Each message with tasks
-//! is answered by one acknowledgement: at once by a rank that is engaged; by a rank that is not, when it
-//! is engaged no more. The sender of the message that engaged a rank is that rank's *parent*. A rank's *deficit*
-//! counts the messages with tasks that it has sent and that are not acknowledged. At the start every rank is
-//! engaged with rank 0 as its parent, as if rank 0 had sent it a message; rank 0 has none.
+//! A rank is *engaged* from when it gets tasks until it has none and owes nothing. Each message
+//! with tasks is answered by one acknowledgement: at once by a rank that is engaged; by a rank that
+//! is not, when it is engaged no more. The sender of the message that engaged a rank is that rank's
+//! *parent*. A rank's *deficit* counts the messages with tasks that it has sent and that are not
+//! acknowledged. At the start every rank is engaged with rank 0 as its parent, as if rank 0 had
+//! sent it a message; rank 0 has none.
 //!
-//! Rank 0 *ends* when it has no task and its deficit is 0. Then nobody has a task and none is under way:
+//! Rank 0 *ends* when it has no task and its deficit is 0. Then nobody has a task and none is under
+//! way:
 //!
-//! 1. *A rank that is not engaged has no task, and deficit 0.* It had when it left ([`Engagement::leave`]),
-//!    and it sends only what it has; a message with tasks engages it before they are its own.
-//! 2. *The deficit of p is the number of messages with tasks from p under way, plus the acknowledgements to p
-//!    under way, plus the ranks that are engaged and have p as their parent.* So at the start. Sending adds one
-//!    to both sides. Arrival at an engaged rank turns a message into an acknowledgement; at another one into
-//!    an engaged rank; whose leaving turns that into an acknowledgement; whose arrival takes one off both sides.
-//! 3. *From each engaged rank its parents lead to rank 0.* So at the start. A rank that is engaged later gets
-//!    a parent that had sent, and whose deficit counts that message: by 1 the parent is still engaged. A rank
-//!    cannot leave before its deficit is 0, that is, by 2, before all whose parent it is have left; so
-//!    no link of a chain is lost, and no cycle is closed, since whom it engages was not engaged.
+//! 1. *A rank that is not engaged has no task, and deficit 0.* It had when it left
+//!    ([`Engagement::leave`]), and it sends only what it has; a message with tasks engages it
+//!    before they are its own.
+//! 2. *The deficit of p is the number of messages with tasks from p under way, plus the
+//!    acknowledgements to p under way, plus the ranks that are engaged and have p as their parent.*
+//!    So at the start. Sending adds one to both sides. Arrival at an engaged rank turns a message
+//!    into an acknowledgement; at another one into an engaged rank; whose leaving turns that into
+//!    an acknowledgement; whose arrival takes one off both sides.
+//! 3. *From each engaged rank its parents lead to rank 0.* So at the start. A rank that is engaged
+//!    later gets a parent that had sent, and whose deficit counts that message: by 1 the parent is
+//!    still engaged. A rank cannot leave before its deficit is 0, that is, by 2, before all whose
+//!    parent it is have left; so no link of a chain is lost, and no cycle is closed, since whom it
+//!    engages was not engaged.
 //!
-//! Now let rank 0 have deficit 0 and no task. By 2 no engaged rank has rank 0 as its parent, so by 3 no
-//! other rank is engaged at all, and by 1 none has a task, and all deficits are 0; by 2 no message with
-//! tasks is under way. In return, when nobody has a task and all messages have arrived, the leaves of the tree
-//! leave one after the other, so rank 0 does end. Nothing is assumed about the order of messages.
+//! Now let rank 0 have deficit 0 and no task. By 2 no engaged rank has rank 0 as its parent, so by
+//! 3 no other rank is engaged at all, and by 1 none has a task, and all deficits are 0; by 2 no
+//! message with tasks is under way. In return, when nobody has a task and all messages have
+//! arrived, the leaves of the tree leave one after the other, so rank 0 does end. Nothing is
+//! assumed about the order of messages.
 
 /// One rank's part in it.
 #[derive(Debug)]
@@ -104,8 +110,8 @@ mod tests {
         Acknowledgement,
     }
 
-    /// Ranks that spawn, send and run tasks in random order, with messages in any order at all: rank 0
-    /// ends exactly when nothing is left, and always ends.
+    /// Ranks that spawn, send and run tasks in random order, with messages in any order at all:
+    /// rank 0 ends exactly when nothing is left, and always ends.
     #[test]
     fn rank_0_ends_when_nothing_is_left_and_never_before() {
         for seed in 0..2000 {

@@ -5,11 +5,12 @@
 //! DIR/latest                   which cut is whole
 //! ```
 //!
-//! Each file begins with a magic word, the program's fingerprint, the number of ranks and of the cut, and
-//! ends with a checksum. It is written under another name, brought to the disk, and renamed, so it is there as
-//! a whole or not at all. `latest` is written when all parts of its cut are there; only then are older cuts
-//! removed. Names are brought to the disk as well, before anything relies on them: those of a part and of its cut
-//! before rank 0 is told, that of `latest` before older cuts go.
+//! Each file begins with a magic word, the program's fingerprint, the number of ranks and of the
+//! cut, and ends with a checksum. It is written under another name, brought to the disk, and
+//! renamed, so it is there as a whole or not at all. `latest` is written when all parts of its cut
+//! are there; only then are older cuts removed. Names are brought to the disk as well, before
+//! anything relies on them: those of a part and of its cut before rank 0 is told, that of `latest`
+//! before older cuts go.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -140,7 +141,8 @@ impl Files {
         })
     }
 
-    /// At rank 0, when nothing is left to do, or at the start of a run that does not resume: no cut stays.
+    /// At rank 0, when nothing is left to do, or at the start of a run that does not resume: no cut
+    /// stays.
     pub(super) fn clear(&self) -> Result<(), String> {
         let path = self.latest();
         let removed = match fs::remove_file(&path) {
@@ -185,7 +187,8 @@ impl Files {
         fs::rename(&other, path)
     }
 
-    /// The number of the cut and the body of a file, if it is whole and of this program and these ranks.
+    /// The number of the cut and the body of a file, if it is whole and of this program and these
+    /// ranks.
     fn check<'b>(&self, path: &Path, bytes: &'b [u8]) -> Result<(u32, &'b [u8]), String> {
         let path = path.display();
         let parsed = (|| {
@@ -225,8 +228,8 @@ impl Files {
     }
 }
 
-/// Brings the names in a directory to the disk. File systems that cannot do that for directories say so, and do what
-/// they do.
+/// Brings the names in a directory to the disk. File systems that cannot do that for directories
+/// say so, and do what they do.
 #[cfg(unix)]
 fn sync(directory: &Path) -> io::Result<()> {
     match File::open(directory)?.sync_all() {
@@ -277,7 +280,8 @@ mod tests {
     }
 
     proptest! {
-        /// A file of any bytes, and one with any body whose checksum is right, is read or is damaged.
+        /// A file of any bytes, and one with any body whose checksum is right, is read or is
+        /// damaged.
         #[test]
         fn fuzz_cuts_of_any_bytes(bytes: Vec<u8>, is_ours: bool) {
             let files = Files {

@@ -1,8 +1,9 @@
 //! Whom a rank without tasks asks.
 //!
-//! First a few ranks at random. Then its *lifelines*, which remember that it asked and send it half of what
-//! they have once they have something. Rank r's lifelines are the ranks 1, 2, 4, … further on: few, and by
-//! them work reaches every rank from every other in as many steps as the number of ranks has bits.
+//! First a few ranks at random. Then its *lifelines*, which remember that it asked and send it half
+//! of what they have once they have something. Rank r's lifelines are the ranks 1, 2, 4, … further
+//! on: few, and by them work reaches every rank from every other in as many steps as the number of
+//! ranks has bits.
 
 use crate::world::random::Random;
 

@@ -79,7 +79,8 @@ impl<T, R: Default> Local<'_, T, R> {
         &mut self.result
     }
 
-    /// Takes every other task, beginning with the oldest: half of the large and half of the small ones.
+    /// Takes every other task, beginning with the oldest: half of the large and half of the small
+    /// ones.
     pub(super) fn half(&mut self) -> Vec<T> {
         let mut taken = Vec::with_capacity(self.tasks.len().div_ceil(2));
         let mut kept = Vec::with_capacity(self.tasks.len());

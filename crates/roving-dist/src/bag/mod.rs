@@ -1,9 +1,10 @@
 //! Bags: tasks of which nobody knows how many there will be, run by all ranks together.
 //!
-//! Within a rank the workers of a pool steal from each other. A rank that has nothing asks others: lifeline-based
-//! global load balancing (Saraswat, Kambadur, Kodali, Grove and Krishnamoorthy, PPoPP 2011). [`lifeline`] says
-//! whom it asks, [`segment`] who answers and with what, [`engagement`] how the end is noticed, [`cut`]
-//! how checkpoints are made, and [`rank`] puts it together.
+//! Within a rank the workers of a pool steal from each other. A rank that has nothing asks others:
+//! lifeline-based global load balancing (Saraswat, Kambadur, Kodali, Grove and Krishnamoorthy,
+//! PPoPP 2011). [`lifeline`] says whom it asks, [`segment`] who answers and with what,
+//! [`engagement`] how the end is noticed, [`cut`] how checkpoints are made, and [`rank`] puts it
+//! together.
 
 mod checkpoints;
 mod cut;
@@ -115,15 +116,17 @@ impl<'world> Bag<'world> {
     /// calls this, and every rank gets the result. The roots are those of rank 0; the others' are
     /// dropped.
     ///
-    /// `reduce` has to be associative and commutative, and `R::default()` must change nothing: in which order
-    /// tasks run, and where, depends on the run. A task should take a microsecond or more when it is sent to
-    /// another rank, and may take as long as it likes; ranks that ask meanwhile wait for the next task's end.
+    /// `reduce` has to be associative and commutative, and `R::default()` must change nothing: in
+    /// which order tasks run, and where, depends on the run. A task should take a microsecond or
+    /// more when it is sent to another rank, and may take as long as it likes; ranks that ask
+    /// meanwhile wait for the next task's end.
     ///
     /// # Errors
     /// The run has failed on some rank, which the error names; or the checkpoints cannot be used.
     ///
     /// # Panics
-    /// With what `work`, `reduce` or the iterator of roots panics with, on that rank; the others get an error.
+    /// With what `work`, `reduce` or the iterator of roots panics with, on that rank; the others
+    /// get an error.
     ///
     /// ```
     /// use roving_dist::{Bag, World};
@@ -186,7 +189,8 @@ impl<'world> Bag<'world> {
         Ok(result)
     }
 
-    /// Reduces the results of all ranks. Rank 0 does, and sends the total: no other rank gets more than that.
+    /// Reduces the results of all ranks. Rank 0 does, and sends the total: no other rank gets more
+    /// than that.
     fn gather<R>(&self, result: R, reduce: impl Fn(R, R) -> R) -> Result<R, Error>
     where
         R: Default + Serialize + DeserializeOwned,

@@ -1,7 +1,8 @@
 //! One rank's run of a bag: run what there is, record cuts, ask others for more, and end.
 //!
-//! One worker of the pool, the one that was called, leads: it begins the segments, and when all have ended, it
-//! alone has all that the rank has. So a cut is recorded and the end is noticed while no task runs.
+//! One worker of the pool, the one that was called, leads: it begins the segments, and when all
+//! have ended, it alone has all that the rank has. So a cut is recorded and the end is noticed
+//! while no task runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -33,8 +34,8 @@ pub(super) struct Rank<'run, T, R, F> {
 }
 
 impl State {
-    /// Takes the tasks that have come, but for those that were sent after a cut that this rank has not
-    /// recorded yet.
+    /// Takes the tasks that have come, but for those that were sent after a cut that this rank has
+    /// not recorded yet.
     pub(super) fn take_tasks(&mut self) -> Vec<Vec<u8>> {
         let recorded = self.cuts.recorded();
         let mut taken = Vec::new();

@@ -1,8 +1,9 @@
 //! The tasks that one worker has: run newest first, and given away in halves.
 //!
-//! Every few microseconds, between two tasks, the worker looks around: it polls, gives half of its tasks to a
-//! rank that asks, and sees to it that an idle worker of its own pool finds something: it keeps half of its tasks
-//! as a task of the pool, which thieves steal as any other, or which it runs itself in the end.
+//! Every few microseconds, between two tasks, the worker looks around: it polls, gives half of its
+//! tasks to a rank that asks, and sees to it that an idle worker of its own pool finds something:
+//! it keeps half of its tasks as a task of the pool, which thieves steal as any other, or which it
+//! runs itself in the end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ use super::rank::Rank;
 const LOOK: Duration = Duration::from_micros(10);
 /// Most tasks between two looks.
 const TOGETHER_MAX: usize = 1 << 16;
-/// Most tasks between two looks at the clock: so many of a kind that takes longer than those before are run without
-/// looking around, and no more.
+/// Most tasks between two looks at the clock: so many of a kind that takes longer than those before
+/// are run without looking around, and no more.
 const CLOCK: usize = 64;
 
 /// A worker's next step after it has looked around.
@@ -37,8 +38,8 @@ enum Next {
 struct Together(usize);
 
 impl Together {
-    /// Has tasks run until it is time for a look, and returns when that is. `some` runs so many tasks; it says how
-    /// many there were, and whether none is left.
+    /// Has tasks run until it is time for a look, and returns when that is. `some` runs so many
+    /// tasks; it says how many there were, and whether none is left.
     fn run(
         &mut self,
         mut clock: impl FnMut() -> Instant,

@@ -1,9 +1,9 @@
 //! One rank's knowledge of the wants of other ranks and of its own end: one lock, which workers
 //! take only when there is something for them.
 //!
-//! Handlers of messages change it on whatever thread polls. Between tasks each worker looks at one flag,
-//! [`Shared::calls`]; when it is set, something in [`State`] is for workers: tasks that have come, ranks that
-//! want some, or a cut that is to be made.
+//! Handlers of messages change it on whatever thread polls. Between tasks each worker looks at one
+//! flag, [`Shared::calls`]; when it is set, something in [`State`] is for workers: tasks that have
+//! come, ranks that want some, or a cut that is to be made.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -6,7 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use roving_flow::bridge::{Side, each_port};
 use roving_flow::{In, Out, Ports};
 
-/// The ports of a process that can move: [`In`], [`Out`], and tuples, arrays, vectors, boxes and options of these.
+/// The ports of a process that can move: [`In`], [`Out`], and tuples, arrays, vectors, boxes and
+/// options of these.
 ///
 /// ```
 /// use roving_flow::{In, Out};

@@ -1,8 +1,8 @@
 //! The consumer's side of a channel whose producer is on another rank, or may come to be there.
 //!
 //! A token that arrives is read and put into the channel on the thread that polls, which wakes the
-//! process that waits for it. What the process takes calls the hook at the producer's end, which is this: so
-//! the producer hears how many tokens were taken.
+//! process that waits for it. What the process takes calls the hook at the producer's end, which is
+//! this: so the producer hears how many tokens were taken.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,8 +37,8 @@ pub(super) trait Incoming: Send + Sync {
     fn hold(&self);
     /// The producer is on that rank from now on.
     fn release(&self, from: usize);
-    /// The consumer leaves this rank, with what lies before that port, unless it has dropped that. None if it has not, and
-    /// there is no port.
+    /// The consumer leaves this rank, with what lies before that port, unless it has dropped that.
+    /// None if it has not, and there is no port.
     fn leave(&self, port: Option<&mut dyn Any>) -> Option<Input>;
     /// The consumer has come to this rank.
     fn arrive(&self, input: &Input);
@@ -50,7 +50,8 @@ pub(super) trait Incoming: Send + Sync {
 pub(super) struct IncomingOf<T> {
     channel: u32,
     post: Arc<Post>,
-    /// The producer is told when so many tokens were taken, at the latest; none when there is no bound.
+    /// The producer is told when so many tokens were taken, at the latest; none when there is no
+    /// bound.
     told_every: Option<u64>,
     state: Mutex<State<T>>,
 }
@@ -62,13 +63,13 @@ struct State<T> {
     is_held: bool,
     /// The consumer is here.
     is_live: bool,
-    /// Makes an ingress for a consumer that comes here with the rest of a stream that has ended. Keeps the channel, as
-    /// `ingress` does, and longer.
+    /// Makes an ingress for a consumer that comes here with the rest of a stream that has ended.
+    /// Keeps the channel, as `ingress` does, and longer.
     bridge: Option<Bridge<T>>,
     /// Tokens that left this rank with their consumer.
     left: u64,
-    /// None when the channel has ended. Keeps the channel, which keeps what is called when something was taken, which
-    /// keeps this: so it is dropped at the end of the run at the latest.
+    /// None when the channel has ended. Keeps the channel, which keeps what is called when
+    /// something was taken, which keeps this: so it is dropped at the end of the run at the latest.
     ingress: Option<Ingress<T>>,
     /// The producer has ended, and need not hear any more.
     is_ended: bool,

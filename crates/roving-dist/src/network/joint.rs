@@ -15,8 +15,9 @@ use super::post::Post;
 pub(super) trait Joint: Send {
     /// Whether the port of that end has been dropped.
     fn is_gone(&self, side: Side) -> bool;
-    /// Makes two channels of it, so that there is one between each port and the other rank also where that rank is the
-    /// same: puts a port of a second channel into the place of `port`. False when that was done before.
+    /// Makes two channels of it, so that there is one between each port and the other rank also
+    /// where that rank is the same: puts a port of a second channel into the place of `port`. False
+    /// when that was done before.
     fn split(
         &mut self,
         flow: &mut roving_flow::Network<'_>,

@@ -198,8 +198,8 @@ impl Balancer {
         Some(told.figures.clone())
     }
 
-    /// The processes that are to be elsewhere, and where, if all ranks have told what they do and something is to be done. It may take
-    /// a while, and is not for threads that handle messages.
+    /// The processes that are to be elsewhere, and where, if all ranks have told what they do and
+    /// something is to be done. It may take a while, and is not for threads that handle messages.
     fn decide(&self, now: &[u32], ended: &[u32]) -> Vec<(u32, u32)> {
         let Some(mut figures) = self.figures(ended) else {
             return Vec::new();

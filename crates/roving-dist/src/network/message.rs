@@ -113,7 +113,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Bytes of any kind are a message, or they are not: nothing is taken for its length before it is there.
+        /// Bytes of any kind are a message, or they are not: nothing is taken for its length before
+        /// it is there.
         #[test]
         fn fuzz_controls_of_any_bytes(bytes: Vec<u8>) {
             if let Some((head, rest)) = Head::split(&bytes) {

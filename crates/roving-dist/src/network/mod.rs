@@ -1,8 +1,8 @@
 //! Networks of processes across ranks.
 //!
-//! Every rank builds the same network; rank 0 says where each process runs; and each rank runs its own
-//! processes as a network of `roving-flow`. A channel between two of them is that crate's own. One
-//! between ranks is there on both, and what is sent on one is received on the other.
+//! Every rank builds the same network; rank 0 says where each process runs; and each rank runs its
+//! own processes as a network of `roving-flow`. A channel between two of them is that crate's own.
+//! One between ranks is there on both, and what is sent on one is received on the other.
 
 mod carried;
 mod error;
@@ -60,10 +60,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A network of processes that talk through channels, across the ranks of a [`World`], while it is built.
+/// A network of processes that talk through channels, across the ranks of a [`World`], while it is
+/// built.
 ///
-/// It is built and used as one of [`roving_flow`], by the same program on every rank; tokens are types
-/// of `serde`. A process exists on one rank only, so it changes borrowed data on that rank.
+/// It is built and used as one of [`roving_flow`], by the same program on every rank; tokens are
+/// types of `serde`. A process exists on one rank only, so it changes borrowed data on that rank.
 ///
 /// ```
 /// use roving_dist::{Network, World};
@@ -90,9 +91,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 ///
 /// # Differences from one rank
 ///
-/// * Every port has to be given to a process, and none captured: a rank could not know otherwise which
-///   processes talk to each other.
-/// * A process of [`Network::collect_into`] and the like collects on the rank where it runs: pin it.
+/// * Every port has to be given to a process, and none captured: a rank could not know otherwise
+///   which processes talk to each other.
+/// * A process of [`Network::collect_into`] and the like collects on the rank where it runs: pin
+///   it.
 /// * Borrowed data must be `Send`, as there, and outlive the world's borrow.
 pub struct Network<'env> {
     world: &'env World,

@@ -13,17 +13,19 @@ impl<'env> Network<'env> {
     /// A process that may move to another rank while the network runs: see [`Network::mover`] and
     /// [`Network::rebalance`].
     ///
-    /// It is written as a `step` that is called again and again with the state and the ports. It returns both if it goes
-    /// on, and `None` when the process has ended. Between two steps the process may move: its state is written with
-    /// `serde`, and what lies in its channels goes with it. In a step it does not move, so a step should
-    /// receive or send a few messages only. Whatever `step` captures stays, and each rank has its own.
+    /// It is written as a `step` that is called again and again with the state and the ports. It
+    /// returns both if it goes on, and `None` when the process has ended. Between two steps the
+    /// process may move: its state is written with `serde`, and what lies in its channels goes with
+    /// it. In a step it does not move, so a step should receive or send a few messages only.
+    /// Whatever `step` captures stays, and each rank has its own.
     ///
-    /// Ports may change places between two steps, and be dropped. Those that are not are returned. Messages between the
-    /// process and others are written as bytes also where both are on one rank, which is slower.
+    /// Ports may change places between two steps, and be dropped. Those that are not are returned.
+    /// Messages between the process and others are written as bytes also where both are on one
+    /// rank, which is slower.
     ///
     /// # Errors
-    /// Of the run: [`NetworkError::Panicked`](crate::NetworkError::Panicked) if the process moves, and its state cannot be written or read, or it has
-    /// kept a port that it did not return.
+    /// Of the run: [`NetworkError::Panicked`](crate::NetworkError::Panicked) if the process moves,
+    /// and its state cannot be written or read, or it has kept a port that it did not return.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -145,8 +147,8 @@ impl Mover {
     /// last request counts. In a group, the name begins with the group's. Ranks beyond the last one
     /// are counted from 0 again.
     ///
-    /// A process moves when its step has ended: never, if it waits in a step for ever. False when no network runs or there is no such
-    /// process, or one rank only.
+    /// A process moves when its step has ended: never, if it waits in a step for ever. False when
+    /// no network runs or there is no such process, or one rank only.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -230,7 +232,8 @@ impl Host {
         }
     }
 
-    /// It has ended. Stays until all know, so that this rank's network runs for as long as there is anything to move.
+    /// It has ended. Stays until all know, so that this rank's network runs for as long as there is
+    /// anything to move.
     async fn ended(&self) {
         let Some(part) = self.running.part() else {
             return;

@@ -1,13 +1,14 @@
 //! How a process moves from one rank to another.
 //!
-//! A movable process has a *host* on every rank: a process of that rank's network, with ports of its own. One host runs
-//! the steps; the others wait for the process to come, or to end. Each channel of a movable process is two: one between the
-//! producer's port and the outgoing end, and one between the incoming end and the consumer's port, on whatever ranks
-//! the two are. What passes from the outgoing to the incoming end is a message, also on one rank. Hence all
-//! that a move changes is which host runs, and where messages go.
+//! A movable process has a *host* on every rank: a process of that rank's network, with ports of
+//! its own. One host runs the steps; the others wait for the process to come, or to end. Each
+//! channel of a movable process is two: one between the producer's port and the outgoing end, and
+//! one between the incoming end and the consumer's port, on whatever ranks the two are. What passes
+//! from the outgoing to the incoming end is a message, also on one rank. Hence all that a move
+//! changes is which host runs, and where messages go.
 //!
-//! Messages between two ranks, and from a rank to itself, keep their order; others do not. Rank 0 decides, and makes one
-//! move at a time. `r` is the old place, `s` the new one.
+//! Messages between two ranks, and from a rank to itself, keep their order; others do not. Rank 0
+//! decides, and makes one move at a time. `r` is the old place, `s` the new one.
 //!
 //! | message | way | what it means |
 //! |---|---|---|
@@ -21,26 +22,33 @@
 //! | `Arrived` | s → 0 | the counts are set, and the tokens lie before the ports of the host at `s`, which does not run |
 //! | `Switch` | 0 → all | sent when all have said `Held` and `s` `Arrived`: messages for the process go to `s`; ends that were held go on; the host at `s` begins |
 //!
-//! **Nothing is lost or doubled.** A token for the process is either at its producer's end, where it stays while that is held; or it was
-//! sent to `r`, where it is before the mark of its rank is, hence in the parcel; or it is sent after `Switch`, to `s`.
-//! The same holds for the word that a token was taken, that a stream ends, and that a consumer is gone. What the process has sent itself
-//! left `r` before its mark, and was there before `Held`, hence before `Switch`, before which `s` sends nothing. **Nothing is reordered:** of the tokens
-//! in the parcel all were sent before those that were held, and they lie at `s` before `Switch` is sent; of those that the process sends, all from
-//! `r` have come before the first from `s` leaves.
+//! **Nothing is lost or doubled.** A token for the process is either at its producer's end, where
+//! it stays while that is held; or it was sent to `r`, where it is before the mark of its rank is,
+//! hence in the parcel; or it is sent after `Switch`, to `s`. The same holds for the word that a
+//! token was taken, that a stream ends, and that a consumer is gone. What the process has sent
+//! itself left `r` before its mark, and was there before `Held`, hence before `Switch`, before
+//! which `s` sends nothing. **Nothing is reordered:** of the tokens in the parcel all were sent
+//! before those that were held, and they lie at `s` before `Switch` is sent; of those that the
+//! process sends, all from `r` have come before the first from `s` leaves.
 //!
-//! A rank may hear from `s` before it has had `Switch` itself: its ends take tokens at any time, and only answer later. `Hold`,
-//! `Switch` and `Retire` all come from rank 0, so that every rank sees them in the same order, and has the same idea of
-//! where each process is when a move begins.
+//! A rank may hear from `s` before it has had `Switch` itself: its ends take tokens at any time,
+//! and only answer later. `Hold`, `Switch` and `Retire` all come from rank 0, so that every rank
+//! sees them in the same order, and has the same idea of where each process is when a move begins.
 //!
-//! **It ends.** From `Hold` on no rank waits for a step of any process. Two neighbours that are to move do so one after the other.
+//! **It ends.** From `Hold` on no rank waits for a step of any process. Two neighbours that are to
+//! move do so one after the other.
 //!
-//! **Deadlocks.** Ends that are held make processes wait that do not wait for each other. So rank 0 asks nobody what he waits for while a process moves, and
-//! moves none while it asks; in turns, so that neither keeps the other waiting for ever. Its questions come after `Switch`, so that every rank answers as one where the move is over. A process that has been
-//! asked to leave and waits in a step waits like any other; one that has stopped is no suspect, because it waits for no channel.
+//! **Deadlocks.** Ends that are held make processes wait that do not wait for each other. So rank 0
+//! asks nobody what he waits for while a process moves, and moves none while it asks; in turns, so
+//! that neither keeps the other waiting for ever. Its questions come after `Switch`, so that every
+//! rank answers as one where the move is over. A process that has been asked to leave and waits in
+//! a step waits like any other; one that has stopped is no suspect, because it waits for no
+//! channel.
 //!
-//! **The end.** A process that has ended says `Done` to rank 0, which says `Retire` to all: their hosts end. Until then each rank's network runs,
-//! so that it drops no end that is held. A process that has ended does not move: it does not stop. When the network fails or is
-//! cancelled, all hosts are dropped as any process is, and messages about moves find nobody.
+//! **The end.** A process that has ended says `Done` to rank 0, which says `Retire` to all: their
+//! hosts end. Until then each rank's network runs, so that it drops no end that is held. A process
+//! that has ended does not move: it does not stop. When the network fails or is cancelled, all
+//! hosts are dropped as any process is, and messages about moves find nobody.
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -250,7 +258,8 @@ impl Part {
         }
     }
 
-    /// Rank 0: begins the next move, if none is under way, and no question. The locks are taken in this order everywhere.
+    /// Rank 0: begins the next move, if none is under way, and no question. The locks are taken in
+    /// this order everywhere.
     pub(super) fn next_move(&self, detective: &Detective) {
         if detective.is_asking() {
             return;

@@ -36,12 +36,14 @@ pub(super) trait Outgoing: Send + Sync {
     fn end(&self);
     /// Takes out what was sent.
     fn drain_now(&self);
-    /// Sends nothing until [`Self::release`]: the consumer moves. All that was sent so far has left.
+    /// Sends nothing until [`Self::release`]: the consumer moves. All that was sent so far has
+    /// left.
     fn hold(&self);
     /// The consumer is on that rank from now on.
     fn release(&self, to: usize);
-    /// The producer leaves this rank, after all that it has sent, and that port, unless it has dropped it. The inner one is none when
-    /// one of the ends is gone; the outer one when the producer has not dropped the port, and there is none.
+    /// The producer leaves this rank, after all that it has sent, and that port, unless it has
+    /// dropped it. The inner one is none when one of the ends is gone; the outer one when the
+    /// producer has not dropped the port, and there is none.
     fn leave(&self, port: Option<&mut dyn Any>) -> Option<Option<Output>>;
     /// The producer has come to this rank.
     fn arrive(&self, output: Option<Output>);
@@ -61,8 +63,8 @@ struct State<T> {
     is_held: bool,
     /// The producer is here.
     is_live: bool,
-    /// None when the channel has ended. Keeps the channel, which keeps what is called when something was sent, which
-    /// keeps this: so it is dropped at the end of the run at the latest.
+    /// None when the channel has ended. Keeps the channel, which keeps what is called when
+    /// something was sent, which keeps this: so it is dropped at the end of the run at the latest.
     egress: Option<Egress<T>>,
     /// The capacity that it had last.
     capacity: Option<usize>,
@@ -90,7 +92,8 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         })
     }
 
-    /// Sends all that lies in the channel, by a thread beside the producer, which may have found it full meanwhile.
+    /// Sends all that lies in the channel, by a thread beside the producer, which may have found it
+    /// full meanwhile.
     fn drain_beside(&self) {
         self.drain();
         if let Some(egress) = &lock(&self.state).egress {

@@ -45,7 +45,8 @@ pub(super) struct Part {
     /// At rank 0.
     pub(super) detective: Mutex<Detective>,
     pub(super) growths: Mutex<Vec<Growth>>,
-    /// Nothing has gone on here but by what came from others since the last time that this was told.
+    /// Nothing has gone on here but by what came from others since the last time that this was
+    /// told.
     pub(super) is_at_rest: AtomicBool,
     /// Nothing has gone on here since a message has come, except by messages from others: so the
     /// pump may spin, for it keeps no process from running.
@@ -162,8 +163,9 @@ impl Part {
         !listed.is_empty()
     }
 
-    /// Handles what this rank has sent to itself, unless somebody else does. Whether there was anything. By the pump, and
-    /// now and then by the thread that watches, because a process may keep the pump from running.
+    /// Handles what this rank has sent to itself, unless somebody else does. Whether there was
+    /// anything. By the pump, and now and then by the thread that watches, because a process may
+    /// keep the pump from running.
     pub(super) fn handle_own(&self) -> bool {
         if !self.post.has_own() {
             return false;
@@ -181,7 +183,8 @@ impl Part {
         !own.is_empty()
     }
 
-    /// Nothing can go on here but by what comes from others. In the place of the process that was suspended last.
+    /// Nothing can go on here but by what comes from others. In the place of the process that was
+    /// suspended last.
     pub(super) fn rests(&self) {
         // Ordering: Relaxed, both; hints to the pump, which is nudged after this.
         self.is_at_rest.store(true, Ordering::Relaxed);
@@ -194,8 +197,8 @@ impl Part {
 
     /// Nothing has happened here for a while. Rank 0 is told, if that can be because of a deadlock.
     pub(super) fn is_quiet(&self) {
-        // Ordering: Relaxed; written by whoever suspends the last process, who then nudges the pump,
-        // which calls this. A look that comes too early is followed by another.
+        // Ordering: Relaxed; written by whoever suspends the last process, who then nudges the
+        // pump, which calls this. A look that comes too early is followed by another.
         let is_at_rest = self.is_at_rest.swap(false, Ordering::Relaxed);
         if !is_at_rest && !self.inside.has_writers() {
             return;
@@ -298,7 +301,8 @@ impl Part {
                     .for_each(|verdict| self.resolve(verdict));
             }
         }
-        // Moves that have waited for the answers come first, and questions after that: neither keeps the other waiting for ever.
+        // Moves that have waited for the answers come first, and questions after that: neither
+        // keeps the other waiting for ever.
         self.next_move(detective);
         self.ask_again(detective);
     }
@@ -336,7 +340,8 @@ impl Part {
                 self.inside.grow(place as usize, from as usize, to as usize);
             }
             Some(outgoing) => {
-                // Held meanwhile: who goes on because of it may end the network, and then reads this.
+                // Held meanwhile: who goes on because of it may end the network, and then reads
+                // this.
                 let mut growths = lock(&self.growths);
                 if outgoing.grow(from, to) {
                     growths.push(Growth {

@@ -22,7 +22,8 @@ pub(super) struct Post {
     /// Channels whose producers are to hear what was taken.
     listed: Mutex<Vec<u32>>,
     is_listed: AtomicBool,
-    /// Messages of this rank to itself, in their order. Handed over by the pump: whoever sends may hold locks.
+    /// Messages of this rank to itself, in their order. Handed over by the pump: whoever sends may
+    /// hold locks.
     own: Mutex<Vec<Vec<u8>>>,
     is_own: AtomicBool,
     /// The pump's.
@@ -66,7 +67,8 @@ impl Post {
         self.tag
     }
 
-    /// Soon: the pump is woken for it, if it sleeps. Many bytes are taken out of the vector, few are left there.
+    /// Soon: the pump is woken for it, if it sleeps. Many bytes are taken out of the vector, few
+    /// are left there.
     pub(super) fn send(&self, to: usize, bytes: &mut Vec<u8>) {
         if to == self.rank() {
             return self.send_own(std::mem::take(bytes));
@@ -75,7 +77,8 @@ impl Post {
             0..COPIED_BYTES_MAX => self.link.send(to, self.tag, bytes),
             _ => self.link.send_owned(to, self.tag, std::mem::take(bytes)),
         };
-        // Otherwise who has sent the first one nudges: if it has done so already, the pump has not sent that yet.
+        // Otherwise who has sent the first one nudges: if it has done so already, the pump has not
+        // sent that yet.
         if is_first {
             self.nudge();
         }

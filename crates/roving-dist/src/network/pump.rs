@@ -1,8 +1,9 @@
 //! The task that keeps a rank's messages moving, on the workers that run its processes.
 //!
-//! So a message is handled, and the process that waits for it run, by one worker, without a switch of threads. The pump polls
-//! as long as something comes, and for a short while after; then it sleeps, and the progress thread
-//! of the rank polls seldom. Whatever gives it something to do wakes it.
+//! So a message is handled, and the process that waits for it run, by one worker, without a switch
+//! of threads. The pump polls as long as something comes, and for a short while after; then it
+//! sleeps, and the progress thread of the rank polls seldom. Whatever gives it something to do
+//! wakes it.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -16,8 +17,9 @@ use super::part::Part;
 
 /// While messages keep coming, whoever waits for room is looked after so often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Polls in a row while no process of the network can run: the pump's way through the queue of its worker takes
-/// longer than a message. Others of the pool wait no longer for that than for a short task.
+/// Polls in a row while no process of the network can run: the pump's way through the queue of its
+/// worker takes longer than a message. Others of the pool wait no longer for that than for a short
+/// task.
 const SPINS: u32 = 100;
 /// Polls without a look at the clock, while nobody else of the rank can poll.
 const AT_ONCE: u32 = 10;
@@ -102,8 +104,8 @@ fn sleep(part: &Part, context: &mut Context<'_>) -> Poll<()> {
 fn fall_asleep(part: &Part, context: &mut Context<'_>) {
     let post = &part.post;
     let is_over_or_at_rest = || {
-        // Ordering: Relaxed, after the fence in `Post::sleep`. Pairs with [nudge]: who has said that nothing goes
-        // on here, and did not see the pump asleep, is seen here.
+        // Ordering: Relaxed, after the fence in `Post::sleep`. Pairs with [nudge]: who has said
+        // that nothing goes on here, and did not see the pump asleep, is seen here.
         part.inside.is_over() || part.is_at_rest.load(Ordering::Relaxed)
     };
     if post.sleep(context.waker()) && !is_over_or_at_rest() {

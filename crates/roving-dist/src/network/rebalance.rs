@@ -1,4 +1,5 @@
-//! Processes that move by themselves: rank 0 partitions the network anew when its workers have been idle.
+//! Processes that move by themselves: rank 0 partitions the network anew when its workers have been
+//! idle.
 
 use std::time::Duration;
 
@@ -88,8 +89,8 @@ impl<'env> Network<'env> {
     /// [pinned](Self::pin) stay; and [`Mover::move_to`](crate::Mover::move_to) goes on to work.
     /// Every rank calls it alike, or none.
     ///
-    /// The time of processes is estimated by timing some of their polls. Ranks are taken to be alike. [`Report::moves`](crate::Report::moves) says what
-    /// has moved.
+    /// The time of processes is estimated by timing some of their polls. Ranks are taken to be
+    /// alike. [`Report::moves`](crate::Report::moves) says what has moved.
     ///
     /// ```
     /// use roving_dist::{Network, Rebalance, World};
@@ -121,7 +122,8 @@ impl<'env> Network<'env> {
     /// ```
     ///
     /// # Errors
-    /// Of the run: [`NetworkError::Invalid`](crate::NetworkError::Invalid) if a figure is out of range, or ranks differ in it.
+    /// Of the run: [`NetworkError::Invalid`](crate::NetworkError::Invalid) if a figure is out of
+    /// range, or ranks differ in it.
     pub fn rebalance(&mut self, rebalance: Rebalance) {
         if let Err(message) = rebalance.check() {
             self.refuse(message);

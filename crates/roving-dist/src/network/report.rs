@@ -36,7 +36,8 @@ pub struct Report {
     /// Whether the network was a Kahn network on all ranks: see
     /// [`roving_flow::Report::deterministic`].
     pub deterministic: bool,
-    /// The channels that were made larger to resolve a deadlock, by rank, in the order in which it happened.
+    /// The channels that were made larger to resolve a deadlock, by rank, in the order in which it
+    /// happened.
     pub growths: Vec<Growth>,
     /// The processes that were moved to another rank, in the order in which it happened.
     pub moves: Vec<Moved>,
@@ -180,8 +181,8 @@ pub struct ProcessReport<'r> {
 pub struct ChannelReport<'r> {
     /// Its name.
     pub name: &'r str,
-    /// Index of the process that sent, in [`Report::processes()`]; `None` when the port was dropped while the
-    /// network was built.
+    /// Index of the process that sent, in [`Report::processes()`]; `None` when the port was dropped
+    /// while the network was built.
     pub producer: Option<usize>,
     /// Index of the process that received.
     pub consumer: Option<usize>,

@@ -21,8 +21,8 @@ use super::{Network, lock};
 use crate::world::World;
 use crate::world::link::Link;
 
-/// How late it is noticed that the ranks are out of reach of each other, that somebody waits for room,
-/// or that a process has failed.
+/// How late it is noticed that the ranks are out of reach of each other, that somebody waits for
+/// room, or that a process has failed.
 const WATCH_EVERY: Duration = Duration::from_millis(10);
 
 /// How the network ended on one rank.
@@ -39,7 +39,8 @@ impl<'env> Network<'env> {
     /// See [`Network`] for an example.
     ///
     /// # Errors
-    /// See [`NetworkError`]. All processes of all ranks have ended then, too, unless ranks are lost.
+    /// See [`NetworkError`]. All processes of all ranks have ended then, too, unless ranks are
+    /// lost.
     ///
     /// ```
     /// use roving_dist::{Network, World};
@@ -72,8 +73,8 @@ impl<'env> Network<'env> {
                 Outcome::Ended(ended)
             }
         };
-        // Where ranks are out of reach, processes were dropped for that, and nobody is to take it for a cancellation: one that is
-        // lost may hear what the others say.
+        // Where ranks are out of reach, processes were dropped for that, and nobody is to take it
+        // for a cancellation: one that is lost may hear what the others say.
         let outcomes = match world.link().fault() {
             Some(error) => Err(error.into()),
             None => gather(world, &outcome),
@@ -201,7 +202,8 @@ fn run_part(
     ran
 }
 
-/// Ends all channels that leave this rank or come here, by a panic as well: until then they keep themselves.
+/// Ends all channels that leave this rank or come here, by a panic as well: until then they keep
+/// themselves.
 struct End<'c>(&'c Crossings);
 
 impl Drop for End<'_> {
@@ -212,9 +214,9 @@ impl Drop for End<'_> {
     }
 }
 
-/// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each other, that
-/// deadlocks are looked for while somebody waits for room, that others hear of a process that fails, and that rank 0
-/// hears what is done.
+/// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each
+/// other, that deadlocks are looked for while somebody waits for room, that others hear of a
+/// process that fails, and that rank 0 hears what is done.
 fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R) -> R {
     let over = Over::default();
     thread::scope(|scope| {
@@ -244,8 +246,8 @@ fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R)
     })
 }
 
-/// When a process here has failed, others of this rank may compute for long before they are dropped: the
-/// other ranks need not wait for that.
+/// When a process here has failed, others of this rank may compute for long before they are
+/// dropped: the other ranks need not wait for that.
 fn tell_failure(part: &Part) {
     if part.inside.is_stopped()
         && part.post.ended().is_none()
@@ -308,8 +310,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs a network as its ranks do, and waits until nothing is left of the rank's part. With a process that can
-    /// move, or none.
+    /// Runs a network as its ranks do, and waits until nothing is left of the rank's part. With a
+    /// process that can move, or none.
     fn run_and_forget(world: &World, can_move: bool) {
         let mut network = Network::new(world);
         let (out, input) = network.bounded("numbers", 2);

@@ -22,8 +22,8 @@ pub(super) struct Channel {
     pub(super) consumer: Option<u32>,
     /// Its weight when processes are spread over ranks.
     pub(super) weight: u64,
-    /// Its channels in a rank's network: that of the producer, and that of the consumer. Two if a process at
-    /// one of its ends can move.
+    /// Its channels in a rank's network: that of the producer, and that of the consumer. Two if a
+    /// process at one of its ends can move.
     pub(super) halves: (u32, u32),
 }
 

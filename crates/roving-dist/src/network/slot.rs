@@ -90,8 +90,8 @@ impl Slot {
         }
     }
 
-    /// Waits for the next event. Leaves no waker behind: a process that might be woken by anything but its channels is
-    /// never taken for one that waits for ever.
+    /// Waits for the next event. Leaves no waker behind: a process that might be woken by anything
+    /// but its channels is never taken for one that waits for ever.
     pub(super) async fn event(&self) -> Event {
         poll_fn(|context| {
             let mut waits = lock(&self.waits);

@@ -47,8 +47,8 @@ pub(super) struct Ends {
     pub(super) consumer: u32,
 }
 
-/// The waits of the whole network, as the parts say; those that are not for a process that waits as well are
-/// left out together with all waits of their process.
+/// The waits of the whole network, as the parts say; those that are not for a process that waits as
+/// well are left out together with all waits of their process.
 fn whole(parts: &[Snapshot], ends: impl Fn(u32) -> Option<Ends>) -> Vec<Waiting> {
     let mut sent: Vec<Sent> = parts.iter().flat_map(|part| &part.sent).copied().collect();
     let mut taken: Vec<Taken> = parts.iter().flat_map(|part| &part.taken).copied().collect();
@@ -70,8 +70,8 @@ fn whole(parts: &[Snapshot], ends: impl Fn(u32) -> Option<Ends>) -> Vec<Waiting>
             taken: wait.taken,
         };
         if wait.target.is_none() {
-            // A target that is not there leads out of the graph: so does an end that is gone or a token
-            // that is under way.
+            // A target that is not there leads out of the graph: so does an end that is gone or a
+            // token that is under way.
             let at_sent = sent.binary_search_by_key(&wait.channel, |one| one.channel);
             let at_taken = taken.binary_search_by_key(&wait.channel, |one| one.channel);
             if let (Ok(at_sent), Ok(at_taken), Some(ends)) = (at_sent, at_taken, ends(wait.channel))
@@ -193,7 +193,8 @@ mod tests {
     #[test]
     fn the_full_channel_of_a_circle_grows() {
         let look = [part(0, 6, 7, true), part(1, 7, 4, false)];
-        // Process 1 waits for process 0 at channel 0? No: it waits for tokens of channel 0, which has two.
+        // Process 1 waits for process 0 at channel 0? No: it waits for tokens of channel 0, which
+        // has two.
         assert!(!is_suspect(&look, ends));
         let mut look = [part(0, 6, 7, true), part(1, 9, 4, true)];
         let verdicts = judge(&look, &look, None, ends);

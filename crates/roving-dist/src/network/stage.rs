@@ -16,8 +16,8 @@ impl<'env> Network<'env> {
     /// Adds a stage of `k` processes that apply `f` to each message, on any rank. Results come out
     /// in the order in which the messages came in, whichever process was faster.
     ///
-    /// Each of the `k` has a clone of `f`. Where `f` is a function of its message alone, the network
-    /// stays deterministic.
+    /// Each of the `k` has a clone of `f`. Where `f` is a function of its message alone, the
+    /// network stays deterministic.
     ///
     /// ```
     /// use roving_dist::{Network, World};

@@ -1,4 +1,5 @@
-//! Who waits for room, as somebody sees who looks now and then: a rank that never rests tells nobody otherwise.
+//! Who waits for room, as somebody sees who looks now and then: a rank that never rests tells
+//! nobody otherwise.
 
 use std::time::{Duration, Instant};
 
@@ -26,8 +27,9 @@ impl Writers {
         }
     }
 
-    /// Looks, if it is time. A process that has waited at the same place with the same counts since the last
-    /// look may be in a deadlock with other ranks. Others go on, so that nobody is told about them.
+    /// Looks, if it is time. A process that has waited at the same place with the same counts since
+    /// the last look may be in a deadlock with other ranks. Others go on, so that nobody is told
+    /// about them.
     pub(super) fn look(&mut self, part: &Part) {
         if !part.inside.has_writers() {
             self.before.clear();

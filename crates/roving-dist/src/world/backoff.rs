@@ -1,4 +1,5 @@
-//! How a thread waits for something that nobody will wake it for: first it looks often, then seldom.
+//! How a thread waits for something that nobody will wake it for: first it looks often, then
+//! seldom.
 
 use std::hint::spin_loop;
 use std::thread;

@@ -85,9 +85,10 @@ impl Collective {
         self.meet(link, end, part, join, split)
     }
 
-    /// Every rank calls this in the same order, one thread at a time. Ranks that meet for different ends do
-    /// not run the same program: an error. At rank 0 `make` gets the parts of all, by rank, and makes of them what is
-    /// returned, and what it is as bytes; on the others `read` reads that.
+    /// Every rank calls this in the same order, one thread at a time. Ranks that meet for different
+    /// ends do not run the same program: an error. At rank 0 `make` gets the parts of all, by rank,
+    /// and makes of them what is returned, and what it is as bytes; on the others `read` reads
+    /// that.
     pub(super) fn meet<V>(
         &self,
         link: &Link,

@@ -19,11 +19,13 @@ enum Slot {
     Closed,
 }
 
-/// Tags below this have their places in a row: they are small numbers, given out one after the other.
+/// Tags below this have their places in a row: they are small numbers, given out one after the
+/// other.
 const ROW_MAX: usize = 1 << 12;
 
-/// The handlers, by tag. A tag may come from another rank before it is given out here, and a message that is torn may have any:
-/// what is kept grows by one for each that comes, however large it is.
+/// The handlers, by tag. A tag may come from another rank before it is given out here, and a
+/// message that is torn may have any: what is kept grows by one for each that comes, however large
+/// it is.
 #[derive(Default)]
 struct Slots {
     row: Vec<Slot>,
@@ -142,7 +144,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// A batch of any bytes: its records go to their tags, or are kept, and no tag takes memory for those below it.
+        /// A batch of any bytes: its records go to their tags, or are kept, and no tag takes memory
+        /// for those below it.
         #[test]
         fn fuzz_batches_of_any_bytes(bytes: Vec<u8>, tag: u32) {
             let mut slots = Slots::default();

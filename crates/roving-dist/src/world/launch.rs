@@ -74,8 +74,8 @@ pub(super) fn ranks_here(ranks: usize) -> usize {
     .unwrap_or(ranks)
 }
 
-/// How many cores this machine has. Ranks may be bound to some of them each, so what this process may use
-/// says nothing about that.
+/// How many cores this machine has. Ranks may be bound to some of them each, so what this process
+/// may use says nothing about that.
 pub(super) fn cores() -> usize {
     let online = fs::read_to_string("/sys/devices/system/cpu/online");
     let counted = online.ok().and_then(|list| count(list.trim()));

@@ -92,20 +92,21 @@ impl Link {
         self.ranks
     }
 
-    /// The first of so many tags that nobody else has. Ranks that ask in the same order, as they do when
-    /// they run the same program, get the same tags.
+    /// The first of so many tags that nobody else has. Ranks that ask in the same order, as they do
+    /// when they run the same program, get the same tags.
     pub(crate) fn tags(&self, count: u32) -> u32 {
         // Ordering: Relaxed; only the number counts.
         self.next_tag.fetch_add(count, Ordering::Relaxed)
     }
 
-    /// From now on `handler` is called for each message with this tag, those that came before included. It
-    /// runs on whatever thread polls, must not block or wait, and may send.
+    /// From now on `handler` is called for each message with this tag, those that came before
+    /// included. It runs on whatever thread polls, must not block or wait, and may send.
     pub(crate) fn open(&self, tag: u32, handler: impl FnMut(usize, &[u8]) + Send + 'static) {
         self.change(tag, Some(Box::new(handler)));
     }
 
-    /// From some time on the tag's handler is called no more, and dropped. Messages with it are, too.
+    /// From some time on the tag's handler is called no more, and dropped. Messages with it are,
+    /// too.
     pub(crate) fn close(&self, tag: u32) {
         self.change(tag, None);
     }
@@ -118,9 +119,9 @@ impl Link {
         self.changed.store(true, Ordering::Relaxed);
     }
 
-    /// Sends a message: soon, with others, or at once after a [`Link::flush`]. Never blocks. Messages to
-    /// one rank arrive in the order in which they were sent. Whether somebody has to see to it that it leaves: else it
-    /// is the matter of who has sent the one before.
+    /// Sends a message: soon, with others, or at once after a [`Link::flush`]. Never blocks.
+    /// Messages to one rank arrive in the order in which they were sent. Whether somebody has to
+    /// see to it that it leaves: else it is the matter of who has sent the one before.
     pub(crate) fn send(&self, to: usize, tag: u32, bytes: &[u8]) -> bool {
         if bytes.len() > RECORD_BYTES_MAX {
             return self.send_owned(to, tag, bytes.to_vec());
@@ -151,9 +152,10 @@ impl Link {
             false => &self.dirty,
         };
         // Most messages of a batch find it set.
-        // Ordering: Relaxed; the lock of the outbox orders it. Who clears `dirty` takes that lock afterwards,
-        // this thread has held it before. If the clearer comes second, it finds the message. If it came first,
-        // its clearing happened before this load, which cannot read what was there earlier.
+        // Ordering: Relaxed; the lock of the outbox orders it. Who clears `dirty` takes that lock
+        // afterwards, this thread has held it before. If the clearer comes second, it finds the
+        // message. If it came first, its clearing happened before this load, which cannot read what
+        // was there earlier.
         let is_first = !dirty.load(Ordering::Relaxed);
         if is_first {
             // Ordering: Relaxed; what was sent is found under the lock of its outbox.
@@ -167,19 +169,21 @@ impl Link {
         self.dirty.load(Ordering::Relaxed) || self.own_dirty.load(Ordering::Relaxed)
     }
 
-    /// Has everything sent that was handed to [`Link::send`], by this thread or by one that is polling.
+    /// Has everything sent that was handed to [`Link::send`], by this thread or by one that is
+    /// polling.
     pub(crate) fn flush(&self) {
         if self.with_engine(|engine| self.send_dirty(engine)) {
             return;
         }
-        // Ordering: Edge [handover]: in the manner of Dekker. Who sends has set `dirty`, and then finds
-        // the engine taken; who has it frees it, and then reads `dirty`. One of the two sees the other.
+        // Ordering: Edge [handover]: in the manner of Dekker. Who sends has set `dirty`, and then
+        // finds the engine taken; who has it frees it, and then reads `dirty`. One of the two sees
+        // the other.
         fence(ord("flush_fence", Ordering::SeqCst));
         self.with_engine(|engine| self.send_dirty(engine));
     }
 
-    /// Sends what there is, and calls the handlers of a few messages. Whether there were any; no, if another
-    /// thread is at it.
+    /// Sends what there is, and calls the handlers of a few messages. Whether there were any; no,
+    /// if another thread is at it.
     pub(crate) fn poll(&self) -> bool {
         self.poll_while(|| false)
     }
@@ -189,7 +193,8 @@ impl Link {
     pub(crate) fn poll_while(&self, mut go_on: impl FnMut() -> bool) -> bool {
         let mut is_any = false;
         self.with_engine(|engine| {
-            // Ordering: Relaxed; only who has the engine writes, and the progress thread looks now and then.
+            // Ordering: Relaxed; only who has the engine writes, and the progress thread looks now
+            // and then.
             let polls = self.polls.load(Ordering::Relaxed) + 1;
             // Ordering: Relaxed, as above.
             self.polls.store(polls, Ordering::Relaxed);
@@ -223,7 +228,8 @@ impl Link {
 
     fn send_dirty(&self, engine: &mut Engine) -> Result<(), Error> {
         while self.is_dirty() {
-            // Ordering: Relaxed, all; as in `mark_dirty`. Each outbox is looked into after this, under its lock.
+            // Ordering: Relaxed, all; as in `mark_dirty`. Each outbox is looked into after this,
+            // under its lock.
             if self.dirty.load(Ordering::Relaxed) {
                 self.dirty.store(false, Ordering::Relaxed);
                 engine.send_all(self.rank, &self.outboxes)?;
@@ -237,8 +243,8 @@ impl Link {
         Ok(())
     }
 
-    /// Calls `f`, if nobody else has the engine; whether that was so. What others send meanwhile, and cannot hand
-    /// over because of that, is sent as well.
+    /// Calls `f`, if nobody else has the engine; whether that was so. What others send meanwhile,
+    /// and cannot hand over because of that, is sent as well.
     fn with_engine(&self, f: impl FnOnce(&mut Engine) -> Result<(), Error>) -> bool {
         let Some(engine) = self.try_engine() else {
             return false;
@@ -257,7 +263,8 @@ impl Link {
         }
     }
 
-    /// Calls `f`, which may call handlers, and sees to what goes wrong in it when the engine is free.
+    /// Calls `f`, which may call handlers, and sees to what goes wrong in it when the engine is
+    /// free.
     fn run_with(
         &self,
         mut engine: MutexGuard<'_, Engine>,
@@ -300,8 +307,8 @@ impl Link {
         }
     }
 
-    /// Polls until `ready` gives something, or something goes wrong somewhere. Looks often at first, then
-    /// sleeps between looks.
+    /// Polls until `ready` gives something, or something goes wrong somewhere. Looks often at
+    /// first, then sleeps between looks.
     pub(crate) fn wait<T>(&self, mut ready: impl FnMut() -> Option<T>) -> Result<T, Error> {
         let mut backoff = self.backoff();
         loop {
@@ -333,8 +340,9 @@ impl Link {
         self.fault.get()
     }
 
-    /// Ends the run on all ranks, with an error that names this one. If ranks are processes it does not
-    /// return; but from a handler it does, and the processes end when what polled is done with it.
+    /// Ends the run on all ranks, with an error that names this one. If ranks are processes it does
+    /// not return; but from a handler it does, and the processes end when what polled is done with
+    /// it.
     pub(crate) fn fail(&self, what: impl std::fmt::Display) -> Error {
         self.fail_with(Error::at(self.rank, self.ranks, what))
     }

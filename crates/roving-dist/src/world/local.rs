@@ -83,8 +83,8 @@ impl Local {
             .then(|| Instant::now() + Duration::from_nanos(self.random.below(delay_max)));
         let mailbox = &self.mailboxes[to];
         mailbox.lock()[self.rank].push_back(Packet { bulk, bytes, due });
-        // Ordering: Relaxed; a hint to look under the lock, where the packet is. A receiver that does not
-        // see it looks again: nobody waits for this without looking now and then.
+        // Ordering: Relaxed; a hint to look under the lock, where the packet is. A receiver that
+        // does not see it looks again: nobody waits for this without looking now and then.
         mailbox.is_filled.store(true, Ordering::Relaxed);
     }
 

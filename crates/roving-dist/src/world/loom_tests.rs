@@ -11,7 +11,8 @@ use super::{local, record};
 use crate::error::Error;
 use crate::prim::explore_within;
 
-/// Keeps what it is told to send. Its lock is none of loom's: the engine's is the one that is explored.
+/// Keeps what it is told to send. Its lock is none of loom's: the engine's is the one that is
+/// explored.
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
 impl Transport for Kept {

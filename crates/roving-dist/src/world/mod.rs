@@ -148,7 +148,8 @@ impl World {
     /// holds a worker, and a pool that they share may have none left for the other.
     ///
     /// # Panics
-    /// With what the first rank that panics panics with. The others get an error wherever they wait for it.
+    /// With what the first rank that panics panics with. The others get an error wherever they wait
+    /// for it.
     ///
     /// ```
     /// let ranks = roving_dist::World::threads(4, |world| world.rank());
@@ -334,7 +335,8 @@ impl World {
             Some(error) => Err(error),
             None => self.collective.all_gather(&self.link, End::Finish, &[]),
         };
-        // From now on nobody sends anything: whoever waits until all has left waits for a last sign of life as well.
+        // From now on nobody sends anything: whoever waits until all has left waits for a last sign
+        // of life as well.
         drop(progress);
         let parted = gathered.and_then(|_| self.link.wait_until_sent());
         let ended = parted.and_then(|()| self.link.finish());

@@ -1,13 +1,13 @@
 //! Ranks that are processes: packets are messages of MPI. The only file that calls it.
 //!
-//! MPI is asked for `MPI_THREAD_SERIALIZED`: several threads call it, one at a time. [`Mpi`] is behind
-//! the lock of the engine, so `&mut self` is that promise.
+//! MPI is asked for `MPI_THREAD_SERIALIZED`: several threads call it, one at a time. [`Mpi`] is
+//! behind the lock of the engine, so `&mut self` is that promise.
 //!
-//! Batches are small enough for MPI libraries to send them at once. The receiver has posted receives for
-//! them, which it completes in the order in which it posted them: since MPI matches messages of one sender in
-//! order, that keeps their order. A large message is announced by a batch with the tag [`ANNOUNCEMENT`]; only
-//! then does the receiver make room and post a receive, into which MPI writes without another copy. What
-//! comes meanwhile from the same sender waits.
+//! Batches are small enough for MPI libraries to send them at once. The receiver has posted
+//! receives for them, which it completes in the order in which it posted them: since MPI matches
+//! messages of one sender in order, that keeps their order. A large message is announced by a batch
+//! with the tag [`ANNOUNCEMENT`]; only then does the receiver make room and post a receive, into
+//! which MPI writes without another copy. What comes meanwhile from the same sender waits.
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
@@ -85,10 +85,11 @@ pub(super) struct Mpi {
     spent: Vec<Vec<u8>>,
 }
 
-// SAFETY: the handles of MPI are pointers into the library, which may be used by any thread, but by one at a
-// time: it was initialised with MPI_THREAD_SERIALIZED or more. MPI_Finalize alone is for the thread that has
-// initialised MPI, which `World::finish` says to its callers; libraries of today do not insist where the level is
-// MPI_THREAD_SERIALIZED, and no memory of ours is at stake where one does. All else is `Send` by itself.
+// SAFETY: the handles of MPI are pointers into the library, which may be used by any thread, but by
+// one at a time: it was initialised with MPI_THREAD_SERIALIZED or more. MPI_Finalize alone is for
+// the thread that has initialised MPI, which `World::finish` says to its callers; libraries of
+// today do not insist where the level is MPI_THREAD_SERIALIZED, and no memory of ours is at stake
+// where one does. All else is `Send` by itself.
 unsafe impl std::marker::Send for Mpi {}
 
 /// Starts MPI.
@@ -138,7 +139,7 @@ impl Mpi {
     /// Learns who is there, and posts receives, in a communicator of its own.
     fn meet(&mut self) -> Result<(), Error> {
         let (mut comm, mut rank, mut ranks) = (self.comm, 0, 0);
-        // SAFETY: MPI is initialised; the world communicator lives as long, and the pointers are to locals.
+        // SAFETY: MPI is initialised, its world communicator lives, and the pointers are to locals.
         let codes = unsafe {
             [
                 ffi::MPI_Comm_dup(self.comm, &mut comm),
@@ -196,9 +197,9 @@ impl Mpi {
     /// Posts the receive in this place, which is not posted.
     fn post(&mut self, place: usize) -> Result<(), Error> {
         let receive = &mut self.posted[place];
-        // SAFETY: the buffer is that long, and stays where it is and untouched until the request is done: it
-        // is read only after `MPI_Test` has said so, and freed only after `finish` has cancelled the request
-        // or never (`Drop`).
+        // SAFETY: the buffer is that long, and stays where it is and untouched until the request is
+        // done: it is read only after `MPI_Test` has said so, and freed only after `finish` has
+        // cancelled the request or never (`Drop`).
         let code = unsafe {
             ffi::MPI_Irecv(
                 receive.bytes.as_mut_ptr().cast::<c_void>(),
@@ -213,8 +214,8 @@ impl Mpi {
         self.check(code, format_args!("receiving"))
     }
 
-    /// Posts what has been handed over, in its order. That takes about as long as a message is under way: so it is done
-    /// when there is nothing to hand over, or little is left.
+    /// Posts what has been handed over, in its order. That takes about as long as a message is
+    /// under way: so it is done when there is nothing to hand over, or little is left.
     fn post_again(&mut self) -> Result<(), Error> {
         while self.free > 0 {
             let place = (self.oldest + POSTED - self.free) % POSTED;
@@ -333,8 +334,8 @@ impl Mpi {
         for part in bulk.bytes.chunks_mut(BULK_BYTES_MAX) {
             // SAFETY: a constant of the library.
             let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-            // SAFETY: the part is that long; the buffer is kept in `sources`, and not touched before all its
-            // requests are done.
+            // SAFETY: the part is that long; the buffer is kept in `sources`, and not touched
+            // before all its requests are done.
             codes.push(unsafe {
                 ffi::MPI_Irecv(
                     part.as_mut_ptr().cast::<c_void>(),
@@ -414,8 +415,8 @@ fn announced(what: &[u8]) -> Option<(u32, u64)> {
 /// So many bytes, if there is room.
 fn zeroed(length: u64) -> Option<Vec<u8>> {
     let length = usize::try_from(length).ok()?;
-    // A vector that is made of zeros comes from the system as such, and is not written to; but it ends the process where
-    // there is no room. So what is large is tried before.
+    // A vector that is made of zeros comes from the system as such, and is not written to; but it
+    // ends the process where there is no room. So what is large is tried before.
     if length > BULK_BYTES_MAX {
         Vec::<u8>::new().try_reserve_exact(length).ok()?;
     }
@@ -479,8 +480,8 @@ impl Transport for Mpi {
                 self.post_again()?;
             }
             outcome?;
-            // Whoever waits for a lone message goes first: to look for another one takes about as long as that is under way. But
-            // where the next one is there when this is called again, others may be, too.
+            // A lone message is handed over first: looking for another one takes as long as one is
+            // under way. But if the next one is there at the next call, others may be, too.
             if length < BATCH_BYTES / 2 && !self.is_behind {
                 self.is_behind = true;
                 break;
@@ -501,8 +502,8 @@ impl Transport for Mpi {
     }
 
     fn abort(&mut self) {
-        // SAFETY: MPI is initialised, and not finalised: the universe is dropped by `finish` only, the last
-        // call.
+        // SAFETY: MPI is initialised, and not finalised: the universe is dropped by `finish` only,
+        // the last call.
         unsafe {
             ffi::MPI_Abort(self.comm, 1);
         }
@@ -545,8 +546,8 @@ impl Transport for Mpi {
         let places = (0..POSTED - self.free).map(|at| (self.oldest + at) % POSTED);
         for place in places {
             let receive = &mut self.posted[place];
-            // SAFETY: the request is posted; once it is cancelled and waited for, MPI has no more to do with
-            // its buffer.
+            // SAFETY: the request is posted; once it is cancelled and waited for, MPI has no more
+            // to do with its buffer.
             unsafe {
                 codes.push(ffi::MPI_Cancel(&mut receive.request));
                 codes.push(ffi::MPI_Wait(
@@ -571,8 +572,8 @@ impl Transport for Mpi {
 impl Drop for Mpi {
     fn drop(&mut self) {
         if let Some(universe) = self.universe.take() {
-            // Not finished: finalising would wait for ranks that may be gone. MPI may still write into the
-            // buffers, so they stay.
+            // Not finished: finalising would wait for ranks that may be gone. MPI may still write
+            // into the buffers, so they stay.
             std::mem::forget(universe);
             std::mem::forget(std::mem::take(&mut self.posted));
             std::mem::forget(std::mem::take(&mut self.sources));

@@ -8,8 +8,8 @@ use super::transport::Transport;
 use crate::error::Error;
 use crate::prim::{Mutex, MutexGuard};
 
-/// Records that wait for each other's company, and packets that wait for the transport. Whether there are any is
-/// known under the lock only: `Link::mark_dirty` relies on that.
+/// Records that wait for each other's company, and packets that wait for the transport. Whether
+/// there are any is known under the lock only: `Link::mark_dirty` relies on that.
 #[derive(Default)]
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
@@ -74,8 +74,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Takes everything, for a rank that sends to itself: each message is handed to `take`, after the
-    /// lock is free.
+    /// Takes everything, for a rank that sends to itself: each message is handed to `take`, after
+    /// the lock is free.
     pub(crate) fn empty(&self, mut take: impl FnMut(u32, &[u8])) {
         let packets = {
             let mut waiting = self.lock();

@@ -1,5 +1,5 @@
-//! The progress thread: polls where nobody else does, says that this rank is alive, and notices when
-//! the one before it is not.
+//! The progress thread: polls where nobody else does, says that this rank is alive, and notices
+//! when the one before it is not.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -98,7 +98,8 @@ impl Pulse {
         if ranks == 1 || link.is_faulty() {
             return;
         }
-        // A process that was stopped, or had no core, must not take its own silence for the other's.
+        // A process that was stopped, or had no core, must not take its own silence for the
+        // other's.
         if now.duration_since(self.looked) > self.silence_max / 2 {
             *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = now;
         }

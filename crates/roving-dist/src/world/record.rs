@@ -1,7 +1,7 @@
 //! Batches: many small messages in one packet. A record is a tag, a length, and so many bytes.
 
-/// A batch is sent when it has come to so many bytes: what MPI libraries send at once, without asking
-/// the receiver whether it has room.
+/// A batch is sent when it has come to so many bytes: what MPI libraries send at once, without
+/// asking the receiver whether it has room.
 pub(crate) const BATCH_BYTES: usize = 4000;
 /// Messages of more bytes than these travel alone.
 pub(crate) const RECORD_BYTES_MAX: usize = 2000;

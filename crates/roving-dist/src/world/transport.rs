@@ -11,9 +11,9 @@ pub(crate) enum Arrived<'a> {
     Bulk(u32, &'a [u8]),
 }
 
-/// The way from one rank to the others. Packets from one rank to another arrive in the order in which
-/// they were sent, whatever their kind; those of different pairs in any order. Called by one thread
-/// at a time, with no other call of it under way.
+/// The way from one rank to the others. Packets from one rank to another arrive in the order in
+/// which they were sent, whatever their kind; those of different pairs in any order. Called by one
+/// thread at a time, with no other call of it under way.
 pub(crate) trait Transport: Send {
     /// Begins to send a batch. Takes the bytes; what it leaves is empty, and may have capacity.
     fn send_batch(&mut self, to: usize, batch: &mut Vec<u8>) -> Result<(), Error>;

@@ -25,7 +25,8 @@ pub(crate) fn hash(number: u64) -> u64 {
 /// A node of an unbalanced tree: its number and its depth.
 pub(crate) type Node = (u64, u32);
 
-/// The children of a node: many near the root, further down two with a probability a little below one half.
+/// The children of a node: many near the root, further down two with a probability a little below
+/// one half.
 pub(crate) fn children((number, depth): Node) -> impl Iterator<Item = Node> {
     let draw = hash(number);
     let count = match depth {
@@ -115,8 +116,8 @@ pub(crate) async fn pause() {
     .await;
 }
 
-/// `mpirun` for so many ranks of a program. Several at once must not share the place of their files: one removes what
-/// another has just made.
+/// `mpirun` for so many ranks of a program. Several at once must not share the place of their
+/// files: one removes what another has just made.
 pub(crate) fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
     static STARTED: AtomicUsize = AtomicUsize::new(0);
     // Ordering: Relaxed; a number that nobody else has.

@@ -1,5 +1,5 @@
-//! Scotch, by the few functions that are needed of it: pins by `SCOTCH_graphMapFixed`, distances by a
-//! tree with two branches.
+//! Scotch, by the few functions that are needed of it: pins by `SCOTCH_graphMapFixed`, distances by
+//! a tree with two branches.
 
 use std::ffi::{c_double, c_int, c_void};
 use std::ptr;

@@ -24,7 +24,8 @@ pub(crate) struct Meta {
 
 /// The two processes, and the wakers of others.
 pub(crate) struct Holders {
-    /// Of futures that wait here and are not processes polled directly, and of ends that are in another place.
+    /// Of futures that wait here and are not processes polled directly, and of ends that are in
+    /// another place.
     elsewhere: OnceLock<Box<Elsewhere>>,
     producer: AtomicU32,
     consumer: AtomicU32,
@@ -150,8 +151,8 @@ unsafe fn release(words: NonNull<Words>) {
     // SAFETY: the caller has a reference.
     let meta = unsafe { &words.as_ref().meta };
     let free = meta.vtable.free;
-    // Ordering: Edge [release]: Release, so that the memory is freed after its use here; Acquire for
-    // who frees it.
+    // Ordering: Edge [release]: Release, so that the memory is freed after its use here; Acquire
+    // for who frees it.
     if meta
         .references
         .fetch_sub(1, ord("release", Ordering::AcqRel))
@@ -186,8 +187,8 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: End) {
     }
 }
 
-/// The channel has a new port for that end, whose port is gone. False when it is not, or when the other
-/// end's is gone as well: then what lay here has been cleared.
+/// The channel has a new port for that end, whose port is gone. False when it is not, or when the
+/// other end's is gone as well: then what lay here has been cleared.
 ///
 /// # Safety
 /// The caller keeps the channel, is alone in calling this for that end, and makes one port when
@@ -202,8 +203,8 @@ pub(crate) unsafe fn reopen_port(words: &Words, end: End) -> bool {
         return false;
     }
     let ports = &words.meta.ports;
-    // Ordering: Relaxed, both; what that end has left is taken over by the look above, with [sent] or [taken]. Once
-    // this has succeeded, the other end's port is not the last one.
+    // Ordering: Relaxed, both; what that end has left is taken over by the look above, with [sent]
+    // or [taken]. Once this has succeeded, the other end's port is not the last one.
     let counted = ports.compare_exchange(1, 2, Ordering::Relaxed, Ordering::Relaxed);
     if counted.is_err() {
         return false;
@@ -265,8 +266,9 @@ impl Words {
         self.wait_elsewhere(end)
     }
 
-    /// Has that function called, from now on, whenever the end has become ready; perhaps also when it has not.
-    /// No process waits at that end, now or later. The first function stays for as long as the channel.
+    /// Has that function called, from now on, whenever the end has become ready; perhaps also when
+    /// it has not. No process waits at that end, now or later. The first function stays for as long
+    /// as the channel.
     pub(crate) fn put_hook(&self, end: End, hook: Hook) {
         let _a_second_one = self.elsewhere(end).hook.set(hook);
         self.hook_is_there(end);

@@ -51,8 +51,8 @@ fn loom_messages_arrive_in_order_through_growing_rings() {
     explore(|| {
         let channel = channel(UNBOUNDED);
         let receiver = Arc::clone(&channel);
-        // The receiver is the one that loom runs later: it lets loads see older values, but does not
-        // always run a thread earlier for the sake of a load.
+        // The receiver is the one that loom runs later: it lets loads see older values, but does
+        // not always run a thread earlier for the sake of a load.
         let thread = thread::spawn(move || {
             let mut next = 0;
             while let Ok(message) = pop(&receiver) {
@@ -141,8 +141,8 @@ fn loom_no_writer_sleeps_on_a_channel_that_grew() {
     });
 }
 
-/// A message is taken out at the producer's end by a thread beside the producer, which finds less room in the middle of
-/// that than before or after.
+/// A message is taken out at the producer's end by a thread beside the producer, which finds less
+/// room in the middle of that than before or after.
 #[test]
 fn loom_no_writer_sleeps_because_a_message_was_taken_out_beside_it() {
     explore(|| {
@@ -156,7 +156,8 @@ fn loom_no_writer_sleeps_because_a_message_was_taken_out_beside_it() {
             window.reopen(&other.words);
             other.words.claim(End::Writer, 0) == Claim::Process
         });
-        // SAFETY: this thread sends. For loom, the first ring has one slot, so that it looks for room.
+        // SAFETY: this thread sends. For loom, the first ring has one slot, so that it looks for
+        // room.
         let full = unsafe { channel.has_room() } == Err(Full::Yet);
         let waits = full && channel.words.wait(End::Writer);
         let was_woken = thread.join().unwrap();
@@ -411,9 +412,9 @@ fn loom_quiet_is_seen_after_a_process_was_polled_elsewhere() {
     });
 }
 
-/// Reads a slot that nobody has published: only a model checker sees what is wrong.
-/// A thread that polls no process wakes one, which has seen the message by itself and ends before the thread has counted that. Then
-/// it is for that thread to see that nothing goes on any more.
+/// Reads a slot that nobody has published: only a model checker sees what is wrong. A thread that
+/// polls no process wakes one, which has seen the message by itself and ends before the thread has
+/// counted that. Then it is for that thread to see that nothing goes on any more.
 #[test]
 fn loom_quiet_is_seen_by_who_wakes_from_outside_a_process_that_has_ended() {
     explore(|| {

@@ -1,7 +1,7 @@
 //! Channels: one producer, one consumer, no lock, and no memory but what lies in them.
 //!
-//! `words` is what the two ends share and how one waits for the other, `ring` where messages lie, `window` what is left of a
-//! channel here whose consumer is elsewhere.
+//! `words` is what the two ends share and how one waits for the other, `ring` where messages lie,
+//! `window` what is left of a channel here whose consumer is elsewhere.
 
 pub(crate) mod window;
 pub(crate) mod words;
@@ -90,7 +90,8 @@ impl<T> Channel<T> {
         self.words.publish_sent(number + 1);
     }
 
-    /// Producer: looks anew for room before the next message, because there may be less than was found before.
+    /// Producer: looks anew for room before the next message, because there may be less than was
+    /// found before.
     ///
     /// # Safety
     /// The caller is the only one at the producing end.
@@ -194,8 +195,8 @@ impl<T> Channel<T> {
         Ok(())
     }
 
-    /// Drops what lies in the channel, and frees the rings. Returns what the first message panicked with
-    /// that did so in its drop: the others are dropped all the same.
+    /// Drops what lies in the channel, and frees the rings. Returns what the first message panicked
+    /// with that did so in its drop: the others are dropped all the same.
     ///
     /// # Safety
     /// Both ends are gone, with a happens-before edge to this, and this is called once.

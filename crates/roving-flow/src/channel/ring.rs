@@ -18,9 +18,9 @@ const SLOTS_FIRST: u32 = if cfg!(loom) { 1 } else { 2 };
 /// The header before the slots of a ring.
 #[repr(C)]
 pub(crate) struct Ring<T> {
-    /// Number of the first message that lies in the next ring. While there is none: so much less than
-    /// `u64::MAX` as the number of the first message that lies here, which is more than there will
-    /// ever be messages.
+    /// Number of the first message that lies in the next ring. While there is none: so much less
+    /// than `u64::MAX` as the number of the first message that lies here, which is more than there
+    /// will ever be messages.
     end: AtomicU64,
     next: AtomicPtr<Ring<T>>,
     /// Number of slots, less one; their number is a power of two.

@@ -3,13 +3,14 @@
 
 use super::words::{UNBOUNDED, Words};
 
-/// Whoever takes a message out at the producer's end brings it to the consumer later. Until the consumer has it, it counts
-/// as lying in the channel: the capacity here is what is left.
+/// Whoever takes a message out at the producer's end brings it to the consumer later. Until the
+/// consumer has it, it counts as lying in the channel: the capacity here is what is left.
 ///
-/// A message is taken in two steps: the capacity becomes one less, and then the count of taken messages one more. The number
-/// that has no room is the same before and after. In between it is one less, and a producer that reads the words just
-/// then sees too little room, may say that it waits, and is not woken by the second step. So the messages are taken either in
-/// the place of the producer, which cannot look meanwhile, or [`Window::reopen`] comes after them.
+/// A message is taken in two steps: the capacity becomes one less, and then the count of taken
+/// messages one more. The number that has no room is the same before and after. In between it is
+/// one less, and a producer that reads the words just then sees too little room, may say that it
+/// waits, and is not woken by the second step. So the messages are taken either in the place of the
+/// producer, which cannot look meanwhile, or [`Window::reopen`] comes after them.
 pub(crate) struct Window {
     /// From the producer to the consumer.
     capacity: u32,
@@ -49,7 +50,8 @@ impl Window {
         self.capacity.saturating_sub(under_way)
     }
 
-    /// The first step of taking a message, if there is one; the second is the caller's. See [`Window`] for what follows.
+    /// The first step of taking a message, if there is one; the second is the caller's. See
+    /// [`Window`] for what follows.
     pub(crate) fn lower(&self, words: &Words) {
         let taken = words.taken().number();
         if self.capacity != UNBOUNDED && words.sent().number() != taken {
@@ -57,7 +59,8 @@ impl Window {
         }
     }
 
-    /// Says how much room there is. A producer that waits there is to be woken afterwards: there may be more than it has seen.
+    /// Says how much room there is. A producer that waits there is to be woken afterwards: there
+    /// may be more than it has seen.
     pub(crate) fn reopen(&self, words: &Words) {
         if self.capacity != UNBOUNDED {
             words.set_capacity(self.left(words.taken().number()));
@@ -79,8 +82,8 @@ impl Window {
         }
     }
 
-    /// The producer has come here. So many messages have been sent elsewhere, of which the consumer has taken so many; and
-    /// so many were sent and taken out here before.
+    /// The producer has come here. So many messages have been sent elsewhere, of which the consumer
+    /// has taken so many; and so many were sent and taken out here before.
     pub(crate) fn resume(&mut self, (sent, taken_there): (u64, u64), sent_here: u64) {
         self.offset = sent.wrapping_sub(sent_here);
         self.taken_there = taken_there;

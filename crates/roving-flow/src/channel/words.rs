@@ -49,9 +49,9 @@ pub(crate) enum End {
 ///
 /// No wake-up is lost, because each side first writes its word, then is a fence, then reads the
 /// other's: who sends publishes the message and looks for a reader; who waits says so and looks for
-/// a message. One of the two sees the other.
-/// What each end writes is 64 bytes from what the other does. Where the memory does not begin with a
-/// cache line, fields that rarely change lie in between.
+/// a message. One of the two sees the other. What each end writes is 64 bytes from what the other
+/// does. Where the memory does not begin with a cache line, fields that rarely change lie in
+/// between.
 #[repr(C)]
 pub(crate) struct Words {
     // The producer's.
@@ -243,8 +243,8 @@ impl Words {
 
     /// By whoever has found a deadlock, and then wakes the writer.
     pub(crate) fn set_capacity(&self, capacity: u32) {
-        // Ordering: Relaxed; the fence puts it before the look at `writer`, as a taken message. Pairs
-        // with [wait], which is a fence as well.
+        // Ordering: Relaxed; the fence puts it before the look at `writer`, as a taken message.
+        // Pairs with [wait], which is a fence as well.
         self.capacity.store(capacity, Ordering::Relaxed);
         fence(ord("grow_fence", Ordering::SeqCst));
     }
@@ -292,11 +292,11 @@ impl Words {
         !self.is_ready(end)
     }
 
-    /// A function has been put into the channel for that end, where no process ever waits. What came before is
-    /// for the caller to look at.
+    /// A function has been put into the channel for that end, where no process ever waits. What
+    /// came before is for the caller to look at.
     pub(crate) fn hook_is_there(&self, end: End) {
-        // Ordering: Edge [hook]: in the manner of Dekker, the caller looks at what was done before, or who did it
-        // finds the function; and Release, for what that keeps.
+        // Ordering: Edge [hook]: in the manner of Dekker, the caller looks at what was done before,
+        // or who did it finds the function; and Release, for what that keeps.
         swap_and_fence(self.waiting(end), HOOKED, ord("hook", Ordering::SeqCst));
     }
 
@@ -316,9 +316,9 @@ impl Words {
         if phase < CLAIMED {
             return Resumed::Retracted;
         }
-        // Ordering: Edge [resumed]: Release, after the process has said that it runs. Else whoever looks twice at a
-        // process that waited for any of several could see some of those waits gone, both times, and think that it
-        // waits for the others only.
+        // Ordering: Edge [resumed]: Release, after the process has said that it runs. Else whoever
+        // looks twice at a process that waited for any of several could see some of those waits
+        // gone, both times, and think that it waits for the others only.
         word.store(NOBODY, ord("resumed", Ordering::Release));
         Resumed::Claimed(phase - CLAIMED)
     }
@@ -335,8 +335,8 @@ impl Words {
 
     /// Whether somebody waits at that end who did not see what the caller has published before.
     pub(crate) fn is_waiting_after_all(&self, end: End) -> bool {
-        // Ordering: a fence between what was published and the look at who waits. Pairs with [wait],
-        // which is a fence as well: one side sees the other.
+        // Ordering: a fence between what was published and the look at who waits. Pairs with
+        // [wait], which is a fence as well: one side sees the other.
         fence(ord("tell_fence", Ordering::SeqCst));
         self.is_waiting(end)
     }
@@ -349,7 +349,8 @@ impl Words {
 
     /// Whether the process of that end goes on soon: it has been woken there, or will be.
     pub(crate) fn is_process_due(&self, end: End) -> bool {
-        // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this; and with [resumed].
+        // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this; and with
+        // [resumed].
         match self.waiting(end).load(ord("see_due", Ordering::Acquire)) {
             NOBODY | ELSEWHERE | HOOKED => false,
             WAITS => self.is_ready(end),
@@ -366,8 +367,8 @@ impl Words {
             WAITS => (CLAIMED + line, Claim::Process),
             ELSEWHERE => (NOBODY, Claim::Elsewhere),
             HOOKED => {
-                // Ordering: Acquire. Pairs with [hook]: the function is there. The word stays as it is, so this
-                // reads what was read above.
+                // Ordering: Acquire. Pairs with [hook]: the function is there. The word stays as it
+                // is, so this reads what was read above.
                 let _hooked = word.load(ord("see_hook", Ordering::Acquire));
                 return Claim::Hook;
             }

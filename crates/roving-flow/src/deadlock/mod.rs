@@ -1,9 +1,9 @@
 //! Finding processes that wait for each other, and letting them go on.
 //!
-//! A process that waits for a message waits for the channel's producer; one that waits for room, for
-//! its consumer. Processes that wait for each other only, and whose channels say the same when they
-//! are read a second time, will wait for ever: whatever could wake one of them would have to be done
-//! by another, and would show in a channel's counts.
+//! A process that waits for a message waits for the channel's producer; one that waits for room,
+//! for its consumer. Processes that wait for each other only, and whose channels say the same when
+//! they are read a second time, will wait for ever: whatever could wake one of them would have to
+//! be done by another, and would show in a channel's counts.
 //!
 //! If a full channel is among those, the deadlock is *artificial*: an unbounded channel would not
 //! have it. Then the smallest of the full ones grows (Parks), and it does so when the cycle forms,
@@ -74,15 +74,17 @@ pub(crate) fn after_suspension(shared: &Shared, line: &Line, process: u32, to_wr
     }
 }
 
-/// The calling thread polls no process, and may have woken some. To be called with no lock that who is told of rest may want.
+/// The calling thread polls no process, and may have woken some. To be called with no lock that who
+/// is told of rest may want.
 pub(crate) fn after_waking(shared: &Shared, line: &Line) {
     while line.has_to_ask() && shared.is_quiet() {
         rest(shared);
     }
 }
 
-/// Nothing can go on but by what comes from outside. Where that is another part of the same network,
-/// it happens all the time, and whoever sees to that part looks at the network when it takes long.
+/// Nothing can go on but by what comes from outside. Where that is another part of the same
+/// network, it happens all the time, and whoever sees to that part looks at the network when it
+/// takes long.
 fn rest(shared: &Shared) {
     if !shared.tell_rest() {
         look(shared);

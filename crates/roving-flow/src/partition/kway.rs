@@ -73,8 +73,8 @@ pub struct KWay {
 
 /// Starts unless told.
 const STARTS: usize = 8;
-/// Vertices for each part in the smallest graph, in turns: the fewer, the more is seen at once, and the
-/// less can be told apart.
+/// Vertices for each part in the smallest graph, in turns: the fewer, the more is seen at once, and
+/// the less can be told apart.
 const COARSE: [usize; 2] = [8, 24];
 /// In all, at the least.
 const COARSE_MIN: usize = 32;

@@ -1,5 +1,5 @@
-//! Fiduccia–Mattheyses: passes that move one vertex after the other, best gain first, each once, and
-//! keep the best partition on the way.
+//! Fiduccia–Mattheyses: passes that move one vertex after the other, best gain first, each once,
+//! and keep the best partition on the way.
 //!
 //! Two kinds of pass take turns. One never exceeds the limit; the other lets one part exceed it by
 //! one vertex, and then moves vertices out of that part until the limit holds again, which finds
@@ -13,13 +13,13 @@ use super::state::{Rule, State};
 /// Passes at the most; mostly three or four suffice.
 const PASSES_MAX: usize = 24;
 
-/// Moves without a better partition after which a pass ends, at the least and at the most; in between
-/// it is an eighth of the vertices.
+/// Moves without a better partition after which a pass ends, at the least and at the most; in
+/// between it is an eighth of the vertices.
 const STALL_MIN: usize = 512;
 const STALL_MAX: usize = 4096;
 
-/// In graphs with more vertices, those that have all neighbours in their own part are left out, until
-/// one of these is moved.
+/// In graphs with more vertices, those that have all neighbours in their own part are left out,
+/// until one of these is moved.
 const LARGE: usize = 1 << 15;
 
 /// Betters a partition until neither kind of pass does.

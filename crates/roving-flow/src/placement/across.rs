@@ -1,5 +1,5 @@
-//! The policy of [`Partitioned`](super::Placement::Partitioned) for parts that are no workers: the ranks of a network that is
-//! spread over several.
+//! The policy of [`Partitioned`](super::Placement::Partitioned) for parts that are no workers: the
+//! ranks of a network that is spread over several.
 
 use std::time::Duration;
 
@@ -84,8 +84,9 @@ impl Across {
 }
 
 impl Partitioned {
-    /// Whether the heaviest part becomes lighter by as much as a part may be too heavy; or what passes between parts becomes less by more
-    /// than the moves cost, and no part too heavy. Figures differ a little from look to look, and nothing is to move for that.
+    /// Whether the heaviest part becomes lighter by as much as a part may be too heavy; or what
+    /// passes between parts becomes less by more than the moves cost, and no part too heavy.
+    /// Figures differ a little from look to look, and nothing is to move for that.
     fn is_worth_it(&self, now: &[u32], then: &[u32]) -> bool {
         let load = &self.load;
         let heaviest = |parts: &[u32]| {
@@ -125,7 +126,8 @@ mod tests {
         Across::new(&placement, channels.to_vec(), may_move.to_vec(), 2).unwrap()
     }
 
-    /// After that many tenths of a second, in which the processes have taken so many milliseconds of it in all, and sent so much.
+    /// After that many tenths of a second, in which the processes have taken so many milliseconds
+    /// of it in all, and sent so much.
     fn figures(tenths: u64, each_ms: &[u64], messages: &[u64]) -> Figures {
         Figures {
             at: Duration::from_millis(tenths * 100),

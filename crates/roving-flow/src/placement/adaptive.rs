@@ -4,13 +4,13 @@
 //! (Vrba et al. 2009). Both come from acting on a prediction. Here a prediction is a proposal only:
 //! it is tried for some milliseconds, beside what the network did just before, and what moves more
 //! messages, twice in a row, stays. A trial costs at most its own length, and trials that fail may
-//! take a twenty-fifth of the time, so that what they cost is bounded whatever they propose; one that
-//! failed is put off for ever longer.
+//! take a twenty-fifth of the time, so that what they cost is bounded whatever they propose; one
+//! that failed is put off for ever longer.
 //!
 //! Where messages carry work, stealing is near its best and nothing is tried: only a few figures
 //! are read every tenth of a second. Where they are tiny, the network's time goes into passing
-//! them; then it matters that both ends of a busy channel are on one worker (*parts*), or, where the
-//! network has no parallelism worth the way to the next core, that all of it is (*one*).
+//! them; then it matters that both ends of a busy channel are on one worker (*parts*), or, where
+//! the network has no parallelism worth the way to the next core, that all of it is (*one*).
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ const PREPAID_NS: u64 = 15_000_000;
 /// Below that share of what is usual, so many times in a row, the kept arm has become slower.
 const FALLEN: f64 = 0.75;
 const FALLS: u32 = 4;
-/// How thoroughly they are looked for: workers have to do without a processor meanwhile, where there
-/// are no more processors than workers.
+/// How thoroughly they are looked for: workers have to do without a processor meanwhile, where
+/// there are no more processors than workers.
 const STARTS: usize = 2;
 
 /// One way to place all processes.

@@ -19,9 +19,9 @@ const HELP_PERCENT: u128 = 10;
 const SHARE: u64 = 20;
 const PREPAID_NS: u64 = 20_000_000;
 
-/// Devine et al., with three additions against the instability that Nornir saw: the threshold doubles
-/// each time that partitioning did not make the workers less idle; what was spent before the last
-/// time still counts, by half; and partitioning takes a twentieth of the time at the most.
+/// Devine et al., with three additions against the instability that Nornir saw: the threshold
+/// doubles each time that partitioning did not make the workers less idle; what was spent before
+/// the last time still counts, by half; and partitioning takes a twentieth of the time at the most.
 #[derive(Debug)]
 pub(super) struct Partitioned {
     shape: Shape,
@@ -81,8 +81,8 @@ impl Partitioned {
         })
     }
 
-    /// For others than the workers of one pool: the processes are in these parts now, some are not to move, and so many workers are
-    /// there in all parts.
+    /// For others than the workers of one pool: the processes are in these parts now, some are not
+    /// to move, and so many workers are there in all parts.
     pub(super) fn stand(&mut self, now: &[u32], fixed: Vec<bool>, workers: usize) {
         now.clone_into(&mut self.now);
         (self.fixed, self.workers) = (fixed, workers.max(1));

@@ -50,7 +50,8 @@ impl Network for Shared {
     }
 }
 
-/// Who sends there and who receives, if both are processes. That is settled before the network runs.
+/// Who sends there and who receives, if both are processes. That is settled before the network
+/// runs.
 fn ends(channel: &Words) -> Option<(usize, usize)> {
     let [from, to] = [End::Writer, End::Reader].map(|end| channel.process(end));
     (from != OUTSIDE && to != OUTSIDE).then_some((from as usize, to as usize))

@@ -1,8 +1,9 @@
 //! Random networks with a sequential reference.
 //!
-//! Each process runs a script of receives and sends, and keeps a digest of what it has received. The
-//! reference runs the same scripts one after the other with channels without bound: by Kahn's theorem
-//! every run must come to the same digests, and whoever is stuck there is stuck in every run.
+//! Each process runs a script of receives and sends, and keeps a digest of what it has received.
+//! The reference runs the same scripts one after the other with channels without bound: by Kahn's
+//! theorem every run must come to the same digests, and whoever is stuck there is stuck in every
+//! run.
 
 use std::collections::VecDeque;
 use std::io::Write as _;

@@ -20,23 +20,24 @@ pub(crate) trait Place: Send + Sync {
 
 /// A buffer of whatever type.
 ///
-/// Each change gives it a new version. A copy is valid if it is of that version: that on the host if `host_version` is, and
-/// that on a device if the device's table says so. Only who holds a buffer exclusively changes its version.
+/// Each change gives it a new version. A copy is valid if it is of that version: that on the host
+/// if `host_version` is, and that on a device if the device's table says so. Only who holds a
+/// buffer exclusively changes its version.
 pub(crate) trait Content: Send + Sync {
     fn id(&self) -> u64;
     fn bytes(&self) -> usize;
     /// Its version, and that of the copy on the host.
     fn versions(&self) -> (u64, u64);
-    /// Holds it, together with others that read or alone. If that cannot be done now, wakes when it may be worth
-    /// another try.
+    /// Holds it, together with others that read or alone. If that cannot be done now, wakes when it
+    /// may be worth another try.
     fn try_hold(&self, exclusive: bool, waker: &Waker) -> bool;
     fn release(&self, exclusive: bool);
     /// The copy on the host. The caller holds the buffer.
     fn source(&self) -> Source;
     /// Room for a new copy on the host.
     fn target(&self) -> Target;
-    /// A device has written it, and its new version is what is returned. The new copy for the host, if it was made
-    /// already. The caller holds it exclusively.
+    /// A device has written it, and its new version is what is returned. The new copy for the host,
+    /// if it was made already. The caller holds it exclusively.
     fn written(&self, place: Weak<dyn Place>, host: Option<Target>) -> u64;
     /// Whatever is on the host is valid from now on. The caller holds it exclusively.
     fn overwritten(&self);
@@ -45,7 +46,8 @@ pub(crate) trait Content: Send + Sync {
     /// Makes a copy that a device has spilled the valid one on the host, if the buffer still is of
     /// that version; tasks may hold the buffer meanwhile.
     fn spilled(&self, version: u64, target: Target);
-    /// Ready when the copy on the host is valid, or lost for the reason that is returned. Starts what that needs.
+    /// Ready when the copy on the host is valid, or lost for the reason that is returned. Starts
+    /// what that needs.
     fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>>;
     /// There is a copy there.
     fn is_at(&self, place: Weak<dyn Place>);
@@ -339,7 +341,8 @@ impl<T: Element> Content for Shared<T> {
             let mut state = self.lock();
             match outcome {
                 Ok(target) => state.replace_host(target),
-                // Somebody else has brought it meanwhile, and then the copy on the device may have gone.
+                // Somebody else has brought it meanwhile, and then the copy on the device may have
+                // gone.
                 Err(_) if state.version == state.host_version => {}
                 Err(Missing::Lost(reason)) => state.lost = Some(reason),
                 Err(Missing::ThisTime(reason)) => state.failed = Some(reason),

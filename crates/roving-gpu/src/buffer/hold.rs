@@ -57,7 +57,8 @@ impl fmt::Debug for Use {
 pub(crate) struct Held(Vec<Use>);
 
 impl Held {
-    /// All or none, so that nobody who holds one waits for another. Wakes when it may be worth another try.
+    /// All or none, so that nobody who holds one waits for another. Wakes when it may be worth
+    /// another try.
     pub(crate) fn poll(uses: &[Use], waker: &Waker) -> Poll<Held> {
         let mut held = Held(Vec::with_capacity(uses.len()));
         for one in uses {

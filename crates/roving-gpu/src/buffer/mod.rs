@@ -32,10 +32,10 @@ impl<T: Pod + Send + Sync> Element for T {}
 /// on each device. A clone of a buffer is a handle to the same numbers.
 ///
 /// On the host it is read and written through guards: any number of [`ReadGuard`]s, or one
-/// [`WriteGuard`]. A task that runs on a device holds the buffers that it uses in the same way while it
-/// is there. A call that comes too early blocks the calling thread; a worker gives its core away
-/// meanwhile. Programs whose tasks await their inputs never wait here. A task that waits for a guard of
-/// the thread that waits for the task waits for ever.
+/// [`WriteGuard`]. A task that runs on a device holds the buffers that it uses in the same way
+/// while it is there. A call that comes too early blocks the calling thread; a worker gives its
+/// core away meanwhile. Programs whose tasks await their inputs never wait here. A task that waits
+/// for a guard of the thread that waits for the task waits for ever.
 ///
 /// ```
 /// use roving_gpu::Buffer;

@@ -14,8 +14,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Blocks until the future has ended. A worker waits as it does for a root: it gives its core away. Another thread sleeps,
-/// without a pool.
+/// Blocks until the future has ended. A worker waits as it does for a root: it gives its core away.
+/// Another thread sleeps, without a pool.
 pub(crate) fn block<F>(future: F) -> F::Output
 where
     F: Future + Send,

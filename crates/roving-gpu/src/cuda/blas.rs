@@ -6,8 +6,9 @@
 //! | `gemm_nt_f32`, `gemm_nt_f64` | read a (m × k), read b (n × k), update c (m × n), `[m, n, k, …]` | c -= a · bᵀ |
 //! | `trsm_f32`, `trsm_f64` | read l (n × n, lower), update a (m × n), `[m, n, …]` | the X with X · lᵀ = a takes the place of a |
 //!
-//! The last argument is a value that begins with 32-bit words; the number of groups does not matter. cuBLAS stores
-//! by columns, where a matrix is seen as its transpose: so each routine computes the transpose of what is asked.
+//! The last argument is a value that begins with 32-bit words; the number of groups does not
+//! matter. cuBLAS stores by columns, where a matrix is seen as its transpose: so each routine
+//! computes the transpose of what is asked.
 #![allow(unsafe_code)] // calls a library by address
 
 use std::ffi::c_int;
@@ -62,13 +63,15 @@ pub(super) struct Blas(cublasHandle_t);
 impl Blas {
     /// `None`, if the library is not there or does not work.
     pub(super) fn new(stream: &CudaStream) -> Option<Blas> {
-        // SAFETY: to look for a library runs what it does when it is loaded, and NVIDIA's may be loaded.
+        // SAFETY: to look for a library runs what it does when it is loaded, and NVIDIA's may be
+        // loaded.
         if !unsafe { sys::is_culib_present() } {
             return None;
         }
         // The context is bound to this thread, which is a lane's.
         let blas = Blas(result::create_handle().ok()?);
-        // SAFETY: the handle was just made, and lives; so does the stream, as long as the lane that has both.
+        // SAFETY: the handle was just made, and lives; so does the stream, as long as the lane that
+        // has both.
         unsafe { result::set_stream(blas.0, stream.cu_stream().cast()) }.ok()?;
         Some(blas)
     }
@@ -104,9 +107,10 @@ impl Blas {
         };
         let as_is = cublasOperation_t::CUBLAS_OP_N;
         let steps = [b_step, k, n].map(|step| step.max(1));
-        // SAFETY: the handle lives. The three matrices are of the sizes that `Call::of` has checked against their rooms,
-        // which the launch holds until it has ended. Both factors are on the host, where the library looks for them
-        // unless told otherwise, and are read before the call returns.
+        // SAFETY: the handle lives. The three matrices are of the sizes that `Call::of` has checked
+        // against their rooms, which the launch holds until it has ended. Both factors are on the
+        // host, where the library looks for them unless told otherwise, and are read before the
+        // call returns.
         unsafe {
             if double {
                 let (sign, one) = (f64::from(sign), 1.0_f64);
@@ -140,8 +144,9 @@ impl Blas {
             cublasOperation_t::CUBLAS_OP_T,
             cublasDiagType_t::CUBLAS_DIAG_NON_UNIT,
         );
-        // SAFETY: the handle lives. Both matrices are of the sizes that `Call::of` has checked against their rooms,
-        // which the launch holds until it has ended. The factor is on the host and is read before the call returns.
+        // SAFETY: the handle lives. Both matrices are of the sizes that `Call::of` has checked
+        // against their rooms, which the launch holds until it has ended. The factor is on the host
+        // and is read before the call returns.
         let status = unsafe {
             if double {
                 let (one, l, a) = (1.0_f64, l as *const f64, a as *mut f64);
@@ -157,8 +162,8 @@ impl Blas {
 
 impl Drop for Blas {
     fn drop(&mut self) {
-        // SAFETY: the handle was made in `new`, and is given back once, here, by the thread that used it. An error
-        // would be that of a device that is lost.
+        // SAFETY: the handle was made in `new`, and is given back once, here, by the thread that
+        // used it. An error would be that of a device that is lost.
         let _ = unsafe { result::destroy_handle(self.0) };
     }
 }

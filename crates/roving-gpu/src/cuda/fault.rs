@@ -11,8 +11,8 @@ pub(super) fn of(error: DriverError, what: &str) -> DeviceError {
     DeviceError::new(cause(error.0), format!("{what}{}", text(error)))
 }
 
-/// Whether a context can be used after this, and what for. An error that is found when something is waited for is
-/// another matter: the context is gone then.
+/// Whether a context can be used after this, and what for. An error that is found when something is
+/// waited for is another matter: the context is gone then.
 fn cause(code: CUresult) -> Cause {
     match code {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => Cause::OutOfMemory,

@@ -187,7 +187,8 @@ pub(super) fn start(
 }
 
 struct Lane {
-    /// Made when it is first asked for: that takes long. `Some(None)`: there is none. Dropped before the stream.
+    /// Made when it is first asked for: that takes long. `Some(None)`: there is none. Dropped
+    /// before the stream.
     blas: Option<Option<Blas>>,
     common: Arc<Common>,
     inbox: Arc<Inbox>,
@@ -222,7 +223,8 @@ impl Lane {
     }
 
     fn run(&mut self) {
-        // All that follows is done in this context. Where that fails, so will all else, and says so.
+        // All that follows is done in this context. Where that fails, so will all else, and says
+        // so.
         let _ = self.common.context.bind_to_thread();
         loop {
             match self.inbox.take(!self.flying.is_empty()) {
@@ -267,14 +269,15 @@ impl Lane {
         match job {
             Job::Upload(upload) => {
                 let room = Room::of(upload.to()).map_err(Unbegun::refused)?;
-                // SAFETY: the job, which has both sides, is in `flying` from here until the stream has ended it.
+                // SAFETY: the job, which has both sides, is in `flying` from here until the stream
+                // has ended it.
                 unsafe { room.fill(upload.bytes(), &self.stream) }.map_err(Unbegun::failed)?;
             }
             Job::Download(download) => {
                 let memory = download.from().clone();
                 let room = Room::of(&memory).map_err(Unbegun::refused)?;
-                // SAFETY: the job, which has both sides, is in `flying` from here until the stream has ended it, and
-                // nobody looks into it there.
+                // SAFETY: the job, which has both sides, is in `flying` from here until the stream
+                // has ended it, and nobody looks into it there.
                 unsafe { room.empty(download.bytes(), &self.stream) }.map_err(Unbegun::failed)?;
             }
             Job::Launch(launch) => self.launch(launch)?,

@@ -10,8 +10,9 @@ use super::fault;
 use crate::backend::Memory;
 use crate::error::{Cause, DeviceError};
 
-/// Where the memory of a device comes from: the driver's pool, in the order of a stream on which nothing else is done.
-/// To free in that way waits for nothing, and does not stop the device as `cuMemFree` does.
+/// Where the memory of a device comes from: the driver's pool, in the order of a stream on which
+/// nothing else is done. To free in that way waits for nothing, and does not stop the device as
+/// `cuMemFree` does.
 pub(super) struct Store {
     stream: Arc<CudaStream>,
     /// The driver's own; else the memory comes from `cuMemAlloc`.
@@ -139,8 +140,8 @@ impl Room {
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: the room has that many bytes, as just checked, and is of the context that is bound to each
-        // lane's thread; both sides stay, as the caller promises.
+        // SAFETY: the room has that many bytes, as just checked, and is of the context that is
+        // bound to each lane's thread; both sides stay, as the caller promises.
         let copied = unsafe { result::memcpy_htod_async(self.address, from, stream.cu_stream()) };
         copied.map_err(|error| fault::of(error, "copying to it: "))
     }
@@ -148,7 +149,8 @@ impl Room {
     /// Copies from the device in the order of the stream. The copy may go on after the call.
     ///
     /// # Safety
-    /// Room and bytes stay until the stream has done this, and nobody else looks at the bytes before.
+    /// Room and bytes stay until the stream has done this, and nobody else looks at the bytes
+    /// before.
     pub(super) unsafe fn empty(
         &self,
         to: &mut [u8],
@@ -158,8 +160,9 @@ impl Room {
         if to.is_empty() {
             return Ok(());
         }
-        // SAFETY: the room has that many bytes, as just checked, and is of the context that is bound to each
-        // lane's thread; both sides stay, and nobody else looks, as the caller promises.
+        // SAFETY: the room has that many bytes, as just checked, and is of the context that is
+        // bound to each lane's thread; both sides stay, and nobody else looks, as the caller
+        // promises.
         let copied = unsafe { result::memcpy_dtoh_async(to, self.address, stream.cu_stream()) };
         copied.map_err(|error| fault::of(error, "copying from it: "))
     }
@@ -170,9 +173,9 @@ impl Drop for Room {
         let store = &self.store;
         // Errors are those of a device that is lost, with its memory.
         if self.address != 0 && store.stream.context().bind_to_thread().is_ok() {
-            // SAFETY: the address came from the call that belongs to this one, for `pooled` does not change, and is
-            // freed once, here. Each operation that uses the memory holds a clone of it until it has ended, so none is
-            // under way.
+            // SAFETY: the address came from the call that belongs to this one, for `pooled` does
+            // not change, and is freed once, here. Each operation that uses the memory holds a
+            // clone of it until it has ended, so none is under way.
             let _ = unsafe {
                 if store.pooled {
                     result::free_async(self.address, store.stream.cu_stream())

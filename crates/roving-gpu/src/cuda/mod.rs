@@ -1,10 +1,11 @@
-//! Devices of NVIDIA, by way of the driver's interface. The driver is looked for when the program runs; nothing of CUDA
-//! is needed where it is built.
+//! Devices of NVIDIA, by way of the driver's interface. The driver is looked for when the program
+//! runs; nothing of CUDA is needed where it is built.
 //!
-//! A device has some streams, and each of them a thread that gives it its operations, waits for the oldest, and sleeps
-//! when there is none. So no worker ever waits in the driver, which does wait where memory of the host that
-//! is not pinned is copied. Kernels are compiled by NVRTC, once for each device; those that name a routine of
-//! cuBLAS are that routine where the library is there: `gemm_f32`, `gemm_nt_f32`, `trsm_f32`, and the same for `f64`.
+//! A device has some streams, and each of them a thread that gives it its operations, waits for the
+//! oldest, and sleeps when there is none. So no worker ever waits in the driver, which does wait
+//! where memory of the host that is not pinned is copied. Kernels are compiled by NVRTC, once for
+//! each device; those that name a routine of cuBLAS are that routine where the library is there:
+//! `gemm_f32`, `gemm_nt_f32`, `trsm_f32`, and the same for `f64`.
 
 mod blas;
 mod driver;
@@ -37,7 +38,8 @@ use module::Modules;
 /// One computes while two copy, one in each direction; and one is for what comes next.
 const STREAMS: usize = 4;
 
-/// The first driver that says how large a kernel's parameters are, which is asked before each first launch.
+/// The first driver that says how large a kernel's parameters are, which is asked before each first
+/// launch.
 const DRIVER_MIN: i32 = 12_040;
 
 /// One device of NVIDIA, through CUDA.

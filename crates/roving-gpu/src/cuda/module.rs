@@ -78,10 +78,10 @@ impl Modules {
             .iter()
             .map(|bytes| bytes.as_ptr().cast_mut().cast());
         let mut places: Vec<*mut c_void> = places.collect();
-        // SAFETY: the function is of a module that it keeps itself. The call reads each of its parameters before it
-        // returns, and writes none; there are as many places as parameters, each with as many bytes, as just checked.
-        // The addresses are of rooms that the launch holds until it has ended. What the function does with them is the
-        // program's own text.
+        // SAFETY: the function is of a module that it keeps itself. The call reads each of its
+        // parameters before it returns, and writes none; there are as many places as parameters,
+        // each with as many bytes, as just checked. The addresses are of rooms that the launch
+        // holds until it has ended. What the function does with them is the program's own text.
         let launched = unsafe {
             result::launch_kernel(
                 built.function.cu_function(),
@@ -112,7 +112,8 @@ impl Modules {
 
     fn build(&self, cuda: Cuda, what: &str) -> Result<Built, DeviceError> {
         let refuse = |text: &str| Err(DeviceError::new(Cause::Kernel, format!("{what}{text}")));
-        // SAFETY: to look for a library runs what it does when it is loaded, and NVIDIA's may be loaded.
+        // SAFETY: to look for a library runs what it does when it is loaded, and NVIDIA's may be
+        // loaded.
         if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
             return refuse(
                 "NVRTC, the compiler, is not there: install libnvrtc of CUDA 12 or later",

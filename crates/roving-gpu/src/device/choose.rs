@@ -1,10 +1,11 @@
 //! The choice between the two sides, as functions of what is known.
 //!
-//! A task for which both sides are worth a thought goes into the queue of a device as soon as a worker polls it. So the queue
-//! shows how much there is to do. From there two take it: the device, when a stream is free, the task of
-//! the highest gain ([`admits`]); and a worker that has nothing else to do, that of the lowest ([`takes`]). Both ask who would
-//! be done first, and both go by the mean of what is waiting, but by the longest of what they would begin: in a kind whose tasks of one
-//! size differ much, that one may be the last to end.
+//! A task for which both sides are worth a thought goes into the queue of a device as soon as a
+//! worker polls it. So the queue shows how much there is to do. From there two take it: the device,
+//! when a stream is free, the task of the highest gain ([`admits`]); and a worker that has nothing
+//! else to do, that of the lowest ([`takes`]). Both ask who would be done first, and both go by the
+//! mean of what is waiting, but by the longest of what they would begin: in a kind whose tasks of
+//! one size differ much, that one may be the last to end.
 
 use super::queue::Load;
 use crate::history::Known;
@@ -25,8 +26,8 @@ pub(crate) enum Place {
     DeviceSample,
 }
 
-/// `load` is the task's own; `ahead_s` is what the device does before it; `cores` is how many cores the device
-/// takes away from the workers that could use them, at least 1.
+/// `load` is the task's own; `ahead_s` is what the device does before it; `cores` is how many cores
+/// the device takes away from the workers that could use them, at least 1.
 pub(crate) fn place(cpu: Known, device: Known, load: &Load, ahead_s: f64, cores: f64) -> Place {
     match (cpu, device) {
         (_, Known::Nothing) => Place::DeviceSample,
@@ -54,14 +55,15 @@ pub(crate) struct Standing {
     /// All that is in its queue.
     pub(crate) queue: Load,
     pub(crate) workers: f64,
-    /// It computes on the workers' cores. Then what matters is which side takes less of them, and not who is free.
+    /// It computes on the workers' cores. Then what matters is which side takes less of them, and
+    /// not who is free.
     pub(crate) shares_cores: bool,
     /// See [`place`].
     pub(crate) cores: f64,
 }
 
-/// Whether the device is to take a task of its queue: it is done with it before the CPU would be, if it had to do all that is
-/// in the queue.
+/// Whether the device is to take a task of its queue: it is done with it before the CPU would be,
+/// if it had to do all that is in the queue.
 pub(crate) fn admits(cpu: Known, device: Known, load: &Load, standing: &Standing) -> bool {
     match (cpu, device) {
         // One at a time until it is known what it takes.
@@ -78,8 +80,8 @@ pub(crate) fn admits(cpu: Known, device: Known, load: &Load, standing: &Standing
     }
 }
 
-/// Whether a worker that is free is to take a task, the last one in the queue: it is done with it before the device would
-/// be.
+/// Whether a worker that is free is to take a task, the last one in the queue: it is done with it
+/// before the device would be.
 pub(crate) fn takes(cpu: Known, device: Known, load: &Load, standing: &Standing) -> bool {
     match cpu {
         Known::Nothing => true,

@@ -71,8 +71,8 @@ pub(crate) struct EntryState {
     pub(crate) is_copied: bool,
     /// New copies for the host, in the order of `uses`.
     pub(crate) copies: Vec<Option<Target>>,
-    /// Launches that the back-end was given, but for those that it refused. If there are any, what the task writes is no
-    /// longer what it was.
+    /// Launches that the back-end was given, but for those that it refused. If there are any, what
+    /// the task writes is no longer what it was.
     pub(crate) begun: usize,
     /// The first failure.
     pub(crate) error: Option<DeviceError>,
@@ -80,7 +80,8 @@ pub(crate) struct EntryState {
     pub(crate) is_closed: bool,
     /// Its GPU side waits for something else than the device.
     pub(crate) is_away: bool,
-    /// No launch that the GPU side awaited has ended since it was polled last, so nobody is about to poll it.
+    /// No launch that the GPU side awaited has ended since it was polled last, so nobody is about
+    /// to poll it.
     pub(crate) is_polled: bool,
     /// The end of a launch has woken it since its last poll began.
     pub(crate) is_woken: bool,

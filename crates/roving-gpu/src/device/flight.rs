@@ -117,7 +117,8 @@ impl Device {
         state.flying.add(&inside.flying);
     }
 
-    /// The GPU side was polled and is not done. If it does not wait for the device, others must not wait for it.
+    /// The GPU side was polled and is not done. If it does not wait for the device, others must not
+    /// wait for it.
     pub(crate) fn still_open(self: &Arc<Self>, entry: &Arc<Entry>) {
         let waits = {
             let mut inside = entry.lock();

@@ -62,8 +62,9 @@ impl Device {
 
     /// Copies a buffer that nobody uses here to the host, so that its memory can be had.
     ///
-    /// A task in the queue may hold the buffer. But only tasks that are flying change it, and their copies stay where they
-    /// are. A guard that writes makes the copy out of date, and `spilled` a thing of the past.
+    /// A task in the queue may hold the buffer. But only tasks that are flying change it, and their
+    /// copies stay where they are. A guard that writes makes the copy out of date, and `spilled` a
+    /// thing of the past.
     pub(super) fn spill(
         self: &Arc<Self>,
         state: &mut State,
@@ -95,7 +96,8 @@ impl Device {
         actions.contents.push(content);
     }
 
-    /// With the device its copy is lost. After any other failure it is as good as before, and stays where it is.
+    /// With the device its copy is lost. After any other failure it is as good as before, and stays
+    /// where it is.
     fn spill_failed(self: &Arc<Self>, content: &dyn Content, version: u64, error: &DeviceError) {
         let is_lost = error.cause() == Cause::Lost;
         if is_lost {

@@ -1,8 +1,9 @@
 //! A device: its queue, what is in flight, and what is in its memory.
 //!
-//! There is no thread here. Whoever has news, a worker with a task or a back-end with the end of an operation, locks the
-//! device, changes what is to be changed, and takes along what is to be done once the lock is open again:
-//! [`Actions`]. So back-ends may end an operation inside the call that submits it, and wakers may do what they like.
+//! There is no thread here. Whoever has news, a worker with a task or a back-end with the end of an
+//! operation, locks the device, changes what is to be changed, and takes along what is to be done
+//! once the lock is open again: [`Actions`]. So back-ends may end an operation inside the call that
+//! submits it, and wakers may do what they like.
 
 pub(crate) mod choose;
 pub(crate) mod entry;
@@ -47,8 +48,8 @@ pub(crate) struct Device {
     state: Mutex<State>,
     /// Locked by itself, or within `state`.
     submissions: Submissions,
-    /// Buffers that are gone, and whose copies may go. A lock of its own, because a buffer can be dropped while the
-    /// device is locked.
+    /// Buffers that are gone, and whose copies may go. A lock of its own, because a buffer can be
+    /// dropped while the device is locked.
     gone: Mutex<Vec<u64>>,
     this: Weak<Device>,
 }
@@ -94,8 +95,8 @@ struct Actions {
     look: bool,
 }
 
-/// Once a task of the queue was alone so often, the next ones are not put there to be looked for, but for one in
-/// [`ALONE_EVERY`].
+/// Once a task of the queue was alone so often, the next ones are not put there to be looked for,
+/// but for one in [`ALONE_EVERY`].
 const ALONE_MAX: u32 = 4;
 const ALONE_EVERY: u32 = 8;
 
@@ -337,7 +338,8 @@ impl Device {
         }
     }
 
-    /// How many cores it takes away from workers that could use them, where so many other tasks wait.
+    /// How many cores it takes away from workers that could use them, where so many other tasks
+    /// wait.
     fn cores(&self, others: usize) -> f64 {
         if !self.shares_cores {
             return 1.0;
@@ -388,9 +390,9 @@ impl Device {
 
     /// A task had to stay in the queue. Has a worker look at it, if that may be better.
     ///
-    /// Something always leads on from here. If something is flying, its landing does; if a CPU side is running, its end
-    /// does. Else this is the only task, and either runs at once, or a worker is to look. On
-    /// a pool of one worker the latter needs that one, which must not be blocked.
+    /// Something always leads on from here. If something is flying, its landing does; if a CPU side
+    /// is running, its end does. Else this is the only task, and either runs at once, or a worker
+    /// is to look. On a pool of one worker the latter needs that one, which must not be blocked.
     fn see_to(self: &Arc<Self>, entry: &Arc<Entry>, blocks: bool) -> Queued {
         let mut state = self.lock();
         if !self.worker_takes(&state, entry) {
@@ -419,8 +421,8 @@ impl Device {
         choose::takes(cpu, device, &entry.load(), &self.standing(state))
     }
 
-    /// Wakes the task that a free worker would best take, so that one says whether it does. One that was called before and
-    /// has not answered may never be polled again: it is passed over.
+    /// Wakes the task that a free worker would best take, so that one says whether it does. One
+    /// that was called before and has not answered may never be polled again: it is passed over.
     pub(crate) fn call(self: &Arc<Self>) {
         self.with(|state, actions| {
             state.has_called = false;
@@ -428,9 +430,10 @@ impl Device {
         });
     }
 
-    /// Where nothing flies, each task is one that the device wants or one that a worker takes, as both ask the same
-    /// question: either the device takes one when this is over, or one is called. Were only the first of each
-    /// class asked, one that the device does not want could be hidden behind one that no worker takes.
+    /// Where nothing flies, each task is one that the device wants or one that a worker takes, as
+    /// both ask the same question: either the device takes one when this is over, or one is called.
+    /// Were only the first of each class asked, one that the device does not want could be hidden
+    /// behind one that no worker takes.
     fn call_one(&self, state: &mut State, actions: &mut Actions) {
         if state.has_called || !self.common.decides() {
             return;
@@ -532,7 +535,8 @@ impl Device {
                     actions.releases.extend(entry.lock().held.take());
                 }
             }
-            // A waker may hold on to whatever it likes: it is dropped when the device is open again.
+            // A waker may hold on to whatever it likes: it is dropped when the device is open
+            // again.
             actions.wakers.extend(entry.lock().waker.take());
         });
     }

@@ -127,10 +127,11 @@ pub(crate) enum End {
 /// So many tasks of a class are looked at for a worker at most.
 const LOOKED_AT: usize = 8;
 
-/// The tasks of a class. Workers begin with the oldest: where each task is followed by another, all of these rows go on, and
-/// none is left over for the end. So does a device that does more of the class than the workers. One that does
-/// less begins with the newest: neighbours are alike, and if both sides came to the last ones together, all of those might be
-/// cheaper than the mean by which the device had begun a long one.
+/// The tasks of a class. Workers begin with the oldest: where each task is followed by another, all
+/// of these rows go on, and none is left over for the end. So does a device that does more of the
+/// class than the workers. One that does less begins with the newest: neighbours are alike, and if
+/// both sides came to the last ones together, all of those might be cheaper than the mean by which
+/// the device had begun a long one.
 #[derive(Debug, Default)]
 struct Class {
     entries: VecDeque<Arc<Entry>>,
@@ -185,7 +186,8 @@ impl Queue {
     }
 
     pub(crate) fn push(&mut self, entry: Arc<Entry>) {
-        // What no worker can have the device takes in any case, also where it does not want what waits before it.
+        // What no worker can have the device takes in any case, also where it does not want what
+        // waits before it.
         let end = if entry.may_leave {
             End::Newest
         } else {
@@ -229,8 +231,8 @@ impl Queue {
         None
     }
 
-    /// The next one for a worker: the oldest of each class that `may` be offered; and of these that of the worst class for
-    /// which `wanted` holds.
+    /// The next one for a worker: the oldest of each class that `may` be offered; and of these that
+    /// of the worst class for which `wanted` holds.
     pub(crate) fn worst(
         &self,
         may: impl Fn(&Entry) -> bool,

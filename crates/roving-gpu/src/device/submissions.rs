@@ -1,6 +1,7 @@
-//! The order in which a back-end hears of operations: that in which they were decided, with the device locked. Who decides
-//! is not who submits: two threads that had decided one after the other could otherwise submit the other way round, and
-//! a kernel would run before the upload of what it reads.
+//! The order in which a back-end hears of operations: that in which they were decided, with the
+//! device locked. Who decides is not who submits: two threads that had decided one after the other
+//! could otherwise submit the other way round, and a kernel would run before the upload of what it
+//! reads.
 
 use std::mem;
 
@@ -33,8 +34,9 @@ impl Submissions {
         self.0.put(all);
     }
 
-    /// Submits what there is, unless somebody is at it already: then that one goes on with it. A back-end may end an
-    /// operation inside the call, and whoever hears of that may come here again.
+    /// Submits what there is, unless somebody is at it already: then that one goes on with it. A
+    /// back-end may end an operation inside the call, and whoever hears of that may come here
+    /// again.
     pub(super) fn submit(&self, backend: &dyn Backend) {
         self.0.do_all(|(stream, operation)| match operation {
             Operation::Upload(upload) => backend.upload(stream, upload),

@@ -75,8 +75,8 @@ impl Table {
         self.bytes
     }
 
-    /// Makes room for a copy, and keeps it there until `unpin`. Evicts what was not used for longest and can be had
-    /// again from the host.
+    /// Makes room for a copy, and keeps it there until `unpin`. Evicts what was not used for
+    /// longest and can be had again from the host.
     pub(crate) fn pin(
         &mut self,
         backend: &dyn Backend,
@@ -188,8 +188,8 @@ impl Table {
         true
     }
 
-    /// The device is lost, with all copies. Those that are on their way stay in the table until that has failed, for the
-    /// tasks that wait for it.
+    /// The device is lost, with all copies. Those that are on their way stay in the table until
+    /// that has failed, for the tasks that wait for it.
     pub(crate) fn clear(&mut self) {
         self.copies.retain(|_, copy| copy.arriving.is_some());
         self.copies

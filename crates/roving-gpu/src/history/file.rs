@@ -77,8 +77,8 @@ pub(crate) fn save(path: &Path, measured: Measured) -> io::Result<()> {
     written
 }
 
-/// Where it is unless said otherwise: `ROVING_GPU_HISTORY`, or below the user's cache directory. `None` if that
-/// is `off`, or there is no such directory.
+/// Where it is unless said otherwise: `ROVING_GPU_HISTORY`, or below the user's cache directory.
+/// `None` if that is `off`, or there is no such directory.
 pub(crate) fn default_path() -> Option<PathBuf> {
     if let Some(path) = env::var_os("ROVING_GPU_HISTORY") {
         return (path != "off" && !path.is_empty()).then(|| path.into());
@@ -110,7 +110,8 @@ mod tests {
     }
 
     proptest! {
-        /// A file of any text, and a good one with something else in one place, is read or is told of.
+        /// A file of any text, and a good one with something else in one place, is read or is told
+        /// of.
         #[test]
         fn fuzz_histories_of_any_text(text: String, at: usize, length in 0..40_usize) {
             let good = r#"{"format":1,"measured":{"kinds":{"a":{"cpu":{"buckets":{"0":{"samples":1,"work":1.0,"seconds":1.0}}}}},"transfers":{}}}"#;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// As many samples make up a mean; each further one replaces that share of it. Many, because tasks of one size may differ:
-/// the means of a few dozen tiles of the Mandelbrot set differ by ten.
+/// As many samples make up a mean; each further one replaces that share of it. Many, because tasks
+/// of one size may differ: the means of a few dozen tiles of the Mandelbrot set differ by ten.
 const SAMPLES_MAX: u32 = 512;
 /// A first sample that is this much above the second one was that of a cold start.
 const COLD: f64 = 1.5;
@@ -88,7 +88,8 @@ impl Law {
         means.map(|mean| (mean.samples, mean.work, mean.seconds))
     }
 
-    /// By which power of the work the time grows: that of the line through the means, in logarithms.
+    /// By which power of the work the time grows: that of the line through the means, in
+    /// logarithms.
     fn exponent(&self) -> f64 {
         let points = || {
             let positive = self.buckets.values().filter(|mean| mean.seconds > 0.0);

@@ -88,7 +88,8 @@ impl Line {
         }
     }
 
-    /// The line of least squares; through the origin where it would not rise, or would start below zero.
+    /// The line of least squares; through the origin where it would not rise, or would start below
+    /// zero.
     pub(crate) fn seconds(&self, bytes: f64) -> f64 {
         if bytes <= 0.0 {
             return 0.0;
@@ -204,8 +205,8 @@ impl History {
         }
     }
 
-    /// Whether a side that never won since its first samples is to be tried once more. It takes so many seconds of
-    /// everybody, and that is a twentieth of what was spent at most.
+    /// Whether a side that never won since its first samples is to be tried once more. It takes so
+    /// many seconds of everybody, and that is a twentieth of what was spent at most.
     pub(crate) fn is_due(&self, kind: &str, side: Side<'_>, seconds: f64) -> bool {
         let inside = self.lock();
         let (Some(law), Some(spent)) = (inside.law(kind, side.key()), inside.spent.get(kind))

@@ -92,8 +92,8 @@ impl Recorder {
         }
     }
 
-    /// Writes what was recorded as the JSON that Chrome and Perfetto read. Process 0 is the CPU, process n + 1 is
-    /// device n.
+    /// Writes what was recorded as the JSON that Chrome and Perfetto read. Process 0 is the CPU,
+    /// process n + 1 is device n.
     pub(crate) fn write(&self, devices: &[String], mut to: impl Write) -> io::Result<()> {
         let mut spans = {
             let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,8 +14,9 @@ use clock::{Clock, Work};
 pub use memory::Gauge;
 use memory::Piece;
 
-/// A device for tests and for studies of scheduling: kernels run their host functions, on a thread of its own, and end
-/// when the declared time has passed. It runs one kernel at a time, and one copy in each direction.
+/// A device for tests and for studies of scheduling: kernels run their host functions, on a thread
+/// of its own, and end when the declared time has passed. It runs one kernel at a time, and one
+/// copy in each direction.
 ///
 /// ```
 /// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated};

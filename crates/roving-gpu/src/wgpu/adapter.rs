@@ -47,7 +47,8 @@ pub fn found() -> Vec<Result<Wgpu, DeviceError>> {
     adapters.iter().map(open).collect()
 }
 
-/// Each device once, though it may have several drivers; and none in software beside one that is not.
+/// Each device once, though it may have several drivers; and none in software beside one that is
+/// not.
 fn chosen(adapters: Vec<Adapter>) -> Vec<Adapter> {
     let mut seen = Vec::new();
     let mut adapters = adapters;

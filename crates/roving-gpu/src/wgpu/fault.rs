@@ -40,7 +40,8 @@ pub(super) fn of(error: Error, what: &str) -> DeviceError {
     }
 }
 
-/// The innermost cause and what it is the cause of: wgpu writes each below the one that it explains.
+/// The innermost cause and what it is the cause of: wgpu writes each below the one that it
+/// explains.
 fn root(description: &str) -> String {
     let lines = description
         .lines()

@@ -17,8 +17,9 @@ pub(super) type End = Box<dyn FnOnce(Outcome) + Send>;
 
 /// A device with its one queue, and all that was given to it and has not ended.
 ///
-/// The driver calls nobody: somebody has to wait in it. That is a thread of this type, which waits for the oldest
-/// submission, and sleeps when there is none. Submissions end in their order, so none is seen late.
+/// The driver calls nobody: somebody has to wait in it. That is a thread of this type, which waits
+/// for the oldest submission, and sleeps when there is none. Submissions end in their order, so
+/// none is seen late.
 pub(super) struct Flight {
     pub(super) device: Device,
     pub(super) queue: Queue,
@@ -64,7 +65,8 @@ impl Flight {
         Ok((flight, thread))
     }
 
-    /// Hears of the loss of the device, and of errors that no scope has caught, after which nothing is certain.
+    /// Hears of the loss of the device, and of errors that no scope has caught, after which nothing
+    /// is certain.
     fn listen(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         let lose = move |text: String| {
@@ -93,7 +95,8 @@ impl Flight {
         Some(DeviceError::new(Cause::Lost, text.clone()))
     }
 
-    /// Why something failed: a device that is lost is told of while it is polled, and refuses before that.
+    /// Why something failed: a device that is lost is told of while it is polled, and refuses
+    /// before that.
     pub(super) fn reason(&self, error: DeviceError) -> DeviceError {
         if self.loss().is_none() {
             self.poll(PollType::Poll);
@@ -101,8 +104,8 @@ impl Flight {
         self.loss().unwrap_or(error)
     }
 
-    /// Submits, after all that was submitted before. `then` is called at once when that is done; `end` by the thread
-    /// when the device has done it. Time is counted from `started`.
+    /// Submits, after all that was submitted before. `then` is called at once when that is done;
+    /// `end` by the thread when the device has done it. Time is counted from `started`.
     pub(super) fn submit(
         &self,
         started: Instant,
@@ -174,7 +177,8 @@ impl Flight {
             if waited.is_some() {
                 free = now;
             }
-            // A panic in there has dropped the operation, and who waits for it has been told by that.
+            // A panic in there has dropped the operation, and who waits for it has been told by
+            // that.
             let _ = catch_unwind(AssertUnwindSafe(|| (entry.end)(outcome)));
         }
     }

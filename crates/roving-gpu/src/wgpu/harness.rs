@@ -166,7 +166,8 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 
 /// scaled[i] = source[i] · factor + i · step
 pub(crate) static SCALE: Kernel =
-    // SAFETY: each thread looks at one number below the count, which launches take from the buffers.
+    // SAFETY: each thread looks at one number below the count, which launches take from the
+    // buffers.
     unsafe {
         Kernel::new("scale")
             .wgsl(

@@ -114,8 +114,8 @@ fn buffer(device: &Device, size: u64, usage: BufferUsages) -> Result<Buffer, Dev
     fault::caught(device, "", || device.create_buffer(&descriptor))
 }
 
-/// Rooms that are used again, by the binary logarithm of their size: pages that are touched for the first time
-/// cost more than copying does.
+/// Rooms that are used again, by the binary logarithm of their size: pages that are touched for the
+/// first time cost more than copying does.
 pub(super) struct Spare {
     usage: BufferUsages,
     /// The logarithm of the smallest room.
@@ -157,7 +157,8 @@ impl Spare {
             return Ok(room);
         }
         drop(kept);
-        // Large ones are as large as they must be: the next power of two may be more than there can be.
+        // Large ones are as large as they must be: the next power of two may be more than there can
+        // be.
         let size = if 1 << class > self.bytes_max {
             bytes
         } else {

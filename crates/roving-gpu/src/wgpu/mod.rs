@@ -1,8 +1,8 @@
 //! Devices of Vulkan, Metal and DirectX 12, by way of the library wgpu.
 //!
-//! A device of wgpu has one queue, which runs what it is given in that order. So all streams are one here, and what
-//! overlaps with kernels is the copying on the host. Times are from the end of one operation to the end of the
-//! next, or from its submission where that was later.
+//! A device of wgpu has one queue, which runs what it is given in that order. So all streams are
+//! one here, and what overlaps with kernels is the copying on the host. Times are from the end of
+//! one operation to the end of the next, or from its submission where that was later.
 
 mod adapter;
 mod fault;
@@ -97,7 +97,8 @@ impl Wgpu {
         let what = format!("`{}`: ", launch.kernel().name());
         let group = self.bind(&what, launch, &pipeline, values.as_ref())?;
         let commands = fault::caught(device, &what, || {
-            // A driver may go on compiling at the first launch: one of no groups takes that upon itself.
+            // A driver may go on compiling at the first launch: one of no groups takes that upon
+            // itself.
             let warm = first.then(|| self.encode(&pipeline, &group, [0; 3]));
             (warm, self.encode(&pipeline, &group, launch.groups()))
         })?;

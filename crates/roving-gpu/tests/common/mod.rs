@@ -45,8 +45,8 @@ pub(crate) fn soon(what: &str, is_so: impl Fn() -> bool) {
     panic!("never so: {what}");
 }
 
-// Whole numbers that wrap around: what comes out does not depend on who computes it, and anything that is lost, done
-// twice or done to garbage shows.
+// Whole numbers that wrap around: what comes out does not depend on who computes it, and anything
+// that is lost, done twice or done to garbage shows.
 
 /// A matrix of blocks, by which the tasks of a Cholesky decomposition depend on each other.
 pub(crate) const BLOCKS: usize = 4;

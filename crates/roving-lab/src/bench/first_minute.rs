@@ -1,5 +1,6 @@
-//! The row about the first minute with Roving: how long it takes until there is an answer, what a program with one
-//! `join` costs to build and to keep. Processor seconds, since others on the machine change those least.
+//! The row about the first minute with Roving: how long it takes until there is an answer, what a
+//! program with one `join` costs to build and to keep. Processor seconds, since others on the
+//! machine change those least.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -26,7 +26,8 @@ pub(crate) fn hardware() -> String {
     [cpu(), cores, kernel()].join("; ")
 }
 
-/// The commit that the sources of this program are at, if they are there; marked where they differ from it.
+/// The commit that the sources of this program are at, if they are there; marked where they differ
+/// from it.
 pub(crate) fn commit() -> String {
     let git = |words: &[&str]| {
         let output = Command::new("git")

@@ -132,7 +132,8 @@ fn features(row: &str) -> &'static str {
     }
 }
 
-/// How this program was built, as words of cargo: figures say which profile they were measured with.
+/// How this program was built, as words of cargo: figures say which profile they were measured
+/// with.
 fn profile() -> String {
     match env!("ROVING_CARGO_PROFILE") {
         "debug" => String::new(),

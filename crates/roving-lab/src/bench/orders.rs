@@ -54,8 +54,8 @@ pub(super) fn flat(scale: &Scale) -> Result<Record, Failure> {
     Ok(record)
 }
 
-/// One run, the third of its pool, with statistics on: where the workers' time went, and what they did
-/// for each task.
+/// One run, the third of its pool, with statistics on: where the workers' time went, and what they
+/// did for each task.
 fn profiled(
     record: &mut Record,
     input: &str,

@@ -16,7 +16,8 @@ use crate::rivals::Runtime;
 use crate::tasks::Form;
 use crate::workloads::Job;
 
-/// Our two orders, and what must be reached of a million empty tasks on 1 and 2 workers, in ns a task.
+/// Our two orders, and what must be reached of a million empty tasks on 1 and 2 workers, in ns a
+/// task.
 const ORDERS: [(Runtime, [(f64, f64); 2]); 2] = [
     (Runtime::RovingFork, [(20.0, 8.0), (40.0, 15.0)]),
     (Runtime::RovingSpawn, [(30.0, 15.0), (60.0, 25.0)]),
@@ -137,8 +138,8 @@ const AMOUNTS: [Amount; 4] = [
     Amount::Half,
 ];
 
-/// Workloads and inputs for the comparison of amounts: of the paper's kinds, small ones and the paper's own
-/// sizes.
+/// Workloads and inputs for the comparison of amounts: of the paper's kinds, small ones and the
+/// paper's own sizes.
 const COMPARED: [(&str, &str); 15] = [
     ("fib", "33"),
     ("uts", "A"),

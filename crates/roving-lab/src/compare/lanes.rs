@@ -56,7 +56,8 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// How many rounds: at least `least`; then as many as begin before `until`, but never more than `most`.
+/// How many rounds: at least `least`; then as many as begin before `until`, but never more than
+/// `most`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rounds {
     /// The fewest.

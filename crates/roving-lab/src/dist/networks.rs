@@ -1,5 +1,5 @@
-//! Networks across ranks: the same programs as on one, with the first process on rank 0, which keeps what was
-//! found.
+//! Networks across ranks: the same programs as on one, with the first process on rank 0, which
+//! keeps what was found.
 
 use std::time::Instant;
 

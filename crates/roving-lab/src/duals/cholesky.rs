@@ -1,5 +1,5 @@
-//! `cholesky --device`: L · Lᵀ = A for a dense symmetric matrix in tiles. Each tile is a task of its own, which waits for
-//! the tiles that it reads, and otherwise for nobody.
+//! `cholesky --device`: L · Lᵀ = A for a dense symmetric matrix in tiles. Each tile is a task of
+//! its own, which waits for the tiles that it reads, and otherwise for nobody.
 
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
@@ -93,7 +93,8 @@ impl<T: TileTasks> Run<T> {
     }
 }
 
-/// The places that are not above the diagonal, column by column: so each task comes after those that it waits for.
+/// The places that are not above the diagonal, column by column: so each task comes after those
+/// that it waits for.
 fn places(across: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..across).flat_map(move |column| (column..across).map(move |row| (row, column)))
 }
@@ -112,7 +113,8 @@ impl<T: TileTasks> Cholesky<T> {
         self.across * self.side
     }
 
-    /// L's diagonal: a power of two of about 4 √n, so that L's condition is small and quotients are exact.
+    /// L's diagonal: a power of two of about 4 √n, so that L's condition is small and quotients are
+    /// exact.
     fn diagonal(&self) -> f64 {
         let most = 4.0 * (self.order() as f64).sqrt();
         (1_u64 << most.log2().ceil() as u32) as f64
@@ -127,19 +129,21 @@ impl<T: TileTasks> Cholesky<T> {
         }
     }
 
-    /// A = L · Lᵀ in this row and column, not above the diagonal. All are whole numbers that each kind of numbers has.
+    /// A = L · Lᵀ in this row and column, not above the diagonal. All are whole numbers that each
+    /// kind of numbers has.
     fn product(&self, row: usize, column: usize) -> f64 {
         sum_of_signs(row ^ column, column) + self.diagonal() * self.number(row, column)
     }
 
-    /// How far from L a number may be. By the text-book nothing is rounded; but a library may multiply by the inverse of a
-    /// tile. What an update of a tile that was left out changes is more than that: some number by SIDE or more before it
-    /// is divided by the diagonal.
+    /// How far from L a number may be. By the text-book nothing is rounded; but a library may
+    /// multiply by the inverse of a tile. What an update of a tile that was left out changes is
+    /// more than that: some number by SIDE or more before it is divided by the diagonal.
     fn bound() -> f64 {
         T::ROUNDING * f64::from(1 << 18)
     }
 
-    /// The factor on this thread. `update` subtracts the product of the first and the transposed second from the third.
+    /// The factor on this thread. `update` subtracts the product of the first and the transposed
+    /// second from the third.
     fn factored(&self, update: impl Fn(&[T], &[T], &mut [T])) -> Tiles<T> {
         let side = self.side;
         let mut l = self.a.clone();

@@ -1,5 +1,5 @@
-//! Something that happens once, and for which tasks wait: how the tasks of a program hear that what they read is
-//! there.
+//! Something that happens once, and for which tasks wait: how the tasks of a program hear that what
+//! they read is there.
 
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};

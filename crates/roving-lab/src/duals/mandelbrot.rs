@@ -1,5 +1,5 @@
-//! `mandelbrot`: the set in tiles. A tile within the set costs a thousand times as much as one far from it, and nothing
-//! tells so before.
+//! `mandelbrot`: the set in tiles. A tile within the set costs a thousand times as much as one far
+//! from it, and nothing tells so before.
 
 use std::time::{Duration, Instant};
 
@@ -114,9 +114,10 @@ impl Mandelbrot {
         self.expected.iter().map(|tile| tile.len() as u64).sum()
     }
 
-    /// A device may round otherwise, and then a point at the border escapes earlier or later; in a tile at the border that
-    /// can be so of many. If it is so of 2 points in 100 at most, and of less than half of each tile (one point may always
-    /// differ), all are taken for right; if not, those are counted that are the same.
+    /// A device may round otherwise, and then a point at the border escapes earlier or later; in a
+    /// tile at the border that can be so of many. If it is so of 2 points in 100 at most, and of
+    /// less than half of each tile (one point may always differ), all are taken for right; if not,
+    /// those are counted that are the same.
     fn right(&self, found: &[Vec<u32>]) -> u64 {
         let (mut same, mut is_right) = (0, true);
         for (found, expected) in found.iter().zip(&self.expected) {

@@ -1,5 +1,5 @@
-//! `matmul --device`: the product of two square matrices in tiles. Whole numbers that are small enough to be added
-//! exactly in any order, so that a result is right or wrong, never near.
+//! `matmul --device`: the product of two square matrices in tiles. Whole numbers that are small
+//! enough to be added exactly in any order, so that a result is right or wrong, never near.
 
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,10 @@
-//! Programs of tasks with two sides. Each decides nothing: whether a task runs on the CPU or on a device is
-//! left to `roving-gpu`. Each checks its own answer against a serial run.
+//! Programs of tasks with two sides. Each decides nothing: whether a task runs on the CPU or on a
+//! device is left to `roving-gpu`. Each checks its own answer against a serial run.
 //!
 //! # Kernels
 //!
-//! What the programs launch; `kernels/` has each as WGSL, as CUDA, and for the simulated device. Matrices and
-//! pictures are stored by rows. The last argument is always one value of 32-bit words.
+//! What the programs launch; `kernels/` has each as WGSL, as CUDA, and for the simulated device.
+//! Matrices and pictures are stored by rows. The last argument is always one value of 32-bit words.
 //!
 //! | kernel | arguments | what it does |
 //! |---|---|---|
@@ -62,7 +62,8 @@ pub(crate) trait Program: Send + Sync {
     fn run(&self, place: &Place<'_>) -> Result<Ran, Failure>;
     /// The expected answer of a run, after a serial run.
     fn expected(&self) -> Answer;
-    /// How much work all tasks with two sides are together, in the unit by which they declare it; after a serial run.
+    /// How much work all tasks with two sides are together, in the unit by which they declare it;
+    /// after a serial run.
     fn work(&self) -> f64;
     /// Whether each task knows its work before it runs.
     fn declares(&self) -> bool {

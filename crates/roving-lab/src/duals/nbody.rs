@@ -1,4 +1,5 @@
-//! `nbody`: bodies that attract each other, all pairs, in blocks. What one block does to another is a task with two sides.
+//! `nbody`: bodies that attract each other, all pairs, in blocks. What one block does to another is
+//! a task with two sides.
 
 use std::time::{Duration, Instant};
 
@@ -119,8 +120,8 @@ impl Run {
 }
 
 impl Nbody {
-    /// Forces are sums of numbers of either sign: two ways of adding differ by a few in a thousand of what is left
-    /// at most, here of how far the bodies go.
+    /// Forces are sums of numbers of either sign: two ways of adding differ by a few in a thousand
+    /// of what is left at most, here of how far the bodies go.
     fn right(&self, found: &[Four]) -> u64 {
         let way = |before: &Four, after: &Four| {
             (0..3)

@@ -1,5 +1,5 @@
-//! How fast the CPU side of a task is said to be. With a simulated device, it is slower than it could be, so that
-//! the device, which computes on the same cores, can be faster.
+//! How fast the CPU side of a task is said to be. With a simulated device, it is slower than it
+//! could be, so that the device, which computes on the same cores, can be faster.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -28,8 +28,9 @@ pub(super) struct Source {
 /// The most pixels that one picture may have.
 const PIXELS_MAX: usize = 1 << 28;
 
-/// The `number`-th made picture: a gradient, discs with sharp edges, and noise on top, which is what the filter
-/// is for. Sides differ from picture to picture, up to `side` and down to a quarter of it.
+/// The `number`-th made picture: a gradient, discs with sharp edges, and noise on top, which is
+/// what the filter is for. Sides differ from picture to picture, up to `side` and down to a quarter
+/// of it.
 pub(super) fn made(number: u64, side: usize) -> Picture {
     let mut noise = Noise::new(number);
     let least = (side / 4).max(1);

@@ -1,5 +1,5 @@
-//! `image-pipeline`: PNG files are decoded, filtered and encoded again, as a network of processes. The filter is a task with
-//! two sides, the rest runs on the CPU.
+//! `image-pipeline`: PNG files are decoded, filtered and encoded again, as a network of processes.
+//! The filter is a task with two sides, the rest runs on the CPU.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -145,8 +145,8 @@ impl Pipeline {
         encode(what, &target)
     }
 
-    /// Makes the network of one run: lanes that take turns, each a process that decodes, one that filters and one that
-    /// encodes; and one process that takes the pictures in their order.
+    /// Makes the network of one run: lanes that take turns, each a process that decodes, one that
+    /// filters and one that encodes; and one process that takes the pictures in their order.
     fn weave<'env>(
         &'env self,
         network: &mut Network<'env>,

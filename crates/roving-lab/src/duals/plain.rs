@@ -1,5 +1,5 @@
-//! `fib --device` and `flat --device`: WORMS' two programs, each node a task that has a CPU side only. What it costs to be
-//! able to have another side.
+//! `fib --device` and `flat --device`: WORMS' two programs, each node a task that has a CPU side
+//! only. What it costs to be able to have another side.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -210,7 +210,8 @@ impl DualReport {
     }
 }
 
-/// Text of a speed-up over the serial run, as it was or at the speed that CPU sides are said to have.
+/// Text of a speed-up over the serial run, as it was or at the speed that CPU sides are said to
+/// have.
 fn speed_up(times: f64, said: bool) -> String {
     let at = if said { " at that speed" } else { "" };
     format!("{times:.2} over serial{at}")

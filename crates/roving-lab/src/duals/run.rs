@@ -19,7 +19,8 @@ use crate::report::{Profile, Seconds};
 use crate::run::{Settings as Common, Sink};
 use crate::{networks, workloads};
 
-/// Whether `args` are for a program of tasks with two sides: `--device` says so, or there is no other of that name.
+/// Whether `args` are for a program of tasks with two sides: `--device` says so, or there is no
+/// other of that name.
 pub(crate) fn wanted(args: &RunArgs) -> bool {
     let name = args.workload.as_str();
     let otherwise = workloads::CATALOGUE.iter().any(|kind| kind.name == name)
@@ -183,7 +184,8 @@ fn measured(
     let (profile, lanes) = profiled.unzip();
     let (program, kind) = (&arena.job.program, arena.job.kind);
     let real = serial_times.median();
-    // Tasks that have a CPU side only run at their own speed, and so does the serial run beside them.
+    // Tasks that have a CPU side only run at their own speed, and so does the serial run beside
+    // them.
     let said = DualReport::has_both_sides(&decisions);
     let said = said.then(|| setup.pace.seconds(arena.load.work)).flatten();
     let serial_seconds = said.map_or(real, |said| said.max(real));

@@ -22,11 +22,11 @@ pub(crate) struct Load {
     pub(crate) declared: bool,
 }
 
-/// Beside a simulated device, both sides of a task take so many times as long as computing it: several of them
-/// compute at once, on few cores.
+/// Beside a simulated device, both sides of a task take so many times as long as computing it:
+/// several of them compute at once, on few cores.
 const SLACK: f64 = 4.0;
-/// Unless it is said otherwise, the faster side of a mean task takes so long at least: who sleeps wakes some ten
-/// microseconds late.
+/// Unless it is said otherwise, the faster side of a mean task takes so long at least: who sleeps
+/// wakes some ten microseconds late.
 const TASK_S: f64 = 1e-3;
 
 impl Load {
@@ -41,8 +41,8 @@ impl Load {
         }
     }
 
-    /// How fast a CPU side is said to be beside a device that is `ratio` times as fast: slow enough that both sides
-    /// can keep to what is said.
+    /// How fast a CPU side is said to be beside a device that is `ratio` times as fast: slow enough
+    /// that both sides can keep to what is said.
     pub(crate) fn pace(&self, ratio: f64) -> f64 {
         let real = self.work / self.serial_s.max(1e-9);
         let mean = self.work / self.tasks.max(1) as f64;
@@ -82,8 +82,8 @@ fn why_none() -> &'static str {
 }
 
 impl Setup {
-    /// The devices that `wanted` names, for a program of this load. The times of those that are found are kept in the
-    /// user's file; those of others are forgotten with them.
+    /// The devices that `wanted` names, for a program of this load. The times of those that are
+    /// found are kept in the user's file; those of others are forgotten with them.
     pub(crate) fn new(wanted: &Wanted, load: &Load) -> Result<Setup, Failure> {
         match wanted.source {
             Source::None => Ok(Setup {

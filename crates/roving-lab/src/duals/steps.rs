@@ -215,7 +215,8 @@ pub(super) async fn attract(
         .await;
 }
 
-/// The time of a step, from `bodies` to `next`; forces are zero again. Very little beside the forces, and on the CPU.
+/// The time of a step, from `bodies` to `next`; forces are zero again. Very little beside the
+/// forces, and on the CPU.
 pub(super) async fn advance(
     place: &Place<'_>,
     bodies: &Buffer<Four>,

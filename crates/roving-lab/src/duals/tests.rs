@@ -49,7 +49,8 @@ fn every_program_finds_the_right_answer_without_a_device() {
     }
 }
 
-/// Runs on a simulated device that is not slowed down by much. On another thread, so that one that hangs fails.
+/// Runs on a simulated device that is not slowed down by much. On another thread, so that one that
+/// hangs fails.
 fn simulated(
     arena: Arena,
     workers: usize,

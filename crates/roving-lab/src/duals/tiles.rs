@@ -6,7 +6,8 @@ use super::math::real::Real;
 use crate::workloads::Answer;
 use crate::workloads::numbers::{Digest, Noise};
 
-/// A square matrix of `across` × `across` tiles, each `side` × `side` numbers by rows; tiles by rows as well.
+/// A square matrix of `across` × `across` tiles, each `side` × `side` numbers by rows; tiles by
+/// rows as well.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tiles<T> {
     /// Tiles in a row.

@@ -14,10 +14,12 @@ pub(crate) struct ModelArgs {
     /// Figures to draw: policies, drain, loads, busy, speedup, crossing [default: all].
     #[arg(value_name = "FIGURE")]
     pub(crate) figures: Vec<String>,
-    /// The simulated work: uts:TREE, fib:N, flat:TASKSxLENGTH, or a recorded tree:FILE [default: uts:T3].
+    /// The simulated work: uts:TREE, fib:N, flat:TASKSxLENGTH, or a recorded tree:FILE [default:
+    /// uts:T3].
     #[arg(long, value_name = "WORK")]
     pub(crate) work: Option<String>,
-    /// Simulated workers, between commas, up to 4194304 [default: 10,100,1000,10000,100000,1000000].
+    /// Simulated workers, between commas, up to 4194304 [default:
+    /// 10,100,1000,10000,100000,1000000].
     #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
     pub(crate) workers: Option<String>,
     /// How much a thief takes, between commas [default: one,fixed:4,half].
@@ -29,8 +31,8 @@ pub(crate) struct ModelArgs {
     /// Arrival rate at each processor, for policies [default: all of 0.5 to 0.99].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) load: Option<String>,
-    /// How often a processor without tasks looks for a victim in one task length, for policies [default:
-    /// 0] and drain [default: 10].
+    /// How often a processor without tasks looks for a victim in one task length, for policies
+    /// [default: 0] and drain [default: 10].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) retry: Option<String>,
     /// The part of processors that have tasks when a drain begins [default: 0.05].

@@ -65,8 +65,9 @@ fn pool(workers: usize, stack_bytes: usize) -> Result<Pool, Failure> {
         .map_err(|error| Failure::Run(format!("no pool of {workers}: {error}")))
 }
 
-/// All costs. Those that need two cores keep their default on a machine with one, where the second worker never came,
-/// and where other programs leave so little of the cores that no probe can be true, which is then said.
+/// All costs. Those that need two cores keep their default on a machine with one, where the second
+/// worker never came, and where other programs leave so little of the cores that no probe can be
+/// true, which is then said.
 pub(crate) fn costs() -> Result<Costs, Failure> {
     let mut costs = Costs::default();
     let (serial, calls) = serial_ns("fib", "24", 5)?;
@@ -173,8 +174,9 @@ impl Thefts {
         })
     }
 
-    /// Which step took longer than it does on any machine whose cores are free, if one did: a time slice of another
-    /// program is milliseconds long, and what workers do to each other takes microseconds.
+    /// Which step took longer than it does on any machine whose cores are free, if one did: a time
+    /// slice of another program is milliseconds long, and what workers do to each other takes
+    /// microseconds.
     fn absurd(&self) -> Option<String> {
         let bounds = [
             ("a claim", self.begin_ns, 20e3),

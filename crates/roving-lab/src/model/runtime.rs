@@ -12,7 +12,8 @@ use crate::input::{Failure, grouped};
 use crate::out::show;
 use crate::plot::{self, Axes, Curve};
 
-/// Lengths of a node in ns, for where the amounts cross: from much shorter than a steal to much longer.
+/// Lengths of a node in ns, for where the amounts cross: from much shorter than a steal to much
+/// longer.
 const GRAINS_NS: [f64; 7] = [10.0, 30.0, 100.0, 300.0, 1000.0, 10_000.0, 100_000.0];
 /// Workers of the figures that show one pool, if there are as many among those asked for.
 const POOL: usize = 1000;

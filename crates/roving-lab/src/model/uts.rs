@@ -1,5 +1,5 @@
-//! UTS trees for the simulator: the tasks of the search in `workloads/uts`, made by the tree's own rule and
-//! stored nowhere.
+//! UTS trees for the simulator: the tasks of the search in `workloads/uts`, made by the tree's own
+//! rule and stored nowhere.
 
 use std::io::{self, Write};
 
@@ -129,7 +129,8 @@ impl<H: Hash> UtsTree<H> {
         let mut recorder = Recorder::new(to)?;
         let ns = self.node_ns as f32;
         recorder.task(0, ns, 0.0)?;
-        // Nodes whose children are not all written yet: digest, children, the next one, height of these.
+        // Nodes whose children are not all written yet: digest, children, the next one, height of
+        // these.
         let mut open = vec![(self.root_node(), 0, 1)];
         while let Some((node, next, height)) = open.last_mut() {
             if *next == node.children {

@@ -32,7 +32,8 @@ pub(crate) trait Builder<'env> {
         F: FnOnce(P) -> Fut + Send + 'env,
         Fut: Future<Output = ()> + Send + 'env;
 
-    /// A process on the first rank: one that keeps what was found, or has a file. On one rank it is as any other.
+    /// A process on the first rank: one that keeps what was found, or has a file. On one rank it is
+    /// as any other.
     fn first<P, F, Fut>(&mut self, name: impl Display, ports: P, body: F)
     where
         P: Ports + Send + 'env,

@@ -1,5 +1,5 @@
-//! `chain`: very many processes in a row, and a few tokens that pass all of them. Shows what a process costs:
-//! to make, to run, and to hold in memory.
+//! `chain`: very many processes in a row, and a few tokens that pass all of them. Shows what a
+//! process costs: to make, to run, and to hold in memory.
 
 use roving_flow::{In, Network, Out};
 

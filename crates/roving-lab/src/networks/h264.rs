@@ -1,9 +1,11 @@
-//! `h264`: the blocks of an H.264 encoder with artificial work, as in Nornir. Motion estimation (ME), motion
-//! compensation (MC) and prediction (P) are divided among many processes; what is not limits the speed-up.
+//! `h264`: the blocks of an H.264 encoder with artificial work, as in Nornir. Motion estimation
+//! (ME), motion compensation (MC) and prediction (P) are divided among many processes; what is not
+//! limits the speed-up.
 //!
-//! The paper weighs its blocks by a profile of x264 that it does not print. The weights here are ours: the
-//! three divided stages have 60 % of the work ("over 50 %" there), and the blocks that one frame must pass
-//! before the next may begin have 26 %, so that 8 cores give about 3 times the speed of one (2.8 there).
+//! The paper weighs its blocks by a profile of x264 that it does not print. The weights here are
+//! ours: the three divided stages have 60 % of the work ("over 50 %" there), and the blocks that
+//! one frame must pass before the next may begin have 26 %, so that 8 cores give about 3 times the
+//! speed of one (2.8 there).
 
 use roving_flow::{In, Network, Out};
 
@@ -145,8 +147,8 @@ type Delayed = (In<u64>, bool);
 /// The inputs of a block, which of them are delayed, and its outputs.
 type Ends = (Vec<In<u64>>, Vec<bool>, Vec<Out<u64>>);
 
-/// One word made of a message from each port; `first` leaves out what is delayed. None when there are no
-/// more.
+/// One word made of a message from each port; `first` leaves out what is delayed. None when there
+/// are no more.
 async fn gather(inputs: &mut [Delayed], first: bool) -> Option<u64> {
     let mut word = 0;
     for (input, delayed) in inputs {
@@ -178,7 +180,8 @@ async fn single(turns: u64, inputs: Vec<In<u64>>, delays: Vec<bool>, mut outs: V
 }
 
 impl H264 {
-    /// Makes the processes of a divided block: one that divides, many that work, one that puts together.
+    /// Makes the processes of a divided block: one that divides, many that work, one that puts
+    /// together.
     fn divided<'env>(&self, network: &mut Network<'env>, block: &Block, ends: Ends) {
         let (name, turns) = (block.name, self.turns_of(block));
         let (inputs, delays, outs) = ends;
@@ -283,7 +286,8 @@ impl Program for H264 {
         let processes = self.processes as usize;
         let (mut words, mut sum) = ([0u64; BLOCKS.len()], 0);
         for frame in 0..self.frames {
-            // Those that are read delayed stand behind their readers, so they still are of the frame before.
+            // Those that are read delayed stand behind their readers, so they still are of the
+            // frame before.
             for (place, block) in BLOCKS.iter().enumerate().take(LAST.1) {
                 let wires = WIRES.iter().filter(|wire| wire.1 == place);
                 let read = wires.fold(0, |word, wire| mixed(word, words[wire.0]));

@@ -1,8 +1,9 @@
-//! `kmeans`: Lloyd's clustering of integer points on the topology of MapReduce. Each mapper holds a slice of
-//! the points, each reducer some clusters, and every mapper has a channel to every reducer.
+//! `kmeans`: Lloyd's clustering of integer points on the topology of MapReduce. Each mapper holds a
+//! slice of the points, each reducer some clusters, and every mapper has a channel to every
+//! reducer.
 //!
-//! Coordinates are whole multiples of 1/32, so distances and sums are exact, and every run comes to the same
-//! clusters, bit for bit, in whatever order the parts are added.
+//! Coordinates are whole multiples of 1/32, so distances and sums are exact, and every run comes to
+//! the same clusters, bit for bit, in whatever order the parts are added.
 
 use std::sync::Arc;
 
@@ -164,8 +165,8 @@ impl Centres {
         centres
     }
 
-    /// The nearest cluster, of several the first, and the square of the distance. `squares` is memory for
-    /// the distances.
+    /// The nearest cluster, of several the first, and the square of the distance. `squares` is
+    /// memory for the distances.
     #[inline]
     fn nearest(&self, point: &Point, squares: &mut Vec<u32>) -> (usize, u32) {
         let axes = self.x.iter().zip(&self.y).zip(&self.z);
@@ -194,7 +195,8 @@ impl Centres {
     }
 }
 
-/// The centres as they are sent to all mappers: one for those of a rank, another for those of the next.
+/// The centres as they are sent to all mappers: one for those of a rank, another for those of the
+/// next.
 #[derive(Clone)]
 struct Same(Arc<Centres>);
 
@@ -281,7 +283,8 @@ fn clusters_of(reducer: usize, reducers: usize, clusters: usize) -> impl Iterato
     (reducer..clusters).step_by(reducers)
 }
 
-/// One mapper: for each set of centres, the sums of its points, to each reducer those of its clusters.
+/// One mapper: for each set of centres, the sums of its points, to each reducer those of its
+/// clusters.
 async fn map(slice: &[Point], mut input: In<Same>, mut outs: Vec<Out<Vec<Sum>>>) {
     let reducers = outs.len();
     while let Some(centres) = input.recv().await {

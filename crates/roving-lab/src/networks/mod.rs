@@ -1,5 +1,5 @@
-//! Programs written as networks of processes that talk through channels: Nornir's, a pipeline that a user
-//! would write, and a chain of a million. Each checks its own answer against a serial run.
+//! Programs written as networks of processes that talk through channels: Nornir's, a pipeline that
+//! a user would write, and a chain of a million. Each checks its own answer against a serial run.
 
 pub(crate) mod builder;
 mod chain;
@@ -28,7 +28,8 @@ use crate::workloads::{Answer, Kind};
 
 /// One program with its parameters.
 ///
-/// A run is `weave`, which makes the processes; then the network runs; then `answer`, `span` and `check`.
+/// A run is `weave`, which makes the processes; then the network runs; then `answer`, `span` and
+/// `check`.
 pub(crate) trait Program: Send + Sync {
     /// The input in the shortest words that are read back.
     fn input(&self) -> String;
@@ -42,8 +43,8 @@ pub(crate) trait Program: Send + Sync {
     fn weave<'env>(&'env self, network: &mut Network<'env>);
     /// The answer of the network's last run.
     fn answer(&self) -> Answer;
-    /// The time of the last run, where one process measures it: making and ending the others is not part of
-    /// it then.
+    /// The time of the last run, where one process measures it: making and ending the others is not
+    /// part of it then.
     fn span(&self) -> Option<Duration> {
         None
     }

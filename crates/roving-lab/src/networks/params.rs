@@ -47,7 +47,8 @@ pub(super) fn require_processes(
     memory::require(workload, input, processes * PROCESS_BYTES, remedy)
 }
 
-/// Reads the work of one message, a time or turns of a loop, when it is among `parts`; gives the rest.
+/// Reads the work of one message, a time or turns of a loop, when it is among `parts`; gives the
+/// rest.
 pub(super) fn take_work(workload: &str, input: &str, work: &mut Leaf) -> Result<String, BadInput> {
     let mut rest = Vec::new();
     for part in input.split(',').map(str::trim) {

@@ -101,7 +101,8 @@ impl Place {
         }
     }
 
-    /// The idle time after which the network is partitioned anew, if that is what this placement does.
+    /// The idle time after which the network is partitioned anew, if that is what this placement
+    /// does.
     pub(crate) fn threshold_us(self) -> Option<u128> {
         match self.0 {
             Placement::Partitioned { idle_threshold, .. } => Some(idle_threshold.as_micros()),

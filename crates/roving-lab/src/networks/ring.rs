@@ -1,5 +1,5 @@
-//! `ring`: one token goes round a ring of processes. Nothing but messages, so it shows what a hop costs: a
-//! send, a switch to the next process, a receive.
+//! `ring`: one token goes round a ring of processes. Nothing but messages, so it shows what a hop
+//! costs: a send, a switch to the next process, a receive.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -265,7 +265,8 @@ fn measured(job: Job, settings: &Settings) -> Result<(Arena, NetworkReport), Fai
     Ok((arena, report))
 }
 
-/// A cold run in a new pool, if there is more than one; then serial runs and runs of the network in turn.
+/// A cold run in a new pool, if there is more than one; then serial runs and runs of the network in
+/// turn.
 fn repeated(arena: &Arena, settings: &Settings, progress: &Progress) -> Result<Runs, Failure> {
     let pool = pool(settings.workers, settings.steal, false)?;
     let once = || arena.network(&pool, settings.place, false);

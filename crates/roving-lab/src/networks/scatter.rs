@@ -1,5 +1,6 @@
-//! `scatter-gather`: a centre hands a message to each of its workers, waits for all the answers, and begins
-//! again. The shape of one MapReduce after another; with little work a message it shows what that costs.
+//! `scatter-gather`: a centre hands a message to each of its workers, waits for all the answers,
+//! and begins again. The shape of one MapReduce after another; with little work a message it shows
+//! what that costs.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,8 @@ pub(crate) struct Scatter {
     pub(crate) processes: u64,
     pub(crate) messages: u64,
     pub(crate) rounds: u64,
-    /// 1 if each process does half as much as the one before, and all together as much as otherwise.
+    /// 1 if each process does half as much as the one before, and all together as much as
+    /// otherwise.
     uneven: u64,
     work: Leaf,
     pub(crate) turns: u64,

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use crate::workloads::stress::{calibrated, leaf};
 
-/// How many turns of the loop take `nanos` on this machine. The loop is timed once a process, so that
-/// all programs of one run do the same work.
+/// How many turns of the loop take `nanos` on this machine. The loop is timed once a process, so
+/// that all programs of one run do the same work.
 pub(crate) fn turns_in(nanos: u64) -> u64 {
     const SAMPLE_NANOS: u64 = 1_000_000;
     static TURNS: OnceLock<u64> = OnceLock::new();

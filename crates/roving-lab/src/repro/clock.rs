@@ -3,7 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Additions in one trial; each waits for the one before it, and takes one cycle on every processor of today.
+/// Additions in one trial; each waits for the one before it, and takes one cycle on every processor
+/// of today.
 const ADDITIONS: u64 = 4_000_000;
 /// Trials; the fastest counts, for others may have the core.
 const TRIALS: usize = 9;
@@ -18,7 +19,8 @@ pub(super) fn ghz() -> f64 {
     ADDITIONS as f64 / best.fold(f64::INFINITY, f64::min) / 1e9
 }
 
-/// A sum of which the compiler cannot know what is added, in blocks of sixteen, so that the loop costs nothing.
+/// A sum of which the compiler cannot know what is added, in blocks of sixteen, so that the loop
+/// costs nothing.
 #[inline(never)]
 fn chain(step: u64) -> u64 {
     let (mut sum, step) = (step, black_box(step));

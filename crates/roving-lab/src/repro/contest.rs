@@ -1,4 +1,5 @@
-//! Groups of fork-join workloads: runtimes in turn on the same job, and what the workers of ours did.
+//! Groups of fork-join workloads: runtimes in turn on the same job, and what the workers of ours
+//! did.
 
 use roving::Amount;
 
@@ -24,8 +25,8 @@ pub(super) enum Contestant {
 }
 
 impl Contestant {
-    /// Starts it for a job and rehearses; or says why it takes no part. Where it is one of ours, that it gives
-    /// no right answer is an error; a rival that fails is only left out.
+    /// Starts it for a job and rehearses; or says why it takes no part. Where it is one of ours,
+    /// that it gives no right answer is an error; a rival that fails is only left out.
     pub(super) fn start<'a>(
         self,
         field: &'a Field,
@@ -141,8 +142,8 @@ pub(super) fn fact(group: &str, name: &str, value: f64) -> Point {
 /// The states of a worker, in the order of the paper's Table 2.
 pub(super) const STATES: [&str; 5] = ["busy", "steal", "idle", "switch", "frame"];
 
-/// A group of profiles: how the time of all workers divides among their states, for each amount, in turn.
-/// The series are the amounts; the metrics are `busy_share` and so on, and `steals`.
+/// A group of profiles: how the time of all workers divides among their states, for each amount, in
+/// turn. The series are the amounts; the metrics are `busy_share` and so on, and `steals`.
 pub(super) fn profiles(
     plan: &Plan,
     name: impl Into<String>,

@@ -61,7 +61,8 @@ pub(super) fn shares(seen: &Seen<'_>, title: &str, group: &str, workers: usize) 
     sheet
 }
 
-/// The fifth state as we have it: StackThreads/MP exports frames to a heap, and ours allocates them.
+/// The fifth state as we have it: StackThreads/MP exports frames to a heap, and ours allocates
+/// them.
 const OUR_FRAMES: &str = "frame (allocation)";
 
 /// How much of the time of all workers is neither work nor idling, for each series of profiles.
@@ -99,7 +100,8 @@ pub(super) fn share(
     Some(share * 100.0)
 }
 
-/// The series with the greatest median speed-up on so many workers among those for which `of` holds.
+/// The series with the greatest median speed-up on so many workers among those for which `of`
+/// holds.
 pub(super) fn fastest(
     seen: &Seen<'_>,
     group: &str,

@@ -258,7 +258,8 @@ impl Sheet {
 pub(super) enum Asker {
     /// The paper states what the rule tests.
     Paper,
-    /// The paper has a plot and says nothing of it: the question is ours, and its verdict is counted apart.
+    /// The paper has a plot and says nothing of it: the question is ours, and its verdict is
+    /// counted apart.
     Ours,
 }
 
@@ -284,8 +285,8 @@ pub(super) struct Figure {
     pub(super) here: &'static str,
     /// The rule by which the finding is judged, in words.
     pub(super) rule: &'static str,
-    /// Names of the groups of measurements that it is drawn from; a name ends with `/` where it stands for
-    /// all that begin with it.
+    /// Names of the groups of measurements that it is drawn from; a name ends with `/` where it
+    /// stands for all that begin with it.
     pub(super) groups: &'static [&'static str],
     /// Draws it.
     pub(super) sheets: fn(&Seen<'_>) -> Vec<Sheet>,

@@ -9,8 +9,8 @@ const EXACT_PAIRS_MAX: usize = 2500;
 /// The probability of a U as small as that of `a` against `b`, or smaller, if both came from one
 /// distribution. Small: `a` is stochastically smaller than `b`.
 ///
-/// Exact where no value occurs twice, else by the normal distribution with the corrections for ties and for
-/// continuity. 1 where one of them is empty: nothing can be said.
+/// Exact where no value occurs twice, else by the normal distribution with the corrections for ties
+/// and for continuity. 1 where one of them is empty: nothing can be said.
 pub(super) fn less(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
@@ -44,8 +44,8 @@ pub(super) fn less(a: &[f64], b: &[f64]) -> f64 {
 
 /// The part of all orders of `m` and `n` values in which U is at most `u`.
 fn exact(m: usize, n: usize, u: usize) -> f64 {
-    // orders[i][j][k]: in how many orders of i and j values U is k. The greatest value is one of the i, and
-    // then stands above all j, or one of the j.
+    // orders[i][j][k]: in how many orders of i and j values U is k. The greatest value is one of
+    // the i, and then stands above all j, or one of the j.
     let mut before: Vec<Vec<f64>> = vec![vec![1.0]; n + 1];
     for i in 1..=m {
         let mut row: Vec<Vec<f64>> = vec![vec![1.0]];
@@ -82,7 +82,8 @@ fn normal(z: f64) -> f64 {
     if z < 0.0 { above } else { 1.0 - above }
 }
 
-/// The place of the set that is smaller than the greatest number of others; of several such, the first.
+/// The place of the set that is smaller than the greatest number of others; of several such, the
+/// first.
 pub(super) fn best(sets: &[&[f64]]) -> Option<usize> {
     let wins = |set: &[f64]| {
         let beaten = sets.iter().filter(|other| less(set, other) < LEVEL);
@@ -112,7 +113,8 @@ mod tests {
         let (low, high) = ([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0]);
         near(less(&low, &high), 1.0 / 252.0);
         near(less(&high, &low), 1.0);
-        // The permeability constants of Hollander and Wolfe (1973), page 69f.: W is 35, p is 0.1272.
+        // The permeability constants of Hollander and Wolfe (1973), page 69f.: W is 35, p is
+        // 0.1272.
         let at_term = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
         let earlier = [1.15, 0.88, 0.90, 0.74, 1.21];
         near(less(&earlier, &at_term), 0.127_206);

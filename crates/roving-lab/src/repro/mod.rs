@@ -1,8 +1,9 @@
-//! `roving repro`: the tables and figures of the four papers, measured here, beside what the papers found.
+//! `roving repro`: the tables and figures of the four papers, measured here, beside what the papers
+//! found.
 //!
-//! Figures are drawn from groups of points. A group is measured in turn, lane by lane, within the time that it
-//! has, and kept as soon as it is complete, so that an interrupted run goes on where it was. The report is made of
-//! whatever points there are.
+//! Figures are drawn from groups of points. A group is measured in turn, lane by lane, within the
+//! time that it has, and kept as soon as it is complete, so that an interrupted run goes on where
+//! it was. The report is made of whatever points there are.
 
 mod clock;
 mod contest;
@@ -48,8 +49,8 @@ const OUT: &str = "roving-results/repro";
 /// `roving repro`.
 #[derive(Args, Debug)]
 pub(crate) struct ReproArgs {
-    /// all; a paper: wool, stackthreads, nornir, worms; or a figure, as wool-ladder; several are possible
-    /// [default: all].
+    /// all; a paper: wool, stackthreads, nornir, worms; or a figure, as wool-ladder; several are
+    /// possible [default: all].
     #[arg(value_name = "WHAT")]
     what: Vec<String>,
     /// Small inputs: everything in under five minutes on two cores. This is the default.

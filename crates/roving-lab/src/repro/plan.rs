@@ -69,7 +69,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// A group with the usual numbers of rounds. The seconds are those of a quick and of a full run.
+    /// A group with the usual numbers of rounds. The seconds are those of a quick and of a full
+    /// run.
     pub(super) fn new(
         plan: &Plan,
         name: impl Into<String>,
@@ -96,7 +97,8 @@ impl Group {
     }
 }
 
-/// The clock over all groups of a run: who took longer than planned takes time from those that follow.
+/// The clock over all groups of a run: who took longer than planned takes time from those that
+/// follow.
 pub(super) struct Budget {
     start: Instant,
     quick: bool,

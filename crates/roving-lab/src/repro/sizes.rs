@@ -1,5 +1,5 @@
-//! The inputs of the papers' programs, and ours of a quick and of a full run, as data: that `--full` means the
-//! papers' sizes is compared here, and not only said.
+//! The inputs of the papers' programs, and ours of a quick and of a full run, as data: that
+//! `--full` means the papers' sizes is compared here, and not only said.
 
 use super::plan::Plan;
 use crate::compare::csv::Csv;
@@ -165,7 +165,8 @@ pub(super) const SIZES: [Size; 22] = [
             "70000", "80000", "90000",
         ],
     },
-    // The work division d; the text names d = 100 and the set that begins with 1,000. What is finer is ours.
+    // The work division d; the text names d = 100 and the set that begins with 1,000. What is finer
+    // is ours.
     Size {
         name: "nn-scatter",
         paper: &[
@@ -197,8 +198,8 @@ pub(super) const SIZES: [Size; 22] = [
     },
 ];
 
-/// The part of the paper's messages that a quick run sends through a random network: each carries as much work as in
-/// the paper.
+/// The part of the paper's messages that a quick run sends through a random network: each carries
+/// as much work as in the paper.
 const QUICK_MESSAGES: u64 = 50;
 
 impl Size {

@@ -60,8 +60,8 @@ impl Spread {
         self.upper - self.lower
     }
 
-    /// The ends of the whiskers of a box plot: the furthest values within one and a half widths of the
-    /// box. `values` is the sample of this spread.
+    /// The ends of the whiskers of a box plot: the furthest values within one and a half widths of
+    /// the box. `values` is the sample of this spread.
     pub(super) fn whiskers(&self, values: &[f64]) -> (f64, f64) {
         let reach = 1.5 * self.width();
         let inside = |value: &&f64| (self.lower - reach..=self.upper + reach).contains(*value);

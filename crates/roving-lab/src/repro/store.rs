@@ -1,8 +1,8 @@
-//! The measured points, kept one by one in a file of lines of JSON, so that a run that was interrupted goes on
-//! where it was.
+//! The measured points, kept one by one in a file of lines of JSON, so that a run that was
+//! interrupted goes on where it was.
 //!
-//! The first line says what the points belong to: size, machine, program. Points of another size, machine or
-//! program are kept apart, in a file of their own.
+//! The first line says what the points belong to: size, machine, program. Points of another size,
+//! machine or program are kept apart, in a file of their own.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -44,8 +44,8 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Whether points of one may stand beside points of the other. The commit alone does not matter where the
-    /// program is the same, byte by byte.
+    /// Whether points of one may stand beside points of the other. The commit alone does not matter
+    /// where the program is the same, byte by byte.
     fn same(&self, other: &Origin) -> bool {
         (&self.size, &self.machine, &self.build) == (&other.size, &other.machine, &other.build)
     }
@@ -162,7 +162,8 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Run(format!("{} cannot be written: {error}", path.display()))
 }
 
-/// Writes one line, and sees that it reaches the disk: whoever kills us later does not take it away.
+/// Writes one line, and sees that it reaches the disk: whoever kills us later does not take it
+/// away.
 fn line(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
     let mut text = serde_json::to_string(value)?;
     text.push('\n');
@@ -193,8 +194,8 @@ fn others(out: &Path, ours: &Path) -> Vec<String> {
     said
 }
 
-/// The origin, the points of complete groups, and the complete groups. A line that was torn by the end of the
-/// process, and the points of a group that was not complete, count for nothing.
+/// The origin, the points of complete groups, and the complete groups. A line that was torn by the
+/// end of the process, and the points of a group that was not complete, count for nothing.
 fn read(text: &str) -> (Option<Origin>, Vec<Point>, Vec<String>) {
     let mut lines = text.lines();
     let origin = lines

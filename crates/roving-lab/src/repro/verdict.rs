@@ -1,10 +1,11 @@
-//! Verdicts as data: a rule is made of claims, and a claim is a number with its interval and the line that it is
-//! held against.
+//! Verdicts as data: a rule is made of claims, and a claim is a number with its interval and the
+//! line that it is held against.
 //!
-//! The interval of a claim is that of a bootstrap: the runs are drawn again with replacement, and the middle 99 %
-//! of what the statistic comes to are kept. It is then widened by an allowance, since two invocations of one
-//! program differ by more than the runs inside of one: threads, pages and neighbours are others. A claim is
-//! decided only where the whole interval lies on one side of its line.
+//! The interval of a claim is that of a bootstrap: the runs are drawn again with replacement, and
+//! the middle 99 % of what the statistic comes to are kept. It is then widened by an allowance,
+//! since two invocations of one program differ by more than the runs inside of one: threads, pages
+//! and neighbours are others. A claim is decided only where the whole interval lies on one side of
+//! its line.
 
 use super::draw::number;
 use super::spread::median;
@@ -35,7 +36,8 @@ pub(super) const OF_SHARES: Allowance = Allowance::Plus(3.0);
 /// A number as it was seen, and where it may truly lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Interval {
-    /// The least number of runs behind any of its samples; none where it was counted, and is the same each time.
+    /// The least number of runs behind any of its samples; none where it was counted, and is the
+    /// same each time.
     pub(super) n: Option<usize>,
     /// The lower end.
     pub(super) low: f64,
@@ -94,7 +96,8 @@ impl Interval {
         })
     }
 
-    /// The median of one sample over that of another: how many times as long one takes as the other.
+    /// The median of one sample over that of another: how many times as long one takes as the
+    /// other.
     pub(super) fn ratio(above: &[f64], below: &[f64]) -> Option<Interval> {
         Interval::of(&[above, below], OF_TIMES, |drawn| {
             median(drawn[0]) / median(drawn[1])
@@ -364,7 +367,8 @@ impl Judgement {
         }
     }
 
-    /// The finding is about more cores than there are: what the claims come to is shown, and decides nothing.
+    /// The finding is about more cores than there are: what the claims come to is shown, and
+    /// decides nothing.
     pub(super) fn too_few(
         needed: usize,
         cores: usize,

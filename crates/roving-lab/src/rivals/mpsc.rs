@@ -1,4 +1,5 @@
-//! tokio's tasks and its bounded channels, as processes: the ring and the scatter-gather of our networks.
+//! tokio's tasks and its bounded channels, as processes: the ring and the scatter-gather of our
+//! networks.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -18,7 +18,8 @@ pub(super) struct PoolShot {
     pub(super) seats: Vec<Seat>,
 }
 
-/// A worker, or after those a compensation thread: what it does now, and its figures since the pool began.
+/// A worker, or after those a compensation thread: what it does now, and its figures since the pool
+/// began.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Seat {
     pub(super) doing: String,
@@ -87,8 +88,8 @@ impl Seat {
 }
 
 impl PoolShot {
-    /// The rates of each seat since `before`, or since the pool began. A compensation thread that has not
-    /// been started has none.
+    /// The rates of each seat since `before`, or since the pool began. A compensation thread that
+    /// has not been started has none.
     pub(super) fn since(&self, before: Option<&PoolShot>) -> Vec<Rates> {
         let nothing = Seat::default();
         let start = before.map_or(0.0, |before| before.wall_s);

@@ -23,7 +23,8 @@ fn folders() -> Vec<PathBuf> {
     runtime.into_iter().chain([std::env::temp_dir()]).collect()
 }
 
-/// The socket that the user means: one by its path or by its program's number, or the only one there is.
+/// The socket that the user means: one by its path or by its program's number, or the only one
+/// there is.
 pub(super) fn find(word: Option<&str>) -> Result<PathBuf, BadInput> {
     let remedy = "start the program with ROVING_TOP=1, as the same user";
     match word {

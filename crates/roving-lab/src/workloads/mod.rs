@@ -231,7 +231,8 @@ macro_rules! jobs {
     };
 }
 
-/// The error for a name that is none of a workload, or that of a network where no network can be run.
+/// The error for a name that is none of a workload, or that of a network where no network can be
+/// run.
 fn unknown(name: &str) -> BadInput {
     let names: Vec<_> = CATALOGUE.iter().map(|kind| kind.name).collect();
     let allowed = format!("one of {}", names.join(", "));

@@ -24,8 +24,8 @@ pub(crate) fn directory(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// `mpirun` for so many ranks of a program. Several at once must not share the place of their files: one removes what
-/// another has just made.
+/// `mpirun` for so many ranks of a program. Several at once must not share the place of their
+/// files: one removes what another has just made.
 #[allow(dead_code, reason = "not every test starts ranks")]
 pub(crate) fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
     static STARTED: AtomicUsize = AtomicUsize::new(0);

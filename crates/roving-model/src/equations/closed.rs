@@ -2,11 +2,12 @@
 
 use crate::ModelError;
 
-/// The mean time in the system of each task, and the fraction of processors with two tasks at least,
-/// when thieves take one task of `threshold` or more, without retries, spawning and delay.
+/// The mean time in the system of each task, and the fraction of processors with two tasks at
+/// least, when thieves take one task of `threshold` or more, without retries, spawning and delay.
 ///
-/// At the fixed point `s_1` is the arrival rate `l`. Below the threshold each difference `s_i - s_{i+1}` is `l`
-/// times the one before, and from there on `l / (1 + d)` times, where `d = s_1 - s_2` is the root of a quadratic.
+/// At the fixed point `s_1` is the arrival rate `l`. Below the threshold each difference `s_i -
+/// s_{i+1}` is `l` times the one before, and from there on `l / (1 + d)` times, where `d = s_1 -
+/// s_2` is the root of a quadratic.
 ///
 /// ```
 /// let (time, victims) = roving_model::single_thefts(0.5, 2)?;

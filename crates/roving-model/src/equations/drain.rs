@@ -68,8 +68,8 @@ fn check(model: &MeanField, loaded: f64, tasks: usize) -> Result<usize, ModelErr
         let subject = "tasks of a loaded processor";
         return Err(ModelError::new(subject, tasks, "1 to 4096", "take 64"));
     }
-    // New tasks pile up above the old ones only if they come. A thief ends up with more than a victim
-    // started with under no policy.
+    // New tasks pile up above the old ones only if they come. A thief ends up with more than a
+    // victim started with under no policy.
     Ok(match model.arrival + model.spawning > 0.0 {
         true => 4 * tasks + 64,
         false => tasks.max(2),

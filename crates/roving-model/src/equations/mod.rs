@@ -1,10 +1,10 @@
 //! Mitzenmacher's mean-field model of work stealing: what becomes of n processors as n grows.
 //!
-//! `s_i` is the fraction of processors with at least i tasks. Tasks arrive at each processor with rate
-//! `arrival`, each busy processor spawns more with rate `spawning`, and a task takes a time that is
-//! distributed exponentially, with mean 1. A processor that ends its last task looks at one other,
-//! chosen uniformly; one without tasks looks again with rate `retry`. (M. Mitzenmacher, *Analyses of load
-//! stealing models based on differential equations*, SPAA 1998.)
+//! `s_i` is the fraction of processors with at least i tasks. Tasks arrive at each processor with
+//! rate `arrival`, each busy processor spawns more with rate `spawning`, and a task takes a time
+//! that is distributed exponentially, with mean 1. A processor that ends its last task looks at one
+//! other, chosen uniformly; one without tasks looks again with rate `retry`. (M. Mitzenmacher,
+//! *Analyses of load stealing models based on differential equations*, SPAA 1998.)
 
 mod closed;
 mod drain;
@@ -67,14 +67,15 @@ impl MeanField {
         MeanField { spawning, ..self }
     }
 
-    /// Each processor without tasks looks for a victim with this rate, 0 unless said otherwise, besides once when it ends
-    /// its last task.
+    /// Each processor without tasks looks for a victim with this rate, 0 unless said otherwise,
+    /// besides once when it ends its last task.
     #[must_use]
     pub fn retry(self, retry: f64) -> MeanField {
         MeanField { retry, ..self }
     }
 
-    /// Stolen tasks arrive after a time that is distributed exponentially with this mean; 0, at once, unless said otherwise.
+    /// Stolen tasks arrive after a time that is distributed exponentially with this mean; 0, at
+    /// once, unless said otherwise.
     #[must_use]
     pub fn transfer_time(self, transfer_time: f64) -> MeanField {
         MeanField {
@@ -132,8 +133,9 @@ impl MeanField {
         steady::solve(self, policy)
     }
 
-    /// A fraction `loaded` of the processors starts with `tasks` tasks each, the others with none; what
-    /// becomes of them until one task in a hundred is left. Set the arrival rate to 0 for a drain proper.
+    /// A fraction `loaded` of the processors starts with `tasks` tasks each, the others with none;
+    /// what becomes of them until one task in a hundred is left. Set the arrival rate to 0 for a
+    /// drain proper.
     ///
     /// ```
     /// use roving_model::{MeanField, Policy};
@@ -146,12 +148,14 @@ impl MeanField {
     }
 }
 
-/// Follows the system from `y` for `time`; the states at `moments` evenly spaced times after the start.
+/// Follows the system from `y` for `time`; the states at `moments` evenly spaced times after the
+/// start.
 ///
-/// Near a load of 1 a state takes very long to settle although its fastest rates stay as they are, so the
-/// steps are limited by stability and not by precision. The solver would take that for a stiff system and
-/// give up; an implicit method has nothing to gain, because the state is long and its Jacobian is full
-/// where thieves take half. So its test for stiffness is off, and `STEPS_MAX` is the bound.
+/// Near a load of 1 a state takes very long to settle although its fastest rates stay as they are,
+/// so the steps are limited by stability and not by precision. The solver would take that for a
+/// stiff system and give up; an implicit method has nothing to gain, because the state is long and
+/// its Jacobian is full where thieves take half. So its test for stiffness is off, and `STEPS_MAX`
+/// is the bound.
 fn integrate(
     system: &System,
     y: Vec<f64>,

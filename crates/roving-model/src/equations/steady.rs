@@ -75,7 +75,8 @@ pub(super) fn solve(model: &MeanField, policy: Policy) -> Result<Steady, ModelEr
     })
 }
 
-/// The steady state of separate queues without steals; otherwise that of single steals, which is near.
+/// The steady state of separate queues without steals; otherwise that of single steals, which is
+/// near.
 fn start(system: &System) -> Vec<f64> {
     let load = system.arrival / (1.0 - system.spawning);
     let (first, ratio) = match system.policy {

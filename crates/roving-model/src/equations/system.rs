@@ -4,8 +4,9 @@ use ivp::prelude::FirstOrderSystem;
 
 use crate::Policy;
 
-/// The right-hand side for `levels` levels. The state is `s_1 ..= s_levels`; with a transfer delay, after
-/// these `w_0 ..= w_levels`, the processors that wait for stolen tasks and hold at least so many others.
+/// The right-hand side for `levels` levels. The state is `s_1 ..= s_levels`; with a transfer delay,
+/// after these `w_0 ..= w_levels`, the processors that wait for stolen tasks and hold at least so
+/// many others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct System {
     pub(super) arrival: f64,

@@ -103,7 +103,8 @@ fn without_thefts_the_queues_are_separate() {
     }
 }
 
-/// The closed form of separate queues is where the differential equations lead, spawned tasks included.
+/// The closed form of separate queues is where the differential equations lead, spawned tasks
+/// included.
 #[test]
 fn separate_queues_do_not_change() {
     for spawning in [0.0, 0.3] {

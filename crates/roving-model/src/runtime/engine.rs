@@ -103,8 +103,8 @@ pub(super) struct Engine<'t, T: Tree> {
     pub(super) rules: Rules,
     pub(super) prices: Prices,
     queue: Queue,
-    /// The event that was planned last, if it may be the next one: it spares the queue most events where
-    /// workers are few.
+    /// The event that was planned last, if it may be the next one: it spares the queue most events
+    /// where workers are few.
     hot: Option<Event>,
     pub(super) random: Random,
     pub(super) seats: Vec<Seat<T::Task>>,

@@ -1,8 +1,9 @@
 //! A discrete-event simulator of the runtime's own policies.
 //!
-//! What is simulated, rule for rule: the task stack with its public part, how much is shown unasked and by demand, the amount
-//! that a thief takes and the offers of the rest, the choice of victims, restraint, asking and sleeping and who wakes whom, waiting by
-//! leapfrogging and then by parking, and compensation threads. What is simplified is listed in the README.
+//! What is simulated, rule for rule: the task stack with its public part, how much is shown unasked
+//! and by demand, the amount that a thief takes and the offers of the rest, the choice of victims,
+//! restraint, asking and sleeping and who wakes whom, waiting by leapfrogging and then by parking,
+//! and compensation threads. What is simplified is listed in the README.
 
 mod amount;
 mod bits;
@@ -33,8 +34,8 @@ const SLOTS: usize = 1 << 13;
 /// Most tasks that are shown unasked: when publications are many, and when they are few.
 const UNASKED_MAX: usize = 3;
 const SHOWN_MAX: usize = 16;
-/// Compensation threads of a pool, and the most workers that it has beside them. Half of the compensation threads run jobs
-/// only. For more workers than that, there are as many more.
+/// Compensation threads of a pool, and the most workers that it has beside them. Half of the
+/// compensation threads run jobs only. For more workers than that, there are as many more.
 const SPARES: usize = 256;
 const POOL_MAX: usize = 768;
 

@@ -226,7 +226,8 @@ impl<T: Tree> Engine<'_, T> {
         }
     }
 
-    /// The newest frame waits for the newest slot. False if that is settled, and the thread goes on.
+    /// The newest frame waits for the newest slot. False if that is settled, and the thread goes
+    /// on.
     fn take_newest(&mut self, who: u32, time: &mut u64) -> bool {
         let after = match self.seats[who as usize].frames.last() {
             Some(&Frame::Drain { base }) if self.seats[who as usize].top() <= base => {
@@ -299,8 +300,9 @@ impl<T: Tree> Engine<'_, T> {
         true
     }
 
-    /// The stack was full. While what nobody has claimed of it is less than a thief takes at once, no slot below
-    /// becomes free: the owner runs that itself, the newest first. False if there is no more of it.
+    /// The stack was full. While what nobody has claimed of it is less than a thief takes at once,
+    /// no slot below becomes free: the owner runs that itself, the newest first. False if there is
+    /// no more of it.
     fn run_stranded(&mut self, who: u32, base: u32, time: u64) -> bool {
         let least = self.rules.amount.least();
         let seat = &mut self.seats[who as usize];

@@ -53,7 +53,8 @@ pub(super) enum Frame {
         count: u32,
         began: u64,
     },
-    /// A spawner: `next` of `count` tasks made; after these, all slots from `base` on are waited for.
+    /// A spawner: `next` of `count` tasks made; after these, all slots from `base` on are waited
+    /// for.
     Spread {
         spawner: u32,
         next: u32,
@@ -61,7 +62,8 @@ pub(super) enum Frame {
         base: u32,
         each: f32,
     },
-    /// A task that found no room has run in place: now what keeps the slots from `base` on from becoming free.
+    /// A task that found no room has run in place: now what keeps the slots from `base` on from
+    /// becoming free.
     Stranded { base: u32 },
     /// All slots from `base` on are waited for.
     Drain { base: u32 },

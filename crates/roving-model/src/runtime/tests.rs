@@ -107,8 +107,8 @@ fn flat_tasks_overflow_the_stack_and_are_all_done() {
     }
 }
 
-/// Twelve times as many tasks as a stack has slots. Scopes of 100,000 tasks that sleep a millisecond were measured
-/// to be 9.1 times as fast on 10 workers, and 46 times on 50.
+/// Twelve times as many tasks as a stack has slots. Scopes of 100,000 tasks that sleep a
+/// millisecond were measured to be 9.1 times as fast on 10 workers, and 46 times on 50.
 #[test]
 fn an_owner_with_a_full_stack_keeps_its_thieves_busy() {
     let flat = Flat {

@@ -86,7 +86,8 @@ impl<T: Tree> Engine<'_, T> {
         }
     }
 
-    /// `victim` shows something: of those that look around, the ones whose looks come by first see it.
+    /// `victim` shows something: of those that look around, the ones whose looks come by first see
+    /// it.
     pub(super) fn summon(&mut self, victim: u32, time: u64) {
         while self.open.contains(victim as usize) && !self.lookers.is_empty() {
             let lookers = self.lookers.len();
@@ -127,8 +128,8 @@ impl<T: Tree> Engine<'_, T> {
         }
     }
 
-    /// Takes the `count` oldest public tasks of `victim`, offers all but the first on, and runs that.
-    /// False if it was an offer that somebody else has had.
+    /// Takes the `count` oldest public tasks of `victim`, offers all but the first on, and runs
+    /// that. False if it was an offer that somebody else has had.
     pub(super) fn claim(&mut self, who: u32, victim: u32, count: u32, time: u64) -> bool {
         let distance = self.distance(who, victim);
         let (line, price) = (self.prices.line(distance), self.prices.claim(distance));

@@ -8,8 +8,8 @@ use crate::Tree;
 const THEFT_NS: f64 = 1000.0;
 /// Most links from the awaited task to the one that is run.
 const CHAIN_MAX: u32 = 6;
-/// Most slots that are looked at for one look of a waiter, in all: fewer than in the runtime, since it takes
-/// most of the time of simulations with many workers.
+/// Most slots that are looked at for one look of a waiter, in all: fewer than in the runtime, since
+/// it takes most of the time of simulations with many workers.
 const LINKS_MAX: u32 = 12;
 
 impl<T: Tree> Engine<'_, T> {

@@ -4,8 +4,8 @@ use super::{Step, Then, Tree};
 use crate::random::mix;
 
 /// A tree in the manner of the binomial ones of UTS: the root has `roots` children, and every other
-/// node has `children` with probability `probability`, else none. What a node has is a hash of its place, so
-/// the tree is the same however it is run. Siblings are split in halves by joins.
+/// node has `children` with probability `probability`, else none. What a node has is a hash of its
+/// place, so the tree is the same however it is run. Siblings are split in halves by joins.
 ///
 /// ```
 /// use roving_model::{Binomial, Runtime};

@@ -45,7 +45,8 @@ pub trait Tree {
     fn root(&self) -> Self::Task;
     /// Returns a task's own work, and its continuation.
     fn run(&self, task: Self::Task) -> Step<Self::Task>;
-    /// Child `number` of a task that ended in [`Then::Spread`]. A tree without such tasks has no use for it.
+    /// Child `number` of a task that ended in [`Then::Spread`]. A tree without such tasks has no
+    /// use for it.
     fn child(&self, spawner: &Self::Task, number: u32) -> Self::Task {
         let _ = number;
         spawner.clone()

@@ -21,10 +21,11 @@ struct Node {
 
 /// A tree of tasks as a program ran them, to be run again on any number of simulated workers.
 ///
-/// The format is text, so that any program can write it. The first line is `roving-tree 1`. Each line
-/// after it is one task, in the order in which a serial run begins them: its depth (0 for the root), the
-/// nanoseconds that it works before it makes its children, and, if there are any, those that it works after they have
-/// ended, between spaces. Empty lines and what follows a `#` are left out. The children of a task are split in halves by joins.
+/// The format is text, so that any program can write it. The first line is `roving-tree 1`. Each
+/// line after it is one task, in the order in which a serial run begins them: its depth (0 for the
+/// root), the nanoseconds that it works before it makes its children, and, if there are any, those
+/// that it works after they have ended, between spaces. Empty lines and what follows a `#` are left
+/// out. The children of a task are split in halves by joins.
 ///
 /// ```
 /// use roving_model::{Recorded, Runtime};
@@ -152,8 +153,8 @@ fn parse(words: &str, is_first: bool, deepest: u32) -> Result<(u32, f32, f32), S
     Ok((depth, ns, after_ns.flatten().unwrap_or(0.0)))
 }
 
-/// Sorts by depth, and keeps the order within a depth: then siblings stand together, in the order of
-/// their parents.
+/// Sorts by depth, and keeps the order within a depth: then siblings stand together, in the order
+/// of their parents.
 fn by_depth(tasks: &[(u32, f32, f32)]) -> Vec<Node> {
     let depths = tasks
         .iter()

@@ -1,4 +1,5 @@
-//! Ways to nest, each of which counts its levels and notes how far down the native stack they reach.
+//! Ways to nest, each of which counts its levels and notes how far down the native stack they
+//! reach.
 
 use std::cell::Cell;
 use std::hint::black_box;

@@ -1,4 +1,5 @@
-//! The row `deep`: recursion a million levels deep, with a bound on the native stack that is stated first.
+//! The row `deep`: recursion a million levels deep, with a bound on the native stack that is stated
+//! first.
 
 mod levels;
 mod overflow;
@@ -13,11 +14,11 @@ pub(crate) use overflow::overflow;
 
 /// Levels.
 const DEPTH: u64 = 1_000_000;
-/// Levels by which the size of one is measured: more than a task stack has slots, because a level without
-/// one takes more.
+/// Levels by which the size of one is measured: more than a task stack has slots, because a level
+/// without one takes more.
 const PROBE: u64 = 20_000;
-/// Native stack that the levels may take together; where frames are too large for that (a debug build),
-/// there are fewer levels.
+/// Native stack that the levels may take together; where frames are too large for that (a debug
+/// build), there are fewer levels.
 const STACK_MAX: u64 = 1 << 30;
 /// Native stack beyond what the levels take.
 const MARGIN: u64 = 256 << 10;
@@ -58,8 +59,8 @@ fn one(shape: &Shape, run: &Run<'_>) -> Outcome {
     let (depth, bound) = match shape.kind {
         Kind::Native => {
             let depth = most.min(STACK_MAX / (2 * level.max(1)));
-            // A thief's first level comes with frames of the runtime, and a worker that waits may run
-            // levels below on top: a level takes at most twice what it takes alone.
+            // A thief's first level comes with frames of the runtime, and a worker that waits may
+            // run levels below on top: a level takes at most twice what it takes alone.
             (depth, 2 * level * depth + MARGIN)
         }
         // The levels lie in frames of their own, not on the native stack.

@@ -85,7 +85,8 @@ impl Tree {
         }
     }
 
-    /// Nodes of the subtree, and its height. Some nodes by chance tell the watchdog that it goes on.
+    /// Nodes of the subtree, and its height. Some nodes by chance tell the watchdog that it goes
+    /// on.
     fn walk(&self, node: &State, leash: &Leash<'_>) -> (u64, u64) {
         if node.starts_with(&[0, 0]) {
             leash.stroke();
@@ -196,7 +197,8 @@ mod tests {
     use super::*;
     use crate::dog::Dog;
 
-    /// A subtree of T3 that is known from the serial program: the sum over all is its published size.
+    /// A subtree of T3 that is known from the serial program: the sum over all is its published
+    /// size.
     #[test]
     fn the_first_children_of_t3_are_as_the_suite_has_them() {
         let pool = Pool::builder()

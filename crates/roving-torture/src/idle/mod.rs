@@ -1,5 +1,5 @@
-//! The row `idle`: workers park and are woken, over and over, in every way that there is to wake one; a
-//! wake-up that is lost is a round that does not end.
+//! The row `idle`: workers park and are woken, over and over, in every way that there is to wake
+//! one; a wake-up that is lost is a round that does not end.
 
 mod ways;
 
@@ -59,7 +59,8 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     Ok(figures)
 }
 
-/// Rounds on one pool after the other, until all drivers together have parks enough and the time is over.
+/// Rounds on one pool after the other, until all drivers together have parks enough and the time is
+/// over.
 fn drive(
     number: u64,
     wanted: f64,
@@ -77,7 +78,8 @@ fn drive(
         for _ in 0..25 {
             let at = random.below(WAYS.len() as u64) as usize;
             let way = &WAYS[at];
-            // Long enough to park now and then, and short enough to catch workers on their way to it.
+            // Long enough to park now and then, and short enough to catch workers on their way to
+            // it.
             let pause_us = random.pick(&[0, 5, 30, 100, 200]);
             for _ in 0..ROUNDS / way.cost {
                 (way.round)(&pool, &mut random);

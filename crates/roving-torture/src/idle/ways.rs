@@ -109,8 +109,8 @@ fn chain(pool: &Pool, _: &mut Random) {
     assert_eq!(begun.load(SeqCst), links as u64 + 1);
 }
 
-/// A worker that blocks until a job of its own pool has run: where it is the only one, a compensation thread
-/// has to be woken.
+/// A worker that blocks until a job of its own pool has run: where it is the only one, a
+/// compensation thread has to be woken.
 fn blocks(pool: &Pool, _: &mut Random) {
     pool.install(|| {
         let (sender, receiver) = mpsc::channel();
@@ -134,8 +134,8 @@ fn waker(pool: &Pool, random: &mut Random) {
     let late = random.one_in(2);
     thread::scope(|threads| {
         let of_task = Arc::clone(&bell);
-        // The thread that waits for the root is this one; the bell is rung by a job of a pool's own, or
-        // by a thread that is no worker.
+        // The thread that waits for the root is this one; the bell is rung by a job of a pool's
+        // own, or by a thread that is no worker.
         let ring = move || {
             if late {
                 let _ = is_ready.recv();

@@ -1,4 +1,5 @@
-//! Steps that are closures: joins, scopes, broadcasts, loops, jobs, calls into pools, blocking regions.
+//! Steps that are closures: joins, scopes, broadcasts, loops, jobs, calls into pools, blocking
+//! regions.
 
 use std::panic;
 use std::sync::Arc;

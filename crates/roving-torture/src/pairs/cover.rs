@@ -27,8 +27,8 @@ fn members(set: Set) -> impl Iterator<Item = usize> {
     (0..COUNT).filter(move |index| set >> index & 1 == 1)
 }
 
-/// Programs by what has met in them. A feature meets another if it runs while that is active around it, or runs at
-/// the same time, or has left something behind.
+/// Programs by what has met in them. A feature meets another if it runs while that is active around
+/// it, or runs at the same time, or has left something behind.
 pub(crate) struct Cover {
     pub(crate) programs: u64,
     pub(crate) steps: u64,
@@ -162,8 +162,9 @@ impl Cover {
         (FEATURES[a], FEATURES[b], count(&(a, b)))
     }
 
-    /// One line for each feature: in how many programs it has met which other seldomest, half of the others, and
-    /// which most often; and how many of its triples have met in the programs that are asked for.
+    /// One line for each feature: in how many programs it has met which other seldomest, half of
+    /// the others, and which most often; and how many of its triples have met in the programs that
+    /// are asked for.
     pub(crate) fn table(&self) -> String {
         let mut text =
             "feature               least  with                  half    most  triples\n".to_owned();

@@ -1,5 +1,5 @@
-//! Making programs: the steps that a focus names stand in them somewhere, one inside or after another, and
-//! others around.
+//! Making programs: the steps that a focus names stand in them somewhere, one inside or after
+//! another, and others around.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The row `pairs`: programs of all public operations, so that each two of them meet, checked against what the
-//! program itself says must happen. In safe code only.
+//! The row `pairs`: programs of all public operations, so that each two of them meet, checked
+//! against what the program itself says must happen. In safe code only.
 #![forbid(unsafe_code)]
 
 mod closures;
@@ -28,8 +28,8 @@ pub(crate) use supervise::{STEPS_MAX, run, smallest};
 mod tests {
     use super::*;
 
-    /// Without files and processes, for Miri too. `PAIRS_SEED`, `PAIRS_COUNT`, `PAIRS_STEPS`, `PAIRS_FOCUS` and
-    /// `PAIRS_WITHOUT` say which.
+    /// Without files and processes, for Miri too. `PAIRS_SEED`, `PAIRS_COUNT`, `PAIRS_STEPS`,
+    /// `PAIRS_FOCUS` and `PAIRS_WITHOUT` say which.
     #[test]
     fn small_programs_do_what_they_must() {
         let text = |name: &str| std::env::var(name).ok();

@@ -1,4 +1,5 @@
-//! Steps that are process networks: ports everywhere, networks that fail, are cancelled, or stand still.
+//! Steps that are process networks: ports everywhere, networks that fail, are cancelled, or stand
+//! still.
 
 use std::future::poll_fn;
 use std::panic;
@@ -152,8 +153,8 @@ fn outside(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-/// A process takes from whichever input has something; some inputs are fed from outside, and the network may
-/// end while that goes on.
+/// A process takes from whichever input has something; some inputs are fed from outside, and the
+/// network may end while that goes on.
 fn merge(step: &Step, cx: &Cx<'_>) {
     let (seen, sum, sent) = (Seen::default(), AtomicU64::new(0), AtomicU64::new(0));
     let mut network = Network::new();
@@ -410,7 +411,8 @@ fn stage(step: &Step, cx: &Cx<'_>) {
     });
 }
 
-/// Two processes wait for each other: for a message, for room in a channel that may grow, or that may not.
+/// Two processes wait for each other: for a message, for room in a channel that may grow, or that
+/// may not.
 fn deadlock(step: &Step, cx: &Cx<'_>) {
     let seen = Seen::default();
     let ticket = cx.world.ticket();

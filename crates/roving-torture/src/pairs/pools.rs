@@ -160,8 +160,8 @@ fn adopted(step: &Step, cx: &Cx<'_>) {
             }
         }
         if step.mode != 1 {
-            // Of a pool that is gone: it works, or says what is wrong. No broadcast: a worker of the
-            // global pool may be the one that waits for this thread.
+            // Of a pool that is gone: it works, or says what is wrong. No broadcast: a worker of
+            // the global pool may be the one that waits for this thread.
             let later = cx.world.later();
             allowed(step, cx, || roving::spawn(move || drop(later)));
             allowed(step, cx, || roving::join(|| 1, || 2));

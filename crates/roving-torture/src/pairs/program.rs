@@ -1,5 +1,5 @@
-//! A program as a value: a tree of steps, which follows from its seed, and what is left of it when some steps
-//! are taken out.
+//! A program as a value: a tree of steps, which follows from its seed, and what is left of it when
+//! some steps are taken out.
 
 use std::fmt;
 use std::str::FromStr;
@@ -146,7 +146,8 @@ impl Program {
         }
     }
 
-    /// The programs that are one change smaller than it is with these; the largest changes come first.
+    /// The programs that are one change smaller than it is with these; the largest changes come
+    /// first.
     pub(crate) fn smaller(&self, edits: &Edits) -> Vec<Edits> {
         let mut steps = Vec::new();
         collect(&self.edited(edits).steps, &mut steps);

@@ -1,4 +1,5 @@
-//! Running a program: each step is done by the real runtime, and what comes of it is compared with what must.
+//! Running a program: each step is done by the real runtime, and what comes of it is compared with
+//! what must.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;

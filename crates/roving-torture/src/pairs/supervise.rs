@@ -17,7 +17,8 @@ use crate::row::{Failure, Figure, Outcome, Run};
 pub(crate) const STEPS_MAX: u32 = 10;
 /// How long one process runs programs.
 const CHUNK: Duration = Duration::from_secs(20);
-/// How often a smaller program runs without failing before it counts as right, and how long at most.
+/// How often a smaller program runs without failing before it counts as right, and how long at
+/// most.
 const TIMES: u64 = 300;
 const PATIENCE_S: u64 = 20;
 /// The longest time for making a program smaller.

@@ -235,7 +235,8 @@ pub(super) async fn pause(how: u8, world: &super::world::World) {
     .await;
 }
 
-/// A future of the library that is polled once, and then kept, dropped here or elsewhere, or awaited.
+/// A future of the library that is polled once, and then kept, dropped here or elsewhere, or
+/// awaited.
 async fn half(step: &Step, cx: &Cx<'_>) {
     let child = {
         let (world, part) = (Arc::clone(&cx.world), free(step, 0, cx));

@@ -315,7 +315,8 @@ impl Seen {
         })
     }
 
-    /// Calls `f`, a part of a process, and remembers what comes of it. That it was cancelled ends the network with an error, and with no panic.
+    /// Calls `f`, a part of a process, and remembers what comes of it. That it was cancelled ends
+    /// the network with an error, and with no panic.
     pub(crate) fn watch_process<R>(&self, f: impl FnOnce() -> R) -> R {
         self.began.store(true, Relaxed);
         panic::catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {

@@ -1,4 +1,5 @@
-//! The fixed programs into which panics are injected: each way to hand a callback or a value to the runtime.
+//! The fixed programs into which panics are injected: each way to hand a callback or a value to the
+//! runtime.
 
 use std::sync::mpsc;
 use std::thread;
@@ -11,8 +12,8 @@ use roving::{Cancel, Pool, WorkerLocal};
 
 use super::site::{Large, Sites, Value};
 
-// A closure drops what it owns before it makes its result: a result that is made already when a destructor
-// panics on the way out is leaked by the compiler (rust-lang/rust#47949).
+// A closure drops what it owns before it makes its result: a result that is made already when a
+// destructor panics on the way out is leaked by the compiler (rust-lang/rust#47949).
 
 /// The input of a program, which is called on a plain thread: it enters the pool itself.
 pub(crate) struct Cx<'p> {

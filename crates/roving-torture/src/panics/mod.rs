@@ -1,5 +1,5 @@
-//! The row `panics`: one panic at a time, at each callback and each destructor that a fixed set of programs
-//! reaches.
+//! The row `panics`: one panic at a time, at each callback and each destructor that a fixed set of
+//! programs reaches.
 
 mod attacks;
 mod site;
@@ -140,7 +140,8 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     ])
 }
 
-/// The program as it is, and then with a panic at each place that it reaches. Returns how many there are.
+/// The program as it is, and then with a panic at each place that it reaches. Returns how many
+/// there are.
 fn each_site(attack: &Attack, cx: &Cx<'_>, sum: &mut Sum) -> Result<u64, String> {
     let as_it_is = once(attack, cx, NOWHERE)?;
     if as_it_is.fired.is_some() || as_it_is.received > 0 {

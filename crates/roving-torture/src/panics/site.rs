@@ -1,4 +1,5 @@
-//! Places where a panic can be made to happen: callbacks and destructors, numbered as they are reached.
+//! Places where a panic can be made to happen: callbacks and destructors, numbered as they are
+//! reached.
 
 use std::any::Any;
 use std::panic;

@@ -16,8 +16,8 @@ pub(crate) struct Limits {
     pub(crate) pools: usize,
     /// Whether the first pool may be entered from another.
     pub(crate) may_come_back: bool,
-    /// To how many workers the first pool can be resized; then nothing is broadcast, because nobody knows
-    /// to how many that would be.
+    /// To how many workers the first pool can be resized; then nothing is broadcast, because nobody
+    /// knows to how many that would be.
     pub(crate) resize: Option<usize>,
     /// Whether anything throws.
     pub(crate) throws: bool,

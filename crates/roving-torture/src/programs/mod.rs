@@ -31,7 +31,8 @@ const TASKS: f64 = 1e9;
 const PROGRAMS: f64 = 1e5;
 /// Most tasks of a program, about.
 pub(crate) const TASKS_MAX: u64 = 1_000_000;
-/// Blocks of memory that may be kept between two rounds: what threads, locks and the like keep for good.
+/// Blocks of memory that may be kept between two rounds: what threads, locks and the like keep for
+/// good.
 const BLOCKS_KEPT: i64 = 64;
 /// Rounds before the blocks are counted.
 const WARM_UP: u64 = 20;
@@ -81,8 +82,8 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     Ok(figures(&sum, rounds, blocks_kept, tasks, programs, run))
 }
 
-/// The blocks in use: threads that have been waited for may still be on their way out, so what is more
-/// than `most` is given some time.
+/// The blocks in use: threads that have been waited for may still be on their way out, so what is
+/// more than `most` is given some time.
 fn settled(most: i64) -> i64 {
     let start = Instant::now();
     loop {

@@ -1,5 +1,5 @@
-//! Programs as data: what they do stands in the tree, so that it can be evaluated serially and in parallel,
-//! and made smaller.
+//! Programs as data: what they do stands in the tree, so that it can be evaluated serially and in
+//! parallel, and made smaller.
 
 use std::sync::Arc;
 

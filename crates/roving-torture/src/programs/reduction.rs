@@ -9,8 +9,8 @@ use super::serial::leaf_value;
 /// Elements of a leaf.
 pub(super) const GRAIN: usize = 5;
 
-/// A function x ↦ ax + b: to do one after the other is associative, and which comes first matters. And a
-/// sum of fractions, which is not even associative.
+/// A function x ↦ ax + b: to do one after the other is associative, and which comes first matters.
+/// And a sum of fractions, which is not even associative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reduction {
     a: u64,

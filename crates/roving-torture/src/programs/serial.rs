@@ -180,8 +180,8 @@ impl Serial<'_> {
             Stop::Never => self.node(node),
             Stop::Before => Ok(STOPPED),
             Stop::Outside | Stop::After(_) => {
-                // At least nothing runs; at most all that would if nothing threw, because what throws may
-                // be dropped.
+                // At least nothing runs; at most all that would if nothing threw, because what
+                // throws may be dropped.
                 let before = (self.expected.ran_min, self.calm);
                 self.calm = true;
                 let _ = self.node(node);

@@ -201,7 +201,8 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// Of a pool whose detached jobs may panic, and whose tasks may be nested as deep as programs are.
+    /// Of a pool whose detached jobs may panic, and whose tasks may be nested as deep as programs
+    /// are.
     pub(crate) fn builder() -> PoolBuilder {
         Pool::builder()
             .name("torture")
@@ -224,8 +225,8 @@ impl Pools {
         }
     }
 
-    /// Ends them at once, each with detached jobs that may not have begun. An error if one of these is
-    /// neither run nor counted as dropped.
+    /// Ends them at once, each with detached jobs that may not have begun. An error if one of these
+    /// is neither run nor counted as dropped.
     pub(crate) fn end_now(self, census: &'static Census) -> Result<(), String> {
         const JOBS: u64 = 20;
         let ours = !self.threads.is_empty();

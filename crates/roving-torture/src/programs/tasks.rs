@@ -67,7 +67,8 @@ async fn tree<'s>(s: Scope<'s>, tree: &'s Tree, cx: Cx<'s>) -> u64 {
     value
 }
 
-/// Makes a child, and does with its handle what is to be done at once. Returns what is known by then.
+/// Makes a child, and does with its handle what is to be done at once. Returns what is known by
+/// then.
 async fn start<'s>(
     s: Scope<'s>,
     child: &'s Child,

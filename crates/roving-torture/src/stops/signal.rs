@@ -1,5 +1,5 @@
-//! Stopping a thread from without: a signal whose handler sleeps. No debugger is needed, and the thread stops
-//! wherever it is, between any two instructions.
+//! Stopping a thread from without: a signal whose handler sleeps. No debugger is needed, and the
+//! thread stops wherever it is, between any two instructions.
 
 use std::io;
 use std::mem;
@@ -17,13 +17,15 @@ const SIGNAL: libc::c_int = libc::SIGUSR1;
 extern "C" fn pause(_: libc::c_int) {
     STOPS.fetch_add(1, Relaxed);
     let pause_us = PAUSE_US.load(Relaxed);
-    // SAFETY: the location of `errno` is the thread's own. What was interrupted may be about to read it.
+    // SAFETY: the location of `errno` is the thread's own. What was interrupted may be about to
+    // read it.
     let errno = unsafe { *libc::__errno_location() };
     let time = libc::timespec {
         tv_sec: 0,
         tv_nsec: libc::c_long::from(pause_us as i32) * 1_000,
     };
-    // SAFETY: it may be called in a handler (POSIX lists it as safe there); the time is below a second.
+    // SAFETY: it may be called in a handler (POSIX lists it as safe there); the time is below a
+    // second.
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
     // SAFETY: the location of `errno` is the thread's own, and holds an integer that may be written
     // at any time.
@@ -38,8 +40,8 @@ pub(super) fn prepare() -> io::Result<()> {
     let handler: extern "C" fn(libc::c_int) = pause;
     action.sa_sigaction = handler as libc::sighandler_t;
     // No `SA_RESTART`: calls that are interrupted say so, and whoever made them must cope.
-    // SAFETY: the action is filled, the handler lives as long as the program and does only what a handler
-    // may do.
+    // SAFETY: the action is filled, the handler lives as long as the program and does only what a
+    // handler may do.
     match unsafe { libc::sigaction(SIGNAL, &action, ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -67,7 +69,8 @@ pub(super) fn set_nice(thread: i32, nice: i32) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, nice) == 0 }
 }
 
-/// Leaves a thread those processors of the first 64 whose bits are set; all where the system refuses those.
+/// Leaves a thread those processors of the first 64 whose bits are set; all where the system
+/// refuses those.
 pub(super) fn set_processors(thread: i32, bits: u64) -> bool {
     let set = |bits: u64| {
         // SAFETY: an all-zero set is a valid value.

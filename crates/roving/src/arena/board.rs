@@ -8,9 +8,9 @@ use crate::priority::{CLASSES, Priority, Ranked};
 
 /// Requests of the kind `R`, by class, and the threads of an arena.
 ///
-/// Everything but a hint stands under one lock, which is taken when a thread comes to a seat, leaves
-/// one, parks in a wait or comes back from one; all of these cost a wake-up or are beside one. A
-/// thread is in one of these states:
+/// Everything but a hint stands under one lock, which is taken when a thread comes to a seat,
+/// leaves one, parks in a wait or comes back from one; all of these cost a wake-up or are beside
+/// one. A thread is in one of these states:
 ///
 /// | state | counted in | leaves it |
 /// |---|---|---|
@@ -19,10 +19,10 @@ use crate::priority::{CLASSES, Priority, Ranked};
 /// | waiting, in a frame | – | in [`Self::take_core`], at once: it may hold what all others wait for |
 /// | resting | `resting` | to come, when there are more requests than coming threads and fewer active ones than the limit |
 ///
-/// *No request is overlooked.* A request stands on the board, and so under the lock. Either fewer threads
-/// are active than the limit, and then as many are coming as there are requests (or no thread can be
-/// started); or a thread is at work, and calls [`Self::next`] or [`Self::give_core`] later. It rests only if
-/// it found no request, or more threads active than the limit.
+/// *No request is overlooked.* A request stands on the board, and so under the lock. Either fewer
+/// threads are active than the limit, and then as many are coming as there are requests (or no
+/// thread can be started); or a thread is at work, and calls [`Self::next`] or [`Self::give_core`]
+/// later. It rests only if it found no request, or more threads active than the limit.
 pub(crate) struct Board<R> {
     state: Mutex<State<R>>,
     /// A summary of the requests that no thread is on its way to serve: see [`Pressure`]. Written
@@ -152,8 +152,8 @@ impl<R> Board<R> {
         start
     }
 
-    /// The thread could not be started. The core stays idle until another thread finds the request, which
-    /// those at work hear of.
+    /// The thread could not be started. The core stays idle until another thread finds the request,
+    /// which those at work hear of.
     pub(crate) fn not_started(&self, start: Start) {
         let mut state = self.lock();
         state.unused.push(start.0);
@@ -184,16 +184,16 @@ impl<R> Board<R> {
         self.settle(state)
     }
 
-    /// The first request of that class which is meant, if there is one, is urgent from now on: it does
-    /// not wait for a thread to leave another seat.
+    /// The first request of that class which is meant, if there is one, is urgent from now on: it
+    /// does not wait for a thread to leave another seat.
     pub(crate) fn urge(&self, class: Priority, is_meant: impl Fn(&R) -> bool) -> Option<Start> {
         let mut state = self.lock();
         state.requests.urge(class, is_meant);
         self.settle(state)
     }
 
-    /// The calling thread has nothing to do: returns the next request, or none when the threads end.
-    /// `is_new`: it has just been started.
+    /// The calling thread has nothing to do: returns the next request, or none when the threads
+    /// end. `is_new`: it has just been started.
     pub(crate) fn next(&self, me: usize, is_new: bool) -> (Option<R>, Option<Start>) {
         let mut state = self.lock();
         let mut came = is_new;
@@ -270,7 +270,8 @@ mod tests {
     use super::Board;
     use crate::priority::Priority;
 
-    /// A worker that is never without work leaves its seat only because it is told that something waits.
+    /// A worker that is never without work leaves its seat only because it is told that something
+    /// waits.
     #[test]
     fn what_gets_no_thread_is_seen_by_those_at_work() {
         let board = Board::new(2, 0);

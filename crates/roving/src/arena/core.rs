@@ -68,7 +68,8 @@ impl Core {
         &self.name
     }
 
-    /// Whether the arena was built before this process was forked, so that its threads are not here.
+    /// Whether the arena was built before this process was forked, so that its threads are not
+    /// here.
     pub(crate) fn is_left_behind(&self) -> bool {
         self.forks != os::forks()
     }
@@ -134,8 +135,8 @@ impl Core {
     }
 }
 
-/// Calls `f`, in which the calling thread parks or blocks. If it is a thread of an arena, another has its
-/// core meanwhile, for whatever the arena's shares ask.
+/// Calls `f`, in which the calling thread parks or blocks. If it is a thread of an arena, another
+/// has its core meanwhile, for whatever the arena's shares ask.
 pub(crate) fn with_core_given(f: &mut dyn FnMut()) {
     /// Takes the core back, also by unwinding.
     struct Back<'h>(&'h Here);

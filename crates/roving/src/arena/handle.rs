@@ -12,15 +12,16 @@ use crate::pool::{BuildError, PoolBuilder};
 
 /// A set of threads that any number of pools share.
 ///
-/// A program with several pools, one for each of its libraries, say, has more threads than cores, and they
-/// get in each other's way. Pools that are shares of one arena have no threads: those of the arena come
-/// when a pool has work, and go on to the next pool when it has none. With an arena of n threads at most n
-/// threads take up work, over all pools. A pool has its own number of workers (how many of the threads can work for it at
-/// a time), its own class of [priority](crate::Priority), and is isolated from the others: nothing of another pool
-/// runs on top of one that waits.
+/// A program with several pools, one for each of its libraries, say, has more threads than cores,
+/// and they get in each other's way. Pools that are shares of one arena have no threads: those of
+/// the arena come when a pool has work, and go on to the next pool when it has none. With an arena
+/// of n threads at most n threads take up work, over all pools. A pool has its own number of
+/// workers (how many of the threads can work for it at a time), its own class of
+/// [priority](crate::Priority), and is isolated from the others: nothing of another pool runs on
+/// top of one that waits.
 ///
-/// This is a handle; a clone is another one of the same arena. The threads end when the last handle and the
-/// last pool are gone.
+/// This is a handle; a clone is another one of the same arena. The threads end when the last handle
+/// and the last pool are gone.
 ///
 /// ```
 /// use roving::{Arena, Priority, join};
@@ -189,8 +190,8 @@ impl ArenaBuilder {
     /// Starts the threads, which sleep until a pool has work.
     ///
     /// # Errors
-    /// A value out of its range, or a thread that cannot be started; those already started are ended
-    /// again.
+    /// A value out of its range, or a thread that cannot be started; those already started are
+    /// ended again.
     ///
     /// ```
     /// let error = roving::Arena::builder().threads(0).build().unwrap_err();

@@ -214,8 +214,8 @@ fn loom_a_seat_that_is_called_is_handed_on() {
     });
 }
 
-/// Two threads, two requests, and one of the threads parks in a wait meanwhile: what waits on the board finds a
-/// thread.
+/// Two threads, two requests, and one of the threads parks in a wait meanwhile: what waits on the
+/// board finds a thread.
 #[test]
 fn loom_a_core_that_is_given_serves_a_request() {
     explore_within(Some(2), || {

@@ -1,9 +1,10 @@
 //! Arenas: one set of threads, and many pools as shares of it.
 //!
-//! A share is a pool like any other but for its seats, which have no threads of their own. A seat where
-//! no thread is looks to the pool like a sleeping worker, and to wake it is to ask the arena for a thread.
-//! `word` says who is at a seat, `board` who asks and who rests, `present` when a share has ended; `stay`
-//! is what a thread does at a seat, with the argument that no wake-up is lost.
+//! A share is a pool like any other but for its seats, which have no threads of their own. A seat
+//! where no thread is looks to the pool like a sleeping worker, and to wake it is to ask the arena
+//! for a thread. `word` says who is at a seat, `board` who asks and who rests, `present` when a
+//! share has ended; `stay` is what a thread does at a seat, with the argument that no wake-up is
+//! lost.
 
 mod board;
 #[cfg(not(loom))]

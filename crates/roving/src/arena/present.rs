@@ -2,8 +2,8 @@
 
 use crate::prim::{AtomicUsize, Ordering, ord};
 
-/// How many seats of a pool are called or have a thread, whether the pool closes, and whether it has
-/// ended, in one word.
+/// How many seats of a pool are called or have a thread, whether the pool closes, and whether it
+/// has ended, in one word.
 ///
 /// | word | meaning |
 /// |---|---|
@@ -11,9 +11,10 @@ use crate::prim::{AtomicUsize, Ordering, ord};
 /// | 4n + 1 | closing, n seats present |
 /// | 3 | ended: for good |
 ///
-/// Work that a pool holds is that of a seat which is present: who brings work calls a seat if none is
-/// awake, and who leaves one looks around before. So nothing is left when a closing pool has no
-/// seat present. Who makes it so, by [`Self::exit`] or [`Self::close`], ends the pool, and it is one.
+/// Work that a pool holds is that of a seat which is present: who brings work calls a seat if none
+/// is awake, and who leaves one looks around before. So nothing is left when a closing pool has no
+/// seat present. Who makes it so, by [`Self::exit`] or [`Self::close`], ends the pool, and it is
+/// one.
 pub(crate) struct Present(AtomicUsize);
 
 const CLOSING: usize = 1;
@@ -63,8 +64,8 @@ impl Present {
         if left != CLOSING {
             return Left::More;
         }
-        // Ordering: Acquire. Pairs with [exit]: all that was done is seen, also that of who has come and
-        // gone since.
+        // Ordering: Acquire. Pairs with [exit]: all that was done is seen, also that of who has
+        // come and gone since.
         let order = ord("end_present", Ordering::Acquire);
         match self
             .0

@@ -43,14 +43,14 @@ impl Share {
         let _ = self.registry.set(Arc::downgrade(registry));
     }
 
-    /// A seat is called or has a thread from now on. False if the pool has ended: nothing is left then
-    /// to be called for.
+    /// A seat is called or has a thread from now on. False if the pool has ended: nothing is left
+    /// then to be called for.
     pub(super) fn enter(&self) -> bool {
         self.present.enter()
     }
 
-    /// A seat is neither called nor has a thread any more. The last thing that a thread does with a pool; it
-    /// holds nothing of it but this.
+    /// A seat is neither called nor has a thread any more. The last thing that a thread does with a
+    /// pool; it holds nothing of it but this.
     pub(super) fn exit(&self) {
         if self.present.exit() == Left::Last {
             self.end();
@@ -134,9 +134,10 @@ impl Station {
 }
 
 impl Share {
-    /// A worker of another pool waits for what it has just asked this one, urgently, and may hold what all
-    /// threads of the arena wait for. If a seat asks for a thread, one comes for it, even if that is one more
-    /// than there should be. Otherwise a thread is about to look around, and takes what is urgent first.
+    /// A worker of another pool waits for what it has just asked this one, urgently, and may hold
+    /// what all threads of the arena wait for. If a seat asks for a thread, one comes for it, even
+    /// if that is one more than there should be. Otherwise a thread is about to look around, and
+    /// takes what is urgent first.
     pub(crate) fn urge(&self, registry: &Arc<Registry>) {
         let is_meant = |request: &Request| Arc::ptr_eq(&request.registry, registry);
         let start = self.core.board.urge(self.priority, is_meant);

@@ -9,11 +9,12 @@
 //! gets a request. So no wake-up is lost, by the same argument as in a pool with threads of its
 //! own.
 //!
-//! **The trip wire.** A thief writes into the line pointer of the thread that was last at its victim's seat.
-//! That thread may have left meanwhile. It is alive: threads of an arena end when no share is left, and a thief is a worker of
-//! a share. And an alarm that was meant for another seat only sends it the slow way once. The other
-//! way round no alarm is missed: who comes to a seat writes its wire, and then takes an alarm for
-//! raised ([`Owner::enter`](crate::stack::owner::Owner)).
+//! **The trip wire.** A thief writes into the line pointer of the thread that was last at its
+//! victim's seat. That thread may have left meanwhile. It is alive: threads of an arena end when no
+//! share is left, and a thief is a worker of a share. And an alarm that was meant for another seat
+//! only sends it the slow way once. The other way round no alarm is missed: who comes to a seat
+//! writes its wire, and then takes an alarm for raised
+//! ([`Owner::enter`](crate::stack::owner::Owner)).
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -102,8 +103,8 @@ impl Worker {
         self.clock().enter(Activity::Steal);
     }
 
-    /// Runs what a callback of this stay has spawned, for which else the next thread would come and go in
-    /// the same way.
+    /// Runs what a callback of this stay has spawned, for which else the next thread would come and
+    /// go in the same way.
     fn run_callbacks_jobs(&self) {
         while let Some(job) = self.seat().spawned.pop_newest() {
             self.run_job((job, None));
@@ -125,8 +126,8 @@ impl Worker {
         found
     }
 
-    /// A job that a callback of the calling thread's stay at a seat of that pool spawns runs when the callback
-    /// has returned, before the thread leaves. Any other is given back.
+    /// A job that a callback of the calling thread's stay at a seat of that pool spawns runs when
+    /// the callback has returned, before the thread leaves. Any other is given back.
     pub(crate) fn keep_for_the_end(registry: &Arc<Registry>, job: Job) -> Option<Job> {
         Worker::with_current(|worker| match worker {
             Some(worker) if worker.is_in_handler() && Arc::ptr_eq(worker.registry(), registry) => {
@@ -137,7 +138,8 @@ impl Worker {
         })
     }
 
-    /// S1 and S2 of [`crate::sleep`] for a seat that is about to be left, and the look that decides.
+    /// S1 and S2 of [`crate::sleep`] for a seat that is about to be left, and the look that
+    /// decides.
     fn last_look(&self) -> bool {
         let (registry, me) = (self.registry(), self.index());
         station(registry, me).word.heed();
@@ -171,7 +173,8 @@ impl Worker {
         registry.spares.is_one_too_many() && registry.injector.is_hint_empty()
     }
 
-    /// Whether the thread is to come out of what it runs soon, because it may have to leave: a hint, of few loads.
+    /// Whether the thread is to come out of what it runs soon, because it may have to leave: a
+    /// hint, of few loads.
     pub(crate) fn may_have_to_leave(&self) -> bool {
         let registry = self.registry();
         let is_pressed = || !station(registry, self.index()).pressure().is_none();
@@ -179,8 +182,8 @@ impl Worker {
         self.is_spare() || registry.is_benched(self.index()) || is_elsewhere_wanted
     }
 
-    /// Between two tasks, at a seat of a share: whether the thread has to leave it. `ran`: it has run
-    /// something here since `began`; `idles`: its last look around found nothing.
+    /// Between two tasks, at a seat of a share: whether the thread has to leave it. `ran`: it has
+    /// run something here since `began`; `idles`: its last look around found nothing.
     pub(crate) fn stands_down(&self, began: Instant, ran: bool, idles: bool) -> bool {
         let (registry, me) = (self.registry(), self.index());
         if self.is_spare() {
@@ -204,9 +207,9 @@ impl Worker {
         has_looked && (pressure.is_surplus() || idles || turn_is_over())
     }
 
-    /// The number of the calling thread, which is this worker, in the arena of that pool, and a seat there that it has
-    /// taken: it can run a call for that pool itself. None if it is not of that arena, or no seat is
-    /// to be had.
+    /// The number of the calling thread, which is this worker, in the arena of that pool, and a
+    /// seat there that it has taken: it can run a call for that pool itself. None if it is not of
+    /// that arena, or no seat is to be had.
     pub(crate) fn seat_to_visit(&self, registry: &Arc<Registry>) -> Option<usize> {
         let share = registry.share.as_ref()?;
         let number = share.core.number_here()?;
@@ -214,8 +217,8 @@ impl Worker {
         has_room.then(|| take_seat(registry, number)).flatten()
     }
 
-    /// Calls `f` as the worker at that seat, which the calling thread has taken. What stands in this worker's stack
-    /// is left to others meanwhile, as in a wait.
+    /// Calls `f` as the worker at that seat, which the calling thread has taken. What stands in
+    /// this worker's stack is left to others meanwhile, as in a wait.
     pub(crate) fn visit<R>(
         &self,
         registry: &Arc<Registry>,

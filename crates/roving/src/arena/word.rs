@@ -21,10 +21,10 @@ use crate::prim::{AtomicUsize, Ordering, ord};
 /// | [`Self::leave`] | the thread, after it | 2t + 2, 2t + 3 | 0, 1 |
 /// | [`Self::leave_called`] | the thread, if there is work left | 2t + 2, 2t + 3 | 1 |
 ///
-/// Who makes it 1 puts a request on the board, so there is one request for each seat that is in state
-/// 1, and none for any other. All changes are read-modify-writes. So each call is followed by a change of the
-/// seat's thread, `take` or `heed`, that acquires what was written before the call, and by a look after
-/// that.
+/// Who makes it 1 puts a request on the board, so there is one request for each seat that is in
+/// state 1, and none for any other. All changes are read-modify-writes. So each call is followed by
+/// a change of the seat's thread, `take` or `heed`, that acquires what was written before the call,
+/// and by a look after that.
 pub(crate) struct SeatWord(AtomicUsize);
 
 const CALLED: usize = 1;
@@ -69,8 +69,8 @@ impl SeatWord {
 
     /// The thread has the request that was made for this seat.
     pub(crate) fn take(&self, thread: usize) {
-        // Ordering: Acquire. Pairs with [call]: the reason is seen. Pairs with [vacate]: so is all that
-        // the last thread did here.
+        // Ordering: Acquire. Pairs with [call]: the reason is seen. Pairs with [vacate]: so is all
+        // that the last thread did here.
         let order = ord("take", Ordering::Acquire);
         let before = self.0.swap(SeatWord::taken_by(thread), order);
         debug_assert_eq!(before, CALLED);
@@ -96,8 +96,8 @@ impl SeatWord {
     /// board for another.
     #[must_use]
     pub(crate) fn leave(&self) -> bool {
-        // Ordering: Edge [vacate]: Release hands the seat's own memory to the next thread. Acquire. Pairs
-        // with [call]: whether the call is urgent is seen.
+        // Ordering: Edge [vacate]: Release hands the seat's own memory to the next thread. Acquire.
+        // Pairs with [call]: whether the call is urgent is seen.
         self.0.fetch_and(CALLED, ord("leave", Ordering::AcqRel)) & CALLED != 0
     }
 

@@ -17,8 +17,8 @@ use crate::worker::Worker;
 /// Work that has not begun is dropped instead of run, unless a caller needs its result; see
 /// [`crate::context`] for the list.
 ///
-/// Clones are the same token. Creating one costs an allocation, cancelling it a lock and a wake-up for
-/// each waiting task, and asking it a load for each token on the way up.
+/// Clones are the same token. Creating one costs an allocation, cancelling it a lock and a wake-up
+/// for each waiting task, and asking it a load for each token on the way up.
 ///
 /// ```
 /// use roving::Cancel;
@@ -54,8 +54,9 @@ impl Cancel {
 
     /// Creates a token that is cancelled by itself at `deadline`.
     ///
-    /// There is no ticker: [`Self::is_cancelled`] reads the clock. Only while a task is suspended until a
-    /// deadline ([`crate::context::cancelled`]) does a thread sleep for all deadlines of the process.
+    /// There is no ticker: [`Self::is_cancelled`] reads the clock. Only while a task is suspended
+    /// until a deadline ([`crate::context::cancelled`]) does a thread sleep for all deadlines of
+    /// the process.
     ///
     /// ```
     /// use std::time::Instant;
@@ -151,9 +152,9 @@ impl Cancel {
     /// Calls `f`, and makes all work inside belong to this token: see [`Cancel`].
     ///
     /// # Errors
-    /// [`Cancelled`] if it is cancelled before `f` begins (then `f` is dropped), or if `f` has awaited
-    /// something that was dropped because of this token. What `f` returns counts, also when it was cancelled
-    /// meanwhile.
+    /// [`Cancelled`] if it is cancelled before `f` begins (then `f` is dropped), or if `f` has
+    /// awaited something that was dropped because of this token. What `f` returns counts, also when
+    /// it was cancelled meanwhile.
     ///
     /// # Panics
     /// With what `f` panics with.

@@ -12,7 +12,8 @@ fn word(number: usize) -> *mut () {
     ptr::without_provenance_mut(number)
 }
 
-/// A stack of which slot 1 is claimed: the owner publishes it by a release, the thief acquires that.
+/// A stack of which slot 1 is claimed: the owner publishes it by a release, the thief acquires
+/// that.
 struct Stack {
     segments: Segments,
     published: AtomicUsize,

@@ -2,12 +2,12 @@
 //!
 //! # What inherits
 //!
-//! Both halves of a `join` inherit the context, and so do tasks of scopes, pieces of loops, detached
-//! tasks, calls into other pools, broadcasts, roots with all async tasks below them, and the
-//! processes of a network, on whichever worker they run. No other work sees it, also after a panic.
-//! An async child inherits from the place where it is *started*: [`crate::task::spawn`] starts it
-//! where it is called, `fork`, `call` and `branch` where they are first awaited, so that it inherits
-//! from the task that awaits them.
+//! Both halves of a `join` inherit the context, and so do tasks of scopes, pieces of loops,
+//! detached tasks, calls into other pools, broadcasts, roots with all async tasks below them, and
+//! the processes of a network, on whichever worker they run. No other work sees it, also after a
+//! panic. An async child inherits from the place where it is *started*: [`crate::task::spawn`]
+//! starts it where it is called, `fork`, `call` and `branch` where they are first awaited, so that
+//! it inherits from the task that awaits them.
 //!
 //! Threads that the runtime does not know, and futures that another runtime polls, inherit nothing:
 //! carry [`current`] there by hand.
@@ -24,18 +24,18 @@
 //!
 //! A dropped child ends as [`Cancelled`]: awaiting its handle unwinds with that, without a message,
 //! up to [`Cancel::run`], which returns it as an error.
-//! [`Forked::or_cancelled`](crate::task::Forked::or_cancelled) gives it as a value. A handle that is
-//! never awaited reports nothing.
+//! [`Forked::or_cancelled`](crate::task::Forked::or_cancelled) gives it as a value. A handle that
+//! is never awaited reports nothing.
 //!
-//! Running code is never interrupted. It can ask [`is_cancelled`], await [`cancelled`] together with
-//! the event that it waits for, or run inside [`until_cancelled`].
+//! Running code is never interrupted. It can ask [`is_cancelled`], await [`cancelled`] together
+//! with the event that it waits for, or run inside [`until_cancelled`].
 //!
 //! # Cost
 //!
 //! Nothing where no context was entered: a thief then reads one word more. Entering a context costs
-//! an allocation or two and a frame. Inside, a `join` and a `call` cost the same as outside; a thief
-//! searches the contexts that its victim has entered, newest first; and below a [`Cancel`] a `fork`,
-//! or a task of a scope, is checked before it begins, some seventy instructions.
+//! an allocation or two and a frame. Inside, a `join` and a `call` cost the same as outside; a
+//! thief searches the contexts that its victim has entered, newest first; and below a [`Cancel`] a
+//! `fork`, or a task of a scope, is checked before it begins, some seventy instructions.
 
 #[cfg(not(loom))]
 mod cancel;

@@ -1,8 +1,8 @@
 //! Contexts, and which of them a thread is in.
 //!
 //! A context is a list of nodes, the newest first, each a value or a token. Who is in one holds a
-//! pointer to its newest node: the thread, as long as it runs something of it, and the segments of a stack.
-//! Whoever let it in keeps the node meanwhile.
+//! pointer to its newest node: the thread, as long as it runs something of it, and the segments of
+//! a stack. Whoever let it in keeps the node meanwhile.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -27,7 +27,8 @@ pub(crate) struct Node {
     has_span: bool,
 }
 
-/// One after the other: a job that spawns the next in a context of its own makes a chain of any length.
+/// One after the other: a job that spawns the next in a context of its own makes a chain of any
+/// length.
 impl Drop for Node {
     fn drop(&mut self) {
         let mut outer = self.outer.take();
@@ -68,7 +69,8 @@ impl Node {
         })
     }
 
-    /// The tokens that were entered, the newest first; not those that stand above one of them in the tree.
+    /// The tokens that were entered, the newest first; not those that stand above one of them in
+    /// the tree.
     pub(super) fn tokens(&self) -> impl Iterator<Item = &Arc<Token>> {
         self.outwards()
             .take_while(|node| node.has_token)
@@ -124,7 +126,8 @@ pub(crate) fn current() -> Option<Arc<Node>> {
     if place.is_null() {
         return None;
     }
-    // SAFETY: nodes are made in an `Arc`, and the node that a thread is in is alive: one more handle.
+    // SAFETY: nodes are made in an `Arc`, and the node that a thread is in is alive: one more
+    // handle.
     unsafe {
         Arc::increment_strong_count(place);
         Some(Arc::from_raw(place))
@@ -173,8 +176,8 @@ impl Drop for Inside<'_> {
 }
 
 impl Worker {
-    /// Calls `f`, which does not unwind, in that context. It leaves the task stack as it finds it: what it
-    /// pushes has been joined when it returns.
+    /// Calls `f`, which does not unwind, in that context. It leaves the task stack as it finds it:
+    /// what it pushes has been joined when it returns.
     ///
     /// # Safety
     /// The context is null, or alive until this returns.
@@ -195,7 +198,8 @@ impl Worker {
         let (segments, base) = (&self.seat().segments, self.owner().top());
         let is_needed = !place().is_null() || !segments.is_empty();
         let opened = is_needed.then(|| segments.open(base, place().cast_mut().cast()));
-        // A task that is being polled here is in another context: what is made in this one is not its child.
+        // A task that is being polled here is in another context: what is made in this one is not
+        // its child.
         let result = self.seat().tasks.beneath(f);
         debug_assert_eq!(self.owner().top(), base);
         if let Some(opened) = opened {
@@ -220,7 +224,8 @@ impl Worker {
     }
 }
 
-/// Calls `f` in that context, whatever thread this is. What it leaves unjoined is joined before this returns.
+/// Calls `f` in that context, whatever thread this is. What it leaves unjoined is joined before
+/// this returns.
 pub(crate) fn run_in<R>(context: Option<&Arc<Node>>, f: impl FnOnce() -> R) -> R {
     // SAFETY: borrowed for longer than the call.
     unsafe { run_at(place_of(context), f) }

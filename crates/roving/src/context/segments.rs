@@ -1,19 +1,21 @@
 //! A lookup from the tasks of one stack to the contexts that they were made in.
 //!
-//! A task has no room for a context, and no instruction to spare for it. But a context is entered by a
-//! frame: whatever is pushed inside has been joined before the frame ends. So it is enough to note, for each
-//! context entered, from which slot on the tasks of this stack belong to it: a *segment*, which ends where
-//! the next begins. A thief that has claimed a task looks up the segment that its slot lies in.
+//! A task has no room for a context, and no instruction to spare for it. But a context is entered
+//! by a frame: whatever is pushed inside has been joined before the frame ends. So it is enough to
+//! note, for each context entered, from which slot on the tasks of this stack belong to it: a
+//! *segment*, which ends where the next begins. A thief that has claimed a task looks up the
+//! segment that its slot lies in.
 //!
 //! | who | does what | when |
 //! |---|---|---|
 //! | owner | opens a segment at its top, closes it | the top is there again: no task of it is left, claimed ones included |
 //! | thief | looks up the segment of a slot | it has claimed the task there, and not yet said that it has ended |
 //!
-//! The segment that covers a claimed task stays as it is until the thief has ended that task: its owner
-//! waits for that first. Those above it may come and go meanwhile, and the thief may see one as it is being
-//! written; but whatever stands there begins above the task, so that it is passed over. What stood there
-//! before the task was pushed may begin below it; the count keeps a thief from reading it.
+//! The segment that covers a claimed task stays as it is until the thief has ended that task: its
+//! owner waits for that first. Those above it may come and go meanwhile, and the thief may see one
+//! as it is being written; but whatever stands there begins above the task, so that it is passed
+//! over. What stood there before the task was pushed may begin below it; the count keeps a thief
+//! from reading it.
 //!
 //! A seat that has entered no context costs its owner nothing, and a thief one load.
 
@@ -97,8 +99,9 @@ impl Segments {
         // Ordering: Relaxed; the owner alone changes it.
         let count = self.count.load(Ordering::Relaxed);
         if let Some(newest) = count.checked_sub(1).and_then(|newest| self.at(newest)) {
-            // Ordering: Relaxed, all three: written by the owner alone, and read only by thieves of tasks
-            // at or above its base, of which there are none now; what they claim is published later.
+            // Ordering: Relaxed, all three: written by the owner alone, and read only by thieves of
+            // tasks at or above its base, of which there are none now; what they claim is published
+            // later.
             if newest.base.load(Ordering::Relaxed) == base {
                 let before = newest.context.load(Ordering::Relaxed);
                 newest.context.store(context, Ordering::Relaxed);
@@ -109,8 +112,8 @@ impl Segments {
         // Ordering: Relaxed, both; [segment] and [publish] hand them over.
         segment.base.store(base, Ordering::Relaxed);
         segment.context.store(context, Ordering::Relaxed);
-        // Ordering: Edge [segment]: Release, so that who reads the count reads what was written for it, and
-        // not what stood there before.
+        // Ordering: Edge [segment]: Release, so that who reads the count reads what was written for
+        // it, and not what stood there before.
         self.count
             .store(count + 1, ord("segment", Ordering::Release));
         Opened::Added
@@ -122,8 +125,8 @@ impl Segments {
         let newest = self.count.load(Ordering::Relaxed) - 1;
         match opened {
             Opened::Added => {
-                // Ordering: Release, as an opening. Pairs with [segment]: what is left below the count may be
-                // newer than what the thief of an older task has seen.
+                // Ordering: Release, as an opening. Pairs with [segment]: what is left below the
+                // count may be newer than what the thief of an older task has seen.
                 let order = ord("segment_end", Ordering::Release);
                 self.count.store(newest, order);
             }
@@ -136,11 +139,12 @@ impl Segments {
         }
     }
 
-    /// The context of the task at `slot`, which the caller has claimed, and which it has not yet said to have
-    /// ended: until then it stays as it is.
+    /// The context of the task at `slot`, which the caller has claimed, and which it has not yet
+    /// said to have ended: until then it stays as it is.
     #[inline]
     pub(crate) fn covering(&self, slot: usize) -> *mut () {
-        // Ordering: Acquire. Pairs with [segment], either end: the segments below the count are not older than it.
+        // Ordering: Acquire. Pairs with [segment], either end: the segments below the count are not
+        // older than it.
         match self.count.load(ord("segment_count", Ordering::Acquire)) {
             0 => ptr::null_mut(),
             count => self.find(slot, count),
@@ -150,8 +154,8 @@ impl Segments {
     #[cold]
     fn find(&self, slot: usize, count: usize) -> *mut () {
         let mut newest_first = (0..count).rev().filter_map(|index| self.at(index));
-        // Ordering: Relaxed, both; what covers the slot came with the claim, and what is above it begins
-        // above the slot, however old or new it is.
+        // Ordering: Relaxed, both; what covers the slot came with the claim, and what is above it
+        // begins above the slot, however old or new it is.
         let found = newest_first.find(|segment| segment.base.load(Ordering::Relaxed) <= slot);
         found.map_or(ptr::null_mut(), |segment| {
             segment.context.load(Ordering::Relaxed)

@@ -30,8 +30,8 @@ impl Drop for InSpan {
 
 /// The calling thread is in a span, with its subscriber, for as long as this lives.
 ///
-/// Spans that the thread is in already stay entered below it: those of a thread are a stack, and what runs on top of
-/// a waiting frame descends from that, a broadcast apart.
+/// Spans that the thread is in already stay entered below it: those of a thread are a stack, and
+/// what runs on top of a waiting frame descends from that, a broadcast apart.
 pub(super) struct Entered<'s> {
     span: &'s InSpan,
     _subscriber: DefaultGuard,

@@ -1,5 +1,5 @@
-//! Wakes who is suspended until a deadline. There is no ticker: a thread exists while somebody waits
-//! for one, and for a second after that.
+//! Wakes who is suspended until a deadline. There is no ticker: a thread exists while somebody
+//! waits for one, and for a second after that.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -31,8 +31,8 @@ fn timer() -> MutexGuard<'static, Timer> {
     TIMER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has who waits at `token` woken at that time; `None` if there is no thread for it, and none can be started. Holds
-/// the token's lock: nothing here takes another.
+/// Has who waits at `token` woken at that time; `None` if there is no thread for it, and none can
+/// be started. Holds the token's lock: nothing here takes another.
 pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     let mut timer = timer();
     timer.service.start("roving-timer", run).ok()?;
@@ -55,8 +55,8 @@ pub(super) fn entered(deadline: Instant) -> usize {
     entries.range((deadline, 0)..=(deadline, u64::MAX)).count()
 }
 
-/// Ends the thread, if there is one and nobody waits: before the code is unloaded. It comes back when it is
-/// needed.
+/// Ends the thread, if there is one and nobody waits: before the code is unloaded. It comes back
+/// when it is needed.
 pub(crate) fn stop() {
     let threads = {
         let mut timer = timer();
@@ -90,7 +90,8 @@ fn run(number: u64) {
                     .and_then(|(_, token)| token.upgrade());
                 drop(timer);
                 if let Some(token) = token {
-                    // Not only woken: who looks at the clock on another processor may be told an earlier time.
+                    // Not only woken: who looks at the clock on another processor may be told an
+                    // earlier time.
                     token.cancel();
                 }
                 timer = self::timer();

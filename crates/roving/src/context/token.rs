@@ -86,8 +86,8 @@ impl Token {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Whether it, or one above it, was cancelled, or its time is up. A load for each token on the way up, and a
-    /// look at the clock if one of them has a deadline.
+    /// Whether it, or one above it, was cancelled, or its time is up. A load for each token on the
+    /// way up, and a look at the clock if one of them has a deadline.
     pub(crate) fn is_cancelled(self: &Arc<Token>) -> bool {
         self.upwards().any(|token| token.is_flagged()) || self.is_late()
     }
@@ -122,8 +122,8 @@ impl Token {
     /// Has `waker` woken when this token is cancelled, or its time is up. Returns what
     /// [`Self::forget`] needs, and whether the latter is seen to: not if the timer has no thread.
     ///
-    /// The caller looks whether it is cancelled afterwards: under the lock either `cancel` finds the
-    /// waker, or this call comes after the flag was set.
+    /// The caller looks whether it is cancelled afterwards: under the lock either `cancel` finds
+    /// the waker, or this call comes after the flag was set.
     pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> (u64, bool) {
         // Outside of the lock, as in `wake`: its clone may run anything, too.
         let waker = waker.clone();

@@ -105,8 +105,8 @@ impl Settings {
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
 /// Most compensation threads of a pool.
 pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
-/// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri has less of it,
-/// since it follows each look for long.
+/// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri
+/// has less of it, since it follows each look for long.
 const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
 /// Rounds before a worker without work first gives its core to whoever else wants it.
 const QUICK_ROUNDS: usize = if cfg!(miri) { 2 } else { 24 };
@@ -332,8 +332,8 @@ impl PoolBuilder {
         self
     }
 
-    /// Writes a trace to `file` when the pool ends, or the program. Implies [`Self::profile`]. For all
-    /// pools of a program together: `ROVING_TRACE=FILE`; see [`crate::trace`].
+    /// Writes a trace to `file` when the pool ends, or the program. Implies [`Self::profile`]. For
+    /// all pools of a program together: `ROVING_TRACE=FILE`; see [`crate::trace`].
     ///
     /// ```
     /// let file = std::env::temp_dir().join(format!("roving-{}.json", std::process::id()));
@@ -346,9 +346,10 @@ impl PoolBuilder {
         self
     }
 
-    /// Reports to standard error where the workers wait, when nothing has moved for `patience` although
-    /// tasks wait: as when a lock is held across a wait, and a task needs it. For debugging; see
-    /// [`crate::watch`], also for what it costs. For all pools of a program: `ROVING_WATCH=1`.
+    /// Reports to standard error where the workers wait, when nothing has moved for `patience`
+    /// although tasks wait: as when a lock is held across a wait, and a task needs it. For
+    /// debugging; see [`crate::watch`], also for what it costs. For all pools of a program:
+    /// `ROVING_WATCH=1`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -427,11 +428,11 @@ impl PoolBuilder {
     /// tasks when it waits in a `join` or `scope`. The callbacks are not called for it, and the
     /// pool's memory is never freed.
     ///
-    /// When it has dropped the pool it is a thread like any other, and can be adopted again. If another
-    /// thread drops the pool, or this one does inside of a `scope` or the like, it goes on with that, and is
-    /// let go by the first [`crate::spawn`] or the like that comes after; the pool's other threads end then. If the thread ends
-    /// first, the pool has a worker less; if that was the only one, a thread of the pool's own takes its place when there
-    /// is something to run.
+    /// When it has dropped the pool it is a thread like any other, and can be adopted again. If
+    /// another thread drops the pool, or this one does inside of a `scope` or the like, it goes on
+    /// with that, and is let go by the first [`crate::spawn`] or the like that comes after; the
+    /// pool's other threads end then. If the thread ends first, the pool has a worker less; if that
+    /// was the only one, a thread of the pool's own takes its place when there is something to run.
     ///
     /// ```
     /// std::thread::spawn(|| {

@@ -1,9 +1,9 @@
 //! The pool that is there without being built, and how it is shut down.
 //!
 //! It lies in a [`Shell`]: a thread that is no worker takes a [`Lease`] for as long as it uses the
-//! pool, which costs two read-modify-writes and no lock. Who shuts the pool down closes the shell, so
-//! that nobody new finds it, and waits; the last user to go ends the pool. A use that comes later
-//! starts another one, in a shell that is free.
+//! pool, which costs two read-modify-writes and no lock. Who shuts the pool down closes the shell,
+//! so that nobody new finds it, and waits; the last user to go ends the pool. A use that comes
+//! later starts another one, in a shell that is free.
 
 use std::cell::Cell;
 use std::env;
@@ -116,8 +116,8 @@ impl Ended {
     }
 }
 
-/// Pools that have been closed and have not ended as far as is known: also those that were shut down by
-/// who used them, and so could not wait.
+/// Pools that have been closed and have not ended as far as is known: also those that were shut
+/// down by who used them, and so could not wait.
 static CLOSED: Mutex<Vec<Closed>> = Mutex::new(Vec::new());
 
 #[derive(Clone)]
@@ -131,8 +131,8 @@ fn closed() -> MutexGuard<'static, Vec<Closed>> {
 }
 
 impl Closed {
-    /// Returns when the pool has ended, and whether with all its threads; at once, with none, if the calling
-    /// thread uses it.
+    /// Returns when the pool has ended, and whether with all its threads; at once, with none, if
+    /// the calling thread uses it.
     fn wait(&self) -> Option<bool> {
         let is_own = self.registry.upgrade().is_some_and(|registry| {
             Worker::is_or_was(&registry) || registry.is_thread_of(thread::current().id())
@@ -314,15 +314,15 @@ pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
 /// nothing.
 ///
 /// A use that comes later, or at the same time, starts a fresh pool, by first use or by
-/// [`PoolBuilder::build_global`]. So a library that is to be unloaded calls this when none of
-/// its threads will use the pool again; see the page "Stopping" of the book. In a forked child it leaves
-/// the parent's pool alone and lets the child start its own.
+/// [`PoolBuilder::build_global`]. So a library that is to be unloaded calls this when none of its
+/// threads will use the pool again; see the page "Stopping" of the book. In a forked child it
+/// leaves the parent's pool alone and lets the child start its own.
 ///
 /// # Errors
 /// The calling thread uses the pool itself: as one of its workers, or in a call such as
 /// [`crate::in_place_scope`] that it is inside of. Then this does not wait, and the pool ends by
-/// itself when its last user has gone; a later call, by a thread that does not use it, waits for that too. Also in a forked child, and when the pool has a thread of the
-/// user's own.
+/// itself when its last user has gone; a later call, by a thread that does not use it, waits for
+/// that too. Also in a forked child, and when the pool has a thread of the user's own.
 ///
 /// ```
 /// assert_eq!(roving::join(|| 1, || 2), (1, 2));
@@ -394,8 +394,8 @@ fn shut_down_and_wait(now: bool) -> Dropped {
     Dropped::of(&registry, is_final)
 }
 
-/// Returns when all pools that have been closed have ended; false, if one of them is the calling thread's own
-/// or, of the `last`, a thread is the user's.
+/// Returns when all pools that have been closed have ended; false, if one of them is the calling
+/// thread's own or, of the `last`, a thread is the user's.
 fn end_closed(last: Option<&Arc<Ended>>) -> bool {
     closed().retain(|one| !one.is_over());
     let all = closed().clone();

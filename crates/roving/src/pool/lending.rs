@@ -1,13 +1,14 @@
 //! Indices that waiting workers lend to compensation threads.
 //!
-//! To the user of a pool whose compensation threads run jobs ([`crate::sleep::spares::StandIn::ForJobs`]),
-//! an index below the number of workers is that of one running thread. A compensation thread that is asked
-//! for its index borrows that of a worker which is parked in a wait, and keeps it until its job has
-//! ended; that worker goes on only then. A compensation thread that is not asked borrows none.
+//! To the user of a pool whose compensation threads run jobs
+//! ([`crate::sleep::spares::StandIn::ForJobs`]), an index below the number of workers is that of
+//! one running thread. A compensation thread that is asked for its index borrows that of a worker
+//! which is parked in a wait, and keeps it until its job has ended; that worker goes on only then.
+//! A compensation thread that is not asked borrows none.
 //!
-//! Two threads with one index never run at the same time, as if the compensation thread's job ran on top of
-//! the waiting worker's frame. What else runs there, a broadcast, does so while that job waits in
-//! its turn, or after it.
+//! Two threads with one index never run at the same time, as if the compensation thread's job ran
+//! on top of the waiting worker's frame. What else runs there, a broadcast, does so while that job
+//! waits in its turn, or after it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -48,8 +48,8 @@ use registry::Registry;
 /// drop it: the pool ends by itself after that task. But a thread that such a task waits for
 /// (another thread, a worker of another pool) must not drop it: it would wait for its own end.
 ///
-/// Threads do not survive `fork`: in a child process a pool that was built before panics with a message that
-/// says so, rather than to hang; build one in the child.
+/// Threads do not survive `fork`: in a child process a pool that was built before panics with a
+/// message that says so, rather than to hang; build one in the child.
 ///
 /// ```
 /// let pool = roving::Pool::new(2)?;
@@ -153,8 +153,9 @@ impl Pool {
     /// otherwise the calling thread blocks, and if it is a worker of another pool, a compensation
     /// thread takes its core there. Costs a wake-up of some microseconds.
     ///
-    /// Pools may be installed into each other, 256 calls deep: each keeps a thread. An in-place pool ([`PoolBuilder::use_current_thread`]) has one seat: a call into it from
-    /// another pool's worker, on which its own worker waits, waits for ever.
+    /// Pools may be installed into each other, 256 calls deep: each keeps a thread. An in-place
+    /// pool ([`PoolBuilder::use_current_thread`]) has one seat: a call into it from another pool's
+    /// worker, on which its own worker waits, waits for ever.
     ///
     /// # Panics
     /// With what `f` panics with; and when more than 256 calls wait for each other.
@@ -409,8 +410,8 @@ where
     }
 }
 
-/// A job whose panic goes to the pool's handler. It does not keep the pool. It inherits the context that
-/// the calling thread is in; if that has been cancelled before it begins, it is dropped.
+/// A job whose panic goes to the pool's handler. It does not keep the pool. It inherits the context
+/// that the calling thread is in; if that has been cancelled before it begins, it is dropped.
 pub(crate) fn detached<F>(registry: &Arc<Registry>, f: F) -> Job
 where
     F: FnOnce() + Send + 'static,
@@ -452,8 +453,8 @@ pub(crate) fn run_if_alone(registry: &Arc<Registry>) {
 /// is no worker), without waiting for it. If the pool is dropped first, it runs before the drop
 /// ends.
 ///
-/// It is queued first in, first out, and never runs on top of a waiting frame. Its panic goes to the
-/// pool's panic handler. Costs an allocation and a lock.
+/// It is queued first in, first out, and never runs on top of a waiting frame. Its panic goes to
+/// the pool's panic handler. Costs an allocation and a lock.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();

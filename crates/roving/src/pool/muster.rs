@@ -1,7 +1,7 @@
 //! Pools that make do with fewer workers than were asked for.
 //!
-//! The threads are started first. How many there are then is how many workers the pool has, so nobody
-//! ever sees a worker without a thread.
+//! The threads are started first. How many there are then is how many workers the pool has, so
+//! nobody ever sees a worker without a thread.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

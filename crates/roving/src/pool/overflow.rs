@@ -40,14 +40,14 @@ mod linux {
     }
 
     thread_local! {
-        /// Of the calling thread, while it is a worker. Has no destructor and nothing to compute, so that
-        /// the handler may read it.
+        /// Of the calling thread, while it is a worker. Has no destructor and nothing to compute,
+        /// so that the handler may read it.
         static END: Cell<Option<End>> = const { Cell::new(None) };
     }
 
-    /// How many threads have a [`Watched`] with an end. Who makes it 1 sets the handler, who makes it 0
-    /// takes it away: nobody else has one then, so it was set before. Where both happen at once, the
-    /// handler may be missing for a while, but never stays for good.
+    /// How many threads have a [`Watched`] with an end. Who makes it 1 sets the handler, who makes
+    /// it 0 takes it away: nobody else has one then, so it was set before. Where both happen at
+    /// once, the handler may be missing for a while, but never stays for good.
     static THREADS: AtomicUsize = AtomicUsize::new(0);
 
     /// The handler that was set before ours; null before ours was. Never freed, because a handler
@@ -70,8 +70,9 @@ mod linux {
                 .filter(|()| has_signal_stack())
                 .and_then(|()| find_end());
             let outer = END.replace(end);
-            // Ordering: Edge [overflow]: Acquire, so that who counts the first one does so after the handler
-            // of those before was taken away; Release, with the last one's Acquire below.
+            // Ordering: Edge [overflow]: Acquire, so that who counts the first one does so after
+            // the handler of those before was taken away; Release, with the last one's Acquire
+            // below.
             if end.is_some() && THREADS.fetch_add(1, Ordering::AcqRel) == 0 {
                 set_handler();
             }
@@ -103,7 +104,8 @@ mod linux {
         }
     }
 
-    /// Where the calling thread's stack ends, if the system says so and keeps something unmapped there.
+    /// Where the calling thread's stack ends, if the system says so and keeps something unmapped
+    /// there.
     fn find_end() -> Option<End> {
         let (mut lowest, mut bytes, mut guard) = (ptr::null_mut::<c_void>(), 0, 0);
         // SAFETY: the attributes are those that the first call writes, and are destroyed once.
@@ -143,8 +145,8 @@ mod linux {
         let is_new = unsafe { known.as_ref() }.is_none_or(|known| !is_same(known, &before));
         if is_new && !is_ours(&before) {
             let new = Box::into_raw(Box::new(before));
-            // Ordering: Release [before] hands its fields to the handler and to the loads here. On failure
-            // another thread has just stored what it found, which is the same.
+            // Ordering: Release [before] hands its fields to the handler and to the loads here. On
+            // failure another thread has just stored what it found, which is the same.
             let stored = BEFORE.compare_exchange(known, new, Ordering::Release, Ordering::Relaxed);
             if stored.is_err() {
                 // SAFETY: nobody else has seen it.
@@ -177,7 +179,8 @@ mod linux {
     fn step_aside() {
         // Ordering: Acquire [before], for its fields.
         let before = BEFORE.load(Ordering::Acquire);
-        // SAFETY: all-zero is the default action; what is stored came from the system and is never freed.
+        // SAFETY: all-zero is the default action; what is stored came from the system and is never
+        // freed.
         unsafe {
             let default: libc::sigaction = mem::zeroed();
             let before = before.as_ref().unwrap_or(&default);
@@ -185,8 +188,8 @@ mod linux {
         }
     }
 
-    /// Runs on the thread that has touched what it may not, on the stack for handlers. Allocates nothing and
-    /// locks nothing.
+    /// Runs on the thread that has touched what it may not, on the stack for handlers. Allocates
+    /// nothing and locks nothing.
     extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
         // SAFETY: the system hands over what it knows of this signal.
         let (is_fault, address) = unsafe { ((*info).si_code > 0, (*info).si_addr().addr()) };

@@ -39,7 +39,8 @@ pub(crate) struct Registry {
     pub(crate) seats: Seats,
     pub(crate) settings: Box<Settings>,
     pub(crate) idle: IdleSet,
-    /// Workers that are parked in a wait and would run a job, in pools without compensation threads.
+    /// Workers that are parked in a wait and would run a job, in pools without compensation
+    /// threads.
     pub(crate) waiting: IdleSet,
     /// How many workers follow others, see [`crate::wait`].
     pub(crate) following: AtomicUsize,
@@ -128,8 +129,8 @@ impl Registry {
         self.settings.workers
     }
 
-    /// Whether somebody takes every task of a worker that waits: thieves one alone, and a compensation thread
-    /// whatever there is. As a job it would run in any case.
+    /// Whether somebody takes every task of a worker that waits: thieves one alone, and a
+    /// compensation thread whatever there is. As a job it would run in any case.
     pub(crate) fn takes_any(&self) -> bool {
         self.settings.amount.least() == 1 && self.spares.stand_in == StandIn::ForAll
     }
@@ -140,8 +141,8 @@ impl Registry {
     }
 
     /// Nobody would run what is given to a pool that was left behind, and its locks may be held by
-    /// threads that are not here; nor what is given to one whose workers are all gone. One whose only worker was
-    /// an adopted thread that has ended gets a thread of its own here.
+    /// threads that are not here; nor what is given to one whose workers are all gone. One whose
+    /// only worker was an adopted thread that has ended gets a thread of its own here.
     ///
     /// # Panics
     /// If it is one of these, or that thread cannot be started.
@@ -166,8 +167,9 @@ impl Registry {
         panic!("the pool `{name}` has no thread any more, and none could be started: {why}")
     }
 
-    /// A job, or mail, was added to a pool whose only thread may have been an adopted one that has ended since
-    /// [`Self::check_has_threads`]. Without a thread to be had it waits for who next adds something.
+    /// A job, or mail, was added to a pool whose only thread may have been an adopted one that has
+    /// ended since [`Self::check_has_threads`]. Without a thread to be had it waits for who next
+    /// adds something.
     #[inline]
     fn look_for_orphan(self: &Arc<Registry>) {
         if self.seats[0].is_orphaned() {
@@ -210,13 +212,14 @@ impl Registry {
 
     /// Gives a job to one worker. If that has no thread, or none any more, the job is dropped.
     ///
-    /// Who leaves a seat says so first and empties the mailbox then, the pool says that it has ended and
-    /// looks into no mailbox any more; who posts looks for either after it has posted. The lock of the mailbox
-    /// orders the two, so one of them finds the job.
+    /// Who leaves a seat says so first and empties the mailbox then, the pool says that it has
+    /// ended and looks into no mailbox any more; who posts looks for either after it has posted.
+    /// The lock of the mailbox orders the two, so one of them finds the job.
     pub(crate) fn post(self: &Arc<Registry>, index: usize, kind: Kind, job: Job) {
         let seat = &self.seats[index];
         let nobody_comes = || seat.is_vacant() || self.has_ended() && !Worker::is_at(seat);
-        // First, because the worker itself may have posted something that it still comes for, in `on_exit`.
+        // First, because the worker itself may have posted something that it still comes for, in
+        // `on_exit`.
         if nobody_comes() {
             return drop_quietly(job);
         }
@@ -258,7 +261,8 @@ impl Registry {
         self.crew.enlist(|| self.seats[index].sit_down());
     }
 
-    /// Returns when each worker has its thread, or never will; at once in a share, where none has one of its own.
+    /// Returns when each worker has its thread, or never will; at once in a share, where none has
+    /// one of its own.
     pub(crate) fn wait_for_threads(&self) {
         if self.share.is_some() {
             return;
@@ -300,8 +304,8 @@ impl Registry {
         }
     }
 
-    /// The pool is closed, and its adopted thread has not left: sees to it that there is a thread for what is left
-    /// to do, if there is something. False if there is none to be had.
+    /// The pool is closed, and its adopted thread has not left: sees to it that there is a thread
+    /// for what is left to do, if there is something. False if there is none to be had.
     pub(crate) fn call_for_the_rest(self: &Arc<Registry>) -> bool {
         if !self.crew.has_threads() && self.has_jobs() {
             self.spares.bring_in_one(self);
@@ -482,8 +486,8 @@ impl Parts for Registry {
         self.seats.most()
     }
 
-    /// Not that of an adopted thread, which goes its own way; but that thread may have added a job while the
-    /// others, which alone are counted, went quiet.
+    /// Not that of an adopted thread, which goes its own way; but that thread may have added a job
+    /// while the others, which alone are counted, went quiet.
     fn has_mail(&self) -> bool {
         let adopted = usize::from(self.settings.adopts && !self.seats[0].has_heir());
         let has_mail = |seat: &Seat| seat.thread().is_some() && !seat.mailbox.is_surely_empty();
@@ -531,8 +535,8 @@ impl Drop for Registry {
 
 /// Most joined tasks that a worker shows without being asked, when it pushes them fast. In a
 /// recursion that turns to its second half at the depth of its first, the number of tasks that are
-/// pushed at depth d grows like a binomial coefficient: `fib(40)` on 8 workers publishes 2.8 million
-/// times with 7 shown (30 thousand with 3), a quarter of its time on two cores.
+/// pushed at depth d grows like a binomial coefficient: `fib(40)` on 8 workers publishes 2.8
+/// million times with 7 shown (30 thousand with 3), a quarter of its time on two cores.
 const UNASKED_MAX: usize = 3;
 /// Most tasks that a worker shows without being asked, unless there are more workers to take them.
 const SHOWN_MAX: usize = 16;
@@ -543,8 +547,8 @@ mod tests {
     use crate::inject::Kind;
     use crate::sleep::Parts;
 
-    /// The crew's threads are played by this one: worker 0 is asleep while worker 1 posts something to
-    /// it and then finds nothing more to do.
+    /// The crew's threads are played by this one: worker 0 is asleep while worker 1 posts something
+    /// to it and then finds nothing more to do.
     #[test]
     fn a_pool_ends_when_nobody_has_mail() {
         let mut threads = Vec::new();

@@ -89,8 +89,8 @@ impl Seat {
         before
     }
 
-    /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps. Where
-    /// a seat has none of its own, calls one.
+    /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps.
+    /// Where a seat has none of its own, calls one.
     pub(crate) fn unpark(&self) {
         if let Some(station) = &self.station {
             station.call();
@@ -120,7 +120,8 @@ impl Seat {
     /// Whether the adopted thread has ended, and no other has been started for the worker.
     #[inline]
     pub(super) fn is_orphaned(&self) -> bool {
-        // Ordering: Relaxed; who adds something looks after the queue's lock, see `Registry::let_go`.
+        // Ordering: Relaxed; who adds something looks after the queue's lock, see
+        // `Registry::let_go`.
         self.orphaned.load(Ordering::Relaxed)
     }
 
@@ -136,7 +137,8 @@ impl Seat {
 
     /// Whether no thread is here any more, nor ever will be.
     pub(crate) fn is_vacant(&self) -> bool {
-        // Ordering: Relaxed; who posts something looks after the mailbox's lock, see `Registry::post`.
+        // Ordering: Relaxed; who posts something looks after the mailbox's lock, see
+        // `Registry::post`.
         self.vacant.load(Ordering::Relaxed)
     }
 
@@ -169,8 +171,8 @@ impl TaskSettings {
 
 const NOBODY: usize = usize::MAX;
 
-/// The seats of the workers, then those of the compensation threads, which are made when they are first
-/// taken.
+/// The seats of the workers, then those of the compensation threads, which are made when they are
+/// first taken.
 pub(crate) struct Seats {
     showing: Showing,
     keep: Keep,
@@ -221,8 +223,8 @@ impl Seats {
         )
     }
 
-    /// Makes the seat of a compensation thread, if it has not been made. False when there is no memory. The
-    /// caller has the lock under which threads are started.
+    /// Makes the seat of a compensation thread, if it has not been made. False when there is no
+    /// memory. The caller has the lock under which threads are started.
     pub(super) fn make(&self, index: usize) -> bool {
         let Some(spare) = index.checked_sub(self.workers.len()) else {
             return true;

@@ -42,7 +42,8 @@ impl Size {
 impl Registry {
     /// The workers below this index work, but for those that have no thread.
     pub(crate) fn size(&self) -> usize {
-        // Ordering: Relaxed; who is benched, or no longer, is unparked after the change, and looks again.
+        // Ordering: Relaxed; who is benched, or no longer, is unparked after the change, and looks
+        // again.
         self.size.workers.load(Ordering::Relaxed)
     }
 
@@ -71,8 +72,8 @@ impl Registry {
     /// From now on that many workers work, at least one and at most all.
     ///
     /// A worker that is taken out of the idle set by somebody who has work for it, and finds itself
-    /// benched, passes the call on ([`Worker::bench`]). A worker that enters the set while it is being benched
-    /// does so when it is called.
+    /// benched, passes the call on ([`Worker::bench`]). A worker that enters the set while it is
+    /// being benched does so when it is called.
     pub(crate) fn resize(self: &Arc<Registry>, workers: usize) {
         let mut wanted = self.wanted();
         *wanted = workers;
@@ -85,7 +86,8 @@ impl Registry {
         wanted.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As many of those that have a thread work as are wanted; `working` have until now. Under the lock.
+    /// As many of those that have a thread work as are wanted; `working` have until now. Under the
+    /// lock.
     fn set_size(self: &Arc<Registry>, working: usize, wanted: usize) {
         let before = self.size();
         let last = self.manned().take(wanted).last();
@@ -101,8 +103,9 @@ impl Registry {
         }
     }
 
-    /// The worker goes for good, or never comes: another one works in its place, if one is benched. What is
-    /// addressed to it is dropped. False, with nothing done, if `but_the_last` and nobody else is left.
+    /// The worker goes for good, or never comes: another one works in its place, if one is benched.
+    /// What is addressed to it is dropped. False, with nothing done, if `but_the_last` and nobody
+    /// else is left.
     pub(crate) fn vacate(self: &Arc<Registry>, index: usize, but_the_last: bool) -> bool {
         let wanted = self.wanted();
         if but_the_last && self.manned().all(|other| other == index) {
@@ -116,11 +119,12 @@ impl Registry {
         true
     }
 
-    /// The adopted thread is a worker no longer. If it was the only one, and the pool is not closed, the worker
-    /// gets a thread of the pool's own as soon as there is something to run.
+    /// The adopted thread is a worker no longer. If it was the only one, and the pool is not
+    /// closed, the worker gets a thread of the pool's own as soon as there is something to run.
     ///
-    /// The thread says that it has gone and looks for jobs then; who adds one looks after it has added it. The
-    /// lock of the queue orders the two, so one of them finds the job and starts the thread.
+    /// The thread says that it has gone and looks for jobs then; who adds one looks after it has
+    /// added it. The lock of the queue orders the two, so one of them finds the job and starts the
+    /// thread.
     pub(crate) fn let_go(self: &Arc<Registry>) {
         let is_the_last = !self.vacate(0, !self.is_closing());
         if is_the_last {
@@ -135,8 +139,8 @@ impl Registry {
         }
     }
 
-    /// Starts a thread for the worker whose adopted thread has ended, unless that has been done or the pool has
-    /// ended.
+    /// Starts a thread for the worker whose adopted thread has ended, unless that has been done or
+    /// the pool has ended.
     #[cold]
     pub(super) fn replace_adopted(self: &Arc<Registry>) -> io::Result<()> {
         let _wanted = self.wanted();
@@ -167,8 +171,8 @@ impl Registry {
 }
 
 impl Worker {
-    /// Sleeps outside of the idle set until this worker is to work again, or the pool closes. What it
-    /// may have been called for is left to another; what is addressed to it runs.
+    /// Sleeps outside of the idle set until this worker is to work again, or the pool closes. What
+    /// it may have been called for is left to another; what is addressed to it runs.
     pub(crate) fn bench(&self) {
         let registry = self.registry();
         self.wake_another();
@@ -189,10 +193,10 @@ impl Pool {
     /// Changes the number of active workers: at least 1, at most [`Pool::workers_max`]. Can be
     /// called from anywhere, also by a task of the pool, and returns at once.
     ///
-    /// Surplus workers go on until they are between two tasks, and then sleep; other workers take over
-    /// their tasks. No task is lost, and none waits longer than it would have. Their threads stay, so
-    /// activating them again costs a wake-up. A [`broadcast`](Pool::broadcast) still reaches them, and a
-    /// task placed with one of them runs there or on another worker.
+    /// Surplus workers go on until they are between two tasks, and then sleep; other workers take
+    /// over their tasks. No task is lost, and none waits longer than it would have. Their threads
+    /// stay, so activating them again costs a wake-up. A [`broadcast`](Pool::broadcast) still
+    /// reaches them, and a task placed with one of them runs there or on another worker.
     ///
     /// # Errors
     /// A number out of that range.

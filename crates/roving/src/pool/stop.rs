@@ -106,9 +106,9 @@ impl Pool {
     /// the threads have been joined: it blocks for as long as the longest of these tasks, and costs
     /// a lock and a drop for each task that is dropped.
     ///
-    /// A closure that panics when it is dropped is counted as well, and its panic goes to the pool's
-    /// panic handler. What a drop spawns into this pool is dropped too ([`crate::spawn`] in a drop on the
-    /// calling thread goes to the pool of that thread).
+    /// A closure that panics when it is dropped is counted as well, and its panic goes to the
+    /// pool's panic handler. What a drop spawns into this pool is dropped too ([`crate::spawn`] in
+    /// a drop on the calling thread goes to the pool of that thread).
     ///
     /// Called by one of the pool's own tasks it does not wait: the pool ends by itself after that
     /// task, and [`Dropped::is_final`] is false. A task that one of the pool's own tasks waits for,
@@ -141,7 +141,8 @@ impl Pool {
         Dropped::of(&registry, is_final)
     }
 
-    /// Nothing will come from outside any more. The pool ends by itself; [`Self::end`] waits for that.
+    /// Nothing will come from outside any more. The pool ends by itself; [`Self::end`] waits for
+    /// that.
     pub(super) fn begin_to_end(&self) {
         let registry = &self.registry;
         if !registry.is_left_behind() && !registry.settings.in_place {
@@ -189,7 +190,8 @@ impl Pool {
             return false;
         }
         if registry.has_adopted() {
-            // That thread is not waited for: it may wait for this one. The others end when it has left.
+            // That thread is not waited for: it may wait for this one. The others end when it has
+            // left.
             registry.call_for_the_rest();
             blocking(|| registry.wait_until_quiet());
             registry.detach();
@@ -224,8 +226,8 @@ impl Registry {
         dropped.unwrap_or_else(|payload| self.handle_panic(payload));
     }
 
-    /// Returns when the threads that the pool has started are gone, but for those that another caller has
-    /// taken to join.
+    /// Returns when the threads that the pool has started are gone, but for those that another
+    /// caller has taken to join.
     pub(super) fn join_threads(&self) {
         blocking(|| self.join_all());
     }

@@ -10,9 +10,9 @@ use crate::worker::run_thread;
 /// A worker that needs a thread; see [`crate::PoolBuilder::build_with`].
 ///
 /// Dropped without having run, it leaves the pool with a worker less:
-/// [`Pool::workers`](crate::Pool::workers) does not count it, and a broadcast leaves it out. In the place
-/// of the last one the pool starts a thread of its own, so that jobs still run; if none can be started,
-/// they wait for ever.
+/// [`Pool::workers`](crate::Pool::workers) does not count it, and a broadcast leaves it out. In the
+/// place of the last one the pool starts a thread of its own, so that jobs still run; if none can
+/// be started, they wait for ever.
 ///
 /// ```
 /// use std::thread;
@@ -71,9 +71,9 @@ impl WorkerThread {
     pub fn run(mut self) {
         if let Some(registry) = self.registry.take() {
             run_thread(Arc::clone(&registry), self.index);
-            // The threads of a pool end together, so those have nothing left to do, and none is started
-            // any more. The drop of the pool cannot wait for them: it would wait for this thread as well,
-            // which perhaps nobody has started yet.
+            // The threads of a pool end together, so those have nothing left to do, and none is
+            // started any more. The drop of the pool cannot wait for them: it would wait for this
+            // thread as well, which perhaps nobody has started yet.
             registry.join_threads();
         }
     }
@@ -82,7 +82,8 @@ impl WorkerThread {
 impl Drop for WorkerThread {
     fn drop(&mut self) {
         if let Some(registry) = self.registry.take() {
-            // The last worker gets a thread of the pool's own, so that somebody runs what the pool is given.
+            // The last worker gets a thread of the pool's own, so that somebody runs what the pool
+            // is given.
             if !registry.vacate(self.index, true) {
                 let started = registry.start_thread(self.index);
                 if !started.unwrap_or(false) {

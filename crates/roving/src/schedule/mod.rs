@@ -1,9 +1,9 @@
 //! Schedules that are a pure function of a seed.
 //!
-//! A pool with such a schedule has one thread, which plays all its workers: where a pool with threads
-//! leaves it to chance who does what and when, the schedule draws it. Every push of a task is refused,
-//! as if the task stack were full, so what is drawn is asked for in the slow paths only, and pools with
-//! threads pay nothing for it. What can be drawn, and by whom:
+//! A pool with such a schedule has one thread, which plays all its workers: where a pool with
+//! threads leaves it to chance who does what and when, the schedule draws it. Every push of a task
+//! is refused, as if the task stack were full, so what is drawn is asked for in the slow paths
+//! only, and pools with threads pay nothing for it. What can be drawn, and by whom:
 //!
 //! | what | drawn in |
 //! |---|---|
@@ -13,9 +13,9 @@
 //! | the order of detached tasks and broadcasts | `worker/drawn.rs`, `broadcast.rs` |
 //! | which frame is polled next, and on which worker | `task/drawn.rs` |
 //!
-//! One worker at a time runs on the native stack; those further down are busy, but for those that wait.
-//! A busy worker is given nothing to do, and a waiting one only what runs on top of the task that it
-//! waits for, which descends from it. So what the contract says of locks holds here too.
+//! One worker at a time runs on the native stack; those further down are busy, but for those that
+//! wait. A busy worker is given nothing to do, and a waiting one only what runs on top of the task
+//! that it waits for, which descends from it. So what the contract says of locks holds here too.
 
 mod wish;
 
@@ -42,8 +42,8 @@ pub(crate) enum Habit {
 
 const HABITS: usize = Habit::Split as usize + 1;
 
-/// The weights that a habit may have, in sixteenths. Drawn once for each schedule, so that some barely
-/// steal and others do little else: rare orders need both.
+/// The weights that a habit may have, in sixteenths. Drawn once for each schedule, so that some
+/// barely steal and others do little else: rare orders need both.
 const WEIGHTS: [usize; 5] = [1, 4, 8, 12, 15];
 
 /// The workers that a pool plays unless it is told how many.
@@ -130,8 +130,8 @@ impl Schedule {
         self.state().log.clone().unwrap_or_default()
     }
 
-    /// How many decisions were made, and a number that differs (but for one chance in 2⁶⁴) from that of
-    /// every schedule which decided otherwise.
+    /// How many decisions were made, and a number that differs (but for one chance in 2⁶⁴) from
+    /// that of every schedule which decided otherwise.
     pub(crate) fn digest(&self) -> (u64, u64) {
         let state = self.state();
         (state.decisions, state.digest)

@@ -49,19 +49,20 @@ impl PoolBuilder {
     /// order; see [`crate::testing`] for how to go through them.
     ///
     /// The seed decides which closure of a [`join`](crate::join) comes first, and on which worker
-    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell); when,
-    /// where and in which order tasks of a [`scope`](crate::scope) run; where loops are split; which async
-    /// task is polled next, and by which worker; the order of detached tasks, among the oldest, and of
-    /// broadcasts. A pool with threads could have made each of these decisions.
+    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell);
+    /// when, where and in which order tasks of a [`scope`](crate::scope) run; where loops are
+    /// split; which async task is polled next, and by which worker; the order of detached tasks,
+    /// among the oldest, and of broadcasts. A pool with threads could have made each of these
+    /// decisions.
     ///
-    /// A task, once it runs, runs to its end or its next `.await`. A task that waits by other means for
-    /// another task of the same pool (a lock, a channel, a loop on an atomic) waits for ever; one that
-    /// waits for another thread depends on that thread's time. A detached task runs when no call into the
-    /// pool is left on the thread, or when a root of async tasks has no task that is ready.
-    /// [`blocking`](crate::blocking) just calls its closure.
+    /// A task, once it runs, runs to its end or its next `.await`. A task that waits by other means
+    /// for another task of the same pool (a lock, a channel, a loop on an atomic) waits for ever;
+    /// one that waits for another thread depends on that thread's time. A detached task runs when
+    /// no call into the pool is left on the thread, or when a root of async tasks has no task that
+    /// is ready. [`blocking`](crate::blocking) just calls its closure.
     ///
-    /// When a closure that was brought into the pool panics, a line on standard error prints the seed.
-    /// `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
+    /// When a closure that was brought into the pool panics, a line on standard error prints the
+    /// seed. `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
     /// [`Self::adopt_current_thread`]; [`Self::on_start`] and [`Self::on_exit`] are not called.
     ///
     /// ```
@@ -95,8 +96,8 @@ impl PoolBuilder {
         self
     }
 
-    /// Keeps a line for each decision of a [`Self::deterministic`] pool, for [`Pool::schedule_log`]. Off
-    /// by default: the log grows for as long as the pool lives.
+    /// Keeps a line for each decision of a [`Self::deterministic`] pool, for
+    /// [`Pool::schedule_log`]. Off by default: the log grows for as long as the pool lives.
     ///
     /// ```
     /// let pool = roving::Pool::builder().workers(2).deterministic(7).log_schedule(true).build()?;

@@ -9,12 +9,12 @@ use crate::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant, park};
 /// The threads of a pool, and how many of them have nothing to do while the pool closes.
 ///
 /// They end together: a thief writes into the thread-local memory of its victims, and work may
-/// still come from a thread that is busy. A thread counts as quiet after its last look around and until
-/// it looks again, so when all are quiet, nothing runs and nothing is left.
+/// still come from a thread that is busy. A thread counts as quiet after its last look around and
+/// until it looks again, so when all are quiet, nothing runs and nothing is left.
 ///
-/// A thread that the pool has adopted is none of these: it goes its own way, and whoever drops the pool must not
-/// wait for it. But the others do not end before it has left, so that they run what it adds, and stand in for
-/// it where it waits.
+/// A thread that the pool has adopted is none of these: it goes its own way, and whoever drops the
+/// pool must not wait for it. But the others do not end before it has left, so that they run what
+/// it adds, and stand in for it where it waits.
 pub(crate) struct Crew {
     members: Mutex<Members>,
     /// No work will come from outside any more.
@@ -43,8 +43,8 @@ impl Members {
         self.started += 1;
     }
 
-    /// Whether nothing runs and nothing is left. A quiet thread that has mail is about to wake, also
-    /// if the sender has gone quiet meanwhile.
+    /// Whether nothing runs and nothing is left. A quiet thread that has mail is about to wake,
+    /// also if the sender has gone quiet meanwhile.
     fn are_quiet(&self, has_mail: impl FnOnce() -> bool) -> bool {
         self.quiet == self.started && (mutant("mail_of_the_quiet") || !has_mail())
     }
@@ -72,8 +72,8 @@ impl Crew {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Calls `enter`, by which the calling thread becomes one that others can unpark. Under the lock, so that
-    /// the thread that closes the pool either finds it to unpark, or is seen by it.
+    /// Calls `enter`, by which the calling thread becomes one that others can unpark. Under the
+    /// lock, so that the thread that closes the pool either finds it to unpark, or is seen by it.
     pub(crate) fn enlist(&self, enter: impl FnOnce()) {
         let _members = (!mutant("enlist_lock")).then(|| self.members());
         enter();
@@ -117,8 +117,8 @@ impl Crew {
         self.members().started > 0
     }
 
-    /// The pool closes: returns when its threads have found nothing more to do, although they may not end
-    /// before the adopted thread has left.
+    /// The pool closes: returns when its threads have found nothing more to do, although they may
+    /// not end before the adopted thread has left.
     pub(crate) fn wait_until_quiet(&self, has_mail: impl Fn() -> bool) {
         loop {
             let mut members = self.members();
@@ -131,8 +131,8 @@ impl Crew {
         }
     }
 
-    /// The pool closes, and the calling thread has found nothing to do. True if all have: then the pool
-    /// has ended, and the caller unparks all threads.
+    /// The pool closes, and the calling thread has found nothing to do. True if all have: then the
+    /// pool has ended, and the caller unparks all threads.
     #[must_use]
     pub(crate) fn go_quiet(&self, has_mail: impl FnOnce() -> bool) -> bool {
         let mut members = self.members();
@@ -193,8 +193,9 @@ impl Crew {
         self.members().enter(thread);
     }
 
-    /// Calls `start`, which starts one more thread, unless the pool has ended. False if it has: then no
-    /// further thread is needed. The thread starts under the lock, so it counts before it can go quiet.
+    /// Calls `start`, which starts one more thread, unless the pool has ended. False if it has:
+    /// then no further thread is needed. The thread starts under the lock, so it counts before it
+    /// can go quiet.
     pub(crate) fn start<E>(
         &self,
         start: impl FnOnce() -> Result<JoinHandle<()>, E>,

@@ -2,8 +2,8 @@
 
 use crate::prim::{AtomicUsize, Ordering, mutant, ord};
 
-/// The number of worker slots in use: those of the workers, and those of the compensation threads that were
-/// started so far. It only grows.
+/// The number of worker slots in use: those of the workers, and those of the compensation threads
+/// that were started so far. It only grows.
 pub(crate) struct InUse(AtomicUsize);
 
 impl InUse {
@@ -31,8 +31,9 @@ impl InUse {
 
     /// The slot `index` is made, and its thread is started or about to start.
     pub(crate) fn take(&self, index: usize) {
-        // Ordering: Edge [seat_in_use]: Release, so that a thief that looks at the slot finds it made;
-        // Acquire, so that the new thread sees which workers sleep without having looked at it.
+        // Ordering: Edge [seat_in_use]: Release, so that a thief that looks at the slot finds it
+        // made; Acquire, so that the new thread sees which workers sleep without having looked at
+        // it.
         self.0
             .fetch_max(index + 1, ord("seat_in_use", Ordering::AcqRel));
     }

@@ -1,5 +1,5 @@
-//! A pool for the model checker: the parts that sleepers, wakers and waiting workers meet in, threads of
-//! loom, and nothing else.
+//! A pool for the model checker: the parts that sleepers, wakers and waiting workers meet in,
+//! threads of loom, and nothing else.
 
 use std::io;
 use std::sync::Arc;

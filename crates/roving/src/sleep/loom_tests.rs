@@ -1,5 +1,5 @@
-//! The loop in which a worker sleeps, and all that wakes it, explored by loom. A wake-up that is lost is a
-//! thread that is parked for ever, which loom calls a deadlock.
+//! The loop in which a worker sleeps, and all that wakes it, explored by loom. A wake-up that is
+//! lost is a thread that is parked for ever, which loom calls a deadlock.
 
 use std::sync::Arc;
 
@@ -51,8 +51,8 @@ fn loom_mail_wakes_the_worker_it_is_for() {
     wakes(|pool| pool.post(1));
 }
 
-/// A compensation thread is started, and shows a task, while the only worker goes to sleep: either that worker has
-/// looked at the new stack, or the compensation thread knows that it sleeps.
+/// A compensation thread is started, and shows a task, while the only worker goes to sleep: either
+/// that worker has looked at the new stack, or the compensation thread knows that it sleeps.
 #[test]
 fn loom_a_new_thread_sees_who_sleeps() {
     explore_within(Some(3), || {
@@ -136,8 +136,9 @@ fn loom_who_drops_a_pool_hears_that_its_threads_are_quiet() {
     });
 }
 
-/// The only worker waits. A job from outside has a compensation thread started; a second one comes while
-/// that is about to rest: either the compensation thread sees the job, or the job finds it resting.
+/// The only worker waits. A job from outside has a compensation thread started; a second one comes
+/// while that is about to rest: either the compensation thread sees the job, or the job finds it
+/// resting.
 #[test]
 fn loom_a_job_finds_a_spare_thread_or_is_seen_by_it() {
     explore_within(Some(3), || {
@@ -159,8 +160,8 @@ fn loom_a_job_finds_a_spare_thread_or_is_seen_by_it() {
     });
 }
 
-/// A worker that waits gives its core to a compensation thread, comes back, and gives it again: the compensation thread
-/// does not rest while the core is free.
+/// A worker that waits gives its core to a compensation thread, comes back, and gives it again: the
+/// compensation thread does not rest while the core is free.
 #[test]
 fn loom_a_core_that_is_given_twice_finds_a_spare_thread() {
     explore_within(Some(3), || {

@@ -18,7 +18,8 @@ use crate::stack::TaskStack;
 pub(crate) trait Parts: Sized {
     /// The workers that are asleep, or about to be.
     fn idle(&self) -> &IdleSet;
-    /// Workers that are parked in a wait and would run a job, in pools without compensation threads.
+    /// Workers that are parked in a wait and would run a job, in pools without compensation
+    /// threads.
     fn waiting(&self) -> &IdleSet;
     fn in_use(&self) -> &InUse;
     fn crew(&self) -> &Crew;
@@ -46,13 +47,14 @@ pub(crate) trait Parts: Sized {
     fn unpark_all(&self);
     /// Starts the thread of a spare worker. False when the pool has ended: then none is needed.
     fn start_thread(self: &Arc<Self>, index: usize) -> io::Result<bool>;
-    /// Where threads are lent by an arena: a spare worker comes into use, without a thread. False when there
-    /// is no memory.
+    /// Where threads are lent by an arena: a spare worker comes into use, without a thread. False
+    /// when there is no memory.
     fn make_seat(&self, index: usize) -> bool;
     /// Whether threads are lent by an arena.
     fn has_lent_threads(&self) -> bool;
 
-    /// The pool closes, and the calling thread has found nothing to do. If all have, the pool has ended.
+    /// The pool closes, and the calling thread has found nothing to do. If all have, the pool has
+    /// ended.
     fn go_quiet(&self) {
         if self.crew().go_quiet(|| self.has_mail()) {
             self.unpark_all();
@@ -80,7 +82,8 @@ pub(crate) trait Parts: Sized {
         taken.is_some()
     }
 
-    /// Wakes a worker for what that one shows: one that sleeps, or else one that waits for what that one does.
+    /// Wakes a worker for what that one shows: one that sleeps, or else one that waits for what
+    /// that one does.
     fn wake_for(&self, seat: usize) -> bool {
         self.wake_one() || self.upwards(seat).any(|seat| self.wake_follower(seat))
     }
@@ -93,8 +96,8 @@ pub(crate) trait Parts: Sized {
 
     /// The worker, that whose task it runs, and so on; nothing if no worker follows another.
     fn upwards(&self, seat: usize) -> impl Iterator<Item = usize> {
-        // Ordering: Relaxed; with [want] for those that follow this very worker; else a hint. A follower
-        // that is overlooked sleeps on, and nothing hangs on it.
+        // Ordering: Relaxed; with [want] for those that follow this very worker; else a hint. A
+        // follower that is overlooked sleeps on, and nothing hangs on it.
         let any = self.following().load(Ordering::Relaxed) > 0;
         let first = any.then_some(seat);
         let links = iter::successors(first, |&seat| self.works_for(seat));
@@ -109,8 +112,8 @@ pub(crate) trait Parts: Sized {
         taken.is_some()
     }
 
-    /// A job is there, and no worker is idle: calls a thread that stands in for those that wait. False if
-    /// there is none.
+    /// A job is there, and no worker is idle: calls a thread that stands in for those that wait.
+    /// False if there is none.
     fn job_waits(self: &Arc<Self>) -> bool {
         if self.spares().stand_in != StandIn::Nobody {
             return self.spares().job_waits(self);
@@ -122,12 +125,13 @@ pub(crate) trait Parts: Sized {
         taken.is_some()
     }
 
-    /// A job was added to a queue: sees to it that a worker runs it. False if there was none to call.
+    /// A job was added to a queue: sees to it that a worker runs it. False if there was none to
+    /// call.
     fn job_was_added(self: &Arc<Self>) -> bool {
         mutant("wake_for_job") || self.wake_one() || self.job_waits()
     }
 }
 
-/// Most links from a thief to its victim, to that one's victim, and so on, along which a follower is
-/// looked for.
+/// Most links from a thief to its victim, to that one's victim, and so on, along which a follower
+/// is looked for.
 const UPWARDS_MAX: usize = 6;

@@ -31,8 +31,8 @@ pub(crate) enum Woken {
     ToEnd,
 }
 
-/// S2, after the worker has entered the idle set: asks each stack for tasks, if `steals`, and looks for jobs.
-/// True if there is something.
+/// S2, after the worker has entered the idle set: asks each stack for tasks, if `steals`, and looks
+/// for jobs. True if there is something.
 pub(crate) fn last_look(worker: &impl Sleeper, steals: bool) -> bool {
     let pool = worker.pool();
     pool.in_use().see();
@@ -45,7 +45,8 @@ pub(crate) fn last_look(worker: &impl Sleeper, steals: bool) -> bool {
     !mutant("last_look_for_jobs") && pool.has_jobs()
 }
 
-/// Parks the calling thread until it is woken for work, or the pool ends; see [`crate::sleep`] for S1 to S3.
+/// Parks the calling thread until it is woken for work, or the pool ends; see [`crate::sleep`] for
+/// S1 to S3.
 pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
     let (pool, me) = (worker.pool(), worker.index());
     pool.idle().announce(me);

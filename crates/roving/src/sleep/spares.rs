@@ -9,20 +9,20 @@ use crate::prim::{AtomicUsize, Mutex, Ordering, mutant, park};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
 pub enum StandIn {
-    /// A compensation thread takes its core, for tasks and jobs alike; half of the compensation threads, for
-    /// jobs alone.
+    /// A compensation thread takes its core, for tasks and jobs alike; half of the compensation
+    /// threads, for jobs alone.
     ForAll,
-    /// A compensation thread is brought in when a job waits for a worker, and runs jobs only. So tasks
-    /// run on the pool's own workers alone.
+    /// A compensation thread is brought in when a job waits for a worker, and runs jobs only. So
+    /// tasks run on the pool's own workers alone.
     ForJobs,
     /// The worker itself runs a job that waits, on top of its frame. For pools whose threads are
     /// the user's own, which start no other. Gives up contract 4 as far as jobs are concerned.
     Nobody,
 }
 
-/// Keeps as many threads at work as the pool has workers, while some of these are parked in waits. Not
-/// fewer where the machine has fewer cores: who asks for more workers than cores may do so because
-/// tasks block, and nobody but the user knows.
+/// Keeps as many threads at work as the pool has workers, while some of these are parked in waits.
+/// Not fewer where the machine has fewer cores: who asks for more workers than cores may do so
+/// because tasks block, and nobody but the user knows.
 pub(crate) struct Spares {
     /// Threads that run or look for tasks, or sleep for want of them: not parked in a wait.
     active: AtomicUsize,
@@ -39,7 +39,8 @@ struct Bench {
 }
 
 impl Spares {
-    /// For that many workers that work. Those that are benched do not count: they take nobody's core.
+    /// For that many workers that work. Those that are benched do not count: they take nobody's
+    /// core.
     pub(crate) fn new(workers: usize, stand_in: StandIn) -> Spares {
         Spares {
             active: AtomicUsize::new(workers),
@@ -54,8 +55,8 @@ impl Spares {
 
     /// The pool has `workers` workers from now on, and had `before`.
     ///
-    /// A worker that waits got nobody in its place while enough others were at work. If those are the
-    /// ones that are benched now, it gets somebody here: nobody else would look.
+    /// A worker that waits got nobody in its place while enough others were at work. If those are
+    /// the ones that are benched now, it gets somebody here: nobody else would look.
     pub(crate) fn resize(&self, pool: &Arc<impl Parts>, before: usize, workers: usize) {
         // Ordering: Relaxed; it steers, as the count does.
         self.target.store(workers, Ordering::Relaxed);
@@ -99,7 +100,8 @@ impl Spares {
         self.active.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A job has been added, and no worker was idle to be woken for it. Whether a thread was called.
+    /// A job has been added, and no worker was idle to be woken for it. Whether a thread was
+    /// called.
     pub(crate) fn job_waits(&self, pool: &Arc<impl Parts>) -> bool {
         // Ordering: Relaxed, as in `replace_me`.
         let short = || self.is_short(self.active.load(Ordering::Relaxed));
@@ -166,8 +168,8 @@ impl Spares {
         rests
     }
 
-    /// The calling compensation thread, which has nothing to do, rests until it is brought in again, or
-    /// the pool closes, unless it turns out to be needed.
+    /// The calling compensation thread, which has nothing to do, rests until it is brought in
+    /// again, or the pool closes, unless it turns out to be needed.
     pub(crate) fn rest(&self, pool: &impl Parts, index: usize) {
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.may_rest(pool) {

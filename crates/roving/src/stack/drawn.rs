@@ -1,15 +1,15 @@
 //! The owner's side in a pool whose schedule is drawn from a seed ([`crate::schedule`]).
 //!
-//! There, every push is refused as if the stack were full, so whoever pushes has to say what becomes
-//! of the task. What it decides to keep for later stands here: tasks of scopes, all of them private, to
-//! be taken off in any order by the one thread that plays all workers.
+//! There, every push is refused as if the stack were full, so whoever pushes has to say what
+//! becomes of the task. What it decides to keep for later stands here: tasks of scopes, all of them
+//! private, to be taken off in any order by the one thread that plays all workers.
 
 use super::owner::Owner;
 use super::slot::Run;
 
 impl Owner<'_> {
-    /// Keeps a task that stays until the enclosing scope ends. Gives the payload back if the stack is
-    /// full.
+    /// Keeps a task that stays until the enclosing scope ends. Gives the payload back if the stack
+    /// is full.
     pub(crate) fn keep<T>(&self, run: Run, payload: T) -> Result<(), T> {
         self.answer_alarm();
         if self.is_full() {

@@ -1,9 +1,10 @@
-//! The tables of the two shared words as data, and all interleavings of one owner and three thieves: a search
-//! through every state that twelve steps can lead to, with the real stack.
+//! The tables of the two shared words as data, and all interleavings of one owner and three
+//! thieves: a search through every state that twelve steps can lead to, with the real stack.
 //!
-//! A step is one change of one shared word (a method of the owner's or the thief's side). After each step every
-//! change that was made must stand in a table, and at the end every row of the tables must have been made. From
-//! each state the program is also run to its end: each task has run once, and offers that are left begin nothing.
+//! A step is one change of one shared word (a method of the owner's or the thief's side). After
+//! each step every change that was made must stand in a table, and at the end every row of the
+//! tables must have been made. From each state the program is also run to its end: each task has
+//! run once, and offers that are left begin nothing.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -40,7 +41,8 @@ fn kind(state: State) -> Kind {
     }
 }
 
-/// The table of [`State`]: from, to, whether the generation is the next one, and the method that does so.
+/// The table of [`State`]: from, to, whether the generation is the next one, and the method that
+/// does so.
 const OF_A_SLOT: [(Kind, Kind, bool, &str); 8] = [
     (Kind::Ready, Kind::Started, false, "begin"),
     (Kind::Ready, Kind::Offered, false, "offer"),
@@ -111,7 +113,8 @@ enum Step {
     Announce,
     /// A thief asks for tasks.
     Want(usize),
-    /// A thief claims up to two tasks, or says what becomes of those it has claimed, or ends what it runs.
+    /// A thief claims up to two tasks, or says what becomes of those it has claimed, or ends what
+    /// it runs.
     Go(usize),
     /// A thief that has nothing tries an offer.
     Try(usize, usize),

@@ -206,9 +206,9 @@ fn loom_late_thief_does_no_harm() {
     });
 }
 
-/// A thief offers the newer of two claimed tasks; the owner takes it back and puts the next task into
-/// the same slot; a second thief claims that and offers it, too. The first offer, which is stale now, begins
-/// nothing: whoever holds it has not seen what is in the slot.
+/// A thief offers the newer of two claimed tasks; the owner takes it back and puts the next task
+/// into the same slot; a second thief claims that and offers it, too. The first offer, which is
+/// stale now, begins nothing: whoever holds it has not seen what is in the slot.
 #[test]
 fn loom_a_stale_offer_begins_nothing() {
     explore(|| {
@@ -435,8 +435,8 @@ fn loom_latch_hands_over() {
     });
 }
 
-/// A thief looks at what the newer of two claimed tasks would run, and offers it on; the owner takes
-/// it back, and puts the next task into the same slot.
+/// A thief looks at what the newer of two claimed tasks would run, and offers it on; the owner
+/// takes it back, and puts the next task into the same slot.
 #[test]
 fn loom_thief_has_looked_before_it_offers() {
     explore(|| {

@@ -22,9 +22,10 @@
 //! # What is not promised
 //!
 //! An owner that pushes and pops nothing for long shows what it showed before: the
-//! [`Showing::wide`] oldest tasks if it pushed them at leisure, [`Showing::unasked`] of them if they
-//! are of the kind that comes by the million, and of spawned ones at least half of what is there. The
-//! rest waits for the owner's next push or pop, at which it answers whoever asked meanwhile.
+//! [`Showing::wide`] oldest tasks if it pushed them at leisure, [`Showing::unasked`] of them if
+//! they are of the kind that comes by the million, and of spawned ones at least half of what is
+//! there. The rest waits for the owner's next push or pop, at which it answers whoever asked
+//! meanwhile.
 
 #[cfg(not(loom))]
 mod drawn;

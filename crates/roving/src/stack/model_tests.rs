@@ -503,7 +503,8 @@ fn an_old_claim_of_a_slot_used_again_is_stale() {
     run_program(showing, &steps);
 }
 
-/// An owner that publishes seldom runs long tasks, so it may not look again for long: who asks gets all.
+/// An owner that publishes seldom runs long tasks, so it may not look again for long: who asks gets
+/// all.
 #[test]
 fn an_owner_at_leisure_answers_with_all_that_it_has() {
     let showing = Showing {

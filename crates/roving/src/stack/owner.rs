@@ -13,9 +13,9 @@
 //! Of a few large tasks each should be public, because their owner may next turn to a leaf in which
 //! it looks at nothing. Of many small ones a few must do, because each publication costs as much as
 //! several private tasks. Which it is shows in the rate: a publication uses up one of the owner's
-//! *credit*, which grows by one every [`CREDIT_TIME`]. With credit left, the [`wide`](super::Showing) oldest
-//! tasks are shown, otherwise [`unasked`](super::Showing). So what is published needlessly costs at most
-//! that rate.
+//! *credit*, which grows by one every [`CREDIT_TIME`]. With credit left, the
+//! [`wide`](super::Showing) oldest tasks are shown, otherwise [`unasked`](super::Showing). So what
+//! is published needlessly costs at most that rate.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -125,8 +125,8 @@ impl<'s> Owner<'s> {
         self.top() == self.stack.slots.len()
     }
 
-    /// Whether there is a task that nobody has claimed. Not by the span's indices alone: with nothing
-    /// public they may be old.
+    /// Whether there is a task that nobody has claimed. Not by the span's indices alone: with
+    /// nothing public they may be old.
     #[cfg(not(loom))]
     pub(crate) fn has_pending(&self) -> bool {
         self.stack.own.split.get() < self.top() || self.stack.public() > 0
@@ -229,9 +229,11 @@ impl<'s> Owner<'s> {
         Ok(self.show_half())
     }
 
-    /// The first since the stack held none leaves the limits anew: more is to be public from now on.
+    /// The first since the stack held none leaves the limits anew: more is to be public from now
+    /// on.
     fn push_unjoined_slowly<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
-        // Half of what is there is public in any case: no look at the clock, to see if it may be more.
+        // Half of what is there is public in any case: no look at the clock, to see if it may be
+        // more.
         let (_, wake) = self.push_timed(run, payload, false)?;
         self.raise_barrier();
         let wake = wake | self.show_half();
@@ -257,8 +259,9 @@ impl<'s> Owner<'s> {
 
     /// The stack was full, and what nobody has claimed is less than a thief takes at once: as long
     /// as it lies on top, no slot below it becomes free. Takes the newest of it off, if it stays
-    /// until its scope ends and is of the innermost open frame; then it is the caller's to run. Once
-    /// nothing is left, what has ended below gives room. The second value is that of [`Self::pop`].
+    /// until its scope ends and is of the innermost open frame; then it is the caller's to run.
+    /// Once nothing is left, what has ended below gives room. The second value is that of
+    /// [`Self::pop`].
     pub(crate) fn pop_stranded(&self) -> Option<(usize, bool)> {
         self.answer_alarm();
         self.look_at_oldest();
@@ -556,7 +559,8 @@ impl<'s> Owner<'s> {
         self.stack.loom_line.load(Relaxed)
     }
 
-    /// If the wire was tripped, mends it; what it means is then owed, by the next push at the latest.
+    /// If the wire was tripped, mends it; what it means is then owed, by the next push at the
+    /// latest.
     pub(crate) fn answer_alarm(&self) {
         if ptr::eq(self.thread_line(), &ALARM) {
             #[cfg(not(loom))]

@@ -128,8 +128,8 @@ impl Slot {
     /// The caller owns the stack of both, and both are private.
     #[cfg(not(loom))]
     pub(super) unsafe fn swap(&self, other: &Slot) {
-        // SAFETY: nobody else touches the cells of private slots, and the two are not the same cell or
-        // the very same, which `swap` allows.
+        // SAFETY: nobody else touches the cells of private slots, and the two are not the same cell
+        // or the very same, which `swap` allows.
         self.run
             .with_mut(|a| other.run.with_mut(|b| unsafe { std::ptr::swap(a, b) }));
         // SAFETY: both slots are private, so no other thread touches their payloads; the two may be
@@ -171,8 +171,8 @@ impl Slot {
         // Ordering: Relaxed; nobody else may change the word of a claimed task, and what its
         // payload needs is passed on with the offer.
         let offered = State(self.state.load(Ordering::Relaxed)).offered();
-        // Ordering: Edge [offer]: Release, so that the thief's look at the task ([`Slot::will_run`])
-        // comes before the slot's next one is put in.
+        // Ordering: Edge [offer]: Release, so that the thief's look at the task
+        // ([`Slot::will_run`]) comes before the slot's next one is put in.
         self.state.store(offered.0, ord("offer", Ordering::Release));
         offered
     }
@@ -215,9 +215,9 @@ impl Slot {
             true => offered.same_generation(),
             false => offered.next_generation(),
         };
-        // Ordering: Relaxed, as above; atomicity alone decides between owner and thief. That the offer
-        // was made is seen by `state` before. Pairs with [offer] there, or with [finish] if the offer
-        // was begun, which is in the same release sequence.
+        // Ordering: Relaxed, as above; atomicity alone decides between owner and thief. That the
+        // offer was made is seen by `state` before. Pairs with [offer] there, or with [finish] if
+        // the offer was begun, which is in the same release sequence.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         self.state
             .compare_exchange(offered.0, next.0, success, failure)

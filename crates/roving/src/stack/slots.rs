@@ -18,8 +18,8 @@ pub(super) struct Slots {
 impl Slots {
     /// `None` when there is no memory.
     pub(super) fn new(count: usize) -> Option<Slots> {
-        // Memory that is aligned for slots comes at the price of being touched; so a slot more is asked for, and
-        // the first put where it belongs.
+        // Memory that is aligned for slots comes at the price of being touched; so a slot more is
+        // asked for, and the first put where it belongs.
         let memory = Memory::zeroed((count + 1) * size_of::<Slot>())?;
         let start = memory.start();
         // SAFETY: less than a slot's size further, and there is one slot more than `count`.
@@ -50,9 +50,9 @@ mod memory {
 
     use crate::faults::{self, Point};
 
-    /// Zeroed memory straight from the system. An allocator keeps what is given back, and has to overwrite it
-    /// with zeros when it hands it out again: for a pool that is made after another one, that was most of its cost,
-    /// and touched every page.
+    /// Zeroed memory straight from the system. An allocator keeps what is given back, and has to
+    /// overwrite it with zeros when it hands it out again: for a pool that is made after another
+    /// one, that was most of its cost, and touched every page.
     pub(super) struct Memory {
         start: NonNull<u8>,
         bytes: usize,
@@ -91,7 +91,8 @@ mod memory {
 
     use crate::faults::with_answered_memory;
 
-    /// Zeroed memory of the allocator, which a tool that looks for leaks and for use after free knows.
+    /// Zeroed memory of the allocator, which a tool that looks for leaks and for use after free
+    /// knows.
     pub(super) struct Memory {
         start: NonNull<u8>,
         layout: Layout,
@@ -99,7 +100,8 @@ mod memory {
 
     impl Memory {
         pub(super) fn zeroed(bytes: usize) -> Option<Memory> {
-            // The allocator has zeroed memory to hand out untouched, but only for ordinary alignments.
+            // The allocator has zeroed memory to hand out untouched, but only for ordinary
+            // alignments.
             let layout = Layout::array::<u64>(bytes / size_of::<u64>());
             let layout = layout.expect("SLOTS_MAX bounds it");
             // SAFETY: the layout is not empty.

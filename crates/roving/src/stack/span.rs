@@ -15,7 +15,8 @@ use super::state::BASE_MAX;
 /// | claim: `oldest` up by the number of tasks claimed | compare-and-swap | thief |
 /// | want: `want` set | fetch-or, or together with a claim | thief |
 ///
-/// The test `every_step_of_a_small_stack_keeps_its_promises` has this table as data, and holds the code to it.
+/// The test `every_step_of_a_small_stack_keeps_its_promises` has this table as data, and holds the
+/// code to it.
 ///
 /// That the same value can come back does no harm: a thief whose compare-and-swap succeeds has
 /// claimed what the word shows at that moment, whatever it showed when the thief looked, and it
@@ -23,8 +24,8 @@ use super::state::BASE_MAX;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) u64);
 
-/// Most slots that a stack can have: what fits the index fields of this word, and as a base the one of a slot, also
-/// when a thief adds to its top what it has claimed at once.
+/// Most slots that a stack can have: what fits the index fields of this word, and as a base the one
+/// of a slot, also when a thief adds to its top what it has claimed at once.
 pub(crate) const SLOTS_MAX: usize = BASE_MAX - CLAIM_MAX;
 
 /// Most tasks that are claimed at once.

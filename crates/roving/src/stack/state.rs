@@ -9,7 +9,8 @@
 /// | `Started` | `holder` runs it, its own subtasks stand at `base` or above in its stack | `Started` + waiter by the owner; `Done` by the holder |
 /// | `Done` | the result is in the payload | `Ready` of the next generation by the owner |
 ///
-/// The test `every_step_of_a_small_stack_keeps_its_promises` has this table as data, and holds the code to it.
+/// The test `every_step_of_a_small_stack_keeps_its_promises` has this table as data, and holds the
+/// code to it.
 ///
 /// While a task is private, or public and unclaimed, nobody but the owner may change the word, and
 /// the owner has no need to: pushing and popping leave it alone. Once it is claimed, its thief

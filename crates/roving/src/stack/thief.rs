@@ -68,7 +68,8 @@ impl TaskStack {
         let left = public - count;
         let short = left < self.showing.unasked;
         let after = before.claimed(count, short);
-        // Ordering: Acquire. Pairs with [publish]: the slots below the split line are filled, and their words are those of the tasks in them.
+        // Ordering: Acquire. Pairs with [publish]: the slots below the split line are filled, and
+        // their words are those of the tasks in them.
         let order = ord("claim", Ordering::Acquire);
         match self
             .span
@@ -107,8 +108,8 @@ impl TaskStack {
         // Ordering: Acquire pairs with [attach]: the thread's line pointer is set up.
         let wire = self.wire.load(Ordering::Acquire);
         // SAFETY: null before the owner has started (its first push looks by itself), and valid
-        // after: a worker's thread ends only when no thread of the pool steals any more, and an arena's,
-        // which may have left this seat long ago, when no share of it has one at work.
+        // after: a worker's thread ends only when no thread of the pool steals any more, and an
+        // arena's, which may have left this seat long ago, when no share of it has one at work.
         if let Some(wire) = unsafe { wire.as_ref() } {
             // Ordering: Relaxed; the owner looks into the span for what it means.
             wire.store((&raw const ALARM).cast_mut(), Relaxed);

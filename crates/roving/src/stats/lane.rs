@@ -42,7 +42,8 @@ pub(crate) struct Lane {
 pub(crate) const EVENTS_MAX: usize = 1 << 20;
 
 impl Lane {
-    /// Adds an event. A full lane gives up its oldest one: what a program did last is what people look for.
+    /// Adds an event. A full lane gives up its oldest one: what a program did last is what people
+    /// look for.
     pub(crate) fn push(&mut self, event: Event) {
         if self.events.len() >= EVENTS_MAX {
             self.events.pop_front();

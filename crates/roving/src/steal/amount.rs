@@ -29,8 +29,8 @@ pub enum Amount {
     /// The oldest `d` tasks, or none when `n - 1 < d`. `d` is 1 to 64. A `d` that is too large for
     /// the program leaves workers idle.
     Fixed(usize),
-    /// Half of the tasks, `floor(n / 2)`, none when that is below 1, and at most 64. Best for irregular trees, where no
-    /// task's size is known.
+    /// Half of the tasks, `floor(n / 2)`, none when that is below 1, and at most 64. Best for
+    /// irregular trees, where no task's size is known.
     Half,
 }
 

@@ -10,8 +10,9 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// A task was worth stealing if it took so many times as long as to get hold of it. Its closure, what
-/// that borrows, and its result travel too, and what the victim had at hand before has to come back.
+/// A task was worth stealing if it took so many times as long as to get hold of it. Its closure,
+/// what that borrows, and its result travel too, and what the victim had at hand before has to come
+/// back.
 const WORTH: u32 = 8;
 /// Or if it took this long for each task that came along, in case the thief lost its core on the
 /// way. Many short ones are not worth it either: each travels.
@@ -78,7 +79,8 @@ impl Restraint {
         }
     }
 
-    /// Ends a steal: the thief has ended all tasks that it could keep. Returns whether it was worth it.
+    /// Ends a steal: the thief has ended all tasks that it could keep. Returns whether it was worth
+    /// it.
     pub(crate) fn judge(&self, theft: Theft) -> bool {
         self.judge_at(theft, Instant::now())
     }

@@ -31,11 +31,13 @@ pub(super) fn bind(child: Frame, token: RootId, parent: &Header) {
     unsafe { child.as_ref() }.root.set(root);
 }
 
-/// Binds a child that nobody else has yet to the root of the task that is polled; or, where a task beneath has entered
-/// another context, to the root of what it makes there. Disposes of the child before a panic.
+/// Binds a child that nobody else has yet to the root of the task that is polled; or, where a task
+/// beneath has entered another context, to the root of what it makes there. Disposes of the child
+/// before a panic.
 ///
 /// # Panics
-/// Where there is no such task, and where the token that made the child is that of another blocking call.
+/// Where there is no such task, and where the token that made the child is that of another blocking
+/// call.
 #[inline(always)]
 pub(super) fn bind_new(child: Frame, token: RootId) {
     Local::with(|local| {

@@ -1,9 +1,10 @@
 //! Async tasks in a pool whose schedule is drawn ([`crate::schedule`]).
 //!
-//! No frame stands on a task stack there. What would, stands with its root, under the worker that would
-//! have it, and the thread that waits for the root plays the workers: one that has frames goes on with
-//! its newest, one that has none takes one that was woken, or another worker's oldest. So each order is
-//! one that as many threads could have come to, and there are no more frames at a time than with them.
+//! No frame stands on a task stack there. What would, stands with its root, under the worker that
+//! would have it, and the thread that waits for the root plays the workers: one that has frames
+//! goes on with its newest, one that has none takes one that was woken, or another worker's oldest.
+//! So each order is one that as many threads could have come to, and there are no more frames at a
+//! time than with them.
 
 use std::collections::VecDeque;
 

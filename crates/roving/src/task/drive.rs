@@ -3,8 +3,8 @@
 //!
 //! Between two polls, the part of the worker's stack above the loop's base holds frames:
 //! continuations that forks left there, and children that were spawned. A poll has popped its own
-//! pushes (`join`, `scope`, a nested root) when it returns, or has left them unjoined as a
-//! spawned child; or as a closure, if it has spawned into a `scope` around the root's blocking call.
+//! pushes (`join`, `scope`, a nested root) when it returns, or has left them unjoined as a spawned
+//! child; or as a closure, if it has spawned into a `scope` around the root's blocking call.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -72,7 +72,8 @@ impl Worker {
     /// # Safety
     /// The frames are the caller's to run, and the root of `newest` stays open meanwhile.
     unsafe fn run_uncounted(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
-        // SAFETY: the caller's promise is handed on; and the root, which stays open, keeps its context.
+        // SAFETY: the caller's promise is handed on; and the root, which stays open, keeps its
+        // context.
         unsafe {
             let context = (*newest.as_ref().root.get()).context();
             self.within(context, || self.run_in_context(older, newest, resumes))
@@ -115,7 +116,8 @@ impl Worker {
     /// # Safety
     /// The child is new, and its root is that of the task that is being polled here.
     pub(super) unsafe fn spawn_frame(&self, child: Frame) {
-        // SAFETY: the root is open while one of its tasks is polled, or runs something in its context.
+        // SAFETY: the root is open while one of its tasks is polled, or runs something in its
+        // context.
         unsafe {
             if !Local::with(|local| self.leave_frame(local, child, local.new_number())) {
                 self.spawn_in_place(child);
@@ -178,8 +180,8 @@ impl Worker {
         ptr::eq(local.level.get(), self.owner().line().top.get())
     }
 
-    /// Puts a frame that this worker has woken in a poll onto its stack. False when the frame has to
-    /// go through its root's queue instead.
+    /// Puts a frame that this worker has woken in a poll onto its stack. False when the frame has
+    /// to go through its root's queue instead.
     ///
     /// Frames on the stack run newest first, and two that keep waking each other would keep all
     /// others waiting. So their number is bounded until the stack has been emptied of frames. And
@@ -232,7 +234,8 @@ impl Worker {
         }
         local.current.set(ptr::null());
         if self.schedule().is_some() {
-            // A fork that leaves its child for later ends the loop, whatever the parent has left on the stack.
+            // A fork that leaves its child for later ends the loop, whatever the parent has left on
+            // the stack.
             self.drain(base);
         }
     }
@@ -355,7 +358,8 @@ impl Worker {
         true
     }
 
-    /// Suspends a frame whose poll was `Pending`: from now on it belongs to the thread that wakes it.
+    /// Suspends a frame whose poll was `Pending`: from now on it belongs to the thread that wakes
+    /// it.
     ///
     /// # Safety
     /// The frame is this worker's, which does not use it afterwards.
@@ -383,8 +387,8 @@ impl Worker {
     }
 
     /// Takes the newest frame above the base off the stack, or, when none is left, a frame that has
-    /// its place on this worker. Between the frames lie closures that polls have spawned into a scope
-    /// around the root: it runs these.
+    /// its place on this worker. Between the frames lie closures that polls have spawned into a
+    /// scope around the root: it runs these.
     ///
     /// # Safety
     /// This worker runs frames above that base, and polls none now.

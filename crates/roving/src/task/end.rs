@@ -77,17 +77,18 @@ impl End {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Ends a frame whose word was untouched just now, and whose handle belongs to a task that is suspended and
-    /// about to be resumed by the caller: no read-modify-write.
+    /// Ends a frame whose word was untouched just now, and whose handle belongs to a task that is
+    /// suspended and about to be resumed by the caller: no read-modify-write.
     ///
-    /// That task may have put the handle elsewhere, where nobody can poll it but anybody can drop it ([`End::detach`]).
-    /// A drop that comes between the look and this store is overwritten by the store: then nobody disposes of the frame,
-    /// whose memory and value are leaked, which is safe. A drop that comes before is seen by the look, and one that comes after sees
-    /// the end. A frame that has panicked is never ended like this, so no panic is lost.
+    /// That task may have put the handle elsewhere, where nobody can poll it but anybody can drop
+    /// it ([`End::detach`]). A drop that comes between the look and this store is overwritten by
+    /// the store: then nobody disposes of the frame, whose memory and value are leaked, which is
+    /// safe. A drop that comes before is seen by the look, and one that comes after sees the end. A
+    /// frame that has panicked is never ended like this, so no panic is lost.
     #[inline(always)]
     pub(super) fn end_alone(&self) {
-        // Ordering: Edge [end_alone]: Release hands the outcome to whoever drops the handle elsewhere. The
-        // task itself goes on on this thread.
+        // Ordering: Edge [end_alone]: Release hands the outcome to whoever drops the handle
+        // elsewhere. The task itself goes on on this thread.
         self.0.store(ENDED, ord("end_alone", Ordering::Release));
     }
 
@@ -152,7 +153,8 @@ impl End {
     #[must_use]
     pub(super) fn detach(&self) -> bool {
         // Ordering: Edge [detach]: Release, so that the worker which disposes of the frame comes
-        // after all that the handle did with it. Acquire pairs with [end] and [end_alone] for the outcome.
+        // after all that the handle did with it. Acquire pairs with [end] and [end_alone] for the
+        // outcome.
         self.0.fetch_or(DETACHED, ord("detach", Ordering::AcqRel)) & ENDED != 0
     }
 }

@@ -45,8 +45,8 @@ impl Worker {
         let line = unsafe { &*current_line() };
         let newest = line.top.get().wrapping_sub(1);
         if newest >= line.pop_limit.get() && newest >= base && header.is_alone() {
-            // SAFETY: private, above the base, and no closure left by a poll, because those are below
-            // the limit: so it holds a frame; it is read again when it is not taken now.
+            // SAFETY: private, above the base, and no closure left by a poll, because those are
+            // below the limit: so it holds a frame; it is read again when it is not taken now.
             let pushed = unsafe { (*newest).take::<Pushed>() };
             if link.is_push(pushed.number) {
                 // The parent is here, so nobody looks at the child's handle but after this worker
@@ -126,7 +126,8 @@ impl Worker {
         base: *const Slot,
     ) -> Option<Frame> {
         let owner = self.owner();
-        // SAFETY: the frame is this worker's until it is finished; what was popped is this worker's.
+        // SAFETY: the frame is this worker's until it is finished; what was popped is this
+        // worker's.
         unsafe {
             let header = frame.as_ref();
             owner.answer_alarm();
@@ -157,7 +158,8 @@ impl Worker {
     /// # Safety
     /// Its outcome is in it, and it is this worker's; not any more afterwards.
     unsafe fn tell_end(&self, local: &Local, frame: Frame) {
-        // What is called from here, and while this worker looks for the next frame, runs in no task.
+        // What is called from here, and while this worker looks for the next frame, runs in no
+        // task.
         local.current.set(ptr::null());
         // SAFETY: the frame is this worker's until its end is told.
         let header = unsafe { frame.as_ref() };

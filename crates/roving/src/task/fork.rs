@@ -23,9 +23,9 @@ use crate::worker::Worker;
 /// Without a steal, a child costs no allocation and no atomic read-modify-write. Forking
 /// n children in a loop holds only as many frames as tasks are nested.
 ///
-/// For a child that borrows, see [`crate::task::Scope::fork`]. A future that is never awaited drops the child
-/// unstarted. Under a combinator that polls it with a waker of its own, such as `FuturesUnordered`, it
-/// acts like [`spawn`].
+/// For a child that borrows, see [`crate::task::Scope::fork`]. A future that is never awaited drops
+/// the child unstarted. Under a combinator that polls it with a waker of its own, such as
+/// `FuturesUnordered`, it acts like [`spawn`].
 ///
 /// # Panics
 /// When it is awaited outside of a task; and when it is moved to another task halfway.
@@ -172,9 +172,9 @@ type Holds<'scope, T> = PhantomData<(&'scope (), T)>;
 /// A child on its way from being made to being somebody's.
 ///
 /// Once a task has asked for the child to be run next, its worker may end the child without a
-/// read-modify-write, because it knows where the task is that could look at the child meanwhile.
-/// So nobody else may: a task to which a pinned box with this future was moved panics when it polls the
-/// future. It may drop it, and so may any thread.
+/// read-modify-write, because it knows where the task is that could look at the child meanwhile. So
+/// nobody else may: a task to which a pinned box with this future was moved panics when it polls
+/// the future. It may drop it, and so may any thread.
 struct Start {
     /// Null when somebody else has it.
     child: *const Header,
@@ -186,8 +186,8 @@ struct Start {
     /// | the address of the task that has asked for it | somebody else has it |
     /// | [`SPAWNED`] | somebody else has it |
     ///
-    /// The address says who may look at the child at once. Another task has it only when the one that asked is over; then
-    /// the child has ended, or its end is told to whoever asks.
+    /// The address says who may look at the child at once. Another task has it only when the one
+    /// that asked is over; then the child has ended, or its end is told to whoever asks.
     by: u64,
 }
 
@@ -197,8 +197,9 @@ const BRANCHED: u64 = 0b10;
 const SPAWNED: u64 = 0b10;
 const _: () = assert!(RootId::MARK & BRANCHED == 0 && BRANCHED < RootId::MARK_MASK);
 
-// SAFETY: the child's future and its output are `Send`: `fork` and the like ask for it. A frame that was
-// asked for is polled by the task alone that did; whoever gives it up does so by the frame's `End`.
+// SAFETY: the child's future and its output are `Send`: `fork` and the like ask for it. A frame
+// that was asked for is polled by the task alone that did; whoever gives it up does so by the
+// frame's `End`.
 unsafe impl<T: Send> Send for Fork<'_, T> {}
 // SAFETY: the callee's future and its output are `Send`, as with [`Fork`]; the frame is polled by
 // the task that asked for it, and given up by the frame's `End`.
@@ -315,8 +316,8 @@ impl Start {
         })
     }
 
-    /// Polled twice in one poll of the task, before the child could be started. The task's worker will
-    /// poll it again, but knows of no other waker.
+    /// Polled twice in one poll of the task, before the child could be started. The task's worker
+    /// will poll it again, but knows of no other waker.
     #[inline(always)]
     fn is_not_begun(&self, child: Frame, context: &Context<'_>) -> bool {
         let is_next = Local::with(|local| local.is_next(child.as_ptr()));
@@ -340,8 +341,8 @@ impl Start {
             // SAFETY: nobody else knows of a child that was not started.
             unsafe { frame::dispose(child) }
         } else {
-            // Elsewhere than in the task that asked for the child, its worker may be ending it alone at this very
-            // moment, and not notice: see `End::end_alone`.
+            // Elsewhere than in the task that asked for the child, its worker may be ending it
+            // alone at this very moment, and not notice: see `End::end_alone`.
             // SAFETY: the handle is given up.
             unsafe { Forked::<()>::give_up(child) }
         }

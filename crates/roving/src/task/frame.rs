@@ -46,11 +46,11 @@ pub(crate) struct Header {
 /// The parent that a frame's end resumes.
 ///
 /// With the lowest bit set it is the frame that called this one and waits for it; two more bits say
-/// how it is resumed ([`Resume`]). Otherwise it is the number of the push that put the parent on the stack when this child was
-/// forked, or 0. Each push of a pool has a number of its own, so an equal number on the top of
-/// the stack proves that it is the parent and that nobody has taken it since. The number has 53
-/// bits for each worker: years of pushing. Where pointers are too narrow for it nothing is proved,
-/// and every end takes the slower way.
+/// how it is resumed ([`Resume`]). Otherwise it is the number of the push that put the parent on
+/// the stack when this child was forked, or 0. Each push of a pool has a number of its own, so an
+/// equal number on the top of the stack proves that it is the parent and that nobody has taken it
+/// since. The number has 53 bits for each worker: years of pushing. Where pointers are too narrow
+/// for it nothing is proved, and every end takes the slower way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Link(*const Header);
 
@@ -291,8 +291,8 @@ unsafe fn end_unbegun(frame: Frame) -> bool {
     // SAFETY: the frame is the caller's.
     let header = unsafe { frame.as_ref() };
     header.stage.set(Stage::Empty);
-    // SAFETY: it held its future, as a frame does that was never polled, and which is not used again; then it is the
-    // caller's still.
+    // SAFETY: it held its future, as a frame does that was never polled, and which is not used
+    // again; then it is the caller's still.
     unsafe {
         (header.vtable.get().drop_future)(frame);
         fail(frame, Box::new(Cancelled));
@@ -300,8 +300,8 @@ unsafe fn end_unbegun(frame: Frame) -> bool {
     true
 }
 
-/// A frame that has never been polled, and is about to be: if what its root belongs to was cancelled, its
-/// future is dropped instead, and who awaits it hears of that.
+/// A frame that has never been polled, and is about to be: if what its root belongs to was
+/// cancelled, its future is dropped instead, and who awaits it hears of that.
 ///
 /// # Safety
 /// The frame is the caller's, and its root is open.
@@ -313,7 +313,8 @@ pub(super) unsafe fn drop_if_cancelled(frame: Frame) {
     }
 }
 
-/// The future has panicked with that, or is not to begin: it is dropped, and the failure is its outcome.
+/// The future has panicked with that, or is not to begin: it is dropped, and the failure is its
+/// outcome.
 ///
 /// # Safety
 /// The frame is the caller's to poll, and its poll has just unwound, or is not called.

@@ -88,7 +88,8 @@ impl<T> Forked<T> {
         // Nothing before this may unwind, see `store::take_slowly`.
         let child = frame::new(child);
         bind_new(child, token);
-        // SAFETY: a new frame, bound just now; its handle, of that output. With a full stack it has run already.
+        // SAFETY: a new frame, bound just now; its handle, of that output. With a full stack it has
+        // run already.
         unsafe {
             put_on_stack(child);
             Forked::started(child)
@@ -171,8 +172,8 @@ impl<T> Forked<T> {
     }
 }
 
-/// A child that was spawned, and that nobody has begun, is run next, as if it had been called: there
-/// is no need for a waker. True when the task that is polled will be resumed at its end.
+/// A child that was spawned, and that nobody has begun, is run next, as if it had been called:
+/// there is no need for a waker. True when the task that is polled will be resumed at its end.
 #[inline]
 fn take_back(child: Frame, context: &Context<'_>) -> bool {
     let is_own = Local::with(|local| {

@@ -18,7 +18,8 @@ where
 {
     let frame = frame::new_kept(future);
     bind_new(frame, scope.root);
-    // SAFETY: a new frame, bound just now, whose handle this is, and whose output is that of the future.
+    // SAFETY: a new frame, bound just now, whose handle this is, and whose output is that of the
+    // future.
     unsafe {
         put_on_stack(frame);
         Forked::open(frame)

@@ -82,9 +82,9 @@ impl Life {
                 NOTIFIED | SCHEDULED => word,
                 _ => return false,
             };
-            // Ordering: Edge [wake]: Release, so that the next poll sees why it was woken, or the one
-            // after it, even where the word stays as it is. Acquire pairs with [suspend]: what the last poll left
-            // in the frame goes along with it.
+            // Ordering: Edge [wake]: Release, so that the next poll sees why it was woken, or the
+            // one after it, even where the word stays as it is. Acquire pairs with [suspend]: what
+            // the last poll left in the frame goes along with it.
             let order = ord("wake", Ordering::AcqRel);
             match self
                 .0

@@ -288,8 +288,8 @@ impl Local {
         self.new_number.get()
     }
 
-    /// Calls `f`, which does not unwind, in another context than that of the task that is polled here, if one is:
-    /// meanwhile nothing is its child.
+    /// Calls `f`, which does not unwind, in another context than that of the task that is polled
+    /// here, if one is: meanwhile nothing is its child.
     pub(crate) fn beneath<R>(&self, f: impl FnOnce() -> R) -> R {
         let (current, outer) = (self.current.get(), self.beneath.get());
         // SAFETY: it stands in a frame of this function, further out.
@@ -324,8 +324,8 @@ impl Local {
         }
     }
 
-    /// The root for what the task that is polled here makes in the context that the thread is in; null if
-    /// no task is. Open until the thread leaves the context.
+    /// The root for what the task that is polled here makes in the context that the thread is in;
+    /// null if no task is. Open until the thread leaves the context.
     pub(super) fn root_here(&self) -> *const Root {
         // SAFETY: it stands in a frame of `beneath`, further out.
         let Some(beneath) = (unsafe { self.beneath.get().as_ref() }) else {
@@ -367,8 +367,8 @@ impl Local {
         count > 0
     }
 
-    /// The oldest frame with its place here, if it is of the root whose frames are run; unless it is
-    /// time for other work.
+    /// The oldest frame with its place here, if it is of the root whose frames are run; unless it
+    /// is time for other work.
     pub(super) fn next_placed(&self) -> Option<Frame> {
         let (root, left) = (self.resumes.get(), self.placed_left.get());
         if root.is_null() || left == 0 {

@@ -71,7 +71,8 @@ impl Child {
         is_ended
     }
 
-    /// The child was disposed of once; or not, if its worker ended it alone and overwrote what `drop_elsewhere` had left.
+    /// The child was disposed of once; or not, if its worker ended it alone and overwrote what
+    /// `drop_elsewhere` had left.
     fn assert_disposed(&self, was_alone: bool, was_dropped_late: bool) {
         let is_overwritten = was_alone && !was_dropped_late;
         // Ordering: Relaxed; all threads have been joined.
@@ -444,7 +445,8 @@ fn loom_root_is_over_after_all() {
     });
 }
 
-/// A [`super::Call`] was polled once, and is dropped on another thread while the child ends: its caller waits for it alone.
+/// A [`super::Call`] was polled once, and is dropped on another thread while the child ends: its
+/// caller waits for it alone.
 #[test]
 fn loom_call_that_is_dropped_elsewhere() {
     explore(|| {
@@ -459,8 +461,8 @@ fn loom_call_that_is_dropped_elsewhere() {
     });
 }
 
-/// A [`super::Fork`] was polled once, and is dropped on another thread while the child ends, and the parent's continuation is
-/// stolen or not.
+/// A [`super::Fork`] was polled once, and is dropped on another thread while the child ends, and
+/// the parent's continuation is stolen or not.
 #[test]
 fn loom_fork_that_is_dropped_elsewhere() {
     explore(|| {

@@ -6,9 +6,9 @@
 //! scheduled by (Nornir: a process is queued again on its new processor when it is next taken).
 //!
 //! A worker that is blocked, or runs something on top of what is, has no tasks of its own: what has
-//! its place there goes to any worker. Else two that wait for each other's tasks would wait for ever.
-//! Nor has one without a thread that looks for them: an adopted thread, or one that never came or has
-//! ended.
+//! its place there goes to any worker. Else two that wait for each other's tasks would wait for
+//! ever. Nor has one without a thread that looks for them: an adopted thread, or one that never
+//! came or has ended.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -220,8 +220,8 @@ fn send_away(frames: VecDeque<Frame>) {
 /// # Safety
 /// The frame is the caller's, and counted at that root.
 pub(super) unsafe fn deliver(root: *const Root, index: usize, frame: Frame) -> bool {
-    // The frame may run as soon as it has been sent, its root be over, and the pool be gone: hence no
-    // reference for an argument, and another handle of the pool before that.
+    // The frame may run as soon as it has been sent, its root be over, and the pool be gone: hence
+    // no reference for an argument, and another handle of the pool before that.
     // SAFETY: the root is not over before the frame has run.
     let registry = unsafe { &(*root).registry };
     if index >= registry.workers() {

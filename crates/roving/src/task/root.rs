@@ -22,9 +22,9 @@ use crate::unwind::{drop_quietly, with_frame_lent};
 use crate::watch::Why;
 use crate::worker::Worker;
 
-/// The id of the blocking call that a root belongs to. No two calls of a process ever have the same,
-/// so a [`super::Scope`] that has outlived its call differs from those of all others; an address would
-/// be used again.
+/// The id of the blocking call that a root belongs to. No two calls of a process ever have the
+/// same, so a [`super::Scope`] that has outlived its call differs from those of all others; an
+/// address would be used again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct RootId(u64);
 
@@ -38,7 +38,8 @@ impl RootId {
     fn new() -> RootId {
         static LAST: AtomicU64 = AtomicU64::new(RootId::ANY.0);
         const STEP: u64 = RootId::MARK_MASK + 1;
-        // Ordering: Relaxed; the numbers differ, and nothing is handed over by them. 2^62 of them do not run out.
+        // Ordering: Relaxed; the numbers differ, and nothing is handed over by them. 2^62 of them
+        // do not run out.
         RootId(LAST.fetch_add(STEP, Ordering::Relaxed) + STEP)
     }
 
@@ -68,8 +69,8 @@ pub(crate) struct Root {
     pub(super) registry: Arc<Registry>,
     /// In which the tasks of this root run.
     context: Option<Arc<Node>>,
-    /// The root of the task that has entered another context to make what is below this one. Counts there
-    /// for as long as this root is open, and keeps itself.
+    /// The root of the task that has entered another context to make what is below this one. Counts
+    /// there for as long as this root is open, and keeps itself.
     above: Option<Arc<Root>>,
     /// That for which a blocking call waits, if it is not this one: chains are of any length.
     outermost: Option<Arc<Root>>,
@@ -111,8 +112,8 @@ impl Root {
         Root::with(registry, None)
     }
 
-    /// A root for what a task below `above` makes in the context that the calling thread is in. It is over
-    /// before that one, and frees itself then; the caller has its first count.
+    /// A root for what a task below `above` makes in the context that the calling thread is in. It
+    /// is over before that one, and frees itself then; the caller has its first count.
     ///
     /// # Safety
     /// `above` is open for the calling worker.
@@ -191,8 +192,8 @@ impl Root {
         self.outermost.as_deref().unwrap_or(self)
     }
 
-    /// A root is always in an `Arc`; this is another one of it. By pointer, because this may come to be the last, which
-    /// frees the memory: what was a reference may not.
+    /// A root is always in an `Arc`; this is another one of it. By pointer, because this may come
+    /// to be the last, which frees the memory: what was a reference may not.
     ///
     /// # Safety
     /// The root is alive, and the pointer came from its `Arc`.
@@ -217,7 +218,8 @@ impl Root {
         }
     }
 
-    /// Counts one more thing that can bring frames to life. The caller knows that the root is not over.
+    /// Counts one more thing that can bring frames to life. The caller knows that the root is not
+    /// over.
     pub(super) fn open(&self) {
         self.open.add();
     }
@@ -237,8 +239,9 @@ impl Root {
         }
     }
 
-    /// Ends a root below `above`, and `above` with it if this was its last count, and so on: in a loop,
-    /// because a task that spawns the next in a context of its own makes a chain of any length.
+    /// Ends a root below `above`, and `above` with it if this was its last count, and so on: in a
+    /// loop, because a task that spawns the next in a context of its own makes a chain of any
+    /// length.
     ///
     /// # Safety
     /// The root is over, and [`Root::below`] made it.
@@ -246,8 +249,9 @@ impl Root {
     unsafe fn free(this: *const Root, above: Arc<Root>) {
         let (mut this, mut above) = (this, above);
         loop {
-            // SAFETY: `below` has left it to whoever ends it, and has counted it above. That all that its frames
-            // did comes before is what the count's own read-modify-writes see to, [close] being one sequence.
+            // SAFETY: `below` has left it to whoever ends it, and has counted it above. That all
+            // that its frames did comes before is what the count's own read-modify-writes see to,
+            // [close] being one sequence.
             let over = unsafe {
                 let is_over = (*this).is_over();
                 debug_assert!(is_over);
@@ -273,9 +277,9 @@ impl Root {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes a woken frame on to be polled: by the worker that this thread is, if it runs frames of
-    /// the same root, otherwise by any worker. The former is a push onto the worker's stack, where
-    /// thieves find it; the latter goes through a queue with a lock.
+    /// Passes a woken frame on to be polled: by the worker that this thread is, if it runs frames
+    /// of the same root, otherwise by any worker. The former is a push onto the worker's stack,
+    /// where thieves find it; the latter goes through a queue with a lock.
     ///
     /// # Safety
     /// The frame is the caller's, and counted at this root.
@@ -380,8 +384,8 @@ impl Root {
         }
     }
 
-    /// Returns the outcome of the root's own frame, or the first panic that was not awaited, when all
-    /// frames have ended.
+    /// Returns the outcome of the root's own frame, or the first panic that was not awaited, when
+    /// all frames have ended.
     ///
     /// # Safety
     /// `frame` is the root's own, of output `T`, and the caller has its handle.

@@ -15,8 +15,8 @@ use crate::worker::Worker;
 
 /// Runs a future, and every task that it forks or spawns, and returns when all have ended.
 ///
-/// On a worker the future runs right here, on top of the calling frame, and while it waits for stolen
-/// parts or to be woken, the worker runs only tasks of this root. On a thread that is no
+/// On a worker the future runs right here, on top of the calling frame, and while it waits for
+/// stolen parts or to be woken, the worker runs only tasks of this root. On a thread that is no
 /// worker, the global pool runs it, and the thread sleeps.
 ///
 /// # Panics
@@ -75,8 +75,8 @@ where
 
 impl Pool {
     /// Runs a future on this pool, with every task that it forks or spawns, and returns when all
-    /// have ended: [`crate::task::scope`], on this pool. A thread that is no worker sleeps meanwhile, and no
-    /// worker is blocked.
+    /// have ended: [`crate::task::scope`], on this pool. A thread that is no worker sleeps
+    /// meanwhile, and no worker is blocked.
     ///
     /// # Panics
     /// As [`crate::task::block_on`].
@@ -144,9 +144,9 @@ where
 /// What a task borrows must outlive the call of [`scope`] or [`Pool::run`]: the data of the caller,
 /// not that of another task. The methods are those of [`crate::task`] by the same name.
 ///
-/// A token is good for the tasks of the call that made it, as long as that runs. Elsewhere (below another call, also one
-/// within this one, or when the call has returned) its methods panic, or the futures that they return when they are
-/// first polled; the child is dropped unstarted.
+/// A token is good for the tasks of the call that made it, as long as that runs. Elsewhere (below
+/// another call, also one within this one, or when the call has returned) its methods panic, or the
+/// futures that they return when they are first polled; the child is dropped unstarted.
 ///
 /// ```
 /// use roving::task::{Scope, Task, scope};
@@ -172,12 +172,13 @@ pub struct Scope<'scope> {
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-// Why what a child borrows outlives the child. A token of `'scope` is made by one blocking call, and `'scope` contains
-// that call, because it is a parameter of it. Each use compares the token's id with that of the root under which the
-// child is to run, and no other call ever has this id, however long the token is kept and wherever it is taken: out of
-// the call, into a future that is polled by hand and becomes a task later, below a root that a context has made. So
-// the child is bound to a root for which this very call waits, and which is open, because one of its tasks is polled.
-// The call returns when all children have ended, and so within `'scope`.
+// Why what a child borrows outlives the child. A token of `'scope` is made by one blocking call,
+// and `'scope` contains that call, because it is a parameter of it. Each use compares the token's
+// id with that of the root under which the child is to run, and no other call ever has this id,
+// however long the token is kept and wherever it is taken: out of the call, into a future that is
+// polled by hand and becomes a task later, below a root that a context has made. So the child is
+// bound to a root for which this very call waits, and which is open, because one of its tasks is
+// polled. The call returns when all children have ended, and so within `'scope`.
 impl<'scope> Scope<'scope> {
     /// Forks a child work-first: see [`crate::task::fork`].
     ///

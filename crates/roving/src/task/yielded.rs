@@ -1,10 +1,10 @@
 //! A task that has woken another one, and lets it go first.
 //!
-//! Who is woken in a poll stands on the worker's stack, where it is found at once. Who wakes itself to be
-//! polled again goes through its root's queue, behind all that is ready there: a lock, a job, and a way
-//! through the loop of a worker. A task that does little but wake others, and has nothing to do before
-//! they have had their turn, need not go that way: it takes the place of the one that goes first, on the stack,
-//! where thieves find it.
+//! Who is woken in a poll stands on the worker's stack, where it is found at once. Who wakes itself
+//! to be polled again goes through its root's queue, behind all that is ready there: a lock, a job,
+//! and a way through the loop of a worker. A task that does little but wake others, and has nothing
+//! to do before they have had their turn, need not go that way: it takes the place of the one that
+//! goes first, on the stack, where thieves find it.
 
 use std::ptr::{self, NonNull};
 use std::task::Context;
@@ -54,7 +54,8 @@ pub fn yield_to_woken(context: &Context<'_>) {
 }
 
 impl Worker {
-    /// The frame's poll came to nothing, and it has asked to be polled again. Returns what to run next.
+    /// The frame's poll came to nothing, and it has asked to be polled again. Returns what to run
+    /// next.
     ///
     /// # Safety
     /// It is this worker's, and not any more afterwards. The worker runs frames above that base.
@@ -67,7 +68,8 @@ impl Worker {
     ) -> Option<Frame> {
         // What runs while this worker looks for the next frame runs in no task.
         local.current.set(ptr::null());
-        // SAFETY: the frame is this worker's until it is passed on, and its root is kept open by this worker.
+        // SAFETY: the frame is this worker's until it is passed on, and its root is kept open by
+        // this worker.
         unsafe {
             let frame: Frame = NonNull::new_unchecked(frame.cast_mut());
             let header = frame.as_ref();
@@ -92,10 +94,10 @@ impl Worker {
         }
     }
 
-    /// Whether the frame that has yielded may stand on the stack: just one stands there which goes first, and
-    /// nobody waits for the worker to come out of its loop, or for its thread. As often as woken frames may be
-    /// put there, together with them. What goes first is no closure: that is run where it is taken off, and who
-    /// has yielded would be in nobody's reach meanwhile.
+    /// Whether the frame that has yielded may stand on the stack: just one stands there which goes
+    /// first, and nobody waits for the worker to come out of its loop, or for its thread. As often
+    /// as woken frames may be put there, together with them. What goes first is no closure: that is
+    /// run where it is taken off, and who has yielded would be in nobody's reach meanwhile.
     fn may_stay(&self, local: &Local, root: *const Root, base: *const Slot) -> bool {
         let (owner, registry, seat) = (self.owner(), self.registry(), self.seat());
         let is_one = owner.top() > 0 && ptr::eq(owner.stack().at(owner.top() - 1), base);

@@ -145,7 +145,8 @@ pub(super) fn with_alive<R>(f: impl FnOnce(&[Arc<Registry>]) -> R) -> R {
 
 extern "C" fn at_exit() {
     if os::forks() != 0 {
-        // What is owed is the parent's business, and locks may be held by threads that are not here.
+        // What is owed is the parent's business, and locks may be held by threads that are not
+        // here.
         return;
     }
     let Some(book) = book().take() else {
@@ -165,7 +166,8 @@ extern "C" fn at_exit() {
     if let Some(path) = &wishes().trace {
         write(path, &records.iter().collect::<Vec<_>>());
     }
-    // The socket goes with it; where another process answers at that path, there is none of this one.
+    // The socket goes with it; where another process answers at that path, there is none of this
+    // one.
     server::stop();
 }
 

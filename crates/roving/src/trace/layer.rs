@@ -14,8 +14,8 @@ thread_local! {
     static ENTERED: RefCell<Vec<(Id, Span)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Puts the spans of the `tracing` crate into Roving's traces, each time they are entered, by their names.
-/// Needs the feature `tracing`.
+/// Puts the spans of the `tracing` crate into Roving's traces, each time they are entered, by their
+/// names. Needs the feature `tracing`.
 ///
 /// ```
 /// use tracing_subscriber::layer::SubscriberExt as _;

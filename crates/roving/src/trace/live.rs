@@ -1,7 +1,7 @@
 //! A socket by which another process sees what the pools of this one do: `roving top`.
 //!
-//! Whoever connects sends a line and gets a line of JSON, as often as it likes. The thread that serves it
-//! ([`super::server`]) sleeps in between, so nothing ticks here.
+//! Whoever connects sends a line and gets a line of JSON, as often as it likes. The thread that
+//! serves it ([`super::server`]) sleeps in between, so nothing ticks here.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

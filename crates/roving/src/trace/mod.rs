@@ -6,18 +6,19 @@
 //! | `ROVING_TOP=1` or `=SOCKET` | (while it runs) what each worker does now, to `roving top PID` or `roving top SOCKET`; Unix only |
 //! | `ROVING_TRACE=FILE` | to that file: the same over time, for [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` |
 //!
-//! [`PoolBuilder::report`](crate::PoolBuilder::report) and [`PoolBuilder::trace`](crate::PoolBuilder::trace)
-//! ask for the same for one pool. Both keep times, so they cost what
-//! [`PoolBuilder::profile`](crate::PoolBuilder::profile) costs; a trace adds a write of 64 bytes to each change of
-//! a worker's state, and keeps the last million events of each worker (the file says how many came before them). Tasks
-//! that nobody steals are no events: a trace shows what the scheduler did, and what the program itself
-//! names by [`span`].
+//! [`PoolBuilder::report`](crate::PoolBuilder::report) and
+//! [`PoolBuilder::trace`](crate::PoolBuilder::trace) ask for the same for one pool. Both keep
+//! times, so they cost what [`PoolBuilder::profile`](crate::PoolBuilder::profile) costs; a trace
+//! adds a write of 64 bytes to each change of a worker's state, and keeps the last million events
+//! of each worker (the file says how many came before them). Tasks that nobody steals are no
+//! events: a trace shows what the scheduler did, and what the program itself names by [`span`].
 //!
-//! With the feature `tracing`, `trace::SpanLayer` puts the spans of the `tracing` crate there as well.
+//! With the feature `tracing`, `trace::SpanLayer` puts the spans of the `tracing` crate there as
+//! well.
 //!
-//! In a trace each pool is a process. Each worker has a lane with its states (*busy*, *steal*, *idle*, *switch*,
-//! *frame*), and below it one with the spans of the program. A theft is an arrow from the victim to the
-//! thief.
+//! In a trace each pool is a process. Each worker has a lane with its states (*busy*, *steal*,
+//! *idle*, *switch*, *frame*), and below it one with the spans of the program. A theft is an arrow
+//! from the victim to the thief.
 //!
 //! ```
 //! use roving::trace;
@@ -93,8 +94,8 @@ pub(crate) fn is_on() -> bool {
 
 /// Names the activity of the calling thread, for traces, until the returned [`Span`] is dropped.
 ///
-/// When no pool keeps a trace, it costs a load and a branch. A span may be kept across an `.await`: if it
-/// ends on another worker than it began on, it is drawn apart from the lanes.
+/// When no pool keeps a trace, it costs a load and a branch. A span may be kept across an `.await`:
+/// if it ends on another worker than it began on, it is drawn apart from the lanes.
 ///
 /// ```
 /// let span = roving::trace::span("load");

@@ -1,5 +1,5 @@
-//! The threads that answer `roving top`, from the first pool that lives to the end of the process, or
-//! until the library is about to be unloaded.
+//! The threads that answer `roving top`, from the first pool that lives to the end of the process,
+//! or until the library is about to be unloaded.
 
 use std::path::Path;
 
@@ -56,8 +56,8 @@ mod unix {
         SERVER.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts to answer at `path`, unless somebody does already. Where that fails, a line on standard error
-    /// says so: the program goes on without.
+    /// Starts to answer at `path`, unless somebody does already. Where that fails, a line on
+    /// standard error says so: the program goes on without.
     pub(in crate::trace) fn serve(path: &Path) {
         let mut server = server();
         if server.is_none() {
@@ -123,7 +123,8 @@ mod unix {
         }
     }
 
-    /// Ends all of these threads, and removes the socket. The next pool that is built brings them back.
+    /// Ends all of these threads, and removes the socket. The next pool that is built brings them
+    /// back.
     pub(in crate::trace) fn stop() {
         let Some(server) = server().take() else {
             return;

@@ -1,5 +1,5 @@
-//! The loops of a worker that waits for a stolen task, explored by loom. A wake-up that is lost is a
-//! thread that is parked for ever, which loom calls a deadlock.
+//! The loops of a worker that waits for a stolen task, explored by loom. A wake-up that is lost is
+//! a thread that is parked for ever, which loom calls a deadlock.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -169,7 +169,8 @@ fn loom_the_owner_of_a_stolen_task_is_woken() {
     });
 }
 
-/// A thief claims the task and offers it on; its owner takes it back, unless somebody begins it first.
+/// A thief claims the task and offers it on; its owner takes it back, unless somebody begins it
+/// first.
 #[test]
 fn loom_the_owner_of_an_offered_task_gets_it() {
     explore_within(Some(3), || {
@@ -198,8 +199,8 @@ fn loom_the_owner_of_an_offered_task_gets_it() {
     });
 }
 
-/// A thief leaves a subtask that nobody but the waiting owner of its task can run: the owner finds it, or
-/// is woken for it.
+/// A thief leaves a subtask that nobody but the waiting owner of its task can run: the owner finds
+/// it, or is woken for it.
 #[test]
 fn loom_a_waiting_worker_is_woken_for_a_subtask_of_its_thief() {
     explore_within(Some(1), || {
@@ -251,8 +252,8 @@ fn park_until_done(slot: &Slot) {
     }
 }
 
-/// In a pool without compensation threads a worker that waits runs a job on top of its frame: it sees the job, or
-/// is woken for it.
+/// In a pool without compensation threads a worker that waits runs a job on top of its frame: it
+/// sees the job, or is woken for it.
 #[test]
 fn loom_a_waiting_worker_runs_a_job() {
     explore(|| {
@@ -269,8 +270,8 @@ fn loom_a_waiting_worker_runs_a_job() {
     });
 }
 
-/// Two workers wait without compensation threads. A job calls the first of them at the very moment when its wait ends:
-/// then the other one runs the job.
+/// Two workers wait without compensation threads. A job calls the first of them at the very moment
+/// when its wait ends: then the other one runs the job.
 #[test]
 fn loom_a_job_of_a_wait_that_ends_goes_to_another() {
     explore_within(Some(2), || {

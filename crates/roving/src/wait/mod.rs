@@ -72,9 +72,9 @@ pub(crate) struct Found {
     pub(crate) looked: Instant,
 }
 
-/// The approximate cost of a steal to thief and victim. A waiting worker waits for this long before it
-/// steals from its thief, as the awaited task may end meanwhile; so it never loses more than twice the
-/// least possible.
+/// The approximate cost of a steal to thief and victim. A waiting worker waits for this long before
+/// it steals from its thief, as the awaited task may end meanwhile; so it never loses more than
+/// twice the least possible.
 const THEFT_COST: Duration = Duration::from_micros(1);
 /// Most links from the awaited task to the one that is run.
 const CHAIN_MAX: usize = 6;
@@ -107,7 +107,8 @@ impl Followed {
     }
 }
 
-/// The tasks from the awaited one to the one whose thief is stolen from, each with the run it was in.
+/// The tasks from the awaited one to the one whose thief is stolen from, each with the run it was
+/// in.
 #[derive(Default)]
 pub(crate) struct Chain<'s> {
     links: [Option<(&'s Slot, State)>; CHAIN_MAX],
@@ -178,12 +179,12 @@ pub(crate) fn wait_for_thief<'s>(waiter: &impl Waiter<'s>, index: usize) -> Take
 /// Parks until the awaited task has ended, or there may be a subtask of it to run. True if there
 /// was one before the worker could park.
 ///
-/// In a pool without compensation threads for tasks this worker has to run such subtasks itself. So it
-/// *follows* the workers from which it may steal: it enters their sets of followers, and asks them
-/// for tasks. A worker that publishes on demand wakes a follower if no worker is idle. Published tasks
-/// cannot be missed: the argument is S1 to S3 in [`crate::sleep`]. A thief that steals one of these
-/// tasks asks itself in the follower's name, and looks for the follower at its victim; that is a hint,
-/// which can come too late.
+/// In a pool without compensation threads for tasks this worker has to run such subtasks itself. So
+/// it *follows* the workers from which it may steal: it enters their sets of followers, and asks
+/// them for tasks. A worker that publishes on demand wakes a follower if no worker is idle.
+/// Published tasks cannot be missed: the argument is S1 to S3 in [`crate::sleep`]. A thief that
+/// steals one of these tasks asks itself in the follower's name, and looks for the follower at its
+/// victim; that is a hint, which can come too late.
 fn park_awaiting<'s>(waiter: &impl Waiter<'s>, slot: &Slot) -> bool {
     let (pool, me) = (waiter.pool(), waiter.index());
     if pool.spares().stand_in == StandIn::ForAll {

@@ -61,7 +61,8 @@ impl Waiter<'static> for Worker {
         }
     }
 
-    /// Not the first rounds if the available tasks are barely worth a steal: then it is better to park.
+    /// Not the first rounds if the available tasks are barely worth a steal: then it is better to
+    /// park.
     fn round_after(&self, round: usize) -> usize {
         round * usize::from(self.restraint().is_on())
     }
@@ -157,8 +158,8 @@ impl Worker {
         result.expect("it was called")
     }
 
-    /// Calls `f`, while the core is given away, also that of the worker beneath if an in-place pool was entered by
-    /// a worker of one with threads: what is waited for may be that pool's to run.
+    /// Calls `f`, while the core is given away, also that of the worker beneath if an in-place pool
+    /// was entered by a worker of one with threads: what is waited for may be that pool's to run.
     fn blocking_for(&self, why: Why, f: &mut dyn FnMut()) {
         let is_at_work = |worker: &&Worker| {
             let registry = worker.registry();
@@ -182,7 +183,8 @@ impl Worker {
         self.wake_if(wake);
         self.leave_index();
         let doing = self.clock().enter(Activity::Switch);
-        // Inside of such a call another one gives nothing away: the core is somebody else's already.
+        // Inside of such a call another one gives nothing away: the core is somebody else's
+        // already.
         let is_outermost = !self.is_blocked().replace(true);
         if is_outermost {
             self.registry().spares.replace_me(self.registry());

@@ -2,10 +2,10 @@
 //! wait, and names the place.
 //!
 //! A watched pool ([`PoolBuilder::watch_waits`](crate::PoolBuilder::watch_waits), or
-//! `ROVING_WATCH=1` for all pools of a program) keeps a record of where each worker waits. One thread
-//! per process reads these records. When a pool with waiting tasks has made no progress for a second,
-//! the thread writes a report to standard error, once for each standstill: which worker waits where,
-//! for how long, in which state the system sees its thread, and which locks it holds.
+//! `ROVING_WATCH=1` for all pools of a program) keeps a record of where each worker waits. One
+//! thread per process reads these records. When a pool with waiting tasks has made no progress for
+//! a second, the thread writes a report to standard error, once for each standstill: which worker
+//! waits where, for how long, in which state the system sees its thread, and which locks it holds.
 //!
 //! The runtime cannot see a lock of the standard library. So a program names its critical sections:
 //! [`locked`] takes a lock and names it, [`held`] names one that has been taken.
@@ -28,10 +28,10 @@
 //! | `1` | all pools: a report after one second without progress |
 //! | a larger number | the same after so many milliseconds |
 //!
-//! In a pool that is not watched, a worker tests a pointer each time it parks in a wait; [`held`] and
-//! [`locked`] cost a load and a branch. In a watched pool each such wait captures a backtrace, which
-//! takes some ten microseconds. Source lines are known if the program was built with
-//! `debug = "line-tables-only"` or more; otherwise functions are named as far as their symbols go.
+//! In a pool that is not watched, a worker tests a pointer each time it parks in a wait; [`held`]
+//! and [`locked`] cost a load and a branch. In a watched pool each such wait captures a backtrace,
+//! which takes some ten microseconds. Source lines are known if the program was built with `debug =
+//! "line-tables-only"` or more; otherwise functions are named as far as their symbols go.
 
 mod guard;
 mod report;

@@ -47,7 +47,8 @@ fn is_running(entry: &Entry) -> bool {
     entry.number.and_then(system::is_runnable).unwrap_or(false)
 }
 
-/// Whether tasks wait: for a worker, or for each other. Events, and regions that block, may take long.
+/// Whether tasks wait: for a worker, or for each other. Events, and regions that block, may take
+/// long.
 fn is_starved(registry: &Registry, busy: &[(usize, Entry)]) -> bool {
     let mut waits = busy.iter().flat_map(|(_, entry)| &entry.waits);
     let any = waits.clone().next().is_some();

@@ -57,7 +57,8 @@ pub(super) fn state(number: u32) -> String {
     }
 }
 
-/// Where in the system the thread is: a function of the kernel, or else the number of a system call.
+/// Where in the system the thread is: a function of the kernel, or else the number of a system
+/// call.
 fn place(number: u32) -> Option<String> {
     let function = file(number, "wchan").filter(|name| !name.is_empty() && name != "0");
     function.or_else(|| {

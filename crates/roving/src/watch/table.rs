@@ -12,8 +12,8 @@ use super::system;
 pub(crate) enum Why {
     /// Tasks that others have.
     Task,
-    /// Something that need not be work of this pool: an event that a root of async tasks waits for, a
-    /// call into another pool.
+    /// Something that need not be work of this pool: an event that a root of async tasks waits for,
+    /// a call into another pool.
     Event,
     /// It is in `blocking`.
     Blocks,

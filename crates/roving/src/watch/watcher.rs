@@ -1,5 +1,5 @@
-//! The thread that looks at the pools that are watched. There is one while there is such a pool, and
-//! none otherwise.
+//! The thread that looks at the pools that are watched. There is one while there is such a pool,
+//! and none otherwise.
 
 use std::io::Write as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -154,8 +154,8 @@ fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
     }
 }
 
-/// Figures that change as soon as something moves: each thread's time on a processor, and what it has
-/// counted.
+/// Figures that change as soon as something moves: each thread's time on a processor, and what it
+/// has counted.
 fn print(registry: &Registry) -> Vec<u64> {
     let entries = registry.watch.as_ref().map(|watch| watch.entries());
     let figures = entries.into_iter().flatten().flat_map(|(seat, entry)| {

@@ -1,4 +1,5 @@
-//! Threads that become workers without a loop of their own, and leave when their pool has been dropped.
+//! Threads that become workers without a loop of their own, and leave when their pool has been
+//! dropped.
 
 use std::cell::Cell;
 use std::ptr;
@@ -21,8 +22,8 @@ thread_local! {
 static FOR_LIFE: Mutex<Vec<SendPtr<AdoptedFor>>> = Mutex::new(Vec::new());
 type AdoptedFor = (*const Arc<Registry>, *const Worker);
 
-/// Ends a thread's time as an adopted worker: when the pool has been dropped, or when the thread ends.
-/// Thieves must not reach into its thread-local memory any more, and nobody may wait for it.
+/// Ends a thread's time as an adopted worker: when the pool has been dropped, or when the thread
+/// ends. Thieves must not reach into its thread-local memory any more, and nobody may wait for it.
 struct Leaving(&'static Arc<Registry>);
 
 impl Drop for Leaving {
@@ -31,8 +32,8 @@ impl Drop for Leaving {
         // In a forked child the pool's locks are not to be trusted.
         let is_here = !registry.is_left_behind();
         if is_here && registry.workers() == 1 {
-            // What the pool has been given runs here, as long as the thread is a worker; what it is given from now on,
-            // by a thread that it starts itself.
+            // What the pool has been given runs here, as long as the thread is a worker; what it is
+            // given from now on, by a thread that it starts itself.
             Worker::with_current(|worker| _ = worker.inspect(|worker| worker.run_jobs()));
         }
         CURRENT.set(ptr::null());
@@ -46,8 +47,9 @@ impl Drop for Leaving {
 }
 
 impl Worker {
-    /// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends. The
-    /// worker, and with it the registry, is never freed. False if the thread is a worker already.
+    /// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends.
+    /// The worker, and with it the registry, is never freed. False if the thread is a worker
+    /// already.
     pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
         let is_free = Worker::with_current(|worker| worker.is_none_or(Worker::leaves));
         if !is_free {
@@ -71,8 +73,8 @@ impl Worker {
         true
     }
 
-    /// Whether this worker, if it is an adopted thread, is one no longer: its pool has been dropped, and it
-    /// is outside of all that it does as a worker, so it leaves.
+    /// Whether this worker, if it is an adopted thread, is one no longer: its pool has been
+    /// dropped, and it is outside of all that it does as a worker, so it leaves.
     pub(crate) fn leaves(&self) -> bool {
         let registry = &self.registry;
         if !self.is_adopted() || !registry.is_closing() || !self.is_outside() {
@@ -87,8 +89,8 @@ impl Worker {
         true
     }
 
-    /// An adopted thread has added a job to its pool. If that is closed, a thread is called for it; where none
-    /// can be had, nobody else runs it.
+    /// An adopted thread has added a job to its pool. If that is closed, a thread is called for it;
+    /// where none can be had, nobody else runs it.
     pub(crate) fn run_what_is_left(&self) {
         let registry = &self.registry;
         let is_mine = self.is_adopted() && registry.is_closing();

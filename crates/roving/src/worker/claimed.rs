@@ -13,8 +13,8 @@ use crate::task::{self, Frame, Level};
 impl Worker {
     /// Begins and runs the first of `count` tasks that this worker has claimed, and offers the
     /// others on. Its subtasks have ended too when this returns. `short`: the claim says that the
-    /// owner is to be reminded. Async tasks' frames all move to this worker's stack instead. Returns
-    /// when it began.
+    /// owner is to be reminded. Async tasks' frames all move to this worker's stack instead.
+    /// Returns when it began.
     pub(crate) fn run_claimed(
         &self,
         victim: usize,
@@ -96,8 +96,8 @@ impl Worker {
         }
         let index = self.registry.seats[victim].stack.index(slot);
         let context = self.registry.seats[victim].segments.covering(index);
-        // SAFETY: this thread has begun the task. Its owner waits for its end before it leaves the context
-        // in which it was made, and so does whoever let the owner in.
+        // SAFETY: this thread has begun the task. Its owner waits for its end before it leaves the
+        // context in which it was made, and so does whoever let the owner in.
         let further = unsafe { self.framed_in(context.cast(), || slot.run()) };
         self.seat().set_works_for(before);
         self.finish(victim, slot);

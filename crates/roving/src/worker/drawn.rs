@@ -1,8 +1,8 @@
 //! A thread that plays all workers of a pool whose schedule is drawn ([`crate::schedule`]).
 //!
-//! A worker is played by being it, on top of whoever is on the thread's native stack. What it runs has
-//! ended when the play is over, so nobody ever waits for long, and the state words of tasks go the way
-//! that they go between threads.
+//! A worker is played by being it, on top of whoever is on the thread's native stack. What it runs
+//! has ended when the play is over, so nobody ever waits for long, and the state words of tasks go
+//! the way that they go between threads.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use crate::stack::slot::Run;
 use crate::stats::Activity;
 use crate::task::Level;
 
-/// Most workers that are played on top of each other, and tasks that run on top of their spawners. With
-/// threads a chain of tasks, each spawned by the one before, takes no native stack; nor should it here.
+/// Most workers that are played on top of each other, and tasks that run on top of their spawners.
+/// With threads a chain of tasks, each spawned by the one before, takes no native stack; nor should
+/// it here.
 const DEPTH_MAX: usize = 32;
 
 /// The longest block of a loop is below two to the power of this many items.
@@ -62,8 +63,8 @@ impl Worker {
         schedule.map_or(1, |schedule| 1 << schedule.pick(BLOCK_BITS))
     }
 
-    /// Calls `f` with the worker of that index, which the calling thread is meanwhile. It is free, or
-    /// it is this one.
+    /// Calls `f` with the worker of that index, which the calling thread is meanwhile. It is free,
+    /// or it is this one.
     pub(crate) fn play<R>(&self, index: usize, f: impl FnOnce(&Worker) -> R) -> R {
         if index == self.index {
             let before = self.waits.replace(false);
@@ -78,8 +79,8 @@ impl Worker {
             worker.clock().enter(before);
             result
         };
-        // SAFETY: the calling thread holds the lock of the in-place pool, so no other thread is any of
-        // its workers.
+        // SAFETY: the calling thread holds the lock of the in-place pool, so no other thread is any
+        // of its workers.
         unsafe { Worker::be(Arc::clone(&self.registry), index, play) }
     }
 
@@ -169,7 +170,8 @@ impl Worker {
         self.drain_perhaps(schedule, base);
     }
 
-    /// Runs what the two closures of a join have spawned into a scope further out, or leaves it there.
+    /// Runs what the two closures of a join have spawned into a scope further out, or leaves it
+    /// there.
     fn drain_perhaps(&self, schedule: &Schedule, base: usize) {
         if self.owner.top() > base && schedule.follows(Habit::Drain) {
             while self.owner.top() > base {
@@ -187,8 +189,9 @@ impl Worker {
         self.run_further(further, Level::Above);
     }
 
-    /// Keeps a task that this worker has spawned into a scope, or has it run. Gives it back if there is no
-    /// room. Has a frame of its own, because tasks that spawn more on a full stack nest with the caller's.
+    /// Keeps a task that this worker has spawned into a scope, or has it run. Gives it back if
+    /// there is no room. Has a frame of its own, because tasks that spawn more on a full stack nest
+    /// with the caller's.
     #[cold]
     #[inline(never)]
     pub(crate) fn spawn_drawn<T>(
@@ -223,8 +226,8 @@ impl Worker {
         spawned
     }
 
-    /// Takes one of the tasks that are kept from `base` on off the stack: for this worker to run, or run
-    /// by another one when this returns.
+    /// Takes one of the tasks that are kept from `base` on off the stack: for this worker to run,
+    /// or run by another one when this returns.
     fn take_drawn(&self, schedule: &Schedule, base: usize) -> Taken {
         let count = self.owner.top() - base;
         let chosen = schedule.pick(count);
@@ -255,7 +258,8 @@ impl Worker {
         self.take_drawn(schedule, self.owner.floor())
     }
 
-    /// Runs one kept task of the innermost open frame on top of the caller's. False if there is none.
+    /// Runs one kept task of the innermost open frame on top of the caller's. False if there is
+    /// none.
     pub(crate) fn run_kept(&self, schedule: &Schedule) -> bool {
         let is_one = self.owner.top() > self.owner.floor();
         if is_one && self.take_kept(schedule) == Taken::Here {
@@ -264,8 +268,8 @@ impl Worker {
         is_one
     }
 
-    /// Runs all detached tasks. Any of the oldest may come first, as many as there are workers that may
-    /// have drawn one and not yet begun it.
+    /// Runs all detached tasks. Any of the oldest may come first, as many as there are workers that
+    /// may have drawn one and not yet begun it.
     pub(crate) fn run_jobs_drawn(&self, schedule: &Schedule) {
         while self.run_job_drawn(schedule) {}
     }
@@ -335,7 +339,8 @@ pub(super) fn draw_entrance(registry: &Arc<Registry>) -> usize {
     index
 }
 
-/// The workers of that pool which are not on this thread's native stack, or last stand there waiting.
+/// The workers of that pool which are not on this thread's native stack, or last stand there
+/// waiting.
 fn free_workers_above(newest: &Worker, registry: &Arc<Registry>) -> Vec<usize> {
     let mut is_busy = vec![None; registry.workers()];
     let of_pool = |worker: &&Worker| Arc::ptr_eq(&worker.registry, registry);

@@ -8,8 +8,8 @@ use crate::stats::{Activity, bump};
 use crate::worker::Worker;
 
 impl Worker {
-    /// A compensation thread that is not needed leaves, unless there is a job that may be waited for. So does a
-    /// worker that is benched.
+    /// A compensation thread that is not needed leaves, unless there is a job that may be waited
+    /// for. So does a worker that is benched.
     pub(super) fn stay_or_rest(&self) {
         let registry = &self.registry;
         let closing = registry.is_closing();
@@ -65,8 +65,9 @@ mod tests {
     use crate::Pool;
     use crate::worker::Worker;
 
-    /// A worker that gives its core away between two looks gets it back when the system likes. Then it
-    /// parks, whatever the number of looks, or it would keep its core from others for each of them.
+    /// A worker that gives its core away between two looks gets it back when the system likes. Then
+    /// it parks, whatever the number of looks, or it would keep its core from others for each of
+    /// them.
     #[test]
     fn patience_ends_by_the_clock_and_not_by_the_number_of_looks() {
         let pool = Pool::builder().use_current_thread().build().unwrap();

@@ -152,8 +152,9 @@ pub(crate) fn tries(count: usize) -> usize {
     }
 }
 
-/// A depth of joins beyond the 8192 slots of a stack (32 under Miri). ThreadSanitizer keeps 65,536 calls a
-/// thread, of which each such level takes five when nothing is inlined, and crashes beyond that.
+/// A depth of joins beyond the 8192 slots of a stack (32 under Miri). ThreadSanitizer keeps 65,536
+/// calls a thread, of which each such level takes five when nothing is inlined, and crashes beyond
+/// that.
 pub(crate) const BEYOND_THE_STACK: u64 = match cfg!(roving_tsan) {
     true => 9_000,
     false => size(20_000, 50),

@@ -32,7 +32,8 @@ pub(crate) fn used_by_threads(prefix: &str) -> Option<Used> {
     Some(used)
 }
 
-/// How many threads of this process have a name that begins so; `None` where the system does not say.
+/// How many threads of this process have a name that begins so; `None` where the system does not
+/// say.
 pub(crate) fn threads(prefix: &str) -> Option<usize> {
     let threads = fs::read_dir("/proc/self/task").ok()?;
     let names = threads.flatten().map(|thread| {

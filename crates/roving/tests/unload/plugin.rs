@@ -1,12 +1,12 @@
-//! A library that is loaded into a process, uses the pool, shuts it down and is unloaded again: what
-//! `tests/unload_process.rs` loads.
+//! A library that is loaded into a process, uses the pool, shuts it down and is unloaded again:
+//! what `tests/unload_process.rs` loads.
 #![allow(unsafe_code, reason = "functions that are found by their names")]
 
 use std::panic;
 use std::time::Duration;
 
-/// Uses all that there is: joins, scopes, async tasks, detached ones, and regions that block. Returns a
-/// figure that is known; 0 after a panic.
+/// Uses all that there is: joins, scopes, async tasks, detached ones, and regions that block.
+/// Returns a figure that is known; 0 after a panic.
 #[unsafe(no_mangle)]
 extern "C" fn plugin_work(n: u32) -> u64 {
     panic::catch_unwind(|| work(n)).unwrap_or(0)

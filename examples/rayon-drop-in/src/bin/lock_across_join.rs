@@ -1,12 +1,12 @@
 //! A lock that is held across a parallel call: a program that stock Rayon hangs on.
 //!
-//! Three threads that belong to no pool each make requests. A request is a `par_iter` whose items lock
-//! one mutex and, while they hold it, run a `par_iter` of their own. Nothing here waits for anything
-//! but that mutex, and whoever holds it can always go on, so the program ends; but a thread of Rayon's
-//! that waits for the stolen half of its inner `par_iter` may begin another request meanwhile, on top
-//! of its own stack. That request wants the mutex which the frame below it holds
-//! (<https://github.com/rayon-rs/rayon/issues/592>). On Roving a waiting worker runs nothing but its
-//! own subtasks and those of who holds them.
+//! Three threads that belong to no pool each make requests. A request is a `par_iter` whose items
+//! lock one mutex and, while they hold it, run a `par_iter` of their own. Nothing here waits for
+//! anything but that mutex, and whoever holds it can always go on, so the program ends; but a
+//! thread of Rayon's that waits for the stolen half of its inner `par_iter` may begin another
+//! request meanwhile, on top of its own stack. That request wants the mutex which the frame below
+//! it holds (<https://github.com/rayon-rs/rayon/issues/592>). On Roving a waiting worker runs
+//! nothing but its own subtasks and those of who holds them.
 //!
 //! ```text
 //! cargo run --release --bin lock_across_join      # on Roving, by the two lines in Cargo.toml
@@ -24,7 +24,8 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-/// Threads of the pool; callers besides them; requests of each; items of a request; parts of an item.
+/// Threads of the pool; callers besides them; requests of each; items of a request; parts of an
+/// item.
 const THREADS: usize = 2;
 const CALLERS: u64 = 3;
 const REQUESTS: u64 = 1000;

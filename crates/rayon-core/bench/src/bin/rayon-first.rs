@@ -1,5 +1,5 @@
-//! The smallest program: one `par_iter`. Prints the nanoseconds from the start of `main` to its result,
-//! and the bytes that the process held at most.
+//! The smallest program: one `par_iter`. Prints the nanoseconds from the start of `main` to its
+//! result, and the bytes that the process held at most.
 #![forbid(unsafe_code)]
 
 #[path = "../first.rs"]

@@ -1,4 +1,5 @@
-//! The row about small messages: how many a second, in batches and one by one; and what an idle rank costs.
+//! The row about small messages: how many a second, in batches and one by one; and what an idle
+//! rank costs.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The row about a hop between ranks: a token that two processes pass to each other, and MPI's own messages of the
-//! same bytes, in turn in one run.
+//! The row about a hop between ranks: a token that two processes pass to each other, and MPI's own
+//! messages of the same bytes, in turn in one run.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -75,8 +75,8 @@ pub(super) fn hops(world: &World, words: &[String]) -> Result<Vec<f64>, Failure>
     Ok(nanos.split_off(2))
 }
 
-/// The time from the first token to the last, there and back so many times; and a few before, by which both
-/// ranks have begun.
+/// The time from the first token to the last, there and back so many times; and a few before, by
+/// which both ranks have begun.
 fn by_network(world: &World, pool: &Pool, trips: u64) -> Result<Duration, Failure> {
     let time = Mutex::new(Duration::ZERO);
     let mut network = Network::new(world);

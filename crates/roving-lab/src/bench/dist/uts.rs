@@ -121,7 +121,8 @@ pub(super) fn times(world: &World, words: &[String]) -> Result<Vec<f64>, Failure
     Ok(seconds)
 }
 
-/// `dist-exact RUNS`: how many of so many searches, each of another small tree, find what a serial one does.
+/// `dist-exact RUNS`: how many of so many searches, each of another small tree, find what a serial
+/// one does.
 pub(super) fn exact(world: &World, words: &[String]) -> Result<Vec<f64>, Failure> {
     let form = "dist-exact RUNS";
     let runs = number_in("runs", word(words, 0, form)?, 1..=10_000, form)?;

@@ -1,5 +1,5 @@
-//! Builds a program for Rayon twice: with the stock `rayon-core`, and with ours by cargo's patch. What
-//! cargo says about each crate that it compiled shows which one the program was linked with.
+//! Builds a program for Rayon twice: with the stock `rayon-core`, and with ours by cargo's patch.
+//! What cargo says about each crate that it compiled shows which one the program was linked with.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +13,9 @@ const CORE: &str = "crates/rayon-core";
 /// From this line on, a manifest patches: left out of the copies, which are patched by a flag.
 const PATCH: &str = "[patch.crates-io]";
 
-/// Loops at the same places of a cache line in both programs. Without it two builds of one loop, with the
-/// same instructions, differed by 20 to 30 %: that says nothing about what they are linked with.
+/// Loops at the same places of a cache line in both programs. Without it two builds of one loop,
+/// with the same instructions, differed by 20 to 30 %: that says nothing about what they are linked
+/// with.
 const FLAGS: &str = "-C llvm-args=-align-loops=64";
 
 /// Which `rayon-core`.
@@ -190,8 +191,8 @@ fn check(said: &Said, core: &Core) -> Result<(), String> {
     })
 }
 
-/// Copies what differs, and removes what is no longer there. Cargo changes the copy's lock file, so that
-/// is copied only when the one of the package is newer.
+/// Copies what differs, and removes what is no longer there. Cargo changes the copy's lock file, so
+/// that is copied only when the one of the package is newer.
 fn copy_package(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut wanted = Vec::new();
     sources(&from.join("src"), Path::new("src"), &mut wanted)?;

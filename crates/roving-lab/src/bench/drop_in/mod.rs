@@ -1,5 +1,6 @@
-//! The drop-in beside stock Rayon: one program (`crates/rayon-core/bench`), built with one `rayon-core`
-//! and the other, timed in turn. The row `rayon` of `roving bench`, and `roving drop-in`.
+//! The drop-in beside stock Rayon: one program (`crates/rayon-core/bench`), built with one
+//! `rayon-core` and the other, timed in turn. The row `rayon` of `roving bench`, and `roving
+//! drop-in`.
 
 mod alone;
 mod build;
@@ -25,8 +26,8 @@ use crate::out::show;
 const BENCH: &str = "crates/rayon-core/bench";
 const PROGRAM: &str = "rayon-bench";
 
-/// Rounds of most workloads, of those of which something must be reached, and of those that take longer
-/// than [`LONG`].
+/// Rounds of most workloads, of those of which something must be reached, and of those that take
+/// longer than [`LONG`].
 const ROUNDS: usize = 15;
 const ROUNDS_MUST: usize = 31;
 const ROUNDS_LONG: usize = 9;

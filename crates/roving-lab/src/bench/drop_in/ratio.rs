@@ -66,7 +66,8 @@ fn median(values: &[f64]) -> f64 {
     part(&sorted, 0.5)
 }
 
-/// The value below which this part of a sorted list lies, between its neighbours where there is none.
+/// The value below which this part of a sorted list lies, between its neighbours where there is
+/// none.
 fn part(sorted: &[f64], part: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;

@@ -12,8 +12,8 @@ use crate::measure::Times;
 
 /// Threads of each pool.
 pub(super) const THREADS: usize = 2;
-/// Has glibc keep the memory that a program frees. To give it back and to fault it in again takes longer
-/// than what is measured, and happens now and then.
+/// Has glibc keep the memory that a program frees. To give it back and to fault it in again takes
+/// longer than what is measured, and happens now and then.
 const KEEP_MEMORY: [(&str, &str); 2] = [
     ("MALLOC_MMAP_THRESHOLD_", "33554432"),
     ("MALLOC_TRIM_THRESHOLD_", "4294967296"),

@@ -1,4 +1,5 @@
-//! A program with its tasks spread by measured times, against all of them on the CPU, all on the device, and fixed shares.
+//! A program with its tasks spread by measured times, against all of them on the CPU, all on the
+//! device, and fixed shares.
 
 use super::super::record::{Bound, Record};
 use crate::compare::lanes::{Lane, Series, interleave};
@@ -22,8 +23,8 @@ pub(super) struct Contest<'a> {
     pub(super) source: Source,
     /// How the device is called.
     pub(super) of: String,
-    /// Which part of the work a device does in the time in which all workers do the rest, if that is known: then
-    /// shares that cannot be near the best are left out.
+    /// Which part of the work a device does in the time in which all workers do the rest, if that
+    /// is known: then shares that cannot be near the best are left out.
     pub(super) ideal: Option<f64>,
     /// Timed rounds.
     pub(super) rounds: usize,

@@ -64,7 +64,8 @@ fn median(series: &[Series], name: &str) -> Result<f64, Failure> {
     Ok(one.times.median())
 }
 
-/// The product in blocks, transfers and all, beside the rate at which cuBLAS makes it of what is there already.
+/// The product in blocks, transfers and all, beside the rate at which cuBLAS makes it of what is
+/// there already.
 fn product(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
     let (blocks, whole) = (
         Arena::named("matmul", BLOCKS)?,

@@ -86,7 +86,8 @@ fn futures<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [Lane<'a>; 2
     ]
 }
 
-/// WORMS' two programs, with plain tasks and with tasks that could have a GPU side, in turn in one process.
+/// WORMS' two programs, with plain tasks and with tasks that could have a GPU side, in turn in one
+/// process.
 pub(in super::super) fn overhead(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
     let pool = Pool::new(1).map_err(|error| Failure::Run(format!("no pool: {error}")))?;

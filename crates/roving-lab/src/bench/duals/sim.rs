@@ -7,8 +7,9 @@ use crate::duals::run::Arena;
 use crate::duals::words::{Simulation, Source};
 use crate::input::Failure;
 
-/// Every program that has two sides, so small that computing takes much less than is said; and how many MiB a second go
-/// to the device and back, so that a transfer takes a few hundredths of a kernel.
+/// Every program that has two sides, so small that computing takes much less than is said; and how
+/// many MiB a second go to the device and back, so that a transfer takes a few hundredths of a
+/// kernel.
 const PROGRAMS: [(&str, &str, u64); 6] = [
     ("matmul", "384,tile=48", 400),
     ("matmul", "320,tile=40,numbers=f64", 400),

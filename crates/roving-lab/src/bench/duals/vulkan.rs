@@ -1,4 +1,5 @@
-//! `duals-vulkan`: the choice of a side, on what Vulkan has here; on machines without a GPU, Mesa's driver in software.
+//! `duals-vulkan`: the choice of a side, on what Vulkan has here; on machines without a GPU, Mesa's
+//! driver in software.
 
 use super::super::Scale;
 use super::super::record::Record;

@@ -1,4 +1,5 @@
-//! The rows about small messages: what a hop costs, and from which amount of work on two workers help.
+//! The rows about small messages: what a hop costs, and from which amount of work on two workers
+//! help.
 
 use crate::bench::record::{Bound::AtLeast, Bound::AtMost, Record};
 use crate::bench::{Scale, both};
@@ -135,8 +136,8 @@ const WORKS_NS: [u64; 9] = [25, 50, 100, 200, 400, 800, 1600, 3200, 6400];
 
 /// From which ratio of computation to communication on two workers are faster than a serial run.
 ///
-/// Communication is what one of our messages costs on one worker when there is no work: half a round trip,
-/// as a hop in the ring.
+/// Communication is what one of our messages costs on one worker when there is no work: half a
+/// round trip, as a hop in the ring.
 pub(in crate::bench) fn ratio(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
     let idle = tried(&mut record, scale, 0)?;
@@ -213,8 +214,8 @@ fn tried(record: &mut Record, scale: &Scale, work_ns: u64) -> Result<Tried, Fail
     })
 }
 
-/// Where the speed-up of points (ratio, speed-up) passes 1 for good: between two points on a logarithmic
-/// scale, the first ratio when it never was below, infinity when it ends below.
+/// Where the speed-up of points (ratio, speed-up) passes 1 for good: between two points on a
+/// logarithmic scale, the first ratio when it never was below, infinity when it ends below.
 fn crossing(points: &[(f64, f64)]) -> f64 {
     let Some(last_below) = points.iter().rposition(|point| point.1 < 1.0) else {
         return points.first().map_or(f64::NAN, |point| point.0);

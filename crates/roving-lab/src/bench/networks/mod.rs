@@ -23,7 +23,8 @@ fn median(series: &[Series], name: &str, workers: usize) -> Result<f64, Failure>
     Ok(one.times.median())
 }
 
-/// The placement under which a network took least time on so many workers, and that time in seconds.
+/// The placement under which a network took least time on so many workers, and that time in
+/// seconds.
 fn best(series: &[Series], workers: usize) -> Result<(&'static str, f64), Failure> {
     let times = Place::all().into_iter().map(|place| {
         let name = place.name();

@@ -1,5 +1,5 @@
-//! The row from which the paper's Table 1 and Figures 4 to 7 can be drawn: one file for each. As there, the
-//! accounting is on.
+//! The row from which the paper's Table 1 and Figures 4 to 7 can be drawn: one file for each. As
+//! there, the accounting is on.
 
 use std::cell::RefCell;
 
@@ -288,8 +288,8 @@ fn figure_6(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
     Ok(csv)
 }
 
-/// Figure 7: how long runs of network B took, and how often it was partitioned, by the idle time that asks for
-/// it; run by run. 0 stands for stealing, as in the paper.
+/// Figure 7: how long runs of network B took, and how often it was partitioned, by the idle time
+/// that asks for it; run by run. 0 stands for stealing, as in the paper.
 fn figure_7(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
     let arena = Arena::named("random", &input(scale, "B", 1000))?;
     let mut csv = Csv::new(&["idle_threshold_us", "run", "seconds", "repartitions"]);
@@ -312,8 +312,8 @@ fn figure_7(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
     Ok(csv)
 }
 
-/// Draws the column `speedup_over_serial` over the column `x`, a curve for each placement and number of
-/// workers. What has no place on a logarithmic scale is left out.
+/// Draws the column `speedup_over_serial` over the column `x`, a curve for each placement and
+/// number of workers. What has no place on a logarithmic scale is left out.
 fn plotted(csv: &Csv, title: &str, x: &str) -> Result<String, String> {
     let mut curves: Vec<Curve> = Vec::new();
     for row in &csv.rows {

@@ -37,8 +37,8 @@ pub(super) fn nbody(call: &mut HostCall<'_>) {
     bodies::attract(pulled, pulling, f32::from_bits(softening_squared), forces);
 }
 
-/// The seventh word says how many nanoseconds 1024 iterations are said to take, for a simulated device, which cannot
-/// know how many there will be.
+/// The seventh word says how many nanoseconds 1024 iterations are said to take, for a simulated
+/// device, which cannot know how many there will be.
 pub(super) fn mandelbrot(call: &mut HostCall<'_>) {
     let counts = call.update::<u32>();
     let [left, top, step, width, height, most, nanos_of_1024, _] = call.value::<[u32; 8]>();

@@ -1,5 +1,5 @@
-//! The kernels of the table in [`super`]: WGSL and CUDA stand in files beside this one, host functions in `host.rs`.
-//! With cuBLAS, products and solutions are its own.
+//! The kernels of the table in [`super`]: WGSL and CUDA stand in files beside this one, host
+//! functions in `host.rs`. With cuBLAS, products and solutions are its own.
 #![allow(unsafe_code)] // kernels in CUDA C++
 
 mod host;
@@ -14,19 +14,22 @@ macro_rules! kernel {
         kernel!($name, $entry, $file, "", "", $block, $host)
     };
     ($name:expr, $entry:ident, $file:literal, $wgsl:expr, $cuda:expr, $block:expr, $host:expr) => {
-        // SAFETY: each kernel leaves out what is beyond the sizes that it is given as a value, writes only to its last buffer,
-        // each number by one thread, and `steps.rs` takes the sizes from those of the buffers.
-        unsafe { Kernel::new($name)
-            .wgsl(
-                concat!($wgsl, include_str!(concat!($file, ".wgsl"))),
-                stringify!($entry),
-            )
-            .cuda(
-                concat!($cuda, include_str!(concat!($file, ".cu"))),
-                stringify!($entry),
-                $block,
-            )
-            .host($host) }
+        // SAFETY: each kernel leaves out what is beyond the sizes that it is given as a value,
+        // writes only to its last buffer, each number by one thread, and `steps.rs` takes the sizes
+        // from those of the buffers.
+        unsafe {
+            Kernel::new($name)
+                .wgsl(
+                    concat!($wgsl, include_str!(concat!($file, ".wgsl"))),
+                    stringify!($entry),
+                )
+                .cuda(
+                    concat!($cuda, include_str!(concat!($file, ".cu"))),
+                    stringify!($entry),
+                    $block,
+                )
+                .host($host)
+        }
     };
 }
 

@@ -22,7 +22,8 @@ fn devices() -> Option<Devices> {
     Some(devices)
 }
 
-/// Launches a kernel on what it reads, on what it updates, and on a value: on the device, then on the host.
+/// Launches a kernel on what it reads, on what it updates, and on a value: on the device, then on
+/// the host.
 fn both<T: Pod + Send + Sync, V: NoUninit + Sync>(
     devices: &Devices,
     (kernel, groups): (&'static Kernel, [u32; 3]),
@@ -156,7 +157,8 @@ fn forces_are_those_of_the_host() {
             &before,
             &words,
         );
-        // Each body adds less than 4 · 2.6; a reciprocal root may err by some units in the last place.
+        // Each body adds less than 4 · 2.6; a reciprocal root may err by some units in the last
+        // place.
         let bound = m as f32 * 10.0 * 32.0 * f32::EPSILON;
         for (device, host) in device.iter().flatten().zip(host.iter().flatten()) {
             assert!(

@@ -1,4 +1,5 @@
-//! Tiles of dense matrices, stored by rows: products, and what a blocked Cholesky factorisation needs.
+//! Tiles of dense matrices, stored by rows: products, and what a blocked Cholesky factorisation
+//! needs.
 
 use super::real::{Part, Real};
 
@@ -28,7 +29,8 @@ pub(crate) fn subtract_transposed<T: Real>(
     T::add_product(T::MINUS_ONE, a, b.transposed(), c, columns);
 }
 
-/// The X with X · lᵀ = a takes the place of a, which has `rows` × `side` numbers; l is a lower triangle.
+/// The X with X · lᵀ = a takes the place of a, which has `rows` × `side` numbers; l is a lower
+/// triangle.
 pub(crate) fn solve_transposed<T: Real>(rows: usize, side: usize, l: &[T], a: &mut [T]) {
     solve_part(rows, side, side, l, a);
 }
@@ -41,8 +43,8 @@ fn solve_part<T: Real>(rows: usize, side: usize, step: usize, l: &[T], a: &mut [
     if side <= DIRECT {
         return solve_directly(rows, side, step, l, a);
     }
-    // The columns on the left first; their product with what is left below in l is subtracted from those on
-    // the right, which are then solved in the same way.
+    // The columns on the left first; their product with what is left below in l is subtracted from
+    // those on the right, which are then solved in the same way.
     let left = side / 2;
     solve_part(rows, left, step, l, a);
     let known = columns_of(rows, left, step, a);
@@ -77,8 +79,8 @@ fn solve_directly<T: Real>(rows: usize, side: usize, step: usize, l: &[T], a: &m
     }
 }
 
-/// The factor L of L · Lᵀ = a takes the place of the lower triangle of a, which is symmetric and positive definite;
-/// zeros that of the rest.
+/// The factor L of L · Lᵀ = a takes the place of the lower triangle of a, which is symmetric and
+/// positive definite; zeros that of the rest.
 pub(crate) fn factor<T: Real>(side: usize, a: &mut [T]) {
     factor_part(side, side, a);
     for (row, numbers) in a.chunks_mut(side).enumerate() {

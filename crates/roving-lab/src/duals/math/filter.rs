@@ -1,4 +1,5 @@
-//! A filter that smooths a picture and keeps its edges, in whole numbers, so that both sides find the same.
+//! A filter that smooths a picture and keeps its edges, in whole numbers, so that both sides find
+//! the same.
 
 use crate::workloads::simd::{self, Kernel};
 

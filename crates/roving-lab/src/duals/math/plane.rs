@@ -96,7 +96,8 @@ mod tests {
             height: 2,
         };
         escapes(rectangle, 50, &mut counts);
-        // z = c, then c² + c: 2 is on the border and then outside; 0.5: 0.5, 0.75, 1.0625, 1.63, 3.15.
+        // z = c, then c² + c: 2 is on the border and then outside; 0.5: 0.5, 0.75, 1.0625, 1.63,
+        // 3.15.
         assert_eq!(counts[..9], [50, 50, 50, 50, 50, 4, 2, 1, 1]);
         // 0.5 i never leaves.
         assert_eq!(counts[9 + 4], 50);

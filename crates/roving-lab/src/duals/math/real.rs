@@ -6,8 +6,8 @@ use std::ops::{AddAssign, Div, Mul, Sub, SubAssign};
 
 use bytemuck::Pod;
 
-/// A matrix to be read, or a part of one: its numbers from the first to the last of it, and how far apart
-/// neighbours in a column and in a row are.
+/// A matrix to be read, or a part of one: its numbers from the first to the last of it, and how far
+/// apart neighbours in a column and in a row are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'a, T> {
     numbers: &'a [T],
@@ -119,13 +119,14 @@ macro_rules! real {
                     return;
                 }
                 assert!(columns <= step && (rows - 1) * step + columns <= c.len());
-                // SAFETY: the product reads a at (row < rows) · row_step + (column < inner) · column_step, all
-                // of which lie below `a.reach()`, and `Part::new` has seen that this is not beyond the slice;
-                // `transposed` exchanges both factors of both products and leaves the reach as it is. For b in the same way, with
-                // `inner` rows as asserted. It reads and writes c at (row < rows) · step + (column <
-                // columns), below its length as asserted, and no two places are the same, for columns <= step.
-                // c is borrowed mutably, so neither a nor b lies in it. Steps fit into `isize`, for
-                // slices do.
+                // SAFETY: the product reads a at (row < rows) · row_step + (column < inner) ·
+                // column_step, all of which lie below `a.reach()`, and `Part::new` has seen that
+                // this is not beyond the slice; `transposed` exchanges both factors of both
+                // products and leaves the reach as it is. For b in the same way, with `inner` rows
+                // as asserted. It reads and writes c at (row < rows) · step + (column < columns),
+                // below its length as asserted, and no two places are the same, for columns <=
+                // step. c is borrowed mutably, so neither a nor b lies in it. Steps fit into
+                // `isize`, for slices do.
                 unsafe {
                     $product(
                         rows,

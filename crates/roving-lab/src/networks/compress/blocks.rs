@@ -1,6 +1,8 @@
-//! The leaf code of the pipeline, the same for all that run it: read a block, compress it, write it.
+//! The leaf code of the pipeline, the same for all that run it: read a block, compress it, write
+//! it.
 //!
-//! Each block becomes an LZ4 frame. Frames behind each other are one LZ4 file, which any `lz4` unpacks.
+//! Each block becomes an LZ4 frame. Frames behind each other are one LZ4 file, which any `lz4`
+//! unpacks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -39,8 +41,8 @@ impl Iterator for Blocks {
     }
 }
 
-/// A compressor with its memory, which serves block after block. What it makes of a block does not depend on
-/// the blocks before.
+/// A compressor with its memory, which serves block after block. What it makes of a block does not
+/// depend on the blocks before.
 pub(crate) struct Packer(FrameEncoder<Vec<u8>>);
 
 impl Clone for Packer {

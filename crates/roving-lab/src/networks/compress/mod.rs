@@ -1,5 +1,6 @@
-//! `compress`: a pipeline that a user would write. A file is read block by block, the blocks are compressed
-//! side by side, and written in their order. The output is that of a serial run, byte for byte.
+//! `compress`: a pipeline that a user would write. A file is read block by block, the blocks are
+//! compressed side by side, and written in their order. The output is that of a serial run, byte
+//! for byte.
 //!
 //! A source, a stage that keeps the order, and a sink: no numbers, no locks, no place to sort.
 
@@ -226,7 +227,8 @@ impl Program for Compress {
     }
 
     fn ready(&self, who: &str) {
-        // To free an old file takes as long as to compress a part of it. That there is none is no error.
+        // To free an old file takes as long as to compress a part of it. That there is none is no
+        // error.
         let _ = std::fs::remove_file(self.out(who));
     }
 

@@ -1,5 +1,5 @@
-//! Text that compresses about as well as a log or a novel does, always the same, made as fast as a disk
-//! reads.
+//! Text that compresses about as well as a log or a novel does, always the same, made as fast as a
+//! disk reads.
 
 use std::io::{self, Write};
 

@@ -1,8 +1,9 @@
 //! Random graphs with exactly so many nodes, edges and cycles, from a fixed seed.
 //!
-//! Nodes are numbered so that each forward edge goes from a smaller to a greater number: 0 is the source,
-//! the last is the sink, and each other node lies on a way between them. A back edge closes exactly one
-//! elementary cycle, with the back edges before it counted in; so there are as many cycles as back edges.
+//! Nodes are numbered so that each forward edge goes from a smaller to a greater number: 0 is the
+//! source, the last is the sink, and each other node lies on a way between them. A back edge closes
+//! exactly one elementary cycle, with the back edges before it counted in; so there are as many
+//! cycles as back edges.
 
 use crate::workloads::numbers::Noise;
 
@@ -36,8 +37,8 @@ impl Graph {
         self.forward.len() + self.back.len()
     }
 
-    /// The mean number of nodes, source and sink left out, that a unit of work meets on its way when each
-    /// node divides what it gets among its forward edges.
+    /// The mean number of nodes, source and sink left out, that a unit of work meets on its way
+    /// when each node divides what it gets among its forward edges.
     #[cfg(test)]
     pub(crate) fn way(&self) -> f64 {
         let mut flow = vec![0.0; self.nodes];
@@ -157,7 +158,8 @@ fn reaches(graph: &Graph, from: usize, to: usize, seen: &[bool]) -> bool {
 mod tests {
     use super::*;
 
-    /// All elementary cycles, each counted at its smallest node: by definition, not by how it was made.
+    /// All elementary cycles, each counted at its smallest node: by definition, not by how it was
+    /// made.
     fn cycles(graph: &Graph) -> usize {
         fn from(graph: &Graph, start: usize, node: usize, seen: &mut [bool]) -> usize {
             seen[node] = true;

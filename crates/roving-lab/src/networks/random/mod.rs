@@ -1,9 +1,10 @@
-//! `random`: Nornir's random networks. Each message of the source carries work that is divided among the
-//! ways to the sink; the greater the division, the more messages, and the less work in each.
+//! `random`: Nornir's random networks. Each message of the source carries work that is divided
+//! among the ways to the sink; the greater the division, the more messages, and the less work in
+//! each.
 //!
-//! A process reads one message from each forward edge, works for the sum of them, and divides the sum among
-//! its own forward edges. Then it writes to its back edges and reads from them: that carries no work, and
-//! holds a part of the network together, so that it cannot run ahead.
+//! A process reads one message from each forward edge, works for the sum of them, and divides the
+//! sum among its own forward edges. Then it writes to its back edges and reads from them: that
+//! carries no work, and holds a part of the network together, so that it cannot run ahead.
 
 pub(crate) mod graph;
 

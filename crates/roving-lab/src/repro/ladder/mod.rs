@@ -1,8 +1,10 @@
-//! Wool's ladder: a task stack of the lab's own in which each of Wool's optimisations can be left out, so that
-//! what each of them brings can be measured in one program, with one compiler, on one machine.
+//! Wool's ladder: a task stack of the lab's own in which each of Wool's optimisations can be left
+//! out, so that what each of them brings can be measured in one program, with one compiler, on one
+//! machine.
 //!
-//! It is made for measuring, not for use: a worker that waits for a stolen task only spins, a panic in a task
-//! ends the process, and thieves never sleep while a job runs. Roving itself stands on the last step.
+//! It is made for measuring, not for use: a worker that waits for a stolen task only spins, a panic
+//! in a task ends the process, and thieves never sleep while a job runs. Roving itself stands on
+//! the last step.
 
 mod pool;
 mod stack;
@@ -10,7 +12,8 @@ mod stack;
 pub(super) use self::pool::Pool;
 use self::stack::Cx;
 
-/// How a task that nobody stole is joined: the steps of the slide "Results for inlining optimizations".
+/// How a task that nobody stole is joined: the steps of the slide "Results for inlining
+/// optimizations".
 pub(super) const JOINS: [&str; 5] = [
     "base: a lock at each join",
     "synchronise on the task",

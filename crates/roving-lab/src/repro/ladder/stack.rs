@@ -51,12 +51,14 @@ pub(super) struct Worker {
     slots: Box<[Slot]>,
 }
 
-// SAFETY: what is not `Sync` in a worker is `Slot::task`. It is written by the owner while `state` is not
-// READY, and read by the one that won `state` from READY: by a compare-and-swap, by the owner's swap, or under
-// the lock (`Cx::sync`, `Worker::claim`). The pointer in it names a `Frame`, whose closure and result are
-// `Send` by the bounds of `join`, and which outlives the task because `join` waits for it.
+// SAFETY: what is not `Sync` in a worker is `Slot::task`. It is written by the owner while `state`
+// is not READY, and read by the one that won `state` from READY: by a compare-and-swap, by the
+// owner's swap, or under the lock (`Cx::sync`, `Worker::claim`). The pointer in it names a `Frame`,
+// whose closure and result are `Send` by the bounds of `join`, and which outlives the task because
+// `join` waits for it.
 unsafe impl Sync for Worker {}
-// SAFETY: a worker owns nothing that belongs to a thread; the pointers in its slots are covered above.
+// SAFETY: a worker owns nothing that belongs to a thread; the pointers in its slots are covered
+// above.
 unsafe impl Send for Worker {}
 
 /// A worker's view of its stack, and the height of the stack.
@@ -152,8 +154,8 @@ impl Worker {
         // Ordering: Relaxed. The state of the slot decides, not its number.
         let (now, next) = (Ordering::Relaxed, Ordering::Relaxed);
         let _ = self.oldest.compare_exchange(index, index + 1, now, next);
-        // SAFETY: we won the state from READY, so the owner wrote the task before and does not touch
-        // it again until it has seen DONE.
+        // SAFETY: we won the state from READY, so the owner wrote the task before and does not
+        // touch it again until it has seen DONE.
         let task = unsafe { *slot.task.get() };
         task.map(|task| (slot, task))
     }
@@ -174,7 +176,8 @@ impl<'pool, const JOIN: u8, const STEAL: u8> Cx<'pool, JOIN, STEAL> {
     #[inline(always)]
     fn spawn(&mut self, task: Erased) {
         let slot = &self.worker.slots[self.newest];
-        // SAFETY: the slot is above all pending tasks, so its state is not READY and no thief reads it.
+        // SAFETY: the slot is above all pending tasks, so its state is not READY and no thief reads
+        // it.
         unsafe { *slot.task.get() = Some(task) };
         if JOIN != ALL_PRIVATE || self.newest < self.private {
             // Ordering: Release. A thief that wins the slot sees the task.
@@ -201,7 +204,8 @@ impl<'pool, const JOIN: u8, const STEAL: u8> Cx<'pool, JOIN, STEAL> {
         self.private = self.newest;
     }
 
-    /// Takes the newest task back. Whether it is still there to be run by the caller; if not, it is done.
+    /// Takes the newest task back. Whether it is still there to be run by the caller; if not, it is
+    /// done.
     #[inline(always)]
     fn sync(&mut self) -> bool {
         self.newest -= 1;
@@ -253,7 +257,8 @@ impl<'pool, const JOIN: u8, const STEAL: u8> Cx<'pool, JOIN, STEAL> {
         false
     }
 
-    /// The join that knows nothing of its task: the runtime's own function calls it through its pointer.
+    /// The join that knows nothing of its task: the runtime's own function calls it through its
+    /// pointer.
     #[inline(never)]
     fn sync_generic(&mut self) {
         if self.sync() {
@@ -270,7 +275,8 @@ impl<'pool, const JOIN: u8, const STEAL: u8> Cx<'pool, JOIN, STEAL> {
 /// Runs the task of a [`Frame`].
 ///
 /// # Safety
-/// `data` names a frame whose task has not run and that outlives the call; `cx` is a `Cx` with these constants.
+/// `data` names a frame whose task has not run and that outlives the call; `cx` is a `Cx` with
+/// these constants.
 unsafe fn run<const JOIN: u8, const STEAL: u8, B, RB>(data: *const (), cx: *mut ())
 where
     B: FnOnce(&mut Cx<'_, JOIN, STEAL>) -> RB,
@@ -299,8 +305,8 @@ impl<'pool, const JOIN: u8, const STEAL: u8> ForkJoin for Cx<'pool, JOIN, STEAL>
             return (a(self), b(self));
         }
         let task = move |cx: &mut Cx<'_, JOIN, STEAL>| {
-            // SAFETY: only the lifetime of the pool differs. A thief of this pool runs the task while
-            // the pool is alive, and the task keeps nothing of its context.
+            // SAFETY: only the lifetime of the pool differs. A thief of this pool runs the task
+            // while the pool is alive, and the task keeps nothing of its context.
             b(unsafe { &mut *ptr::from_mut(cx).cast::<Cx<'pool, JOIN, STEAL>>() })
         };
         joined(self, a, task)

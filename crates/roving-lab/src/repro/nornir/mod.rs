@@ -29,7 +29,8 @@ fn stages(plan: &Plan) -> Vec<u64> {
     sizes::numbers(plan, "nn-h264")
 }
 
-/// Divisions of scatter-gather: the work of a message in ns, and the rounds that make about the time of all.
+/// Divisions of scatter-gather: the work of a message in ns, and the rounds that make about the
+/// time of all.
 fn works(plan: &Plan) -> Vec<(u64, u64, u64)> {
     let all_ns = plan.pick(25_000_000, SCATTER_NS);
     let work = |division: u64| {
@@ -40,8 +41,8 @@ fn works(plan: &Plan) -> Vec<(u64, u64, u64)> {
     divisions.map(work).collect()
 }
 
-/// The work that scatter-gather's d divides: the paper says only that d is a division and that 100 µs are enough; as in
-/// its random networks it is taken to be a second.
+/// The work that scatter-gather's d divides: the paper says only that d is a division and that 100
+/// µs are enough; as in its random networks it is taken to be a second.
 const SCATTER_NS: u64 = 1_000_000_000;
 
 /// The idle times that are compared: all of the lab's, or three of them.
@@ -60,7 +61,8 @@ fn random(plan: &Plan, network: &str, division: u64) -> String {
     format!("{network},division={division},work_ms={work_ms},messages={messages}")
 }
 
-/// The input of k-means. The paper does not say after how many rounds it ends: with --full when no centre moves.
+/// The input of k-means. The paper does not say after how many rounds it ends: with --full when no
+/// centre moves.
 fn kmeans(plan: &Plan) -> String {
     let rounds = plan.pick("10", "1000000");
     format!("{},rounds={rounds}", sizes::input(plan, "nn-kmeans"))
@@ -141,7 +143,8 @@ fn kinds() -> (Place, Place, Place) {
     (ws, gp, adaptive)
 }
 
-/// A network under each pair of placement and number of workers in turn, with accounting on, as in the paper.
+/// A network under each pair of placement and number of workers in turn, with accounting on, as in
+/// the paper.
 fn network(
     plan: &Plan,
     name: String,
@@ -218,8 +221,8 @@ fn label(kind: &str, workers: usize) -> String {
     format!("{kind}, {}", counted(workers, "worker"))
 }
 
-/// The values of a metric under stealing by workers, and under the best partitioning on all cores: curve by
-/// curve.
+/// The values of a metric under stealing by workers, and under the best partitioning on all cores:
+/// curve by curve.
 fn curves(seen: &Seen<'_>, group: &str, metric: &str) -> Vec<(String, Vec<f64>)> {
     let (ws, gp, adaptive) = kinds();
     let mut found = Vec::new();

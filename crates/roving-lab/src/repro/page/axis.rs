@@ -133,7 +133,8 @@ impl Scale {
     }
 }
 
-/// The first of some pixels, in order, of which no two are closer than `gap`; the last always stays.
+/// The first of some pixels, in order, of which no two are closer than `gap`; the last always
+/// stays.
 pub(super) fn apart(pixels: &[f64], gap: f64) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     for (place, pixel) in pixels.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Charts as SVG for a page: they take their colours from the page's style, so that one chart serves light, dark
-//! and paper, and they are narrow enough to be read on a phone.
+//! Charts as SVG for a page: they take their colours from the page's style, so that one chart
+//! serves light, dark and paper, and they are narrow enough to be read on a phone.
 
 use std::fmt::Write as _;
 

@@ -410,7 +410,8 @@ fn rows(
     rows
 }
 
-/// The table of a figure as a file: what the paper printed and what was measured, where and by which command.
+/// The table of a figure as a file: what the paper printed and what was measured, where and by
+/// which command.
 pub(super) fn csv(head: &Head, figure: &Figure, seen: &Seen<'_>) -> Csv {
     let mut columns = HEAD.to_vec();
     columns.extend(["reading", "command", "commit", "machine"]);

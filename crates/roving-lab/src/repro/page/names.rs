@@ -23,7 +23,8 @@ impl<'a> Names<'a> {
 
     /// The place of a series; the states of a worker have the same in all figures.
     pub(super) fn place(&self, name: &str) -> usize {
-        // Behind the state stands in brackets what it is, where that differs between the paper and here.
+        // Behind the state stands in brackets what it is, where that differs between the paper and
+        // here.
         let state = name.split(" (").next().unwrap_or(name);
         let state = STATES.iter().position(|one| *one == state);
         let place = || self.0.iter().position(|one| *one == name);

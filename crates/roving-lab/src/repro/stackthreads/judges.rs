@@ -249,14 +249,16 @@ pub(super) fn lengths(seen: &Seen<'_>) -> Option<Judgement> {
     Some(needing(4, most, claims, &said))
 }
 
-/// Figure 16: continuations of Fibonacci reach 1.90 over serial code on 24 cores, and two or half do as well.
+/// Figure 16: continuations of Fibonacci reach 1.90 over serial code on 24 cores, and two or half
+/// do as well.
 pub(super) fn fib_speed(seen: &Seen<'_>) -> Option<Judgement> {
     let most = seen.most();
     let [org, ..] = names(FIXED);
     let said = said(speeds(seen, "st-fib", FIXED, most)?, FIXED, most);
     let serial = seen.values("st-fib", SERIAL, 1, TIME)?;
     let speed = Interval::ratio(serial, seen.values("st-fib", &org, most, TIME)?)?;
-    // With fewer cores than the paper's: what a perfect speed-up on the missing ones would still come to.
+    // With fewer cores than the paper's: what a perfect speed-up on the missing ones would still
+    // come to.
     let missing = (FIB_CORES as f64 / most as f64).max(1.0);
     let best = speed.times(missing);
     let reach = Claim::new(

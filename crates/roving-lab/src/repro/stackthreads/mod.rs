@@ -1,7 +1,8 @@
 //! StackThreads/MP, extended: how much a thief takes, and where the time of the workers goes.
 //!
-//! The strategies of the paper are those of our async tasks in the order `fork`: the child runs at once, and
-//! thieves take continuations. `st_org` takes one, `st_sta` a fixed number, `st_dyn` half.
+//! The strategies of the paper are those of our async tasks in the order `fork`: the child runs at
+//! once, and thieves take continuations. `st_org` takes one, `st_sta` a fixed number, `st_dyn`
+//! half.
 
 mod figures;
 mod judges;

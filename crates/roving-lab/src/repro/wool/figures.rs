@@ -63,8 +63,8 @@ fn ladder_judge(seen: &Seen<'_>) -> Option<Judgement> {
             Line::Below(1.0),
         ))
     };
-    // Private tasks that are not used are to cost about what the step before them costs, in parts of what private
-    // tasks save.
+    // Private tasks that are not used are to cost about what the step before them costs, in parts
+    // of what private tasks save.
     let free = Interval::of(&[none, specific, all], Allowance::Plus(0.05), |drawn| {
         let [none, specific, all] = [drawn[0], drawn[1], drawn[2]].map(median);
         (none - specific) / (specific - all)

@@ -1,5 +1,6 @@
-//! The pipeline of `compress` as one would write it with others: the same blocks, the same codec, the same
-//! output. Each starts its threads once, but for the one that has threads of its own, not a pool.
+//! The pipeline of `compress` as one would write it with others: the same blocks, the same codec,
+//! the same output. Each starts its threads once, but for the one that has threads of its own, not
+//! a pool.
 
 mod crossbeam;
 mod rayon;

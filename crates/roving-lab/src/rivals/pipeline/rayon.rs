@@ -1,5 +1,5 @@
-//! Rayon has no channels: a batch of blocks is compressed by `par_iter` while the last batch is written and
-//! the next one read.
+//! Rayon has no channels: a batch of blocks is compressed by `par_iter` while the last batch is
+//! written and the next one read.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -1,5 +1,5 @@
-//! tokio: a task that reads and spawns one task a block, and one that awaits them in their order. A bounded
-//! channel of their handles is what holds the reader back.
+//! tokio: a task that reads and spawns one task a block, and one that awaits them in their order. A
+//! bounded channel of their handles is what holds the reader back.
 
 use std::cell::RefCell;
 use std::fs::File;

@@ -70,7 +70,8 @@ impl Lanes {
         }
     }
 
-    /// Real and imaginary parts exchanged: with it a transform is the inverse one, but for a factor.
+    /// Real and imaginary parts exchanged: with it a transform is the inverse one, but for a
+    /// factor.
     pub(super) fn exchanged(self) -> Lanes {
         Lanes {
             re: self.im,

@@ -29,8 +29,8 @@ pub(super) fn search<'scope, O: Order, H: Hash + 'scope>(
     }
 }
 
-/// The children in `places` of `parent`, which are at `height`, and all below them. Of what there is
-/// to do at once, this task does the first part itself, and branches the others off.
+/// The children in `places` of `parent`, which are at `height`, and all below them. Of what there
+/// is to do at once, this task does the first part itself, and branches the others off.
 fn siblings<'scope, O: Order, H: Hash + 'scope>(
     scope: Scope<'scope>,
     search: Search<'scope, H>,
