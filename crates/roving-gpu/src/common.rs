@@ -20,11 +20,24 @@ use crate::profile::{KindProfile, Why};
 /// [`DevicesBuilder::on_failure`](crate::DevicesBuilder::on_failure).
 ///
 /// ```
-/// use roving_gpu::{Cause, DeviceError, DeviceReport};
+/// use std::sync::{Arc, Mutex};
 ///
-/// let error = DeviceError::new(Cause::Lost, "unplugged");
-/// let report = DeviceReport { device: "toy".to_owned(), error };
-/// assert_eq!(report.to_string(), "toy: device lost: unplugged");
+/// use roving_gpu::{Buffer, Cause, Choice, DeviceReport, Devices, Dual, Failure, Kind, Simulated};
+///
+/// static SIDE: Kind = Kind::new("side");
+/// let reports = Arc::new(Mutex::new(Vec::new()));
+/// let list = Arc::clone(&reports);
+/// let devices = Devices::builder()
+///     .backend(Simulated::new().name("toy").fail_at(0, Failure::Lost))
+///     .choice(Choice::Gpu)
+///     .on_failure(move |report: &DeviceReport| list.lock().unwrap().push(report.clone()))
+///     .build()
+///     .unwrap();
+/// let numbers = Buffer::from(vec![1_u32]);
+/// Dual::new(&SIDE, &[1]).reads(&numbers).cpu(|| ()).gpu(async |_gpu| Ok(())).run(&devices);
+/// drop(devices);
+/// let reports = reports.lock().unwrap();
+/// assert_eq!((reports[0].device.as_str(), reports[0].error.cause()), ("toy", Cause::Lost));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
