@@ -99,7 +99,7 @@ pub(crate) struct RunArgs {
     /// A named input, or parameters.
     #[arg(long, value_name = "NAME|PARAMS", allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
-    /// How many workers [default: as many as cores].
+    /// How many workers [default: `ROVING_WORKERS`, or as many as cores].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) workers: Option<String>,
     /// Closures by join; or async tasks by fork (work-first), spawn (help-first) or branch

@@ -69,6 +69,18 @@ pub(crate) fn parse_workers(text: &str) -> Result<usize, BadInput> {
     Ok(number_in("--workers", text, 1..=WORKERS_MAX, &remedy)? as usize)
 }
 
+/// Reads `ROVING_WORKERS`, as the global pool of a program does; empty is not set.
+fn workers_variable() -> Result<Option<usize>, BadInput> {
+    let text = std::env::var_os("ROVING_WORKERS").unwrap_or_default();
+    let text = text.to_string_lossy();
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let remedy = format!("unset it for one a core, here {}", cores());
+    let workers = number_in("ROVING_WORKERS", text.trim(), 1..=WORKERS_MAX, &remedy)?;
+    Ok(Some(workers as usize))
+}
+
 /// Reads `--repeat`.
 pub(crate) fn parse_repeat(text: &str) -> Result<usize, BadInput> {
     Ok(number_in("--repeat", text, 1..=REPEAT_MAX, "leave it out for 5")? as usize)
@@ -86,10 +98,10 @@ impl Settings {
     pub(crate) fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
         let plain = Settings::default();
         Ok(Settings {
-            workers: args
-                .workers
-                .as_deref()
-                .map_or(Ok(plain.workers), parse_workers)?,
+            workers: match args.workers.as_deref() {
+                Some(text) => parse_workers(text)?,
+                None => workers_variable()?.unwrap_or(plain.workers),
+            },
             form: args.form.as_deref().map_or(Ok(plain.form), Form::parse)?,
             steal: args.steal.as_deref().map_or(Ok(plain.steal), parse_steal)?,
             repeat: args

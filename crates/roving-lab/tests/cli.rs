@@ -244,6 +244,30 @@ fn what_cannot_be_done_is_said_in_one_line() {
 }
 
 #[test]
+fn the_number_of_workers_may_come_from_the_environment() {
+    let run = |workers: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roving"));
+        command.args(["run", "fib", "--input", "20", "--repeat", "1"]);
+        let output = command.env("ROVING_WORKERS", workers).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (
+            output.status.success(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
+    };
+    let (ok, said, _) = run("3");
+    assert!(ok && said.contains("3 workers"), "{said}");
+    let (ok, said, _) = run("");
+    assert!(ok && said.contains("worker"), "{said}");
+    let (ok, _, error) = run("many");
+    assert!(
+        !ok && error.contains("ROVING_WORKERS `many`") && error.contains("unset it"),
+        "{error}"
+    );
+}
+
+#[test]
 fn help_and_version_are_no_errors() {
     assert!(printed(&["--help"]).contains("Usage: roving"));
     assert!(printed(&["run", "--help"]).contains("--steal"));

@@ -317,7 +317,7 @@ struct WorkerLocalOfAnRc;
 ///
 /// ```
 /// let local = roving::WorkerLocal::new(|| std::cell::Cell::new(1));
-/// let copied = local.with(|value| value.get());
+/// let copied = roving::scope(|_| local.with(|value| value.get()));
 /// ```
 struct WorkerLocalValueEscapes;
 

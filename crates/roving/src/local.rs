@@ -57,16 +57,34 @@ impl<T: Send> WorkerLocal<T> {
         }
     }
 
+    /// Calls `f` with the calling worker's value. Must not be called by `init`.
+    ///
+    /// # Panics
+    /// The calling thread is no worker of the pool: a value that nobody changed there would be
+    /// missing from the result. Where that is meant, call [`Self::try_with`].
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(1).unwrap();
+    /// let local = pool.install(|| roving::WorkerLocal::new(|| 5));
+    /// assert_eq!(pool.install(|| local.with(|value| *value)), 5);
+    /// ```
+    pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> R {
+        match self.try_with(f) {
+            Some(result) => result,
+            None => outside(&self.registry),
+        }
+    }
+
     /// Calls `f` with the calling worker's value; `None` on a thread that is no worker of the pool.
     /// Must not be called by `init`.
     ///
     /// ```
     /// let pool = roving::Pool::new(1).unwrap();
     /// let local = pool.install(|| roving::WorkerLocal::new(|| 5));
-    /// assert_eq!(local.with(|value| *value), None);
-    /// assert_eq!(pool.install(|| local.with(|value| *value)), Some(5));
+    /// assert_eq!(local.try_with(|value| *value), None);
+    /// assert_eq!(pool.install(|| local.try_with(|value| *value)), Some(5));
     /// ```
-    pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
+    pub fn try_with<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
         // The reference must not outlive the call: in an in-place pool another thread may be the
         // same worker after it.
         let index = Worker::with_current(|worker| {
@@ -88,6 +106,23 @@ impl<T: Send> WorkerLocal<T> {
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.iter_mut().filter_map(|value| value.0.get_mut())
     }
+}
+
+/// Panics, with the names of the pool whose value was asked for and of the one that did.
+#[cold]
+#[inline(never)]
+fn outside(of: &Registry) -> ! {
+    let of = &of.settings.name;
+    let here =
+        Worker::with_current(|worker| worker.map(|worker| worker.registry().settings.name.clone()));
+    let here = match here {
+        Some(name) => format!("a worker of the pool `{name}`"),
+        None => "a thread that is no worker".to_owned(),
+    };
+    panic!(
+        "a WorkerLocal of the pool `{of}` has no value for {here}: call `with` inside of its own \
+         pool, or `try_with`"
+    )
 }
 
 impl<T> IntoIterator for WorkerLocal<T> {

@@ -276,7 +276,7 @@ fn values_of_its_workers_outlive_it() {
         let local = WorkerLocal::new(|| 5);
         roving::scope(|_| local.with(|value| assert_eq!(*value, 5)));
         roving::shutdown_global().unwrap();
-        assert_eq!(local.with(|value| *value), None);
+        assert_eq!(local.try_with(|value| *value), None);
         assert_eq!(local.into_iter().sum::<i32>(), 5);
     });
 }

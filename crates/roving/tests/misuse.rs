@@ -6,7 +6,7 @@ mod child;
 mod common;
 
 use std::cell::RefCell;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
@@ -154,12 +154,47 @@ fn what_is_left_of_a_pool_that_was_dropped() {
         pool.broadcast(|_| local.with(|_| ()));
         let worker = pool.install(thread::current);
         drop(pool);
-        assert_eq!(local.with(|value| *value), None);
+        assert_eq!(local.try_with(|value| *value), None);
         assert_eq!(local.iter_mut().count(), 2);
         // A worker's thread that has ended can be unparked like any other.
         worker.unpark();
         drop(local);
     });
+}
+
+/// A value that is asked for where it cannot be had is no value left out in silence.
+#[test]
+fn a_worker_local_outside_of_its_pool_is_named() {
+    watched(|| {
+        let build = |name: &str| Pool::builder().workers(2).name(name).build().unwrap();
+        let (own, other) = (build("own"), build("other"));
+        let local = own.install(|| WorkerLocal::new(|| 5));
+        let text = |run: &(dyn Fn() + Sync)| {
+            let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+            panic.downcast_ref::<String>().expect("a text").clone()
+        };
+        let outside = text(&|| local.with(|_| ()));
+        assert!(
+            outside.contains("the pool `own` has no value for a thread that is no worker"),
+            "{outside}"
+        );
+        let in_other = text(&|| other.install(|| local.with(|_| ())));
+        assert!(
+            in_other.contains("the pool `own` has no value for a worker of the pool `other`"),
+            "{in_other}"
+        );
+        assert_eq!(own.install(|| local.with(|value| *value)), 5);
+    });
+}
+
+#[test]
+fn a_nul_in_a_name_is_an_error_of_the_builder() {
+    let pool = Pool::builder().workers(1).name("a\0b").build();
+    let text = pool.unwrap_err().to_string();
+    assert!(text.contains(r#"the name "a\0b" has a NUL"#), "{text}");
+    let arena = roving::Arena::builder().threads(1).name("\0").build();
+    let text = arena.unwrap_err().to_string();
+    assert!(text.contains(r#"the name "\0" has a NUL"#), "{text}");
 }
 
 /// A handle goes to another pool, and to none at all.

@@ -240,14 +240,14 @@ fn each_worker_has_its_own_value() {
         for _ in 0..3 {
             pool.broadcast(|index| {
                 let visit = |value: &Cell<u64>| value.set(value.get() + index as u64);
-                assert_eq!(local.with(visit), Some(()));
+                local.with(visit);
             });
         }
         assert_eq!(MADE.load(SeqCst), 4);
-        assert!(local.with(|_| ()).is_none(), "no worker");
+        assert!(local.try_with(|_| ()).is_none(), "no worker");
         let other = common::pool(1);
         assert!(
-            other.install(|| local.with(|_| ()).is_none()),
+            other.install(|| local.try_with(|_| ()).is_none()),
             "another pool's worker"
         );
         local.iter_mut().for_each(|value| *value.get_mut() += 1);
@@ -264,14 +264,14 @@ fn worker_locals_add_up_and_are_dropped_once() {
             let local = pool.install(|| WorkerLocal::new(|| (CENSUS.one(), Cell::new(0))));
             pool.install(|| {
                 par_for(0..size(10_000, 50), |i| {
-                    local.with(|(_, sum)| sum.set(sum.get() + i)).unwrap();
+                    local.with(|(_, sum)| sum.set(sum.get() + i));
                 });
             });
             let sum: usize = local.into_iter().map(|(_, sum)| sum.get()).sum();
             assert_eq!(sum, size(49_995_000, 1_225));
             CENSUS.check();
             let unused = pool.install(|| WorkerLocal::new(|| CENSUS.one()));
-            pool.broadcast(|_| assert!(unused.with(|_| ()).is_some()));
+            pool.broadcast(|_| assert!(unused.try_with(|_| ()).is_some()));
             drop(pool);
             drop(unused);
             CENSUS.check();

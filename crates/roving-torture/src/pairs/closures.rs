@@ -291,12 +291,15 @@ fn worker_local(step: &Step, cx: &Cx<'_>) {
         match step.mode {
             0 => inside(),
             // On a thread that is no worker of its pool there is none.
-            _ => match local.with(|_| inside()) {
+            _ => match local.try_with(|_| inside()) {
                 Some(()) => {}
                 None => inside(),
             },
         }
-        let _ = roving::join(|| local.with(|value| *value), || local.with(|value| *value));
+        let _ = roving::join(
+            || local.try_with(|value| *value),
+            || local.try_with(|value| *value),
+        );
         if step.mode == 2 {
             cx.world.keep(Kept::Local(local));
         }

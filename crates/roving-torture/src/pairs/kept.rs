@@ -121,7 +121,7 @@ fn use_once(kept: &mut Kept) {
         }
         Kept::Pool(pool) => pool.spawn(|| ()),
         Kept::Local(local) => {
-            local.with(|value| *value);
+            local.try_with(|value| *value);
         }
         Kept::Thread(thread) => {
             thread.index();

@@ -7,7 +7,7 @@ use super::core::Core;
 use crate::blocking::blocking;
 use crate::os;
 use crate::pool::builder::{SPARES_MAX, WORKERS_LIMIT};
-use crate::pool::error::Reason;
+use crate::pool::error::{self, Reason};
 use crate::pool::{BuildError, PoolBuilder};
 
 /// A set of threads that any number of pools share.
@@ -198,6 +198,7 @@ impl ArenaBuilder {
     /// assert_eq!(error.to_string(), "an arena of 0 threads cannot be started: say 1 to 768");
     /// ```
     pub fn build(self) -> Result<Arena, BuildError> {
+        error::check_name(&self.name)?;
         let threads = self.threads.unwrap_or_else(os::processors);
         if threads == 0 || threads > WORKERS_LIMIT {
             return Err(Reason::ArenaThreads(threads).into());

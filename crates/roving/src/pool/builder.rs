@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use super::error::{BuildError, Reason};
+use super::error::{self, BuildError, Reason};
 use super::{Pool, WorkerThread};
 use crate::arena::{Arena, Share};
 use crate::os;
@@ -533,6 +533,7 @@ impl PoolBuilder {
             true => allowed,
             false => Vec::new(),
         };
+        error::check_name(&self.name)?;
         self.check_share()?;
         let (size, workers, workers_least) = self.counts(cores)?;
         let schedule = self.schedule.grant().map_err(Reason::Seed)?;

@@ -27,12 +27,21 @@ pub(crate) enum Reason {
     LeftBehind(String),
     WorkersLeast(usize, usize),
     WorkersVariable(String),
+    Name(String),
     Seed(String),
     Memory(usize),
     Amount(Amount),
     Thread { index: usize, error: Arc<io::Error> },
     IsWorker,
     GlobalExists,
+}
+
+/// A thread's name ends at its first NUL, and `std` panics instead.
+pub(crate) fn check_name(name: &str) -> Result<(), Reason> {
+    match name.contains('\0') {
+        true => Err(Reason::Name(name.to_owned())),
+        false => Ok(()),
+    }
 }
 
 impl From<Reason> for BuildError {
@@ -68,6 +77,10 @@ impl fmt::Display for BuildError {
                 f,
                 "ROVING_WORKERS={value:?} is no number of workers: say 1 to {WORKERS_LIMIT}, \
                  or unset it"
+            ),
+            Reason::Name(name) => write!(
+                f,
+                "the name {name:?} has a NUL in it, which no thread's name can have: leave it out"
             ),
             Reason::Seed(value) => write!(
                 f,

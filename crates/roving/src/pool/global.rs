@@ -15,6 +15,7 @@ use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
+use super::builder::WORKERS_LIMIT;
 use super::error::{BuildError, Reason};
 use super::home::Home;
 use super::registry::Registry;
@@ -272,35 +273,42 @@ fn place(pool: Pool, further: &mut Vec<&'static Shell<Global>>) -> Lease {
 }
 
 /// The global pool as the environment wants it: as many workers as `ROVING_WORKERS` says, or as the
-/// process may use cores.
+/// process may use cores. Nobody is there to get an error: what is wrong is one line on standard
+/// error, and the program goes on with as many workers as there can be.
 pub(super) fn build() -> Pool {
-    let built = configured().and_then(|builder| builder.workers_at_least(1).build_short());
-    match built {
-        Ok((pool, None)) => pool,
-        Ok((pool, Some(error))) => {
-            let workers = pool.workers();
-            os::say(&format!("{error}; going on with {workers} workers"));
-            pool
-        }
-        Err(error) => {
-            // Nobody to return it to; a machine that starts no threads still gets its work done.
-            os::say(&format!("{error}; going on without threads"));
-            Pool::builder()
-                .use_current_thread()
-                .build()
-                .unwrap_or_else(|error| panic!("{error}"))
-        }
+    let (builder, wrong) = configured();
+    let built = builder.workers_at_least(1).build_short();
+    let (pool, short) = built.unwrap_or_else(|error| (without_threads(), Some(error)));
+    for error in wrong.into_iter().chain(short) {
+        let with = match pool.registry.settings.in_place {
+            true => "without threads".to_owned(),
+            false => format!("with {} workers", pool.workers()),
+        };
+        os::say(&format!("{error}; going on {with}"));
     }
+    pool
 }
 
-fn configured() -> Result<PoolBuilder, BuildError> {
+/// A machine that starts no threads still gets its work done.
+fn without_threads() -> Pool {
+    let built = Pool::builder().use_current_thread().build();
+    built.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// An empty variable is one that is not set. With a bad one, the default and an error.
+fn configured() -> (PoolBuilder, Option<BuildError>) {
     let builder = Pool::builder();
-    match env::var("ROVING_WORKERS") {
-        Err(_) => Ok(builder),
-        Ok(text) => match text.trim().parse() {
-            Ok(workers) if workers > 0 => Ok(builder.workers(workers)),
-            _ => Err(Reason::WorkersVariable(text).into()),
-        },
+    let text = env::var_os("ROVING_WORKERS").unwrap_or_default();
+    let text = text.to_string_lossy();
+    if text.trim().is_empty() {
+        return (builder, None);
+    }
+    match text.trim().parse() {
+        Ok(workers @ 1..=WORKERS_LIMIT) => (builder.workers(workers), None),
+        _ => {
+            let reason = Reason::WorkersVariable(text.into_owned());
+            (builder, Some(reason.into()))
+        }
     }
 }
 
