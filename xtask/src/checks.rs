@@ -31,7 +31,7 @@ const CHECKS: [Check; 15] = [
     ("mutants", |workspace, step, _| {
         mutants::check(workspace, step)
     }),
-    ("miri", |workspace, step, _| miri::quick(workspace, step)),
+    ("miri", miri::quick),
     ("faults", |workspace, step, _| faults(workspace, step)),
     ("torture", |workspace, step, _| {
         torture::quick(workspace, step)

@@ -201,7 +201,7 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
             emulated::check(workspace, step, false, &emulated::PACKAGES)
         }),
         Verb::Miri { whole: false, .. } => {
-            report.step("miri", |step| miri::quick(workspace, step));
+            report.step("miri", |step| miri::quick(workspace, step, false));
         }
         Verb::Miri { seeds, only, .. } => {
             report.step("miri", |step| {

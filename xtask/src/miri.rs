@@ -18,6 +18,8 @@ use crate::{Result, features, tool};
 
 /// The crates whose tests run under Miri.
 pub(crate) const PACKAGES: [&str; 2] = ["roving", "roving-flow"];
+/// The parts of the nightly toolchain that it takes.
+const NEEDED: [&str; 2] = ["miri", "rust-src"];
 /// For each model of borrowing, when all is run.
 pub(crate) const SEEDS: u32 = 4;
 
@@ -54,7 +56,10 @@ struct Outcome {
 }
 
 /// A part that takes some minutes.
-pub(crate) fn quick(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn quick(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> {
+    if !no_install {
+        nightly::add(&NEEDED);
+    }
     let jobs = QUICK.map(|(package, target, borrows)| Job {
         package,
         target: target.into(),
@@ -132,7 +137,7 @@ fn shares(outcomes: &[Outcome]) -> (u64, u64) {
 
 /// Runs the programs, as many at a time as there are processors.
 fn run(workspace: &Workspace, step: &mut Step, jobs: Vec<Job>) -> Result<Vec<Outcome>> {
-    if !nightly::has(step, "miri") || !nightly::has(step, "rust-src") {
+    if !NEEDED.iter().all(|component| nightly::has(step, component)) {
         return Ok(Vec::new());
     }
     // What is missing is built once, before several wait for each other.

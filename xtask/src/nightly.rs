@@ -133,14 +133,37 @@ fn pairs(
     Ok(())
 }
 
-/// Whether the nightly toolchain has this component; if not, the check is skipped.
-pub(crate) fn has(step: &mut Step, component: &str) -> bool {
+/// Adds these components to the nightly toolchain, and that itself where there is none. Without a
+/// network nothing comes of it, and [`has`] says so.
+pub(crate) fn add(components: &[&str]) {
+    if components.iter().all(|component| is_here(component)) || !tool::works("rustup", &["-V"]) {
+        return;
+    }
+    let mut command = Command::new("rustup");
+    if is_here("rustc") {
+        // As old as it is: an update would change what all later checks run on.
+        command.args(["component", "add", "--toolchain", "nightly"]);
+        command.args(components);
+    } else {
+        command.args(["toolchain", "install", "nightly", "--no-self-update"]);
+        command.args(["--profile", "minimal", "--component", &components.join(",")]);
+    }
+    let _ = tool::watch(&mut command);
+}
+
+/// Whether the nightly toolchain has this component.
+fn is_here(component: &str) -> bool {
     let listed = Command::new("rustup")
         .args(["component", "list", "--toolchain", "nightly", "--installed"])
         .output()
         .map(|out| String::from_utf8_lossy(&out.stdout).into_owned())
         .unwrap_or_default();
-    let found = listed.lines().any(|line| line.starts_with(component));
+    listed.lines().any(|line| line.starts_with(component))
+}
+
+/// Whether the nightly toolchain has this component; if not, the check is skipped.
+pub(crate) fn has(step: &mut Step, component: &str) -> bool {
+    let found = is_here(component);
     if !found {
         step.skip(format!(
             "nightly has no {component}: rustup toolchain install nightly --component {component}"
