@@ -13,7 +13,7 @@ use crate::{
 type Check = (&'static str, fn(&Workspace, &mut Step, bool) -> Result<()>);
 
 /// Everything that CI requires. What takes longer is in `deep`, or the whole of it is.
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     ("setup", setup::prepare),
     ("fmt", |workspace, step, _| fmt(workspace, step)),
     ("tidy", |workspace, step, _| tidy::check(workspace, step)),
@@ -24,6 +24,9 @@ const CHECKS: [Check; 15] = [
         rustdoc(workspace, step, &["--features", &features])
     }),
     ("docs", |workspace, step, _| docs::check(workspace, step)),
+    ("commands", |workspace, step, _| {
+        docs::commands(workspace, step)
+    }),
     ("rayon-core", |workspace, step, _| {
         rayon::core(workspace, step)
     }),

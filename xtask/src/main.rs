@@ -68,12 +68,9 @@ enum Verb {
     },
     /// The style rules of CONTRIBUTING.md
     Tidy,
-    /// Compile and run every code block of README.md, docs/ and the crates' pages
-    Docs {
-        /// Run the shell commands of the pages instead
-        #[arg(long)]
-        commands: bool,
-    },
+    /// Compile and run every code block of README.md, docs/ and the crates' pages, and run their
+    /// shell commands
+    Docs,
     /// The model-checked tests, and the canary that must fail
     Loom,
     /// Weaken one ordering at a time; the named loom test must fail
@@ -176,10 +173,10 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         }
         Verb::Ci { no_install } => return checks::clean(workspace, no_install),
         Verb::Tidy => report.step("tidy", |step| tidy::check(workspace, step)),
-        Verb::Docs { commands: true } => {
-            report.step("docs", |step| docs::commands(workspace, step));
+        Verb::Docs => {
+            report.step("docs", |step| docs::check(workspace, step));
+            report.step("commands", |step| docs::commands(workspace, step));
         }
-        Verb::Docs { .. } => report.step("docs", |step| docs::check(workspace, step)),
         Verb::Loom => report.step("loom", |step| loom::check(workspace, step)),
         Verb::Mutants => report.step("mutants", |step| mutants::check(workspace, step)),
         Verb::Tsan { packages } => report.step("tsan", |step| {
