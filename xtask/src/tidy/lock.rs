@@ -29,7 +29,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// The lock file of a program that depends on this crate alone, from what is already downloaded.
+/// The lock file of a program that depends on this crate alone. What is downloaded already is not
+/// downloaded again; on a fresh machine this is the first who asks.
 fn lock(workspace: &Workspace, name: &str, dir: &Path) -> Result<String> {
     let user = workspace.target.join("lock").join(name);
     let manifest = format!(
@@ -49,7 +50,7 @@ fn lock(workspace: &Workspace, name: &str, dir: &Path) -> Result<String> {
     let ours = std::fs::read_to_string(workspace.root.join("Cargo.lock"))
         .map_err(|error| format!("Cargo.lock: {error}"))?;
     put("Cargo.lock", &ours)?;
-    let mut command = workspace.cargo(&["metadata", "--offline", "--format-version", "1"]);
+    let mut command = workspace.cargo(&["metadata", "--format-version", "1"]);
     tool::output(command.current_dir(&user))?;
     std::fs::read_to_string(user.join("Cargo.lock")).map_err(|error| format!("Cargo.lock: {error}"))
 }
