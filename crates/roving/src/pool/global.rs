@@ -277,22 +277,26 @@ fn place(pool: Pool, further: &mut Vec<&'static Shell<Global>>) -> Lease {
 /// error, and the program goes on with as many workers as there can be.
 pub(super) fn build() -> Pool {
     let (builder, wrong) = configured();
-    let built = builder.workers_at_least(1).build_short();
-    let (pool, short) = built.unwrap_or_else(|error| (without_threads(), Some(error)));
-    for error in wrong.into_iter().chain(short) {
-        let with = match pool.registry.settings.in_place {
-            true => "without threads".to_owned(),
-            false => format!("with {} workers", pool.workers()),
-        };
-        os::say(&format!("{error}; going on {with}"));
+    match builder.workers_at_least(1).build_short() {
+        Ok((pool, short)) => {
+            let workers = pool.workers();
+            say_all(wrong, short, &format!("with {workers} workers"));
+            pool
+        }
+        Err(error) => {
+            // A machine that starts no threads still gets its work done.
+            say_all(wrong, Some(error), "without threads");
+            let built = Pool::builder().use_current_thread().build();
+            built.unwrap_or_else(|error| panic!("{error}"))
+        }
     }
-    pool
 }
 
-/// A machine that starts no threads still gets its work done.
-fn without_threads() -> Pool {
-    let built = Pool::builder().use_current_thread().build();
-    built.unwrap_or_else(|error| panic!("{error}"))
+/// Says what is wrong, a line each, and how the program goes on.
+fn say_all(wrong: Option<BuildError>, short: Option<BuildError>, how: &str) {
+    for error in wrong.into_iter().chain(short) {
+        os::say(&format!("{error}; going on {how}"));
+    }
 }
 
 /// An empty variable is one that is not set. With a bad one, the default and an error.
