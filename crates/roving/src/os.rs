@@ -41,9 +41,10 @@ pub(crate) fn processors() -> usize {
     known.map_or(1, |n| n.get())
 }
 
-/// A line for whoever reads standard error, of which it is no matter if nobody does.
+/// A line for whoever reads standard error, of which it is no matter if nobody does. It is written
+/// at once: standard error has no buffer, and other processes may write to the same pipe.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "roving: {line}");
+    let _ = io::stderr().write_all(format!("roving: {line}\n").as_bytes());
 }
 
 /// The processors of the machine that are switched on, if the system says so.

@@ -6,6 +6,7 @@
 //! progress thread does.
 
 use std::cell::Cell;
+use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, TryLockError};
 use std::thread;
@@ -351,7 +352,8 @@ impl Link {
     pub(crate) fn fail_with(&self, error: Error) -> Error {
         let (error, is_first) = self.fault.set(error);
         if self.processes && is_first {
-            eprintln!("roving: {error}");
+            // One write, or what MPI says of the other ranks' end comes into the middle of the line.
+            let _ = io::stderr().write_all(format!("roving: {error}\n").as_bytes());
             if !self.is_polled_here() {
                 self.abort();
             }
@@ -371,7 +373,7 @@ impl Link {
             }
             thread::sleep(Duration::from_millis(1));
         }
-        // Whoever started the processes sees this one end, and ends the others.
+        // The launcher of the processes sees this one end, and ends the others.
         std::process::abort();
     }
 
