@@ -51,7 +51,7 @@ fn program(words: &mut Words, out: &mut dyn Write) -> Result<(), Failure> {
     if words.flag("--listen") {
         let port = words.number("port", 8080, 0..=u16::MAX)?;
         words.end()?;
-        let (address, journal) = start(port, limit, Duration::from_secs(10))?;
+        let (address, journal, _) = start(port, limit, Duration::from_secs(10))?;
         writeln!(out, "listening on http://{address}/rows/100")?;
         out.flush()?;
         for ended in journal {
@@ -63,7 +63,7 @@ fn program(words: &mut Words, out: &mut dyn Write) -> Result<(), Failure> {
     words.end()?;
 
     let rows = 500;
-    let (address, _journal) = start(0, requests, Duration::from_secs(60))?;
+    let (address, _journal, _) = start(0, requests, Duration::from_secs(60))?;
     let one = || (0..rows).map(row).fold(0, u64::wrapping_add).to_string();
     let serial = || (0..requests).map(|_| one()).collect();
     let all = vec![format!("/rows/{rows}"); requests];
@@ -76,14 +76,14 @@ fn program(words: &mut Words, out: &mut dyn Write) -> Result<(), Failure> {
     let answers: Vec<String> = beside_serial(serial, parallel)?;
     writeln!(out, "{} requests were answered", answers.len())?;
 
-    let (address, journal) = start(0, limit, Duration::from_millis(50))?;
+    let (address, journal, free) = start(0, limit, Duration::from_millis(50))?;
     let (status, _) = get(address, &format!("/rows/{ROWS_MAX}"))?;
     writeln!(
         out,
         "one that is too long: {status}, {:?}",
         journal.recv()?.outcome
     )?;
-    hang_up(address, &format!("/rows/{ROWS_MAX}"))?;
+    hang_up(address, &free)?;
     writeln!(
         out,
         "one whose client hangs up: {:?}",
@@ -122,19 +122,20 @@ struct Server {
     journal: Sender<Ended>,
 }
 
-/// Starts a server on a thread of its own, which ends with the process.
+/// Starts a server on a thread of its own, which ends with the process. Returns its address, its
+/// journal, and its free places.
 fn start(
     port: u16,
     limit: usize,
     deadline: Duration,
-) -> Result<(SocketAddr, Receiver<Ended>), Failure> {
+) -> Result<(SocketAddr, Receiver<Ended>, Arc<Semaphore>), Failure> {
     let listener = TcpListener::bind(("127.0.0.1", port))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     let (journal, ended) = mpsc::channel();
     let free = Arc::new(Semaphore::new(limit));
     let server = Arc::new(Server {
-        free,
+        free: Arc::clone(&free),
         deadline,
         journal,
     });
@@ -146,7 +147,7 @@ fn start(
             eprintln!("the server has ended: {error}");
         }
     });
-    Ok((address, ended))
+    Ok((address, ended, free))
 }
 
 async fn serve(listener: TcpListener, server: Arc<Server>) -> Result<(), Failure> {
@@ -206,7 +207,6 @@ impl Server {
             let computed = AtomicU64::new(0);
             let sum = || catch_unwind(AssertUnwindSafe(|| sum(rows, &computed)));
             let outcome = match cancel.run(sum) {
-                _ if cancel.is_cancelled() => Outcome::Cancelled,
                 Ok(Ok(sum)) => Outcome::Done(sum),
                 Ok(Err(_)) => Outcome::Panicked,
                 Err(_) => Outcome::Cancelled,
@@ -279,8 +279,16 @@ fn ask(address: SocketAddr, path: &str) -> Result<TcpStream, Failure> {
     Ok(stream)
 }
 
-fn hang_up(address: SocketAddr, path: &str) -> Result<(), Failure> {
-    ask(address, path).map(drop)
+/// Asks for more than is computed soon, and leaves when the request has a place. A client that
+/// leaves before may be gone before its request is read, and then nothing begins.
+fn hang_up(address: SocketAddr, free: &Semaphore) -> Result<(), Failure> {
+    let before = free.available_permits();
+    let stream = ask(address, &format!("/rows/{ROWS_MAX}"))?;
+    while free.available_permits() == before {
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(stream);
+    Ok(())
 }
 
 /// By one client for each path, at the same time. A client that fails gets the status 0.
@@ -305,7 +313,7 @@ mod tests {
 
     #[test]
     fn rows_are_summed() {
-        let (address, journal) = start(0, 4, LONG).unwrap();
+        let (address, journal, _) = start(0, 4, LONG).unwrap();
         let expected: u64 = (0..40).map(row).sum();
         assert_eq!(
             get(address, "/rows/40").unwrap(),
@@ -317,7 +325,7 @@ mod tests {
 
     #[test]
     fn wrong_requests_are_refused() {
-        let (address, _journal) = start(0, 4, LONG).unwrap();
+        let (address, _journal, _) = start(0, 4, LONG).unwrap();
         for (path, status) in [("/", 404), ("/rows/x", 400), ("/rows/10000001", 400)] {
             assert_eq!(get(address, path).unwrap().0, status);
         }
@@ -325,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_deadline_ends_a_request() {
-        let (address, journal) = start(0, 4, Duration::from_millis(1)).unwrap();
+        let (address, journal, _) = start(0, 4, Duration::from_millis(1)).unwrap();
         assert_eq!(get(address, &format!("/rows/{ROWS_MAX}")).unwrap().0, 504);
         let ended = journal.recv().unwrap();
         assert_eq!(ended.outcome, Outcome::Cancelled);
@@ -334,8 +342,8 @@ mod tests {
 
     #[test]
     fn a_hang_up_ends_what_it_was_for() {
-        let (address, journal) = start(0, 4, LONG).unwrap();
-        hang_up(address, &format!("/rows/{ROWS_MAX}")).unwrap();
+        let (address, journal, free) = start(0, 4, LONG).unwrap();
+        hang_up(address, &free).unwrap();
         let ended = journal.recv_timeout(LONG).unwrap();
         assert_eq!(ended.outcome, Outcome::Cancelled);
         assert!(ended.rows_computed < ROWS_MAX as u64);
@@ -343,14 +351,14 @@ mod tests {
 
     #[test]
     fn no_more_wait_than_may() {
-        let (address, _journal) = start(0, 0, LONG).unwrap();
+        let (address, _journal, _) = start(0, 0, LONG).unwrap();
         assert_eq!(get(address, "/rows/1").unwrap(), (503, "come again".into()));
     }
 
     #[test]
     fn a_place_is_free_again_when_a_request_has_ended() {
-        let (address, journal) = start(0, 1, LONG).unwrap();
-        hang_up(address, &format!("/rows/{ROWS_MAX}")).unwrap();
+        let (address, journal, free) = start(0, 1, LONG).unwrap();
+        hang_up(address, &free).unwrap();
         journal.recv_timeout(LONG).unwrap();
         assert_eq!(get(address, "/rows/1").unwrap().0, 200);
     }

@@ -6,7 +6,8 @@ use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
 use crate::{
-    Result, docs, features, loom, miri, mutants, rayon, results, setup, suite, tidy, tool, torture,
+    Result, docs, features, loom, miri, mutants, publish, rayon, results, setup, suite, tidy, tool,
+    torture,
 };
 
 /// One check of `all`; the flag says that nothing may be installed.
@@ -278,12 +279,20 @@ pub(crate) fn msrv(workspace: &Workspace, step: &mut Step, no_install: bool) -> 
         ));
         return Ok(());
     };
+    let ours: Vec<_> = publish::PUBLISHED
+        .iter()
+        .flat_map(|name| ["-p", name])
+        .collect();
+    // The crates behind the device features of `roving-gpu` ask for a newer one.
+    let features = features::INTEGRATIONS.join(",");
+    let of_root = [ours, vec!["--features", &features]].concat();
     let outside = rayon::outside_workspaces(workspace)?;
-    for one in std::iter::once(workspace).chain(&outside) {
+    let outside = outside.iter().map(|one| (one, vec!["--workspace"]));
+    for (one, words) in std::iter::once((workspace, of_root)).chain(outside) {
         let mut command = Command::new("rustup");
         command.args(["run", &toolchain, "cargo", "check"]);
-        command.arg("--workspace");
         command
+            .args(words)
             .current_dir(&one.root)
             .env("CARGO_TARGET_DIR", workspace.target.join("msrv"));
         // Its lints are old ones: only errors count.

@@ -14,7 +14,7 @@ pub(crate) const EMULATOR: &str = "qemu-aarch64";
 /// Where Debian puts the libraries of that processor.
 pub(crate) const LIBRARIES: &str = "/usr/aarch64-linux-gnu";
 /// The crates whose tests are run.
-pub(crate) const PACKAGES: [&str; 2] = ["roving", "roving-flow"];
+pub(crate) const PACKAGES: [&str; 3] = ["roving", "roving-flow", "roving-partition"];
 
 /// Whether programs for that processor can be linked and run here.
 pub(crate) fn is_here() -> bool {

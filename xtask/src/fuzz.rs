@@ -8,14 +8,20 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
-/// The crates with such tests.
-const PACKAGES: [&str; 2] = ["roving-dist", "roving-gpu"];
+/// The crates with such tests, which part of each, and the features that some of them take.
+const PACKAGES: [(&str, &str, &str); 4] = [
+    ("roving", "--lib", ""),
+    ("roving-dist", "--lib", ""),
+    ("roving-gpu", "--lib", ""),
+    ("roving-lab", "--bins", "top"),
+];
 /// Inputs of each test, unless told otherwise.
 pub(crate) const INPUTS: u32 = 1_000_000;
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step, inputs: u32) -> Result<()> {
-    for package in PACKAGES {
-        let mut command = workspace.cargo(&["test", "--release", "-p", package, "--lib", "fuzz_"]);
+    for (package, part, features) in PACKAGES {
+        let mut command = workspace.cargo(&["test", "--release", "-p", package]);
+        command.args(["--features", features, part, "fuzz_"]);
         command.env("PROPTEST_CASES", inputs.to_string());
         let seen = tool::watch(&mut command)?;
         Tally::read(&seen.lines).judge(&seen, step);

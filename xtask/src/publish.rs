@@ -9,7 +9,13 @@ use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// In the order in which they depend on each other.
-const PUBLISHED: [&str; 4] = ["roving", "roving-flow", "roving-gpu", "roving-dist"];
+pub(crate) const PUBLISHED: [&str; 5] = [
+    "roving",
+    "roving-partition",
+    "roving-flow",
+    "roving-gpu",
+    "roving-dist",
+];
 /// In each package, with the text that the repository has.
 const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 /// In each package.

@@ -104,11 +104,7 @@ fn sums_are_right_where_serial_parts_and_parallel_ones_take_turns() {
         if depth == 0 {
             return (from..to).sum();
         }
-        thread::sleep(Duration::from_micros(if depth.is_multiple_of(3) {
-            100
-        } else {
-            0
-        }));
+        thread::sleep(Duration::from_micros(if depth % 3 == 0 { 100 } else { 0 }));
         let middle = from.midpoint(to);
         let (a, b) = join(
             || sum(from, middle, depth - 1),

@@ -1,6 +1,6 @@
-//! Programs of [`roving`] on more than one machine: networks of processes, and bags of tasks of
-//! which nobody knows how many there will be. It is for clusters, where `mpirun` starts the same
-//! program many times; each of these is a *rank*.
+//! Programs of [`roving`] on more than one machine: networks of processes, and bags of tasks that
+//! make more tasks. The crate is for clusters, where `mpirun` starts the same program many times;
+//! each of these is a *rank*.
 //!
 //! ```
 //! use roving_dist::{Bag, Error, World};

@@ -184,7 +184,7 @@ fn line(world: &World, stages: usize, tokens: u64, seed: u64) -> (Vec<u64>, usiz
             async move {
                 let number: u64 = input.recv().await?;
                 // Heavy for a while, and then light.
-                let heavy = hash(seed ^ stage as u64 ^ (number / 128)).is_multiple_of(4);
+                let heavy = hash(seed ^ stage as u64 ^ (number / 128)) % 4 == 0;
                 spin(Duration::from_micros(if heavy { 60 } else { 0 }));
                 let seen = hash(seen ^ number);
                 out.send(seen).await.ok()?;

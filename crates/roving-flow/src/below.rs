@@ -5,11 +5,11 @@
 pub(crate) use {
     crate::placement::Meter,
     roving::adapt::Place,
-    roving::{Cancelled, is_cancelled},
+    roving::{CancelledError, is_cancelled},
 };
 
 #[cfg(loom)]
-pub(crate) use nothing::{Cancelled, Meter, Place, is_cancelled};
+pub(crate) use nothing::{CancelledError, Meter, Place, is_cancelled};
 
 #[cfg(loom)]
 mod nothing {
@@ -26,7 +26,7 @@ mod nothing {
     }
 
     /// Nothing is cancelled from above.
-    pub(crate) type Cancelled = std::convert::Infallible;
+    pub(crate) type CancelledError = std::convert::Infallible;
 
     pub(crate) fn is_cancelled() -> bool {
         false

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::channel::words::Words;
 use crate::deadlock;
-use crate::port::{Closed, In, Out};
+use crate::port::{In, Out, SendError};
 use crate::prim::thread::{self, Thread};
 use crate::turn::Turn;
 
@@ -104,7 +104,7 @@ impl<T> Out<T> {
     /// assert_eq!(sum, 4950);
     /// # other.join().unwrap();
     /// ```
-    pub fn send_blocking(&mut self, message: T) -> Result<(), Closed<T>> {
+    pub fn send_blocking(&mut self, message: T) -> Result<(), SendError<T>> {
         let mut sending = self.send(message);
         let sent = block_on("send_blocking", |context| {
             Pin::new(&mut sending).poll(context)

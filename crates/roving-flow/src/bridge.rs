@@ -367,8 +367,8 @@ impl<T> Bridge<T> {
 
 /// A stand-in for the consumer, at the producer's place.
 ///
-/// What is taken here still counts as lying in the channel, until the real consumer is said to have
-/// taken it: the channel's capacity here is what is left of it.
+/// A message that is taken here still counts as lying in the channel, until the real consumer is
+/// said to have taken it: the channel's capacity here is what is left of it.
 pub struct Egress<T> {
     input: In<T>,
     window: Window,
@@ -406,8 +406,8 @@ impl<T> Egress<T> {
     /// be one again: by the thread that has sent it, and by several threads at a time. The first
     /// one stays. The caller looks itself for messages that lie here already.
     ///
-    /// What the hook keeps, the channel keeps: it is to keep this no longer than the channel is
-    /// used.
+    /// The channel keeps the hook, and so all that the hook holds, for as long as it has its
+    /// memory: the hook should hold nothing that has to go earlier.
     pub fn hook(&self, hook: impl Fn() + Send + Sync + 'static) {
         self.words().put_hook(End::Reader, Box::new(hook));
     }

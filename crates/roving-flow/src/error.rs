@@ -205,8 +205,8 @@ impl fmt::Debug for Error {
 /// token.cancel();
 /// assert!(matches!(run(&token), Err(Error::Cancelled)));
 /// ```
-impl From<roving::Cancelled> for Error {
-    fn from(_: roving::Cancelled) -> Error {
+impl From<roving::CancelledError> for Error {
+    fn from(_: roving::CancelledError) -> Error {
         Error::Cancelled
     }
 }

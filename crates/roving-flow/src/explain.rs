@@ -105,13 +105,18 @@ impl Shared {
     ) -> Report {
         let names = self.plan.get();
         let channels = self.channels();
-        let records = channels.iter().map(|words| Record {
-            messages: words.sent().number(),
-            received: words.taken().number(),
-            producer: words.process(End::Writer),
-            consumer: words.process(End::Reader),
-            capacity: words.capacity(),
-            message_bytes: u32::try_from(words.message_bytes()).unwrap_or(u32::MAX),
+        let records = channels.iter().enumerate().map(|(index, words)| {
+            let at_failure = self.at_failure.get().and_then(|counts| counts.get(index));
+            let now = || (words.sent().number(), words.taken().number());
+            let (messages, received) = at_failure.copied().unwrap_or_else(now);
+            Record {
+                messages,
+                received,
+                producer: words.process(End::Writer),
+                consumer: words.process(End::Reader),
+                capacity: words.capacity(),
+                message_bytes: u32::try_from(words.message_bytes()).unwrap_or(u32::MAX),
+            }
         });
         let growths = lock(&self.growths);
         let growths = growths.iter().map(|growth| Growth {

@@ -1,6 +1,6 @@
 //! Programs as processes that talk through channels, on the workers of [`roving`]: pipelines, and
-//! networks of any shape and size. It is for streams of work in which a full channel must not block
-//! a thread, and for results that must be the same in each run.
+//! networks of any shape and size. The crate is for streams of work in which a full channel must
+//! not block a thread, and for results that must be the same in each run.
 //!
 //! ```
 //! use roving_flow::Network;
@@ -27,8 +27,8 @@
 //! |---|---|
 //! | channels and processes | [`Network`]; [`In`] and [`Out`] are the ports that a process holds |
 //! | the usual ends and stages | [`Network::source`], [`Network::sink`], [`Network::collect_into`], [`Network::stage`] |
-//! | whichever input has something | [`Merge`] |
-//! | where processes run | [`Placement`]; [`partition`] is what it partitions graphs with |
+//! | the next message of any of several inputs | [`Merge`] |
+//! | where processes run | [`Placement`]; [`partition`] is the crate that it partitions graphs with |
 //! | what a run cost, as figures or as a picture | [`Report`] |
 //! | a look at a running network, and an end to it | [`Live`], [`Canceller`] |
 //!
@@ -108,8 +108,6 @@ mod names;
 #[allow(unsafe_code)]
 mod network;
 #[cfg(not(loom))]
-pub mod partition;
-#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod placement;
 #[allow(unsafe_code)]
@@ -135,6 +133,15 @@ mod unwind;
 #[allow(unsafe_code)]
 mod word;
 
+/// The crate that partitions the graph of a network, whose types [`Placement`] takes.
+///
+/// ```
+/// use roving_flow::partition::MigrationCost;
+///
+/// assert_eq!(MigrationCost::Fixed(3).of(0), 3);
+/// ```
+pub use roving_partition as partition;
+
 #[cfg(not(loom))]
 pub use {
     cancel::Canceller,
@@ -146,6 +153,6 @@ pub use {
 };
 pub use {
     merge::Merge,
-    port::{Closed, In, Out, Receiving, Sending, TryRecvError, TrySendError},
+    port::{In, Out, Receiving, SendError, Sending, TryRecvError, TrySendError},
     ports::Ports,
 };

@@ -55,10 +55,10 @@ impl Lines {
     #[inline(always)]
     pub(crate) fn mine(&self) -> &Line {
         let (serial, index) = LAST.with(Cell::get);
-        if serial == self.serial
-            && let Some(line) = self.lines[index].get()
-        {
-            return line;
+        if serial == self.serial {
+            if let Some(line) = self.lines[index].get() {
+                return line;
+            }
         }
         self.find_mine()
     }

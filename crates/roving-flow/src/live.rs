@@ -1,11 +1,12 @@
 //! Watching a network while it runs.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::channel::words::{End, UNBOUNDED};
 use crate::error::Operation;
 use crate::network::Network;
+use crate::report::{ChannelReport, Report};
 use crate::shared::Shared;
 use crate::word::Word;
 
@@ -24,6 +25,7 @@ use crate::word::Word;
 #[derive(Clone)]
 pub struct Live {
     shared: Arc<Shared>,
+    last: Arc<OnceLock<Report>>,
 }
 
 /// The state of a network. Its parts were read one after the other, while it ran.
@@ -44,8 +46,8 @@ pub struct Live {
 pub struct Snapshot {
     /// The processes, in the order in which they were added. Empty until the network runs.
     pub processes: Vec<State>,
-    /// The channels, in the order in which they were added. Empty until the network runs, and when
-    /// it has ended.
+    /// The channels, in the order in which they were added. Empty until the network runs; when it
+    /// has ended, as they were then.
     pub channels: Vec<Queue>,
 }
 
@@ -125,6 +127,17 @@ impl Network<'_> {
     pub fn live(&self) -> Live {
         Live {
             shared: self.shared(),
+            last: Arc::clone(&self.last),
+        }
+    }
+}
+
+impl From<ChannelReport> for Queue {
+    fn from(channel: ChannelReport) -> Queue {
+        Queue {
+            sent: channel.messages,
+            received: channel.received,
+            capacity: channel.capacity,
         }
     }
 }
@@ -138,6 +151,12 @@ impl Live {
     /// assert!(live.snapshot().processes.is_empty()); // it does not run yet
     /// ```
     pub fn snapshot(&self) -> Snapshot {
+        if let Some(report) = self.report() {
+            return Snapshot {
+                processes: vec![State::Ended; report.processes().len()],
+                channels: report.channels().map(Queue::from).collect(),
+            };
+        }
         // While this is held, the channels that processes wait at are there.
         let channels = self.shared.channels();
         let queues = channels.iter().map(|words| {
@@ -173,6 +192,54 @@ impl Live {
         }
     }
 
+    /// Returns the report of the network's run when that has ended, in whatever way: also of a run
+    /// that failed, stopped in a deadlock or was cancelled, whose picture shows where messages are
+    /// left. `None` before, and if a task that a process has spawned panicked.
+    ///
+    /// ```
+    /// use roving_flow::{Error, Network};
+    ///
+    /// let mut network = Network::new();
+    /// let (mut out, input) = network.bounded("lines", 8);
+    /// let live = network.live();
+    /// network.process("read", (), async move |()| {
+    ///     for line in 0..5 {
+    ///         out.send(line).await.unwrap();
+    ///     }
+    /// });
+    /// network.try_process("parse", input, async |mut input| {
+    ///     input.recv().await;
+    ///     Err("not a number")
+    /// });
+    /// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+    /// assert!(matches!(error, Error::Failed { .. }));
+    /// let report = live.report().unwrap();
+    /// assert_eq!(report.channel(0).received, 1);
+    /// assert!(report.to_dot().contains("lines"));
+    /// ```
+    pub fn report(&self) -> Option<&Report> {
+        self.last.get()
+    }
+
+    /// Returns the content of the channel of that name, once the network runs: the first one, if
+    /// several have it.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.bounded("packed", 400);
+    /// network.source("pack", out, 0..100);
+    /// network.sink("write", input, |_| {});
+    /// let live = network.live();
+    /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    /// assert_eq!(live.queue("packed").unwrap().to_string(), "0 of 400");
+    /// assert!(live.queue("unpacked").is_none());
+    /// ```
+    pub fn queue(&self, name: &str) -> Option<Queue> {
+        let names = &self.shared.plan.get()?.channels;
+        let index = (0..names.len()).find(|&index| names.get(index) == name)?;
+        self.snapshot().channels.get(index).copied()
+    }
+
     /// Returns the name of the process with that index, once the network runs.
     ///
     /// ```
@@ -200,6 +267,29 @@ impl Live {
     pub fn channel_name(&self, channel: usize) -> Option<&str> {
         let names = &self.shared.plan.get()?.channels;
         (channel < names.len()).then(|| names.get(channel))
+    }
+}
+
+/// How full it is: `87 of 400`, or `87` where there is no bound.
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.sent.saturating_sub(self.received))?;
+        match self.capacity {
+            Some(capacity) => write!(f, " of {capacity}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A line for each channel with its name, and how full it is.
+impl fmt::Display for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, queue) in self.snapshot().channels.iter().enumerate() {
+            let name = self.channel_name(index).unwrap_or_default();
+            let line_end = if index == 0 { "" } else { "\n" };
+            write!(f, "{line_end}{name}: {queue}")?;
+        }
+        Ok(())
     }
 }
 

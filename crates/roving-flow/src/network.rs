@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use roving::task::Scope;
 
@@ -12,6 +12,7 @@ use crate::channel::{self, Handle};
 use crate::placement::Placement;
 use crate::port::{self, In, Out};
 use crate::ports::{Ports, Visitor};
+use crate::report::Report;
 use crate::run::{Setting, start};
 use crate::shared::{Failure, Plan, Shared};
 use crate::turn::Turn;
@@ -62,11 +63,13 @@ pub(crate) type Beside<'env> = Box<dyn FnOnce(Scope<'env>) + Send + 'env>;
 ///   *process* drops in a panic is closed when the network is known to have failed: no other
 ///   process takes half a stream for the whole.
 /// * A waker of a process that has ended does nothing. A [`Canceller`](crate::Canceller) does
-///   nothing then, and [`Live`](crate::Live) shows processes that have ended.
+///   nothing then, and [`Live`](crate::Live) shows processes that have ended, and keeps the report.
 /// * Each of these keeps the memory of the network's tasks, without their content, until it is
 ///   dropped.
 pub struct Network<'env> {
     pub(crate) shared: Arc<Shared>,
+    /// The report of the run, for the handles that outlive it.
+    pub(crate) last: Arc<OnceLock<Report>>,
     pub(crate) starts: Vec<Start<'env>>,
     pub(crate) plan: Plan,
     pub(crate) channels: Vec<Handle>,
@@ -96,6 +99,7 @@ impl<'env> Network<'env> {
     pub fn new() -> Network<'env> {
         Network {
             shared: Arc::new(Shared::new()),
+            last: Arc::default(),
             starts: Vec::new(),
             plan: Plan {
                 processes: Arc::default(),

@@ -82,7 +82,7 @@ impl<T> Unpin for Out<T> {}
 /// assert_eq!(out.send_blocking(3).unwrap_err().0, 3);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Closed<T>(pub T);
+pub struct SendError<T>(pub T);
 
 /// The reason why [`In::try_recv`] has no message; see there for an example.
 ///
@@ -350,13 +350,13 @@ impl<T> Out<T> {
     /// network.sink("sink", input, |_| {});
     /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
     /// ```
-    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<()>>> {
+    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendError<()>>> {
         loop {
             // SAFETY: the port is borrowed exclusively, and is the only one at this end.
             match unsafe { self.channel().has_room() } {
                 Ok(()) => return Poll::Ready(Ok(())),
                 Err(full) => match self.wait(full, context) {
-                    Poll::Ready(true) => return Poll::Ready(Err(Closed(()))),
+                    Poll::Ready(true) => return Poll::Ready(Err(SendError(()))),
                     Poll::Ready(false) => {}
                     Poll::Pending => return Poll::Pending,
                 },
@@ -469,7 +469,7 @@ pub struct Sending<'p, T> {
 impl<T> Unpin for Sending<'_, T> {}
 
 impl<T> Future for Sending<'_, T> {
-    type Output = Result<(), Closed<T>>;
+    type Output = Result<(), SendError<T>>;
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -485,7 +485,7 @@ impl<T> Future for Sending<'_, T> {
                 }
             };
             match self.port.wait(full, context) {
-                Poll::Ready(true) => return Poll::Ready(Err(Closed(message))),
+                Poll::Ready(true) => return Poll::Ready(Err(SendError(message))),
                 Poll::Ready(false) => {}
                 Poll::Pending => {
                     self.message = Some(message);
@@ -531,19 +531,19 @@ impl<T> fmt::Debug for Sending<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Closed<T> {
+impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Closed(..)")
+        f.write_str("SendError(..)")
     }
 }
 
-impl<T> fmt::Display for Closed<T> {
+impl<T> fmt::Display for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the other end of the channel is gone")
     }
 }
 
-impl<T> std::error::Error for Closed<T> {}
+impl<T> std::error::Error for SendError<T> {}
 
 impl<T> fmt::Debug for TrySendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -281,9 +281,10 @@ pub struct ChannelReport {
     pub consumer: Option<usize>,
     /// Its capacity at the end; `None` where there is no bound.
     pub capacity: Option<usize>,
-    /// Messages that were sent.
+    /// Messages that were sent; by the time of the failure, if the network failed.
     pub messages: u64,
-    /// Messages that were received.
+    /// Messages that were received, or dropped by a receiver that ended before; by the time of the
+    /// failure, if the network failed.
     pub received: u64,
     /// Bytes that were sent: the size of the messages themselves, without data that they point to.
     pub bytes: u64,

@@ -51,7 +51,8 @@ impl Network<'_> {
     /// See [`Network`] for an example.
     ///
     /// # Errors
-    /// See [`Error`]. All processes have ended then, too.
+    /// See [`Error`]. All processes have ended then, too; the figures and pictures of the network
+    /// are in [`Live::report`](crate::Live::report).
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
@@ -68,6 +69,7 @@ impl Network<'_> {
         }
         let Network {
             shared,
+            last,
             starts,
             plan,
             channels,
@@ -116,9 +118,13 @@ impl Network<'_> {
         };
         let elapsed = began.elapsed();
         drop(cancels);
+        let report = shared.report(elapsed, moves, accounts.as_deref());
+        if Arc::strong_count(&last) > 1 {
+            let _first = last.set(report.clone());
+        }
         match shared.take_failure() {
             Some(failure) => Err(shared.explain(failure)),
-            None => Ok(shared.report(elapsed, moves, accounts.as_deref())),
+            None => Ok(report),
         }
     }
 }

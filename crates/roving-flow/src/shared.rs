@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::PoisonError;
 use std::task::Waker;
 
-use crate::below::{Cancelled, Meter, Place, is_cancelled};
+use crate::below::{CancelledError, Meter, Place, is_cancelled};
 use crate::channel::Handle;
 use crate::deadlock::{Growth, Wait};
 use crate::lines::Lines;
@@ -81,7 +81,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// A process has unwound with that.
     pub(crate) fn unwound(process: u32, payload: Box<dyn Any + Send>) -> Failure {
-        match payload.is::<Cancelled>() && is_cancelled() {
+        match payload.is::<CancelledError>() && is_cancelled() {
             true => Failure::Cancelled,
             false => Failure::Panicked(process, payload),
         }
@@ -92,7 +92,7 @@ impl Failure {
         process: u32,
         error: Box<dyn std::error::Error + Send + Sync>,
     ) -> Failure {
-        match error.is::<Cancelled>() && is_cancelled() {
+        match error.is::<CancelledError>() && is_cancelled() {
             true => Failure::Cancelled,
             false => Failure::Failed(process, error),
         }
@@ -117,6 +117,9 @@ pub(crate) struct Shared {
     running: AtomicUsize,
     stopped: AtomicBool,
     pub(crate) failure: Mutex<Option<Failure>>,
+    /// How many messages each channel had sent and received when the network failed. Afterwards
+    /// its processes drop their ports, and with them what they have not received.
+    pub(crate) at_failure: OnceLock<Box<[(u64, u64)]>>,
     /// A process has waited for room: deadlocks are looked for at each suspension, until a look
     /// at the whole network finds no such process.
     pub(crate) writers: AtomicBool,
@@ -151,6 +154,7 @@ impl Shared {
             running: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
             failure: Mutex::new(None),
+            at_failure: OnceLock::new(),
             writers: AtomicBool::new(false),
             detector: Mutex::new(()),
             growths: Mutex::new(Vec::new()),
@@ -260,6 +264,14 @@ impl Shared {
                 }
             }
             *first = Some(failure);
+            // Not if the network is ending on another thread, which has the lock then: the caller
+            // may hold it as a reader.
+            if let Ok(channels) = self.channels.try_read() {
+                let counts = channels
+                    .iter()
+                    .map(|words| (words.sent().number(), words.taken().number()));
+                let _first = self.at_failure.set(counts.collect());
+            }
             // Ordering: Relaxed; see `is_stopped`.
             self.stopped.store(true, Ordering::Relaxed);
             // Ordering: in the manner of Dekker: either the process that is being suspended sees

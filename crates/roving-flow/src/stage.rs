@@ -157,10 +157,10 @@ async fn deal<T>(mut input: In<T>, mut outs: Vec<Option<Out<T>>>, mut order: Opt
             return;
         };
         // The order first: who gathers may wait for it already.
-        if let Some(order) = &mut order
-            && order.send(worker).await.is_err()
-        {
-            return;
+        if let Some(order) = &mut order {
+            if order.send(worker).await.is_err() {
+                return;
+            }
         }
         if out.send(message).await.is_err() {
             return;

@@ -6,10 +6,10 @@ use std::thread;
 
 /// Drops a value whose drop may panic; a panic of that is dropped in its turn, or forgotten.
 pub(crate) fn drop_quietly<T>(value: T) {
-    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(value)))
-        && let Err(again) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)))
-    {
-        std::mem::forget(again);
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        if let Err(again) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(again);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use roving::{Cancel, Cancelled, Pool, context};
+use roving::{Cancel, CancelledError, Pool, context};
 use roving_flow::{Error, In, Network, Out, Placement};
 use watched::watched;
 
@@ -66,7 +66,7 @@ fn a_network_ends_with_its_token_wherever_it_is() {
                 // Either before it began or while it ran; nothing else is named.
                 assert!(matches!(
                     outcome,
-                    Err(Cancelled) | Ok(Err(Error::Cancelled))
+                    Err(CancelledError) | Ok(Err(Error::Cancelled))
                 ));
                 assert_eq!(Arc::strong_count(&held), 1, "nothing is left of it");
             }
@@ -92,7 +92,7 @@ fn processes_that_wait_for_ever_are_woken_by_a_deadline() {
         });
         assert!(matches!(
             outcome,
-            Err(Cancelled) | Ok(Err(Error::Cancelled))
+            Err(CancelledError) | Ok(Err(Error::Cancelled))
         ));
         assert!(token.is_cancelled());
     });
@@ -106,7 +106,7 @@ fn no_process_is_named_when_what_it_awaits_is_cancelled() {
         for round in 0..if cfg!(miri) { 4 } else { 60 } {
             let token = Cancel::new();
             let stops = token.clone();
-            let outcome = token.run(|| {
+            let outcome = token.run_partial(|| {
                 let mut network = Network::new();
                 for name in ["unwinds", "also unwinds"] {
                     network.process(name, (), async |()| {
@@ -123,7 +123,7 @@ fn no_process_is_named_when_what_it_awaits_is_cancelled() {
                         roving::task::spawn(async {}).or_cancelled().await?;
                     }
                     #[expect(unreachable_code, reason = "says what the error is")]
-                    Ok::<(), Cancelled>(())
+                    Ok::<(), CancelledError>(())
                 });
                 network.process("stops", (), async move |()| {
                     for _ in 0..round {
@@ -176,7 +176,7 @@ fn a_network_that_has_ended_is_not_concerned() {
     token.cancel();
     assert!(report.is_ok());
     let refused = token.run(|| Network::new().run(&pool));
-    assert!(matches!(refused, Err(Cancelled)));
+    assert!(matches!(refused, Err(CancelledError)));
 }
 
 /// Who moves the messages of a network is to see it end, as the processes are.
@@ -187,7 +187,7 @@ fn what_runs_beside_a_cancelled_network_begins() {
             let pool = Pool::new(workers).unwrap();
             let begun = AtomicUsize::new(0);
             let token = Cancel::new();
-            let outcome = token.run(|| {
+            let outcome = token.run_partial(|| {
                 let mut network = Network::new();
                 network.process("waits", (), async |()| pending().await);
                 network.beside(async {

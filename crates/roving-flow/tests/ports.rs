@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, select};
 use roving::Pool;
-use roving_flow::{Closed, Error, In, Merge, Network, Out, State, TryRecvError, TrySendError};
+use roving_flow::{Error, In, Merge, Network, Out, SendError, State, TryRecvError, TrySendError};
 
 /// Counts how many of it are alive.
 struct Counted(Arc<AtomicUsize>);
@@ -85,7 +85,7 @@ fn who_sends_hears_that_nobody_receives() {
         while out.send(sent).await.is_ok() {
             sent += 1;
         }
-        let Err(Closed(back)) = out.send(77).await else {
+        let Err(SendError(back)) = out.send(77).await else {
             panic!("the channel is closed");
         };
         assert_eq!(back, 77);

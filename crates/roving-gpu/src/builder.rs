@@ -232,11 +232,11 @@ impl DevicesBuilder {
     /// assert!(!Devices::builder().backend(Simulated::new()).build().unwrap().are_none());
     /// ```
     pub fn build(self) -> Result<Devices, BuildError> {
-        if let Choice::Split(share) = self.choice
-            && !(0.0..=1.0).contains(&share)
-        {
-            let text = format!("the split is {share}; it must be from 0 to 1");
-            return Err(BuildError(text));
+        if let Choice::Split(share) = self.choice {
+            if !(0.0..=1.0).contains(&share) {
+                let text = format!("the split is {share}; it must be from 0 to 1");
+                return Err(BuildError(text));
+            }
         }
         if self.window == Some(0) {
             let text = "the window is 0; it must be at least 1".to_owned();

@@ -1,4 +1,4 @@
-//! Who decides where a task runs.
+//! The rule that decides where a task runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +14,7 @@ use std::str::FromStr;
 /// assert_eq!(Choice::Split(0.25).to_string(), "split=0.25");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Choice {
     /// All on the CPU.
     Cpu,

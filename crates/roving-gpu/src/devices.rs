@@ -36,11 +36,11 @@ pub(crate) struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let measured = self.common.history.measured();
-        if let Some(path) = &self.history_path
-            && !measured.kinds.is_empty()
-        {
-            // Times that cannot be kept are measured again.
-            let _ = file::save(path, measured);
+        if let Some(path) = &self.history_path {
+            if !measured.kinds.is_empty() {
+                // Times that cannot be kept are measured again.
+                let _ = file::save(path, measured);
+            }
         }
     }
 }

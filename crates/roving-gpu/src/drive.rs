@@ -9,7 +9,7 @@ use crate::common::{Common, Running};
 use crate::device::entry::{Entry, Phase, Task};
 use crate::device::{Device, Estimate, Queued};
 use crate::devices::Devices;
-use crate::error::{DeviceError, Failed};
+use crate::error::{DeviceError, TaskError};
 use crate::gpu::Gpu;
 use crate::kind::Kind;
 use crate::plan::Plan;
@@ -23,7 +23,7 @@ pub(crate) async fn drive<R: Send>(
     uses: Vec<Use>,
     parts: Parts<'_, R>,
     blocks: bool,
-) -> Result<R, Failed> {
+) -> Result<R, TaskError> {
     let Some(inner) = &devices.0 else {
         unreachable!("without devices there is nothing to drive");
     };
@@ -48,7 +48,7 @@ pub(crate) async fn drive<R: Send>(
                     }
                     Flight::TakenBack => Why::Sooner,
                     Flight::Failed(error) if cpu.is_none() => {
-                        return Err(Failed {
+                        return Err(TaskError {
                             kind: task.kind,
                             device: Some(device.name.clone()),
                             error,
@@ -115,14 +115,15 @@ impl<R> Pilot<'_, '_, R> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Flight<R>> {
         // Before anything is looked at: what changes later wakes.
         self.device.set_waker(self.entry, context.waker());
-        if let Some(future) = &mut self.future
-            && let Poll::Ready(outcome) = future.as_mut().poll(context)
-        {
-            self.future = None;
-            let closed = outcome.map(|result| self.result = Some(result));
-            self.device.close(self.entry, closed);
-        } else if self.future.is_some() {
-            self.device.still_open(self.entry);
+        let polled = self.future.as_mut();
+        match polled.map(|future| future.as_mut().poll(context)) {
+            Some(Poll::Ready(outcome)) => {
+                self.future = None;
+                let closed = outcome.map(|result| self.result = Some(result));
+                self.device.close(self.entry, closed);
+            }
+            Some(Poll::Pending) => self.device.still_open(self.entry),
+            None => {}
         }
         let mut at_once = false;
         if !self.is_queued {

@@ -361,6 +361,19 @@ impl<const N: usize, U, C, G> fmt::Debug for Dual<N, U, C, G> {
 }
 
 /// The buffers of a task; made by [`Dual::reads`] and its like.
+///
+/// ```
+/// use roving_gpu::{Buffer, Devices, Dual, Kind, NoCpu, NoGpu, Uses};
+///
+/// /// Gives a task its side, whatever buffers it has declared.
+/// fn sum<U: Uses>(task: Dual<1, U, NoCpu, NoGpu>, numbers: &Buffer<u32>) -> u32 {
+///     task.cpu(|| numbers.read().iter().sum::<u32>()).run(&Devices::none())
+/// }
+///
+/// static SUM: Kind = Kind::new("sum");
+/// let numbers = Buffer::from(vec![1, 2, 3]);
+/// assert_eq!(sum(Dual::new(&SUM, &[3]).reads(&numbers), &numbers), 6);
+/// ```
 pub trait Uses: Send {
     #[doc(hidden)]
     fn collect(&self, into: &mut UseList);
@@ -372,6 +385,20 @@ pub trait Uses: Send {
 pub struct UseList(pub(crate) Vec<Use>);
 
 /// One buffer of a task.
+///
+/// ```
+/// use roving_gpu::{Buffer, Devices, Dual, Kind, Used};
+///
+/// static SUM: Kind = Kind::new("sum");
+///
+/// fn reader(numbers: &Buffer<u32>) -> Dual<1, ((), Used<'_>)> {
+///     Dual::new(&SUM, &[numbers.len()]).reads(numbers)
+/// }
+///
+/// let numbers = Buffer::from(vec![1, 2, 3]);
+/// let sum = reader(&numbers).cpu(|| numbers.read().iter().sum::<u32>()).run(&Devices::none());
+/// assert_eq!(sum, 6);
+/// ```
 #[derive(Clone, Copy)]
 pub struct Used<'b> {
     buffer: &'b dyn AnyBuffer,
@@ -379,6 +406,21 @@ pub struct Used<'b> {
 }
 
 /// Several buffers of a task.
+///
+/// ```
+/// use roving_gpu::{Access, AnyBuffer, Buffer, Devices, Dual, Kind, UsedAll};
+///
+/// static SUM: Kind = Kind::new("sum");
+///
+/// fn reader(all: &[Buffer<u32>]) -> Dual<1, ((), UsedAll<'_>)> {
+///     let all = all.iter().map(|one| (one as &dyn AnyBuffer, Access::Read));
+///     Dual::new(&SUM, &[all.len()]).uses_all(all)
+/// }
+///
+/// let all = [Buffer::from(vec![1, 2]), Buffer::from(vec![3])];
+/// let sum = || all.iter().flat_map(|one| one.read().to_vec()).sum::<u32>();
+/// assert_eq!(reader(&all).cpu(sum).run(&Devices::none()), 6);
+/// ```
 #[derive(Clone)]
 pub struct UsedAll<'b>(Vec<Used<'b>>);
 

@@ -62,6 +62,13 @@ impl DeviceError {
     }
 
     /// Returns the cause.
+    ///
+    /// ```
+    /// use roving_gpu::{Cause, DeviceError};
+    ///
+    /// let error = DeviceError::new(Cause::OutOfMemory, "2 GiB are not there");
+    /// assert_eq!(error.cause(), Cause::OutOfMemory);
+    /// ```
     pub fn cause(&self) -> Cause {
         self.cause
     }
@@ -99,13 +106,13 @@ impl Error for DeviceError {}
 /// assert!(failed.to_string().contains("`step`"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct TaskError {
     pub(crate) kind: &'static str,
     pub(crate) device: Option<String>,
     pub(crate) error: DeviceError,
 }
 
-impl Failed {
+impl TaskError {
     /// The name of the task's kind.
     ///
     /// ```
@@ -135,13 +142,22 @@ impl Failed {
     }
 
     /// The reason.
+    ///
+    /// ```
+    /// use roving_gpu::{Cause, Devices, Dual, Kind};
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// let task = Dual::new(&STEP, &[1]).gpu(async |_gpu| Ok(()));
+    /// let failed = task.run(&Devices::none()).unwrap_err();
+    /// assert_eq!(failed.cause(), Cause::NoDevice);
+    /// ```
     pub fn cause(&self) -> Cause {
         self.error.cause()
     }
 
     pub(crate) fn no_device(kind: &'static str) -> Self {
         let text = "it has no CPU side; give it one with `.cpu(…)`";
-        Failed {
+        TaskError {
             kind,
             device: None,
             error: DeviceError::new(Cause::NoDevice, text),
@@ -149,7 +165,7 @@ impl Failed {
     }
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "task `{}`", self.kind)?;
         if let Some(device) = &self.device {
@@ -159,4 +175,4 @@ impl fmt::Display for Failed {
     }
 }
 
-impl Error for Failed {}
+impl Error for TaskError {}

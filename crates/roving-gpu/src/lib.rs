@@ -46,7 +46,7 @@
 //! | the choice | the worker that polls the task first |
 //! | the CPU side | a worker, in the poll of the task; it may use `join`, `scope` and tasks |
 //! | the GPU side, an async closure | the same; it is polled once at the start, and again when a launch that it awaits has ended |
-//! | copies and launches | the device. They are submitted by whoever brings the news that one of them can be: a worker, or the thread of the back-end on which another one has ended |
+//! | copies and launches | the device. The thread that learns that one can be submitted does it: a worker, or the thread of the back-end on which another one has ended |
 //! | the end of an operation | a thread of the back-end; it wakes the task, which any worker of its pool polls |
 //!
 //! There is no thread here that manages a device. A back-end may have threads of its own; they
@@ -54,7 +54,8 @@
 //!
 //! # What blocks
 //!
-//! * Awaiting a [`Dual`] blocks nobody: the task is suspended, and its worker does something else.
+//! * Awaiting a [`Dual`] blocks no thread: the task is suspended, and its worker does something
+//!   else.
 //! * [`Dual::run`] blocks the calling thread. A worker gives its core away meanwhile, as it does
 //!   for a root.
 //! * [`Buffer::read`], [`Buffer::write`] and [`Buffer::into_vec`] block in the same way while a
@@ -67,7 +68,7 @@
 //! valid. A task that goes to a device brings what it reads and is not valid there: `reads` and
 //! `updates`, not `writes`. Copies of one task overlap with kernels of others. What it has written
 //! is copied back before the task ends ([`Writes::Through`]), so that nothing is lost when the
-//! device is; or when somebody asks for it ([`Writes::Back`]). Either way the device's copy stays
+//! device is; or on demand, as for a guard ([`Writes::Back`]). Either way the device's copy stays
 //! valid for the next task there. When memory is short, the copies that were not used for longest
 //! go; a task that does not fit at all runs on the CPU.
 //!
@@ -77,10 +78,11 @@
 //! kernel error no task of that kind goes to that device again, of whatever size; a device that is
 //! lost gets no more tasks. Each cause is told once for each device
 //! ([`DevicesBuilder::on_failure`], [`Profile::reports`]) and counted. Without a CPU side, the
-//! task's output is an error that names the kind, the device and the cause ([`Failed`]). With
+//! task's output is an error that names the kind, the device and the cause ([`TaskError`]). With
 //! [`Writes::Back`], what only the lost device had is lost, and so is what only a device had and a
 //! task updated, if that fails when one of its kernels has begun; whoever needs it panics. A launch
 //! that was refused, because its kernel cannot be built or its arguments do not fit, has not begun.
+//!
 //! # Limits
 //!
 //! The features `wgpu` (Vulkan, Metal, DirectX 12) and `cuda` add devices; neither needs anything
@@ -169,7 +171,7 @@ pub use {
     common::DeviceReport,
     devices::Devices,
     dual::{Dual, Used, UsedAll, Uses},
-    error::{Cause, DeviceError, Failed},
+    error::{Cause, DeviceError, TaskError},
     gpu::{Gpu, Launching},
     host_call::{HostArg, HostCall},
     kernel::{Cuda, Kernel, Wgsl},

@@ -63,14 +63,14 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
         let this = self.get_mut();
-        if let State::New(_) = this.state
-            && let State::New(dual) = std::mem::replace(&mut this.state, State::Over)
-        {
-            if this.devices.are_none() {
-                let output = (dual.cpu, dual.gpu).without_device(dual.about.kind);
-                return Poll::Ready(output);
+        if let State::New(_) = this.state {
+            if let State::New(dual) = std::mem::replace(&mut this.state, State::Over) {
+                if this.devices.are_none() {
+                    let output = (dual.cpu, dual.gpu).without_device(dual.about.kind);
+                    return Poll::Ready(output);
+                }
+                this.state = State::Running(start(dual, this.devices, false));
             }
-            this.state = State::Running(start(dual, this.devices, false));
         }
         let State::Running(running) = &mut this.state else {
             panic!("polled after it has ended");

@@ -8,7 +8,7 @@ use crate::device::choose::{self, Place};
 use crate::device::entry::Task;
 use crate::device::{Device, Estimate};
 use crate::devices::Inner;
-use crate::error::{DeviceError, Failed};
+use crate::error::{DeviceError, TaskError};
 use crate::history::{Known, Side};
 use crate::profile::Why;
 
@@ -16,7 +16,7 @@ pub(crate) enum Plan {
     Cpu(Why),
     Device(Arc<Device>, Estimate, Why),
     /// It has no CPU side, and no device can have it.
-    Nowhere(Failed),
+    Nowhere(TaskError),
 }
 
 impl Inner {
@@ -38,7 +38,7 @@ impl Inner {
             Err(_) if task.has_cpu && choice == Choice::Cpu => return Plan::Cpu(Why::Choice),
             Err((_, error)) if task.has_cpu => return Plan::Cpu(Why::Failed(error.cause())),
             Err((device, error)) => {
-                return Plan::Nowhere(Failed {
+                return Plan::Nowhere(TaskError {
                     kind: task.kind,
                     device,
                     error,
@@ -93,7 +93,7 @@ impl Inner {
                 best = Some((Arc::clone(device), estimate));
             }
         }
-        best.ok_or_else(|| refused.unwrap_or_else(|| (None, Failed::no_device(task.kind).error)))
+        best.ok_or_else(|| refused.unwrap_or_else(|| (None, TaskError::no_device(task.kind).error)))
     }
 }
 
@@ -129,7 +129,7 @@ impl Shares {
         let owed = all.entry(kind).or_default();
         let part = share * work;
         owed.add(part);
-        // What the product lost.
+        // The rounding error of the product above.
         owed.add(share.mul_add(work, -part));
         let goes = owed.value() >= work / 2.0 && share > 0.0;
         if goes {

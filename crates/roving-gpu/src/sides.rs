@@ -3,23 +3,67 @@
 use std::fmt;
 use std::pin::Pin;
 
-use crate::error::{DeviceError, Failed};
+use crate::error::{DeviceError, TaskError};
 use crate::gpu::Gpu;
 use crate::kind::Kind;
 
 /// The marker of a task without a CPU side.
+///
+/// ```
+/// use roving_gpu::{Devices, Dual, Gpu, Kind, NoCpu, NoGpu};
+///
+/// static ONE: Kind = Kind::new("one");
+/// let task: Dual<1, (), NoCpu, NoGpu> = Dual::new(&ONE, &[1]);
+/// let task = task.gpu(async |_gpu: Gpu| Ok(1));
+/// assert!(task.run(&Devices::none()).is_err()); // there is no side that could run
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct NoCpu;
 
 /// The marker of a task without a GPU side.
+///
+/// ```
+/// use roving_gpu::{Devices, Dual, Kind, NoCpu, NoGpu};
+///
+/// static ONE: Kind = Kind::new("one");
+/// let task: Dual<1, (), NoCpu, NoGpu> = Dual::new(&ONE, &[1]);
+/// assert_eq!(task.cpu(|| 1).run(&Devices::none()), 1);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct NoGpu;
 
 /// The CPU side of a task.
+///
+/// ```
+/// use roving_gpu::{CpuSide, Devices, Dual, Kind, NoGpu};
+///
+/// fn run<F: FnOnce() -> u32 + Send>(task: Dual<1, (), CpuSide<F>, NoGpu>) -> u32 {
+///     task.run(&Devices::none())
+/// }
+///
+/// static ONE: Kind = Kind::new("one");
+/// assert_eq!(run(Dual::new(&ONE, &[1]).cpu(|| 1)), 1);
+/// ```
 #[derive(Clone, Copy)]
 pub struct CpuSide<F>(pub(crate) F);
 
 /// The GPU side of a task.
+///
+/// ```
+/// use roving_gpu::{DeviceError, Devices, Dual, Gpu, GpuSide, Kind, NoCpu, Simulated};
+///
+/// fn run<F, Fut>(task: Dual<1, (), NoCpu, GpuSide<F>>) -> u32
+/// where
+///     F: FnOnce(Gpu) -> Fut + Send,
+///     Fut: Future<Output = Result<u32, DeviceError>> + Send,
+/// {
+///     let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+///     task.run(&devices).unwrap()
+/// }
+///
+/// static ONE: Kind = Kind::new("one");
+/// assert_eq!(run(Dual::new(&ONE, &[1]).gpu(async |_gpu| Ok(1))), 1);
+/// ```
 #[derive(Clone, Copy)]
 pub struct GpuSide<F>(pub(crate) F);
 
@@ -36,6 +80,26 @@ pub struct Parts<'a, R> {
 }
 
 /// The sides of a task; at least one.
+///
+/// ```
+/// use roving_gpu::{Devices, Dual, Kind, Sides};
+///
+/// /// Runs a task, whatever sides it has.
+/// fn run<'a, C: Send, G: Send>(
+///     task: Dual<1, (), C, G>,
+///     devices: &'a Devices,
+/// ) -> <(C, G) as Sides<'a>>::Output
+/// where
+///     (C, G): Sides<'a>,
+/// {
+///     task.run(devices)
+/// }
+///
+/// static ONE: Kind = Kind::new("one");
+/// let devices = Devices::none();
+/// assert_eq!(run(Dual::new(&ONE, &[1]).cpu(|| 1), &devices), 1);
+/// assert!(run(Dual::new(&ONE, &[1]).gpu(async |_gpu| Ok(1)), &devices).is_err());
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this task has no side, or its two sides do not return the same",
     label = "give it `.cpu(…)`, `.gpu(…)`, or both with one type of result"
@@ -51,7 +115,7 @@ pub trait Sides<'a>: Send {
     #[doc(hidden)]
     fn into_parts(self) -> Parts<'a, Self::Result>;
     #[doc(hidden)]
-    fn output(result: Result<Self::Result, Failed>) -> Self::Output;
+    fn output(result: Result<Self::Result, TaskError>) -> Self::Output;
 }
 
 impl<'a, C, R> Sides<'a> for (CpuSide<C>, NoGpu)
@@ -74,7 +138,7 @@ where
         }
     }
 
-    fn output(result: Result<R, Failed>) -> R {
+    fn output(result: Result<R, TaskError>) -> R {
         result.unwrap_or_else(|failed| unreachable!("it has a CPU side: {failed}"))
     }
 }
@@ -102,7 +166,7 @@ where
         }
     }
 
-    fn output(result: Result<R, Failed>) -> R {
+    fn output(result: Result<R, TaskError>) -> R {
         result.unwrap_or_else(|failed| unreachable!("it has a CPU side: {failed}"))
     }
 }
@@ -114,10 +178,10 @@ where
     R: Send + 'a,
 {
     type Result = R;
-    type Output = Result<R, Failed>;
+    type Output = Result<R, TaskError>;
 
     fn without_device(self, kind: &'static Kind) -> Self::Output {
-        Err(Failed::no_device(kind.name()))
+        Err(TaskError::no_device(kind.name()))
     }
 
     fn into_parts(self) -> Parts<'a, R> {
@@ -128,7 +192,7 @@ where
         }
     }
 
-    fn output(result: Result<R, Failed>) -> Self::Output {
+    fn output(result: Result<R, TaskError>) -> Self::Output {
         result
     }
 }

@@ -86,6 +86,7 @@ fn the_profile_counts_each_task_once_and_its_times_add_up() {
                         "{profile}"
                     );
                 }
+                other => unreachable!("{other:?} is none of those tried"),
             }
             let text = devices.describe();
             assert!(

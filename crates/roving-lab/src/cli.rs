@@ -48,7 +48,7 @@ const LEFT_OUT: &str = match (cfg!(feature = "rivals"), cfg!(feature = "top")) {
 /// Without a command: searches the UTS tree T3 on all cores.
 #[derive(Debug, Parser)]
 #[command(name = "roving", version, max_term_width = 100, after_help = LEFT_OUT)]
-struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
 }

@@ -20,7 +20,16 @@ pub(crate) trait ForkJoin {
     /// `join` keeps this default, a tree of joins.
     fn spawn_all<F>(&mut self, tasks: usize, each: &F)
     where
-        F: Fn(usize) + Sync,
+        F: Fn(&mut Self, usize) + Sync,
+    {
+        join_all(self, 0, tasks, each);
+    }
+
+    /// Runs `each(0)` to `each(tasks - 1)` as a parallel loop, where the runtime has one: else as
+    /// a tree of joins.
+    fn loop_all<F>(&mut self, tasks: usize, each: &F)
+    where
+        F: Fn(&mut Self, usize) + Sync,
     {
         join_all(self, 0, tasks, each);
     }
@@ -30,11 +39,11 @@ pub(crate) trait ForkJoin {
 fn join_all<C, F>(cx: &mut C, first: usize, last: usize, each: &F)
 where
     C: ForkJoin + ?Sized,
-    F: Fn(usize) + Sync,
+    F: Fn(&mut C, usize) + Sync,
 {
     match last - first {
         0 => {}
-        1 => each(first),
+        1 => each(cx, first),
         tasks => {
             let middle = first + tasks / 2;
             cx.join(
@@ -63,19 +72,19 @@ impl ForkJoin for Serial {
 
     fn spawn_all<F>(&mut self, tasks: usize, each: &F)
     where
-        F: Fn(usize) + Sync,
+        F: Fn(&mut Self, usize) + Sync,
     {
         for task in 0..tasks {
-            boxed_call(task, each);
+            boxed_call(self, task, each);
         }
     }
 }
 
 /// A spawn without a runtime: the closure goes into a box and is called through it.
 #[inline(always)]
-fn boxed_call<F: Fn(usize) + Sync>(task: usize, each: &F) {
-    let call: Box<dyn FnOnce() + '_> = black_box(Box::new(move || each(task)));
-    call();
+fn boxed_call<C, F: Fn(&mut C, usize) + Sync>(cx: &mut C, task: usize, each: &F) {
+    let call: Box<dyn FnOnce(&mut C) + '_> = black_box(Box::new(move |cx: &mut C| each(cx, task)));
+    call(cx);
 }
 
 /// One call after the other, and the compiler cannot turn either into a jump or a loop: the
@@ -122,10 +131,10 @@ impl ForkJoin for Counting {
 
     fn spawn_all<F>(&mut self, tasks: usize, each: &F)
     where
-        F: Fn(usize) + Sync,
+        F: Fn(&mut Self, usize) + Sync,
     {
         self.spawns += tasks as u64;
-        (0..tasks).for_each(each);
+        (0..tasks).for_each(|task| each(self, task));
     }
 }
 
@@ -147,12 +156,19 @@ impl ForkJoin for Roving {
 
     fn spawn_all<F>(&mut self, tasks: usize, each: &F)
     where
-        F: Fn(usize) + Sync,
+        F: Fn(&mut Self, usize) + Sync,
     {
         roving::scope(|scope| {
             for task in 0..tasks {
-                scope.spawn(move |_| each(task));
+                scope.spawn(move |_| each(&mut Roving, task));
             }
         });
+    }
+
+    fn loop_all<F>(&mut self, tasks: usize, each: &F)
+    where
+        F: Fn(&mut Self, usize) + Sync,
+    {
+        roving::par_for(0..tasks, |task| each(&mut Roving, task));
     }
 }

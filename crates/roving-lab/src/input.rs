@@ -115,9 +115,42 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
+/// Parameters that are seldom right: `input` with one of its values replaced, or with one more
+/// whose name is a word of the description.
+#[cfg(test)]
+pub(crate) fn twisted(input: &str, words: &str, at: usize, value: &str) -> String {
+    let words = words.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let mut parts: Vec<String> = input.split(',').map(str::to_owned).collect();
+    let place = at % (parts.len() + words.len());
+    match parts.get_mut(place) {
+        Some(part) => {
+            let name = part.split_once('=').map(|(name, _)| format!("{name}="));
+            *part = name.unwrap_or_default() + value;
+        }
+        None => parts.push(format!("{}={value}", words[place - parts.len()])),
+    }
+    parts.join(",")
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// A number is digits, with a power of ten at the end, or it is refused.
+        #[test]
+        fn fuzz_numbers_of_any_text(text in "[0-9_eE+.-]{0,24}|.{0,24}") {
+            if let Some(number) = whole_number(&text) {
+                let is_of_one = |c: char| c.is_ascii_digit() || "_eE".contains(c);
+                prop_assert!(text.chars().all(is_of_one), "{number}");
+                let exact: Result<u64, _> = text.parse();
+                prop_assert!(exact.is_err() || exact == Ok(number));
+            }
+        }
+    }
 
     #[test]
     fn whole_numbers_are_read_as_people_write_them() {

@@ -40,6 +40,8 @@ mod dist;
 #[cfg(feature = "gpu")]
 mod duals;
 mod fork_join;
+#[cfg(all(test, feature = "rivals", feature = "top"))]
+mod help;
 mod input;
 mod measure;
 mod memory;
@@ -56,6 +58,8 @@ mod repro;
 #[cfg(feature = "rivals")]
 mod rivals;
 mod run;
+#[cfg(feature = "rivals")]
+mod sleepers;
 mod tasks;
 #[cfg(feature = "top")]
 mod top;

@@ -137,13 +137,16 @@ Try next
   docs/getting-started.md                       the first lines of your own
 ";
 
+/// The program and the input of `roving` without words.
+pub(crate) const FIRST: (&str, &str) = ("uts", "T3");
+
 /// `roving` without words.
 pub(crate) fn first_words() -> Result<(), Failure> {
     let settings = Settings {
         profile: true,
         ..Settings::default()
     };
-    let mut job = Job::parse("uts", Some("T3"))?;
+    let mut job = Job::parse(FIRST.0, Some(FIRST.1))?;
     let report = run_job(&mut job, &settings)?;
     show(format_args!("{}{NEXT}", report.table()))
 }

@@ -40,6 +40,18 @@ fn rows_are_measured_and_written_down() {
 }
 
 #[test]
+fn both_kinds_of_pool_make_each_call_of_the_row_about_arenas() {
+    let out = directory("bench-arenas");
+    let path = out.display().to_string();
+    let output = roving(&["bench", "--quick", "--out", &path, "arenas"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let csv = std::fs::read_to_string(out.join("arenas.csv")).expect("the CSV");
+    for kind in ["pool with threads", "share"] {
+        assert_eq!(csv.matches(&format!(", {kind}, ")).count(), 5, "{csv}");
+    }
+}
+
+#[test]
 fn an_unknown_row_gets_one_line_and_status_2() {
     let output = roving(&["bench", "fib-7"]);
     let line = text(&output.stderr);

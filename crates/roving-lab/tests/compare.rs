@@ -45,6 +45,53 @@ fn a_comparison_prints_a_table_and_writes_a_csv_and_a_plot() {
 }
 
 #[test]
+fn sleepers_are_compared_with_rivals_and_bounds() {
+    let out = directory("sleepers");
+    let path = out.display().to_string();
+    let words = [
+        "compare",
+        "sleepers",
+        "--workers",
+        "12,20",
+        "--repeat",
+        "1",
+        "--out",
+        &path,
+    ];
+    let shapes = [
+        "--shapes",
+        "flat-even,two-pools,callers,start-tree",
+        "--load",
+        "1",
+    ];
+    let forms = [
+        "--forms",
+        "rayon,tokio,chili,forte,roving-fork,roving-spawn",
+    ];
+    let output = roving(&[&words[..], &shapes, &forms].concat());
+    let table = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for word in [
+        "callers",
+        "20 workers",
+        "left out: forte on 20",
+        "geometric mean over rayon",
+        "worst: ",
+    ] {
+        assert!(table.contains(word), "{table}");
+    }
+    let csv = std::fs::read_to_string(out.join("compare-sleepers.csv")).expect("the CSV");
+    // Not all have a second pool, or callers that are no workers.
+    assert_eq!(csv.lines().count(), 1 + 2 * (2 + 5 + 6 + 6) + 2, "{csv}");
+    assert!(csv.contains("--load 1 --spin 0"), "{csv}");
+    let svg = std::fs::read_to_string(out.join("compare-sleepers.svg")).expect("the plot");
+    assert!(
+        svg.contains("roving-fork") && svg.contains("workers"),
+        "{svg}"
+    );
+}
+
+#[test]
 fn wrong_words_get_one_line_and_status_2() {
     let inside_a_file = concat!(env!("CARGO_BIN_EXE_roving"), "/results");
     for (words, named) in [
@@ -55,6 +102,10 @@ fn wrong_words_get_one_line_and_status_2() {
         (["compare", "uts", "--steal", "one,two"], "`two`"),
         (["compare", "uts", "--input", "T9"], "T9"),
         (["compare", "nothing", "--repeat", "1"], "`nothing`"),
+        (["compare", "sleepers", "--shapes", "cube"], "`cube`"),
+        (["compare", "sleepers", "--load", "-1"], "`-1`"),
+        (["compare", "sleepers", "--input", "T3"], "--shapes"),
+        (["compare", "uts", "--load", "2"], "compare sleepers"),
         (["compare", "uts", "--out", inside_a_file], inside_a_file),
     ] {
         let output = roving(&words);

@@ -121,6 +121,7 @@ fn wrong_words_get_one_line_and_status_2() {
         (vec!["repro", "wool", "wool-ladder"], "`wool-ladder`"),
         (vec!["repro", "--quick", "--full"], "--full"),
         (vec!["repro", "--slow"], "--slow"),
+        (vec!["repro", "--against", "nowhere"], "`nowhere`"),
         (
             vec!["repro", "wool-ladder", "--out", inside_a_file],
             inside_a_file,

@@ -42,7 +42,7 @@ use crate::worker::drawn::run_both;
 /// }
 /// assert_eq!(sum(&[1, 2, 3, 4, 5]), 15);
 /// ```
-#[inline]
+#[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -65,7 +65,7 @@ where
 /// let migrated = pool.install(|| roving::join_context(|a| a, |b| b));
 /// assert_eq!(migrated, (false, false), "there is nobody else");
 /// ```
-#[inline]
+#[inline(always)]
 pub fn join_context<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce(bool) -> RA + Send,
@@ -78,7 +78,7 @@ where
 
 /// Runs two closures like [`join_context`]; a thread that is no worker uses the pool of selector
 /// `H`.
-#[inline]
+#[inline(always)]
 pub fn join_at<H, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     H: Home,
@@ -105,6 +105,13 @@ type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 /// The fast path. Nothing has to be kept or moved for the sake of the slow one: it takes what it
 /// needs and gives it back, in memory; and there is one place only where `a` is called, so that it
 /// can be inlined.
+///
+/// That memory is never the closures' own. A value whose address some function gets, be it a cold
+/// one, stays in memory everywhere: then the words of a closure are written one by one, and at once
+/// copied into the slot by wider moves, for which the processor has to wait until the words have
+/// left its store buffer. So whatever a slow path takes is packed into a tuple first, which is
+/// memory of its own, and what it returns has memory of its own too. For the same reason all down
+/// to here is inlined into the caller, where the closures are made.
 #[inline(always)]
 fn join_in_slot<H, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -125,10 +132,14 @@ where
         line.top.set(slot.wrapping_add(1));
     } else {
         let mut pushed = None;
-        push_slowly::<A, B, RB>(a, b, &mut pushed);
+        push_slowly::<A, B, RB>((a, b), &mut pushed);
         match pushed {
             Some(Pushed::At(at, back)) => (slot, a) = (at, back),
-            Some(Pushed::Not(a, b, why)) => return join_unpushed::<H, _, _, _, _>(a, b, why),
+            Some(Pushed::Not(a, b, why)) => {
+                let mut results = None;
+                join_unpushed::<H, _, _, _, _>((a, b), why, &mut results);
+                return results.expect("join runs both closures");
+            }
             None => unreachable!("the slow push says what it did"),
         }
     }
@@ -156,14 +167,24 @@ where
     // SAFETY: as in `join_in_slot`. It may be another line than before: an alarm has its own.
     let line = unsafe { &*current_line() };
     if slot < line.pop_limit.get() {
-        // SAFETY: the caller's promise is handed on.
-        return unsafe { finish_slowly::<B, RA, RB>(slot, ra) };
+        return if const { size_of::<(RA, RB)>() <= PAIR_OF_REGISTERS } {
+            // SAFETY: the caller's promise is handed on.
+            unsafe { finish_slowly::<B, RA, RB>(slot, (ra,)) }
+        } else {
+            let mut results = None;
+            // SAFETY: this function's caller has pushed the slot, with a `B` in it.
+            unsafe { finish_in_memory::<B, RA, RB>(slot, (ra,), &mut results) };
+            results.expect("join runs both closures")
+        };
     }
     line.top.set(slot);
     // SAFETY: popped, with the closure still inside.
     let b = unsafe { (*slot).take::<B>() };
     (ra, b(false))
 }
+
+/// Two results of this size at most are returned in registers.
+const PAIR_OF_REGISTERS: usize = 2 * size_of::<usize>();
 
 /// The result of a push: the slot, or the closures back with the reason.
 enum Pushed<A, B> {
@@ -181,7 +202,7 @@ enum Why {
 
 #[cold]
 #[inline(never)]
-fn push_slowly<A, B, RB>(a: A, b: B, pushed: &mut Option<Pushed<A, B>>)
+fn push_slowly<A, B, RB>((a, b): (A, B), pushed: &mut Option<Pushed<A, B>>)
 where
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
@@ -219,7 +240,7 @@ fn join_brought_in<H: Home>(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() +
 /// than the task stack has this frame for each level, so what is rare has frames of its own.
 #[cold]
 #[inline(never)]
-fn join_unpushed<H, A, B, RA, RB>(a: A, b: B, why: Why) -> (RA, RB)
+fn join_unpushed<H, A, B, RA, RB>((a, b): (A, B), why: Why, results: &mut Option<(RA, RB)>)
 where
     H: Home,
     A: FnOnce(bool) -> RA + Send,
@@ -227,7 +248,7 @@ where
     RA: Send,
     RB: Send,
 {
-    match why {
+    *results = Some(match why {
         Why::NoWorker => join_outside::<H, _, _, _, _>(a, b),
         Why::Full => {
             let ra = caught(|| a(false));
@@ -235,7 +256,7 @@ where
             both(ra, rb)
         }
         Why::Drawn => join_drawn(a, b),
-    }
+    });
 }
 
 #[cold]
@@ -300,7 +321,7 @@ fn caught<R>(f: impl FnOnce() -> R) -> Outcome<R> {
 /// As `join_pushed`.
 #[cold]
 #[inline(never)]
-unsafe fn finish_slowly<B, RA, RB>(slot: *const Slot, ra: RA) -> (RA, RB)
+unsafe fn finish_slowly<B, RA, RB>(slot: *const Slot, (ra,): (RA,)) -> (RA, RB)
 where
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
@@ -320,6 +341,22 @@ where
             }
         },
     }
+}
+
+/// [`finish_slowly`] for results that are not returned in registers. They get memory of their own,
+/// so that those of the fast path need none.
+///
+/// # Safety
+/// As `join_pushed`.
+#[cold]
+#[inline(never)]
+unsafe fn finish_in_memory<B, RA, RB>(slot: *const Slot, ra: (RA,), results: &mut Option<(RA, RB)>)
+where
+    B: FnOnce(bool) -> RB + Send,
+    RB: Send,
+{
+    // SAFETY: the caller's promise is handed on.
+    *results = Some(unsafe { finish_slowly::<B, RA, RB>(slot, ra) });
 }
 
 /// `a` has panicked. `b` must end before this frame does, because it may borrow from it: it runs,

@@ -23,10 +23,11 @@
 //! | recursion, two things at once | [`join`] |
 //! | any number of tasks, which may borrow | [`scope`]; [`spawn`] for one that nobody waits for |
 //! | loops | [`par_for`], [`par_chunks_mut`], [`map_reduce`] |
+//! | loops that end at the first answer or error | [`par_find_any`], [`par_find_first`], [`try_par_for`] |
 //! | sums of floats that are the same in each run | [`reduce`], [`reduce_slice`], [`reduce_chunks`] |
 //! | async tasks, which may wait for anything | [`task`] |
 //! | a call that blocks in the system | [`blocking`] |
-//! | a request to stop, a deadline | [`Cancel`] makes one, [`is_cancelled`] asks for it, [`Cancelled`] says that it came |
+//! | a request to stop, a deadline | [`Cancel`] makes one, [`is_cancelled`] asks for it, [`CancelledError`] says that it came |
 //! | a value that everything inside inherits | [`context`] |
 //! | workers of one's own; many pools on one set of threads | [`Pool`], [`Arena`] |
 //! | one value for each worker | [`WorkerLocal`] |
@@ -123,13 +124,13 @@ mod lease;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod local;
+#[cfg(not(loom))]
+mod loops;
 #[cfg(all(feature = "metrics", not(loom)))]
 pub mod metrics;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod os;
-#[cfg(not(loom))]
-mod parallel;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod pool;
@@ -137,8 +138,6 @@ mod pool;
 #[allow(unsafe_code, reason = "listed above")]
 pub mod prim;
 mod priority;
-#[cfg(not(loom))]
-mod reduce;
 #[cfg(not(loom))]
 mod schedule;
 #[cfg(not(loom))]
@@ -175,12 +174,14 @@ pub use {
     broadcast::broadcast,
     join::{join, join_context},
     local::WorkerLocal,
-    parallel::{map_reduce, par_chunks_mut, par_for},
+    loops::{
+        Attempt, map_reduce, par_chunks_mut, par_find_any, par_find_first, par_for, reduce,
+        reduce_chunks, reduce_slice, try_par_for,
+    },
     pool::{
-        BuildError, Dropped, Pool, PoolBuilder, StillUsed, WorkerThread, current_worker,
+        BuildError, Dropped, Pool, PoolBuilder, StillUsedError, WorkerThread, current_worker,
         current_workers, shutdown_global, shutdown_global_now, spawn,
     },
-    reduce::{reduce, reduce_chunks, reduce_slice},
     scope::{Scope, in_place_scope, scope},
     steal::amount::{Amount, ParseAmountError},
 };
@@ -188,6 +189,6 @@ pub use {
 // Shown with their own sentences, as `context` is public.
 #[cfg(not(loom))]
 #[doc(inline)]
-pub use context::{Cancel, Cancelled, is_cancelled};
+pub use context::{Cancel, CancelledError, is_cancelled};
 pub use priority::Priority;
 pub use stats::{Counters, Profile, WorkerProfile};

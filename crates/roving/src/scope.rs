@@ -274,6 +274,7 @@ impl<'scope> Scope<'scope> {
     /// roving::scope(|s| s.spawn(|_| text.push_str("done")));
     /// assert_eq!(text, "done");
     /// ```
+    #[inline(always)]
     pub fn spawn<F>(&self, f: F)
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
@@ -286,32 +287,37 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn spawn_in_slot<F>(&self, f: F)
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let task = Task { scope: self, f };
         Worker::with_current(|worker| match worker {
             Some(worker) if Arc::ptr_eq(worker.registry(), self.registry()) => {
-                match worker.owner().push_unjoined(run_spawned::<F>, task) {
-                    Ok(wake) => worker.wake_if(wake),
-                    Err((task, wake)) => {
+                match worker.owner().place_unjoined() {
+                    // SAFETY: nothing has happened since.
+                    Ok(place) => worker.wake_if(unsafe {
+                        let task = Task { scope: self, f };
+                        worker.owner().fill_unjoined(place, run_spawned::<F>, task)
+                    }),
+                    Err(wake) => {
                         worker.wake_if(wake);
-                        self.spawn_unpushed(worker, task);
+                        self.spawn_unpushed(worker, (f,));
                     }
                 }
             }
-            _ => self.spawn_from_outside(task),
+            _ => self.spawn_from_outside((f,)),
         });
     }
 
     /// There is no room on the stack, or the pool's schedule decides what becomes of the task.
-    #[cold]
-    fn spawn_unpushed<F>(&self, worker: &Worker, mut task: Task<'scope, F>)
+    /// The task comes in a tuple, which is memory of its own: its words need none on the fast path.
+    #[inline(never)]
+    fn spawn_unpushed<F>(&self, worker: &Worker, (f,): (F,))
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
+        let mut task = Task { scope: self, f };
         if let Some(schedule) = worker.schedule() {
             // SAFETY: this scope is alive: it was borrowed for this call.
             let run = |task: Task<'scope, F>| unsafe { task.run() };
@@ -326,12 +332,13 @@ impl<'scope> Scope<'scope> {
     }
 
     #[cold]
-    fn spawn_from_outside<F>(&self, task: Task<'scope, F>)
+    fn spawn_from_outside<F>(&self, (f,): (F,))
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let remote = Arc::clone(self.remote.get_or_init(Arc::default));
-        let (task, context) = (SendTask(task), node::current());
+        let task = SendTask(Task { scope: self, f });
+        let context = node::current();
         let job = move || {
             let SendTask(task) = { task };
             // SAFETY: the scope waits until this job has ended.

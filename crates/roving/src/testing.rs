@@ -280,6 +280,17 @@ fn say_hangs(seed: u64) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
+/// How often a property is tried that holds of any text.
+#[cfg(test)]
+pub(crate) fn of_any_text() -> proptest::test_runner::Config {
+    let usual = proptest::test_runner::Config::default();
+    proptest::test_runner::Config {
+        cases: if cfg!(miri) { 4 } else { usual.cases },
+        failure_persistence: None,
+        ..usual
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};

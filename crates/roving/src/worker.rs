@@ -64,6 +64,7 @@ thread_local! {
 
 impl Worker {
     /// Calls `f` with the worker that the calling thread is.
+    #[inline]
     pub(crate) fn with_current<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
         // SAFETY: set by `Worker::be` for as long as the worker lives, on this thread.
         f(unsafe { CURRENT.get().as_ref() })
@@ -260,19 +261,24 @@ impl Worker {
 
     /// Wakes one sleeping worker, if there is one.
     pub(crate) fn wake_another(&self) {
-        self.wake(|registry| registry.wake_one());
+        self.wake(|registry| registry.wake_one().into());
     }
 
     /// Wakes one worker for what stands in the stack of `seat`, if there is one.
     pub(crate) fn wake_for(&self, seat: usize) {
-        self.wake(|registry| registry.wake_for(seat));
+        self.wake(|registry| registry.wake_for(seat).into());
     }
 
-    fn wake(&self, wakes: impl FnOnce(&Registry) -> bool) {
-        let doing = self.clock().enter(Activity::Switch);
-        if wakes(&self.registry) {
-            bump(&self.tally().wakes, 1);
+    /// Wakes workers for the tasks that a claim has left in the stack of `seat`.
+    pub(crate) fn wake_for_left(&self, seat: usize, left: usize) {
+        if left > 0 {
+            self.wake(|registry| registry.wake_for_left(seat, left));
         }
+    }
+
+    fn wake(&self, wakes: impl FnOnce(&Registry) -> usize) {
+        let doing = self.clock().enter(Activity::Switch);
+        bump(&self.tally().wakes, wakes(&self.registry) as u64);
         self.clock().enter(doing);
     }
 
@@ -301,6 +307,10 @@ impl Worker {
     /// Runs or waits for everything above `base` on this worker's stack. What is there was left
     /// unjoined by code that has returned.
     pub(crate) fn drain(&self, base: usize) {
+        if self.owner.top() > base + 1 {
+            let wake = self.owner.show_spawned();
+            self.wake_if(wake);
+        }
         while self.owner.top() > base {
             let private = self.owner.pop_private();
             let index = private.unwrap_or_else(|| {
@@ -493,7 +503,7 @@ impl Worker {
             self.looks_since.set(Instant::now());
         }
         let quick = self.registry.settings.quick_rounds;
-        if round >= quick && round.is_multiple_of(YIELD_EVERY) {
+        if round >= quick && round % YIELD_EVERY == 0 {
             thread::yield_now();
         } else {
             for _ in 0..1 << (round / ROUNDS_PER_DOUBLING).min(PAUSE_BITS_MAX) {

@@ -5,10 +5,11 @@
 mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
 use std::time::Duration;
 
 use common::{holds_within, watched};
-use roving::{Pool, join, scope};
+use roving::{Pool, current_worker, join, scope};
 
 /// Long enough for the slowest machine, and over only if the test fails.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -88,5 +89,64 @@ fn a_long_leaf_hides_no_work_from_forty_workers() {
         let pool = Pool::new(WORKERS).unwrap();
         let together = Together::of(WORKERS);
         pool.install(|| nest(WORKERS - 1, &together));
+    });
+}
+
+/// A scope that has spawned its tasks shows them to all who may take them before it runs one, which
+/// may be long: it kept half of them for itself.
+#[test]
+fn a_scope_hides_none_of_its_tasks_behind_the_first_that_it_runs() {
+    watched(|| {
+        const WORKERS: usize = 40;
+        let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
+        let pool = pool.build().unwrap();
+        for _ in 0..20 {
+            let together = Together::of(WORKERS);
+            pool.install(|| {
+                scope(|s| (0..WORKERS).for_each(|_| s.spawn(|_| together.meet())));
+            });
+        }
+    });
+}
+
+/// A thief that leaves two tasks behind wakes two workers for them, so that a burst reaches all
+/// sleepers in few steps: each woke one, and the last of many came late.
+#[test]
+fn a_thief_wakes_two_for_what_it_leaves() {
+    watched(|| {
+        const WORKERS: usize = 12;
+        const BURSTS: usize = 40;
+        let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
+        let pool = pool.build().unwrap();
+        let wakes = || -> Vec<u64> {
+            let profile = pool.profile();
+            profile
+                .workers
+                .iter()
+                .map(|one| one.counters.wakes)
+                .collect()
+        };
+        let burst = || {
+            // Most of them have parked by then, in which case they are woken.
+            thread::sleep(Duration::from_millis(2));
+            let before = wakes();
+            let together = Together::of(WORKERS);
+            let spawner = pool.install(|| {
+                scope(|s| (0..WORKERS).for_each(|_| s.spawn(|_| together.meet())));
+                current_worker()
+            });
+            let woke = wakes()
+                .into_iter()
+                .zip(before)
+                .map(|(after, before)| after - before);
+            // Each of them has claimed one task, and no other before all had begun.
+            woke.enumerate()
+                .any(|(worker, woke)| Some(worker) != spawner && woke >= 2)
+        };
+        let bursts = (0..BURSTS).filter(|_| burst()).count();
+        assert!(
+            bursts >= BURSTS / 8,
+            "a thief woke two in {bursts} bursts of {BURSTS}"
+        );
     });
 }

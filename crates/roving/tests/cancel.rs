@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::{Census, Counted, occupy_one, pool, size, tries, wait_until, watched, yield_now};
 use roving::task::{self, call};
-use roving::{Cancel, Cancelled, Pool, context, is_cancelled, join, scope};
+use roving::{Cancel, CancelledError, Pool, context, is_cancelled, join, scope};
 
 fn in_place() -> Pool {
     Pool::builder().use_current_thread().build().unwrap()
@@ -60,11 +60,13 @@ fn everything_inside_sees_it() {
                 assert!(is_cancelled());
                 join(|| assert!(is_cancelled()), || assert!(is_cancelled()));
                 elsewhere.install(|| assert!(is_cancelled()));
-                roving::par_for(0..size(100, 10), |_| assert!(is_cancelled()));
+                let in_loop = || roving::par_for(0..10, |_| unreachable!("its loop has ended"));
+                let unwound = panic::catch_unwind(in_loop).unwrap_err();
+                assert!(unwound.is::<CancelledError>());
                 roving::broadcast(|_| assert!(is_cancelled()));
                 scope(|s| assert!(s.is_cancelled()));
             };
-            let ran = outer.run(|| {
+            let ran = outer.run_partial(|| {
                 inner.run(|| {
                     assert!(!is_cancelled());
                     outer.cancel();
@@ -75,7 +77,7 @@ fn everything_inside_sees_it() {
                     });
                 })
             });
-            assert_eq!(ran, Ok(Ok(())), "what is returned counts");
+            assert_eq!(ran, Ok(Ok(())), "the inner one was not cancelled");
             assert!(!is_cancelled() && !inner.is_cancelled());
         });
     });
@@ -91,7 +93,7 @@ fn what_is_cancelled_does_not_begin() {
         drop(counted);
         unreachable!()
     });
-    assert_eq!(began, Err::<(), _>(Cancelled));
+    assert_eq!(began, Err::<(), _>(CancelledError));
     census.check();
 }
 
@@ -131,7 +133,7 @@ fn tasks_of_a_scope_are_dropped_once_and_counted() {
                 assert!(s.is_cancelled());
             })
         });
-        assert_eq!(outcome, Ok(()));
+        assert_eq!(outcome, Err(CancelledError), "a part of them ran");
         // By what the tasks belong to, but not their scope.
         let token = Cancel::new();
         scope(|s| {
@@ -141,7 +143,7 @@ fn tasks_of_a_scope_are_dropped_once_and_counted() {
                 token.cancel();
                 assert!(!s.is_cancelled());
             });
-            assert_eq!(outcome, Ok(()));
+            assert_eq!(outcome, Err(CancelledError), "a part of them ran");
         });
     });
     assert_eq!(ran.load(SeqCst), 1);
@@ -157,34 +159,33 @@ fn broadcast_tasks_and_those_from_outside_are_dropped() {
         let token = Cancel::new();
         let (go, gate) = mpsc::channel::<()>();
         let gate = std::sync::Mutex::new(gate);
-        token
-            .run(|| {
-                pool.in_place_scope(|s| {
-                    // Both workers wait, so nothing of the rest can begin.
-                    s.spawn_broadcast(|_, index| {
-                        if index == 0 {
-                            let _ = gate.lock().unwrap().recv();
-                        } else {
-                            wait_until(is_cancelled);
-                        }
-                    });
-                    let counted = census.one();
-                    s.spawn_broadcast(move |_, _| {
-                        let _counted = &counted;
-                        assert!(!is_cancelled(), "it has begun before");
-                    });
-                    token.cancel();
-                    for _ in 0..10 {
-                        let counted = census.one();
-                        s.spawn(move |_| {
-                            drop(counted);
-                            unreachable!("made after it was cancelled");
-                        });
+        let outcome = token.run(|| {
+            pool.in_place_scope(|s| {
+                // Both workers wait, so nothing of the rest can begin.
+                s.spawn_broadcast(|_, index| {
+                    if index == 0 {
+                        let _ = gate.lock().unwrap().recv();
+                    } else {
+                        wait_until(is_cancelled);
                     }
-                    drop(go);
                 });
-            })
-            .unwrap();
+                let counted = census.one();
+                s.spawn_broadcast(move |_, _| {
+                    let _counted = &counted;
+                    assert!(!is_cancelled(), "it has begun before");
+                });
+                token.cancel();
+                for _ in 0..10 {
+                    let counted = census.one();
+                    s.spawn(move |_| {
+                        drop(counted);
+                        unreachable!("made after it was cancelled");
+                    });
+                }
+                drop(go);
+            });
+        });
+        assert_eq!(outcome, Err(CancelledError));
         assert!(dropped(&pool) >= 10);
         census.check();
     });
@@ -240,7 +241,7 @@ fn async_tasks_are_dropped_once_and_counted() {
         }
     };
     let token = Cancel::new();
-    let outcome = token.run(|| {
+    let outcome = token.run_partial(|| {
         pool.run(|s| {
             let token = token.clone();
             async move {
@@ -249,12 +250,12 @@ fn async_tasks_are_dropped_once_and_counted() {
                 drop(abandoned);
                 token.cancel();
                 for spawned in spawned {
-                    assert_eq!(spawned.or_cancelled().await, Err(Cancelled));
+                    assert_eq!(spawned.or_cancelled().await, Err(CancelledError));
                 }
                 let forked = s.fork(body()).await;
-                assert_eq!(forked.or_cancelled().await, Err(Cancelled));
+                assert_eq!(forked.or_cancelled().await, Err(CancelledError));
                 let branched = s.branch(body()).await;
-                assert_eq!(branched.or_cancelled().await, Err(Cancelled));
+                assert_eq!(branched.or_cancelled().await, Err(CancelledError));
                 s.call(body()).await;
             }
         });
@@ -281,7 +282,7 @@ fn who_awaits_a_dropped_child_unwinds_up_to_the_token() {
                     }
                 })
             });
-            assert_eq!(outcome, Err::<(), _>(Cancelled));
+            assert_eq!(outcome, Err::<(), _>(CancelledError));
             assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
         }
     });
@@ -294,15 +295,15 @@ fn a_token_answers_for_itself_alone() {
     let (outer, inner) = (Cancel::new(), Cancel::new());
     inner.cancel();
     let unwound = panic::catch_unwind(AssertUnwindSafe(|| {
-        let outcome = outer.run(|| panic::resume_unwind(Box::new(Cancelled)));
-        assert_eq!(outcome, Err::<(), _>(Cancelled));
+        let outcome = outer.run(|| panic::resume_unwind(Box::new(CancelledError)));
+        assert_eq!(outcome, Err::<(), _>(CancelledError));
     }));
-    assert!(unwound.unwrap_err().is::<Cancelled>());
+    assert!(unwound.unwrap_err().is::<CancelledError>());
     let unwound = panic::catch_unwind(AssertUnwindSafe(|| {
         outer.cancel();
         outer.child().run(|| ())
     }));
-    assert_eq!(unwound.unwrap(), Err(Cancelled));
+    assert_eq!(unwound.unwrap(), Err(CancelledError));
     let token = Cancel::new();
     let unwound = panic::catch_unwind(AssertUnwindSafe(|| {
         token.run(|| {
@@ -321,7 +322,7 @@ fn children_in_a_context_of_their_own_are_dropped_there() {
             let of = &census;
             pool.run(|s| async move {
                 let token = Cancel::new();
-                let children = token.run(|| {
+                let children = token.run_partial(|| {
                     token.cancel();
                     let children = (0..10).map(|_| {
                         let counted = of.one();
@@ -334,7 +335,7 @@ fn children_in_a_context_of_their_own_are_dropped_there() {
                 });
                 assert!(!is_cancelled());
                 for child in children.unwrap() {
-                    assert_eq!(child.or_cancelled().await, Err::<(), _>(Cancelled));
+                    assert_eq!(child.or_cancelled().await, Err::<(), _>(CancelledError));
                 }
                 // The root itself is not concerned.
                 assert_eq!(s.spawn(async { 1 }).await, 1);
@@ -355,7 +356,7 @@ fn what_is_suspended_is_woken() {
             thread::scope(|threads| {
                 let (token, waits, pool) = (&token, &waits, &pool);
                 let thread = threads.spawn(move || {
-                    token.child().run(|| {
+                    token.child().run_partial(|| {
                         pool.run(|s| async move {
                             let child = s.spawn(async move {
                                 waits.fetch_add(1, SeqCst);
@@ -382,7 +383,10 @@ fn what_is_suspended_is_woken_by_a_deadline() {
         for micros in [0, 1, 100, 3000] {
             let token = Cancel::after(Duration::from_micros(micros));
             let ended = token.run(|| pool.run(|_| context::until_cancelled(pending::<()>())));
-            assert!(matches!(ended, Err(Cancelled) | Ok(Err(Cancelled))));
+            assert!(matches!(
+                ended,
+                Err(CancelledError) | Ok(Err(CancelledError))
+            ));
             assert!(token.is_cancelled());
         }
         // The thread of the timer is there again after it has ended.
@@ -398,7 +402,7 @@ fn a_future_is_dropped_where_it_is_suspended() {
         let census = Census::new();
         let token = Cancel::new();
         let (of, stops) = (&census, token.clone());
-        let ended = token.run(|| {
+        let ended = token.run_partial(|| {
             task::scope(|s| async move {
                 let counted = of.one();
                 let waits = s.spawn(context::until_cancelled(async move {
@@ -411,7 +415,7 @@ fn a_future_is_dropped_where_it_is_suspended() {
             })
         });
         assert!(
-            matches!(ended, Ok(Err(Cancelled) | Ok(Err(Cancelled)))),
+            matches!(ended, Ok(Err(CancelledError) | Ok(Err(CancelledError)))),
             "{ended:?}"
         );
         census.check();
@@ -453,7 +457,7 @@ fn a_fork_in_a_loop_ends_early() {
     let pool = in_place();
     let token = Cancel::new();
     let ran = AtomicUsize::new(0);
-    let outcome = token.run(|| {
+    let outcome = token.run_partial(|| {
         pool.run(|s| {
             let (token, ran) = (token.clone(), &ran);
             async move {

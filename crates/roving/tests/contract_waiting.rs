@@ -29,7 +29,7 @@ impl Locks {
         };
         let mut held = lock.lock().unwrap();
         *held += 1;
-        if level.is_multiple_of(2) {
+        if level % 2 == 0 {
             join(|| self.nest(level + 1), || self.leaf(level));
         } else {
             scope(|s| {

@@ -129,12 +129,12 @@ fn held() -> [usize; 3] {
 /// Uses the pool, and shuts it down, once or twice.
 fn use_it(loaded: &Loaded, number: usize) {
     assert_eq!(loaded.work(15), 610 + 8 + 1 + 1 + 1);
-    if number.is_multiple_of(3) {
+    if number % 3 == 0 {
         // Shut down, and started again by the next use.
         assert_eq!(loaded.shut_down(false), 0);
         assert_eq!(loaded.work(10), 55 + 8 + 1 + 1 + 1);
     }
-    assert_eq!(loaded.shut_down(number.is_multiple_of(2)), 0);
+    assert_eq!(loaded.shut_down(number % 2 == 0), 0);
 }
 
 /// By a thread that has ended before the library is unloaded: its thread-local values are gone.

@@ -127,7 +127,7 @@ fn main() -> ExitCode {
         .next()
         .map_or_else(|| PathBuf::from("."), PathBuf::from);
     if let Some(word) = words.next() {
-        let word = word.display();
+        let word = word.to_string_lossy();
         eprintln!("rayon-drop-in: word `{word}` is not allowed: want one folder; leave it out");
         return ExitCode::from(2);
     }

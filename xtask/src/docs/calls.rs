@@ -71,6 +71,7 @@ impl Lab {
         let workload = words.get(1).filter(|word| !word.starts_with('-'));
         if let (true, Some(workload)) = (WITH_WORKLOAD.contains(&command.as_str()), workload)
             && !has_word(&self.list, workload)
+            && !help.contains(&format!("`{workload}`"))
         {
             found.push(format!("the lab has no workload `{workload}`"));
         }
@@ -141,6 +142,21 @@ mod tests {
         for good in ["run uts --steal half", "run fib --profile", "list"] {
             assert!(judge(good).is_empty(), "{good}");
         }
+    }
+
+    /// A command names what it takes beside the workloads of the list.
+    #[test]
+    fn a_word_that_the_help_quotes_is_known() {
+        let lab = Lab {
+            list: "uts   trees".into(),
+            helps: BTreeMap::from([(
+                "compare".to_owned(),
+                "A workload. Or `sleepers`: programs whose leaves sleep".to_owned(),
+            )]),
+        };
+        let judge = |workload: &str| lab.judge(&["compare".to_owned(), workload.to_owned()]);
+        assert!(judge("sleepers").is_empty() && judge("uts").is_empty());
+        assert_eq!(judge("programs").len(), 1);
     }
 
     #[test]

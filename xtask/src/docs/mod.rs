@@ -18,12 +18,13 @@ use crate::workspace::Workspace;
 use crate::{Result, features, tidy, tool};
 
 /// The libraries that pages may use, by the names of their crates.
-const LIBRARIES: [&str; 5] = [
+const LIBRARIES: [&str; 6] = [
     "roving",
     "roving_dist",
     "roving_flow",
     "roving_gpu",
     "roving_model",
+    "roving_partition",
 ];
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {

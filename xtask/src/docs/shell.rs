@@ -324,6 +324,12 @@ fn told(text: &str) -> std::result::Result<Vec<Told>, String> {
     let mut found = Vec::new();
     for (place, fence) in fences.iter().enumerate() {
         if !["sh", "bash", "console", "shell"].contains(&fence.info.as_str()) {
+            if let Some(hidden) = hidden(fence) {
+                return Err(format!(
+                    "{}: `{hidden}` stands in a block of {}: it is not run unless that says sh",
+                    fence.line, fence.info
+                ));
+            }
             continue;
         }
         let end = fence.line + fence.body.len() + 1;
@@ -367,6 +373,16 @@ fn told(text: &str) -> std::result::Result<Vec<Told>, String> {
         }
     }
     Ok(found)
+}
+
+/// A command in a block that is not run.
+fn hidden(fence: &tidy::Fence) -> Option<&str> {
+    let is_text = fence.info == "text";
+    let mut lines = fence.body.iter().map(String::as_str).filter(|_| is_text);
+    lines.find(|line| {
+        let mut commands = ["cargo run", "cargo xtask", "roving ", "mpirun "].iter();
+        commands.any(|command| line.trim_start_matches("$ ").starts_with(command))
+    })
 }
 
 /// Whether a substitution calls another program, where both call one of ours.
@@ -450,6 +466,26 @@ mod tests {
         assert_eq!(found[2].command, "ls -l");
         assert_eq!(found[0].shown, ["fib  12"]);
         assert!(found[1..].iter().all(|one| one.shown.is_empty()));
+    }
+
+    #[test]
+    fn a_command_in_a_block_of_text_is_a_fault() {
+        for command in [
+            "cargo run --release -- list",
+            "$ roving list",
+            "mpirun -n 2 a",
+        ] {
+            let fault = told(&format!("a\n```text\nb\n{command}\n```\n")).unwrap_err();
+            assert!(
+                fault.starts_with("2: ") && fault.contains(command),
+                "{fault}"
+            );
+        }
+        assert!(
+            told("```text\nroving: a report\n// cargo run\n```\n")
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[test]

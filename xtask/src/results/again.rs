@@ -4,22 +4,36 @@
 //! The benchmarks behind the rows are started again and again, in turn, each time as a process of
 //! its own with few rounds. What one process finds is one value; the interval is from the least to
 //! the greatest of them, which holds the true median with a probability that depends on how many
-//! there are alone.
+//! there are alone. A benchmark that takes minutes runs once, and each of its rounds is one value.
+//!
+//! What was found is kept beside the results, by processor, and stands on README.md as a table: so
+//! that page says on which processors a figure was seen.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::report::Step;
+use crate::tidy::fields;
 use crate::workspace::Workspace;
 use crate::{Result, tidy, tool};
 
 /// How long all of it may take, without the build.
 const ALL: Duration = Duration::from_secs(600);
-/// Rounds of each process.
-const ROUNDS: &str = "3";
 /// With so many values, their range holds the true median with more than 96 %.
 const ENOUGH: usize = 6;
+/// After so many values no more are asked for.
+const PLENTY: usize = 4 * ENOUGH;
+
+/// Rounds of each process. That of `rayon` takes minutes, and tells each of its rounds; each round
+/// of `idle` is two seconds of rest for each runtime.
+fn rounds(file: &str) -> &'static str {
+    match file {
+        "rayon" => "6",
+        "idle" => "1",
+        _ => "3",
+    }
+}
 
 /// Measures, and prints what README.md says beside what was found.
 pub(crate) fn measure(workspace: &Workspace, step: &mut Step) -> Result<()> {
@@ -51,36 +65,41 @@ pub(crate) fn measure(workspace: &Workspace, step: &mut Step) -> Result<()> {
     if !built.is_ok_and(|status| status.success()) {
         return Err("the lab does not build".into());
     }
+    if files.contains(&"rayon") {
+        // That row builds programs, which is not measured: a quick run does.
+        let mut quick = lab(
+            workspace,
+            &["bench", "--quick", "rayon"],
+            "bench-readme-quick",
+        );
+        tool::quiet(&mut quick)?;
+    }
     let started = Instant::now();
     let mut seen = Seen::default();
-    // The shortest first, once it is known how long each takes.
-    loop {
-        files.sort_by_key(|file| seen.took.get(*file).copied().unwrap_or_default());
-        let mut any = false;
-        for file in &files {
-            let first = quoted.iter().find(|row| row.file == **file);
-            let runs = first
-                .and_then(|row| seen.values.get(&row.what))
-                .map_or(0, Vec::len);
-            let needs = seen.took.get(*file).copied().unwrap_or_default();
-            if started.elapsed() + needs < ALL && runs < 4 * ENOUGH {
-                if let Some(why) = seen.once(workspace, file)? {
-                    step.fail(why);
-                    return Ok(());
-                }
-                any = true;
-            }
-        }
-        if !any {
-            break;
+    while let Some(file) = seen.next(&quoted, &files, ALL.saturating_sub(started.elapsed())) {
+        if let Some(why) = seen.once(workspace, file)? {
+            step.fail(why);
+            return Ok(());
         }
     }
     let (processor, took) = (&seen.processor, started.elapsed().as_secs());
-    println!("on {processor}; {took} s, processes of {ROUNDS} rounds\n");
+    println!("on {processor}; {took} s\n");
     for line in table(&quoted, &seen.values) {
         println!("{line}");
     }
-    Ok(())
+    seen.keep(workspace, &quoted)?;
+    super::note(workspace)?;
+    tidy::refresh_figures(workspace)
+}
+
+/// The lab with these words, which writes into a folder of the build's.
+fn lab(workspace: &Workspace, words: &[&str], folder: &str) -> Command {
+    let name = format!("roving{}", std::env::consts::EXE_SUFFIX);
+    let mut command = Command::new(workspace.target.join("measure").join(name));
+    command.args(words).arg("--out");
+    command.arg(workspace.target.join(folder));
+    command.current_dir(&workspace.root);
+    command
 }
 
 /// All values found so far.
@@ -94,31 +113,141 @@ struct Seen {
 }
 
 impl Seen {
+    /// The file to measure next, within the time that is left: those with too few values first, and
+    /// of these the one that takes the least time; none when there is time for no other.
+    fn next<'f>(&self, quoted: &[Quoted], files: &[&'f str], left: Duration) -> Option<&'f str> {
+        let values = |file: &str| {
+            let rows = quoted.iter().filter(|row| row.file == file);
+            let values = rows.map(|row| self.values.get(&row.what).map_or(0, Vec::len));
+            values.max().unwrap_or(0)
+        };
+        let took = |file: &str| self.took.get(file).copied().unwrap_or_default();
+        let open = files.iter().copied();
+        let gives = |file: &str| values(file) > 0 || !self.took.contains_key(file);
+        let open = open.filter(|file| gives(file) && values(file) < PLENTY && took(file) < left);
+        open.min_by_key(|file| (values(file).min(ENOUGH), took(file)))
+    }
+
+    /// Writes the intervals into the list, in the place of those that this processor had.
+    fn keep(&self, workspace: &Workspace, quoted: &[Quoted]) -> Result<()> {
+        let path = workspace.root.join(KEPT);
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        let text = kept_with(&kept, quoted, &self.values, &self.processor);
+        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
     /// Measures the rows of a file once; why that failed, if it did.
     fn once(&mut self, workspace: &Workspace, file: &str) -> Result<Option<String>> {
-        let out = workspace.target.join("bench-readme");
-        let name = format!("roving{}", std::env::consts::EXE_SUFFIX);
-        let mut command = Command::new(workspace.target.join("measure").join(name));
-        command
-            .args(["bench", file, "--rounds", ROUNDS, "--out"])
-            .arg(&out);
+        let folder = "bench-readme";
+        let mut command = lab(
+            workspace,
+            &["bench", file, "--rounds", rounds(file)],
+            folder,
+        );
         let from = Instant::now();
-        let seen = tool::quiet(command.current_dir(&workspace.root))?;
+        let seen = tool::quiet(&mut command)?;
         if !seen.ok {
             let last = seen.lines.last().cloned().unwrap_or_default();
             return Ok(Some(format!("`roving bench {file}` failed: {last}")));
         }
-        self.took.insert(file.to_owned(), from.elapsed());
-        let path = out.join(format!("{file}.csv"));
+        let took = self.took.insert(file.to_owned(), from.elapsed());
+        let path = workspace.target.join(folder).join(format!("{file}.csv"));
         let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
         for (what, value) in claims(&text) {
             self.values.entry(what).or_default().push(value);
+        }
+        for why in absent(&text).iter().filter(|_| took.is_none()) {
+            println!("{file}: left out: {why}");
         }
         if let Some(processor) = machine(&text) {
             self.processor = processor;
         }
         println!("{file}: {} s", from.elapsed().as_secs());
         Ok(None)
+    }
+}
+
+/// The list of what was measured again, and its head.
+const KEPT: &str = "docs/results/readme.csv";
+const HEAD: &str = "processor,what,unit,median,low,high,values";
+
+/// The list with what was found on a processor. A row of which there are too few values for an
+/// interval stays as it was.
+fn kept_with(
+    kept: &str,
+    quoted: &[Quoted],
+    found: &BTreeMap<String, Vec<f64>>,
+    processor: &str,
+) -> String {
+    let mut rows: Vec<(String, String, String)> = Vec::new();
+    for line in kept.lines().skip(1) {
+        let all = fields(line);
+        if let [processor, what, ..] = &all[..] {
+            rows.push((processor.clone(), what.clone(), line.to_owned()));
+        }
+    }
+    for Quoted { what, says, .. } in quoted {
+        let Some(one) = found.get(what).and_then(|values| Spread::of(values)) else {
+            continue;
+        };
+        let unit = says.split_once(' ').map_or("", |(_, unit)| unit);
+        let Spread {
+            median,
+            low,
+            high,
+            n,
+        } = one;
+        let line = format!(
+            "\"{processor}\",\"{what}\",{unit},{},{},{},{n}",
+            digits(median),
+            digits(low),
+            digits(high)
+        );
+        match rows
+            .iter_mut()
+            .find(|row| row.0 == processor && row.1 == *what)
+        {
+            Some(row) => row.2 = line,
+            None => rows.push((processor.to_owned(), what.clone(), line)),
+        }
+    }
+    let mut text = format!("{HEAD}\n");
+    for (_, _, line) in rows {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+/// Four digits of a number.
+fn digits(value: f64) -> String {
+    let whole = if value == 0.0 {
+        0
+    } else {
+        value.abs().log10().floor() as i32
+    };
+    format!("{value:.*}", (3 - whole).clamp(0, 6) as usize)
+}
+
+/// Enough values for an interval.
+struct Spread {
+    median: f64,
+    low: f64,
+    high: f64,
+    n: usize,
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Option<Spread> {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let n = sorted.len();
+        (n >= ENOUGH).then(|| Spread {
+            median: (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0,
+            low: sorted[0],
+            high: sorted[n - 1],
+            n,
+        })
     }
 }
 
@@ -141,30 +270,34 @@ fn quoted(page: &str) -> Vec<Quoted> {
     figures.map(row).collect()
 }
 
-/// The fields of a line of CSV.
-fn fields(line: &str) -> Vec<String> {
-    let mut found = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => found.push(String::new()),
-            other => {
-                if let Some(last) = found.last_mut() {
-                    last.push(other);
-                }
-            }
-        }
+/// Each claim of a file, and its value; or its values, where the file tells each round.
+fn claims(csv: &str) -> Vec<(String, f64)> {
+    let rows: Vec<Vec<String>> = csv
+        .lines()
+        .map(fields)
+        .filter(|row| row.len() > 3)
+        .collect();
+    let value = |row: &Vec<String>| row[3].parse::<f64>().ok();
+    let mut found = Vec::new();
+    for claim in rows.iter().filter(|row| row[0] == "claim") {
+        let name = format!("{}, round ", claim[1]);
+        let rounds = rows.iter().filter(|row| row[1].starts_with(&name));
+        let rounds: Vec<f64> = rounds.filter_map(value).collect();
+        let values = if rounds.is_empty() {
+            value(claim).into_iter().collect()
+        } else {
+            rounds
+        };
+        found.extend(values.into_iter().map(|value| (claim[1].clone(), value)));
     }
     found
 }
 
-/// Each claim of a file, and its value.
-fn claims(csv: &str) -> Vec<(String, f64)> {
+/// The reasons why something took no part.
+fn absent(csv: &str) -> Vec<String> {
     let rows = csv.lines().map(fields);
-    let claims = rows.filter(|row| row.len() > 3 && row[0] == "claim");
-    let claims = claims.filter_map(|row| Some((row[1].clone(), row[3].parse().ok()?)));
-    claims.collect()
+    let absent = rows.filter(|row| row.len() > 1 && row[0] == "absent");
+    absent.map(|row| row[1].clone()).collect()
 }
 
 /// The machine of a file: its processor and cores.
@@ -177,7 +310,7 @@ fn machine(csv: &str) -> Option<String> {
 /// The table of what README.md says beside what was found.
 fn table(quoted: &[Quoted], found: &BTreeMap<String, Vec<f64>>) -> Vec<String> {
     let head = [
-        "| what | README.md | here: median | from | to | processes | sure |",
+        "| what | README.md | here: median | from | to | values | sure |",
         "|---|---|---|---|---|---|---|",
     ];
     let mut lines: Vec<String> = head.map(str::to_owned).to_vec();
@@ -191,13 +324,14 @@ fn table(quoted: &[Quoted], found: &BTreeMap<String, Vec<f64>>) -> Vec<String> {
         let n = values.len();
         let median = (values[(n - 1) / 2] + values[n / 2]) / 2.0;
         let sure = (1.0 - 0.5f64.powi(n as i32 - 1)) * 100.0;
-        let few = if n < ENOUGH {
-            ", too few for an interval"
-        } else {
-            ""
+        let sure = match n {
+            // A number of runs has no median.
+            _ if says.ends_with(" runs") => "counted".to_owned(),
+            0..ENOUGH => format!("{sure:.1} %, too few for an interval"),
+            _ => format!("{sure:.1} %"),
         };
         lines.push(format!(
-            "| {what} | {says} | {median:.4} | {least:.4} | {most:.4} | {n} | {sure:.1} %{few} |"
+            "| {what} | {says} | {median:.4} | {least:.4} | {most:.4} | {n} | {sure} |"
         ));
     }
     lines
@@ -232,6 +366,76 @@ mod tests {
     }
 
     #[test]
+    fn rounds_that_a_file_tells_are_the_values_of_their_claim() {
+        let row = |kind: &str, what: &str, value: f64| format!("{kind},\"{what}\",×,{value},,,\n");
+        let told = [
+            row("measurement", "a / b, round 1", 0.5),
+            row("measurement", "a / b, round 2", 0.25),
+            row("claim", "a / b", 0.4),
+            row("claim", "a", 3.0),
+        ];
+        let found = claims(&told.concat());
+        let one = |what: &str, value| (what.to_owned(), value);
+        assert_eq!(
+            found,
+            [one("a / b", 0.5), one("a / b", 0.25), one("a", 3.0)]
+        );
+    }
+
+    #[test]
+    fn files_with_too_few_values_come_first_and_none_when_time_is_up() {
+        let row = |file: &str| Quoted {
+            what: file.into(),
+            says: "1 ×".into(),
+            file: file.into(),
+        };
+        let quoted = [row("short"), row("long")];
+        let mut seen = Seen::default();
+        seen.took.insert("short".into(), Duration::from_secs(1));
+        seen.took.insert("long".into(), Duration::from_secs(100));
+        seen.values.insert("short".into(), vec![1.0; ENOUGH]);
+        seen.values.insert("long".into(), vec![1.0]);
+        let next = |seen: &Seen, left| {
+            seen.next(&quoted, &["short", "long"], Duration::from_secs(left))
+                .map(str::to_owned)
+        };
+        assert_eq!(next(&seen, 500).as_deref(), Some("long"));
+        assert_eq!(next(&seen, 50).as_deref(), Some("short"));
+        assert_eq!(next(&seen, 1), None);
+        seen.values.insert("long".into(), vec![1.0; PLENTY]);
+        assert_eq!(next(&seen, 500).as_deref(), Some("short"));
+        // One that gave nothing gives nothing again.
+        seen.values.remove("short");
+        assert_eq!(next(&seen, 500), None);
+    }
+
+    #[test]
+    fn a_processor_keeps_its_rows_beside_those_of_others() {
+        let row = |what: &str| Quoted {
+            what: what.into(),
+            says: "0.14 ×".into(),
+            file: "a".into(),
+        };
+        let values = |value: f64| BTreeMap::from([("a, b".to_owned(), vec![value; ENOUGH])]);
+        let quoted = [row("a, b"), row("c")];
+        let one = kept_with("", &quoted, &values(0.25), "P");
+        assert_eq!(
+            one,
+            format!("{HEAD}\n\"P\",\"a, b\",×,0.2500,0.2500,0.2500,6\n")
+        );
+        let both = kept_with(&one, &quoted, &values(12.0), "Q");
+        assert_eq!(both.lines().count(), 3);
+        let again = kept_with(&both, &quoted, &values(1234.5), "P");
+        assert!(
+            again.contains("\"P\",\"a, b\",×,1234,1234,1234,6"),
+            "{again}"
+        );
+        assert!(again.contains("\"Q\",\"a, b\",×,12.00") && again.lines().count() == 3);
+        let few = BTreeMap::from([("a, b".to_owned(), vec![1.0; ENOUGH - 1])]);
+        assert_eq!(kept_with(&again, &quoted, &few, "P"), again);
+    }
+
+    #[test]
     fn an_interval_says_how_sure_it_is() {
         let row = |what: &str| Quoted {
             what: what.into(),
@@ -249,5 +453,10 @@ mod tests {
         );
         assert!(lines[3].contains("0.0 %, too few"), "{}", lines[3]);
         assert!(lines[4].contains("not measured"));
+        let runs = Quoted {
+            says: "0 runs".into(),
+            ..row("b")
+        };
+        assert!(table(&[runs], &found)[2].ends_with("| 1 | counted |"));
     }
 }

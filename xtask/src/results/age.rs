@@ -41,6 +41,7 @@ const MEASURED: [(&str, &[&str]); 11] = [
     ),
     ("dist-uts", &["crates/roving/src", "crates/roving-dist/src"]),
     ("rayon", &["crates/roving/src", "crates/rayon-core/src"]),
+    ("readme", &["crates/roving/src", "crates/rayon-core/src"]),
     ("model", &["crates/roving-model/src"]),
     (
         "torture",
@@ -51,7 +52,6 @@ const MEASURED: [(&str, &[&str]); 11] = [
         ],
     ),
     ("deep", &["crates/roving/src", "crates/roving-flow/src"]),
-    ("pages", &["crates/roving/src/arena"]),
 ];
 
 /// Where a file was measured.

@@ -8,12 +8,15 @@ mod crates;
 mod edges;
 mod figures;
 mod glossary;
+mod items;
 mod lock;
 mod pages;
 mod quoted;
 mod shared;
 mod size;
 mod source;
+#[cfg(test)]
+mod tests;
 mod unsafety;
 mod words;
 
@@ -27,7 +30,7 @@ use crate::report::Step;
 use crate::workspace::{Package, Workspace};
 use crate::{Result, rayon, results};
 
-pub(crate) use figures::{Quoted, quoted as figures_of};
+pub(crate) use figures::{Quoted, fields, quoted as figures_of};
 pub(crate) use pages::{Fence, fences};
 pub(crate) use source::Source;
 
@@ -130,6 +133,8 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     // Without results no figure is known, and each is a finding.
     let results = read(&workspace.root.join("docs/results/README.md")).unwrap_or_default();
     found.extend(figures::check(&path, &read(&path)?, &results));
+    let others = read(&workspace.root.join(OTHERS)).unwrap_or_default();
+    found.extend(figures::check_processors(&path, &read(&path)?, &others));
     found.extend(check_quoted(workspace, &pages)?);
     for finding in &found {
         println!(
@@ -150,13 +155,17 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     Ok(())
 }
 
+/// The figures of README.md as other processors have them.
+const OTHERS: &str = "docs/results/readme.csv";
+
 /// The crates whose public items pages name.
-const TOLD: [&str; 5] = [
+const TOLD: [&str; 6] = [
     "roving",
     "roving-flow",
     "roving-gpu",
     "roving-dist",
     "roving-model",
+    "roving-partition",
 ];
 
 /// The rules about what pages leave out, and about figures and commits of results.
@@ -186,10 +195,21 @@ fn check_quoted(workspace: &Workspace, pages: &[PathBuf]) -> Result<Vec<Finding>
             found.extend(quoted::denials(path, &text));
         }
     }
+    let items = workspace.root.join("docs/items.md");
     for name in TOLD {
         if let Some(package) = workspace.package(name) {
             let root = package.dir.join("src/lib.rs");
-            found.extend(quoted::untold(&root, &read(&root)?, &words));
+            let text = read(&root)?;
+            found.extend(quoted::untold(&root, &text, &words));
+            let sources = sources(&package.dir.join("src"))?;
+            let exported = quoted::exported(&text);
+            found.extend(items::check(
+                &items,
+                &read(&items)?,
+                name,
+                &exported,
+                &sources,
+            ));
         }
     }
     let list = folder.join("commits.csv");
@@ -294,7 +314,8 @@ fn exempt(workspace: &Workspace, rule: Rule, path: &Path) -> bool {
 pub(crate) fn refresh_figures(workspace: &Workspace) -> Result<()> {
     let path = workspace.root.join("README.md");
     let results = read(&workspace.root.join("docs/results/README.md"))?;
-    let page = figures::refreshed(&read(&path)?, &results);
+    let others = read(&workspace.root.join(OTHERS)).unwrap_or_default();
+    let page = figures::refreshed(&read(&path)?, &results, &others);
     std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))
 }
 

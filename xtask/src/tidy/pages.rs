@@ -110,7 +110,7 @@ pub(crate) fn check_page(path: &Path, text: &str, known: &Known) -> Vec<Finding>
             found.extend(span_known(path, line, span, known));
         }
         for link in links(text) {
-            found.extend(link_known(path, line, &link));
+            found.extend(link_known(path, line, &link, known));
         }
         if let Some((_, names)) = text.split_once("Held by") {
             for name in names.split('`').skip(1).step_by(2) {
@@ -184,6 +184,10 @@ pub(crate) fn check_source(source: &Source, known: &Known) -> Vec<Finding> {
         if !inside {
             for span in text.split('`').skip(1).step_by(2) {
                 found.extend(span_known(&source.path, line, span, known));
+            }
+            // Rustdoc looks after links to items, and not after addresses.
+            for link in links(text).iter().filter(|link| link.starts_with(OURS)) {
+                found.extend(link_known(&source.path, line, link, known));
             }
         }
     }
@@ -279,15 +283,32 @@ fn links(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn link_known(path: &Path, line: usize, link: &str) -> Option<Finding> {
-    if link.contains("://") || link.starts_with("mailto:") {
-        return None;
+/// Where this repository is shown: an address that begins so leads to one of our own files.
+const OURS: &str = "https://github.com/roving-rs/roving";
+
+/// The file that an address of this repository leads to, and the heading in it.
+fn own_file<'l>(link: &'l str, known: &Known) -> Option<(PathBuf, &'l str)> {
+    let rest = link.strip_prefix(OURS)?;
+    let (file, anchor) = rest.split_once('#').unwrap_or((rest, ""));
+    if file.is_empty() {
+        return Some((known.root.join("README.md"), anchor));
     }
-    let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
-    let target = if file.is_empty() {
-        path.to_owned()
+    let mut shown = ["/blob/main/", "/tree/main/"].iter();
+    let file = shown.find_map(|middle| file.strip_prefix(middle))?;
+    Some((known.root.join(file), anchor))
+}
+
+fn link_known(path: &Path, line: usize, link: &str, known: &Known) -> Option<Finding> {
+    let (target, anchor) = if link.contains("://") {
+        own_file(link, known)?
+    } else if link.starts_with("mailto:") {
+        return None;
     } else {
-        path.parent().unwrap_or(Path::new("")).join(file)
+        let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+        match file {
+            "" => (path.to_owned(), anchor),
+            file => (path.parent().unwrap_or(Path::new("")).join(file), anchor),
+        }
     };
     if !target.exists() {
         return Some(Finding::new(
@@ -375,6 +396,40 @@ mod tests {
             "```sh\ncargo xtask gone\n```",
         ] {
             assert_eq!(page(bad).len(), 1, "{bad}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_this_repository_lead_to_a_file_and_a_heading() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let known = Known { root, ..known() };
+        let found = |link: &str| {
+            let page = check_page(
+                Path::new("/w/a.md"),
+                &format!("[a]({OURS}{link})\n"),
+                &known,
+            );
+            let text = format!("//! [a]({OURS}{link})\n");
+            let source = check_source(&Source::new("/w/a.rs".into(), &text), &known);
+            assert_eq!(page.len(), source.len(), "{link}");
+            page.len()
+        };
+        for good in [
+            "",
+            "#status-and-limits",
+            "/issues",
+            "/blob/main/docs/faq.md#trust",
+            "/tree/main/examples",
+        ] {
+            assert_eq!(found(good), 0, "{good}");
+        }
+        for bad in [
+            "#limits",
+            "/blob/main/docs/gone.md",
+            "/blob/main/docs/faq.md#gone",
+            "/tree/main/gone",
+        ] {
+            assert_eq!(found(bad), 1, "{bad}");
         }
     }
 

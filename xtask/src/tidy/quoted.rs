@@ -140,7 +140,7 @@ pub(crate) fn denials(path: &Path, page: &str) -> Vec<Finding> {
             answer.push('\n');
         }
         let first = words(&answer).next().unwrap_or_default();
-        if DENIALS.contains(&first.as_str()) && !answer.contains("#limits)") {
+        if DENIALS.contains(&first.as_str()) && !answer.contains("limits)") {
             let text = format!("the answer to `{question}` says no and does not link the limits");
             found.push(Finding::new(path, at + 1, text));
         }
@@ -188,7 +188,10 @@ mod tests {
         let page =
             |answer: &str| format!("# Q\n### A?\n\n{answer}\n## B\n### C?\n\nYes. [x](y.md)\n");
         let found = |answer: &str| denials(Path::new("faq.md"), &page(answer)).len();
-        assert_eq!(found("No. See [limits](https://a.b/c#limits)."), 0);
+        assert_eq!(
+            found("No. See [limits](https://a.b/c#status-and-limits)."),
+            0
+        );
         assert_eq!(found("Any number does. [x](y.md)"), 0);
         assert_eq!(found("No. [x](y.md)"), 1);
         assert_eq!(found("Barely: see [x](y.md)"), 1);

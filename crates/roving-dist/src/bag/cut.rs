@@ -87,11 +87,11 @@ impl Cuts {
 
     /// At rank 0: begins a cut, if it is time.
     pub(super) fn begin(&mut self, now: Instant) {
-        if let Some(plan) = &mut self.plan
-            && plan.next.is_some_and(|next| next <= now)
-        {
-            plan.next = None;
-            self.is_due = true;
+        if let Some(plan) = &mut self.plan {
+            if plan.next.is_some_and(|next| next <= now) {
+                plan.next = None;
+                self.is_due = true;
+            }
         }
     }
 

@@ -194,7 +194,8 @@ where
             };
             self.shared.send(thief, message);
         }
-        // Who asks hears that there is nothing, unless another worker of this rank may have more.
+        // Ranks that ask are told that there is nothing, unless another worker of this rank may
+        // have more.
         let refused = self.shared.with(|state| match state.running {
             1 => std::mem::take(&mut state.asking),
             _ => VecDeque::new(),

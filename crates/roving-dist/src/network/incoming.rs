@@ -178,11 +178,11 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
             Ok(token) => {
                 let mut state = lock(&self.state);
                 // Else the consumer is gone, and the producer hears of it.
-                if let Some(ingress) = &mut state.ingress
-                    && let Err(token) = ingress.give(token)
-                {
-                    drop(state);
-                    drop(token);
+                if let Some(ingress) = &mut state.ingress {
+                    if let Err(token) = ingress.give(token) {
+                        drop(state);
+                        drop(token);
+                    }
                 }
             }
             Err(message) => self.post.bad_token(self.channel, message),

@@ -94,7 +94,7 @@ impl Watched {
             let sent = now.saturating_sub(*before);
             *before = now;
             let channel = part.shape.at(place).filter(|_| sent > 0);
-            // What a consumer gets was counted where it was sent.
+            // A message is counted where it is sent, and not again where it is received.
             let channel =
                 channel.filter(|&channel| part.shape.is_sent_at(channel, place, part.rank()));
             loads
@@ -214,7 +214,7 @@ impl Balancer {
         };
         let places = (0..).zip(now.iter().zip(then));
         let moves = places.filter_map(|(process, (&now, then))| {
-            // Who was sent elsewhere and has not gone is to stay, after all.
+            // A process that was sent elsewhere and has not gone is to stay, after all.
             let is_sent = policy.sent.remove(&process);
             (now != then || is_sent).then_some((process, then))
         });

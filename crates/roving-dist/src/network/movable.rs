@@ -83,7 +83,7 @@ impl<'env> Network<'env> {
         let mut shelf = Shelf::default();
         ports.put_away(&mut shelf);
         let mut keys: Vec<_> = shelf.ports.keys().copied().collect();
-        // The same on every rank.
+        // In an order that is the same on every rank.
         keys.sort_unstable();
         for key in keys {
             let channel = self.shape.at(place_of(key));

@@ -252,7 +252,7 @@ impl Part {
             .as_ref()
             .is_some_and(|one| one.process == process);
         drop(moves);
-        // Who is on its way is asked when it is there.
+        // A process that is on its way is asked when it has arrived.
         if !is_asked && !is_moving {
             self.tell(place as usize, Move::Leave(process));
         }
@@ -509,7 +509,7 @@ impl Part {
             self.tell(place, Move::Leave(process));
         }
         let mut detective = lock(&self.detective);
-        // Who has become quiet meanwhile comes first.
+        // Ranks that have become quiet meanwhile come first.
         self.ask_again(&mut detective);
         self.next_move(&detective);
     }

@@ -1,7 +1,8 @@
 //! The producer's side of a channel whose consumer is on another rank, or may come to be there.
 //!
-//! What a process sends is taken out at once, on the thread of that process, and written into the
-//! batch for the other rank: the channel calls the hook at its consumer's end, which is this.
+//! A message that a process sends is taken out at once, on the thread of that process, and written
+//! into the batch for the other rank: the channel calls the hook at its consumer's end, which is
+//! this.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

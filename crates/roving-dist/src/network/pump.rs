@@ -65,7 +65,7 @@ pub(super) async fn pump(part: Arc<Part>) {
                 break;
             }
         }
-        // Whoever a message has woken goes first.
+        // A process that a message has woken goes first.
         yield_to_woken(context);
         Poll::Pending
     })
@@ -109,7 +109,7 @@ fn fall_asleep(part: &Part, context: &mut Context<'_>) {
         part.inside.is_over() || part.is_at_rest.load(Ordering::Relaxed)
     };
     if post.sleep(context.waker()) && !is_over_or_at_rest() {
-        // What was sent before the pump said that it sleeps.
+        // Messages that were sent before the pump said that it sleeps leave now.
         post.link().flush();
     } else {
         post.bell.wake();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use roving_flow::Placement;
-use roving_flow::partition::MigrationCost;
+use roving_partition::MigrationCost;
 
 use super::Network;
 

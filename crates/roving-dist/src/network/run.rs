@@ -249,11 +249,10 @@ fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R)
 /// When a process here has failed, others of this rank may compute for long before they are
 /// dropped: the other ranks need not wait for that.
 fn tell_failure(part: &Part) {
-    if part.inside.is_stopped()
-        && part.post.ended().is_none()
-        && let Some(error) = part.inside.failed_so_far()
-    {
-        part.post.stop_all(Ended::of(part.post.rank(), error));
+    if part.inside.is_stopped() && part.post.ended().is_none() {
+        if let Some(error) = part.inside.failed_so_far() {
+            part.post.stop_all(Ended::of(part.post.rank(), error));
+        }
     }
 }
 

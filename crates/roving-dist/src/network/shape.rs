@@ -4,7 +4,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use roving_flow::bridge::Side;
-use roving_flow::partition::{Graph, KWay, Partitioner, Problem};
+use roving_partition::{Graph, KWay, Partitioner, Problem};
 use serde::{Deserialize, Serialize};
 
 use super::error::Ended;
@@ -243,7 +243,7 @@ impl Shape {
     /// Creates this rank's message; `ranks` is the number of ranks.
     pub(super) fn hello(&self, rank: usize, ranks: usize, invalid: Option<String>) -> Hello {
         let mut hasher = DefaultHasher::new();
-        // What was measured differs between ranks, and counts on rank 0 only.
+        // Measured weights differ between ranks, and count on rank 0 only.
         for process in &self.processes {
             (&process.name, process.pin, process.is_movable).hash(&mut hasher);
         }

@@ -1,4 +1,5 @@
-//! Who waits for whom across ranks, as each rank saw its own part at one time.
+//! The graph of which process waits for which across ranks, as each rank saw its own part at one
+//! time.
 
 use roving_flow::bridge::{self, Side, Verdict, Waiting};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Who waits for room, as somebody sees who looks now and then: a rank that never rests tells
-//! nobody otherwise.
+//! The processes that wait for room, as a look now and then finds them: a rank that never rests
+//! reports them in no other way.
 
 use std::time::{Duration, Instant};
 

@@ -131,11 +131,11 @@ impl Collective {
 fn stripped(link: &Link, mut all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
     let ends: Vec<_> = all.iter().map(|part| part.first().copied()).collect();
     let finished = |end: &Option<u8>| *end == Some(End::Finish as u8);
-    if let Some(rank) = ends.iter().position(finished)
-        && !ends.iter().all(finished)
-    {
-        let what = "has finished while others go on";
-        return Err(link.fail_with(Error::at(rank, link.ranks(), what)));
+    if let Some(rank) = ends.iter().position(finished) {
+        if !ends.iter().all(finished) {
+            let what = "has finished while others go on";
+            return Err(link.fail_with(Error::at(rank, link.ranks(), what)));
+        }
     }
     for part in &mut all {
         part.drain(..1.min(part.len()));

@@ -52,7 +52,7 @@ fn link() -> (Arc<Link>, Arc<Mutex<Vec<u8>>>) {
     (Arc::new(link), sent)
 }
 
-/// Who finds the engine taken leaves its message to who has it.
+/// A thread that finds the engine taken leaves its message to the thread that has it.
 #[test]
 fn loom_no_message_stays_behind_where_the_engine_is_taken() {
     explore_within(Some(3), || {

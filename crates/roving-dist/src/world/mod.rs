@@ -350,7 +350,7 @@ impl Drop for World {
         if thread::panicking() && self.progress.is_some() {
             self.link.fail("panicked");
         }
-        // Who wants to know calls `finish`.
+        // A program that wants the error calls `finish`.
         let _ = self.end();
     }
 }

@@ -45,7 +45,7 @@ impl Drop for Progress {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // What it could panic with has been reported as a fault.
+            // A panic of the thread has been reported as a fault already.
             let _ = thread.join();
         }
     }

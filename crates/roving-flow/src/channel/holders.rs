@@ -1,4 +1,4 @@
-//! Who holds a channel: its two ports, and the network that it belongs to.
+//! The holders of a channel: its two ports, and the network that it belongs to.
 
 use std::ptr::NonNull;
 use std::task::Waker;
@@ -16,7 +16,7 @@ pub(crate) struct Meta {
     vtable: &'static VTable,
     /// Index in the network's list of channels.
     pub(crate) index: u32,
-    /// Who keeps the memory: the two ports and the network.
+    /// How many of its holders keep the memory: the two ports and the network.
     references: AtomicU32,
     /// How many of the two ports are left.
     ports: AtomicU32,

@@ -120,7 +120,7 @@ impl<T> Channel<T> {
         // SAFETY: the producer's ring is alive until it has linked another and the consumer has
         // followed.
         let slots = at.map_or(0, |ring| unsafe { Ring::len(ring) });
-        // What lies in this ring begins no earlier than it does itself.
+        // The messages in this ring begin no earlier than the ring itself.
         let oldest = match at {
             // SAFETY: the producer's ring is alive: no other has been linked since its length was
             // read.

@@ -3,8 +3,8 @@
 
 use super::words::{UNBOUNDED, Words};
 
-/// Whoever takes a message out at the producer's end brings it to the consumer later. Until the
-/// consumer has it, it counts as lying in the channel: the capacity here is what is left.
+/// A message that is taken out at the producer's end reaches the consumer later. Until then it
+/// counts as lying in the channel: the capacity here is what is left.
 ///
 /// A message is taken in two steps: the capacity becomes one less, and then the count of taken
 /// messages one more. The number that has no room is the same before and after. In between it is

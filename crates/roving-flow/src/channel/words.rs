@@ -120,7 +120,7 @@ pub(crate) enum Claim {
     Nobody,
     /// The process of that end: wake it.
     Process,
-    /// Whoever left the waker that lies in the channel.
+    /// Wake by the waker that a waiting end left in the channel.
     Elsewhere,
     /// Nobody need be woken: call the function.
     Hook,

@@ -1,4 +1,4 @@
-//! Who waits for whom, as it was read at one time.
+//! The graph of which process waits for which, as it was read at one time.
 
 use super::Wait;
 use crate::channel::Handle;

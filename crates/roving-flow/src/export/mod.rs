@@ -1,11 +1,13 @@
 //! Pictures of a network: Graphviz' language, and SVG of our own.
 //!
-//! Processes are coloured by the time that they ran, channels by the messages that went through.
+//! Processes are coloured by the time that they ran, channels by the messages that went through. A
+//! channel in which messages were left says how many.
 
 mod dot;
 mod layout;
 mod svg;
 
+use crate::live::Queue;
 use crate::report::{ChannelReport, ProcessReport, Report};
 
 /// A drawing: its nodes and edges.
@@ -103,7 +105,10 @@ impl Drawing {
         let most = channels.iter().map(|one| one.messages).max().unwrap_or(0);
         let edges = channels.iter().map(|one| Edge {
             name: one.name.to_string(),
-            label: format!("{}: {}", one.name, one.messages),
+            label: match Queue::from(one.clone()) {
+                queue if queue.sent == queue.received => format!("{}: {}", one.name, one.messages),
+                queue => format!("{}: {}, holds {queue}", one.name, one.messages),
+            },
             from: one.producer.unwrap_or(outside),
             to: one.consumer.unwrap_or(outside),
             load: share(one.messages as f64, most as f64),

@@ -18,7 +18,7 @@ use super::Placement;
 use super::partitioned::{expect_more, first_parts};
 use super::seen::{Seen, Shape};
 use super::watch::{ANYWHERE, Change, Policy};
-use crate::partition::Distances;
+use roving_partition::Distances;
 
 /// After a trial that failed, the first time.
 const RETRY_NS: u64 = 100_000_000;
@@ -250,7 +250,7 @@ impl Policy for Adaptive {
         let rate = messages as f64 / (seen.at_ns - self.last.at_ns).max(1) as f64;
         let change = match self.phase {
             Phase::Kept => self.after_kept(seen, messages, rate),
-            // What it costs to move is in this measurement, so only a bad one says something.
+            // This measurement contains the cost of moving, so only a bad one says something.
             Phase::Settling { arm, before } if rate * 3.0 < before => {
                 Some(self.put_off(arm, rate, before, seen.at_ns))
             }

@@ -9,7 +9,7 @@ mod watch;
 
 use std::time::Duration;
 
-use crate::partition::MigrationCost;
+use roving_partition::MigrationCost;
 
 pub use across::{Across, Figures};
 pub(crate) use meter::{Meter, Metered};
@@ -62,7 +62,7 @@ pub enum Placement {
         /// By which share of the mean a worker's load may exceed it.
         imbalance: f64,
         /// Whether communication is weighed by how far the workers' processors are apart
-        /// ([`Distances::of_machine`](crate::partition::Distances::of_machine)). Only where the
+        /// ([`Distances::of_machine`](roving_partition::Distances::of_machine)). Only where the
         /// pool pins its workers does a worker stay where it is.
         topology: bool,
     },

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Placement;
 use super::seen::{Seen, Shape};
 use super::watch::{Change, Policy};
-use crate::partition::{Distances, KWay, Load, MigrationCost, Partitioner, Problem, Rebalance};
+use roving_partition::{Distances, KWay, Load, MigrationCost, Partitioner, Problem, Rebalance};
 
 /// Most that the threshold is raised to, as a multiple.
 const PATIENCE_MAX: u32 = 64;

@@ -7,14 +7,14 @@ use roving::adapt::Place;
 use super::meter::Spent;
 use crate::channel::OUTSIDE;
 use crate::channel::words::{End, Words};
-use crate::partition::{Load, Traffic};
 use crate::shared::Shared;
+use roving_partition::{Load, Traffic};
 
 /// The processes and channels of a network.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
     pub(crate) processes: usize,
-    /// Who sends to whom; channels that lead outside are left out.
+    /// The sender and the receiver of each channel; channels that lead outside are left out.
     pub(crate) channels: Vec<(usize, usize)>,
 }
 
@@ -50,8 +50,8 @@ impl Network for Shared {
     }
 }
 
-/// Who sends there and who receives, if both are processes. That is settled before the network
-/// runs.
+/// The process that sends there and the one that receives, if both ends are processes. That is
+/// settled before the network runs.
 fn ends(channel: &Words) -> Option<(usize, usize)> {
     let [from, to] = [End::Writer, End::Reader].map(|end| channel.process(end));
     (from != OUTSIDE && to != OUTSIDE).then_some((from as usize, to as usize))

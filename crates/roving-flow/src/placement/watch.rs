@@ -1,4 +1,4 @@
-//! Who looks at a running network, and moves its processes.
+//! The watcher of a running network, which moves its processes.
 //!
 //! It is a thread of its own, so that partitioning is never in the way of a worker; it sleeps but
 //! for a few looks a second. A process moves by the number in its *place*, which is read whenever
@@ -37,10 +37,18 @@ pub(super) trait Policy: Send {
 /// An occasion on which processes were placed anew.
 ///
 /// ```
-/// let moved = roving_flow::Moved { at: std::time::Duration::ZERO, to: "parts", processes: 3 };
-/// assert_eq!(moved.processes, 3);
+/// use roving_flow::{Network, Placement};
+///
+/// let mut network = Network::new();
+/// network.placement(Placement::partitioned());
+/// let (out, input) = network.channel("numbers");
+/// network.source("source", out, 0..1000);
+/// network.sink("sink", input, |_| {});
+/// let report = network.run(&roving::Pool::new(2).unwrap()).unwrap();
+/// assert!(report.moves.iter().all(|moved| moved.processes <= 2 && moved.at <= report.elapsed));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Moved {
     /// The time since the network began to run.
     pub at: Duration,
@@ -195,7 +203,7 @@ mod tests {
     use roving::adapt::Place;
 
     use super::*;
-    use crate::partition::MigrationCost;
+    use roving_partition::MigrationCost;
 
     /// Two pairs, and nothing passes. Counts how often somebody looks.
     struct Quiet {

@@ -126,7 +126,7 @@ impl Inbox {
         self.changed.notify_one();
     }
 
-    /// Whoever took jobs is gone: those that are here fail, and so do those that come.
+    /// Notes that the thread that took jobs is gone: jobs that are here fail, and so do later ones.
     fn leave(&self) {
         let mut state = self.state();
         state.is_left = true;
@@ -254,12 +254,12 @@ impl Lane {
     fn submit(&mut self, job: &mut Job) -> Result<Marks, Unbegun> {
         let refused = |error| Unbegun::refused(fault::of(error, ""));
         let failed = |error| Unbegun::failed(fault::of(error, ""));
-        // What is built for the first launch takes none of the device's time.
-        if let Job::Launch(launch) = job
-            && self.routine(launch).is_none()
-        {
-            let prepared = self.common.modules.prepare(launch.kernel());
-            prepared.map_err(Unbegun::refused)?;
+        // Building a kernel for its first launch takes none of the device's time.
+        if let Job::Launch(launch) = job {
+            if self.routine(launch).is_none() {
+                let prepared = self.common.modules.prepare(launch.kernel());
+                prepared.map_err(Unbegun::refused)?;
+            }
         }
         let marks = match self.spare.pop() {
             Some(marks) => marks,

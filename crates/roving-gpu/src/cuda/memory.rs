@@ -32,7 +32,7 @@ impl Store {
         Ok(Store {
             stream,
             pooled,
-            // What the driver, the modules and the library need beside tasks.
+            // The rest is left for the driver, the modules and the library.
             bytes_max: (free - free / 16) as u64,
             used: Mutex::new(0),
         })

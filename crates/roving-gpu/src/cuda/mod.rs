@@ -130,6 +130,13 @@ impl Nvidia {
     }
 
     /// Returns how many bytes of its memory are in use.
+    ///
+    /// ```
+    /// // Where there is no device of NVIDIA, this asserts nothing.
+    /// for device in roving_gpu::cuda::found().into_iter().flatten() {
+    ///     assert_eq!(device.used_bytes(), 0); // no task has run there yet
+    /// }
+    /// ```
     pub fn used_bytes(&self) -> u64 {
         self.store.used()
     }
@@ -178,11 +185,11 @@ impl Drop for Nvidia {
     fn drop(&mut self) {
         self.lanes.iter().for_each(|(inbox, _)| inbox.close());
         for (_, thread) in &mut self.lanes {
-            if let Some(thread) = thread.take()
-                && thread.thread().id() != thread::current().id()
-            {
-                // It has no way to panic that would be of interest to who drops this.
-                let _ = thread.join();
+            if let Some(thread) = thread.take() {
+                if thread.thread().id() != thread::current().id() {
+                    // It has no way to panic that would be of interest to who drops this.
+                    let _ = thread.join();
+                }
             }
         }
     }

@@ -95,7 +95,7 @@ impl Modules {
         launched.map_err(|error| fault::of(error, &what))
     }
 
-    /// Who comes first builds it; others wait, if they want the same.
+    /// Builds a kernel at its first use; other tasks that want it wait meanwhile.
     fn built(&self, kernel: &'static Kernel) -> Result<(Cuda, Built), DeviceError> {
         let what = format!("`{}`: ", kernel.name());
         let Some(cuda) = kernel.as_cuda() else {

@@ -47,7 +47,8 @@ impl Device {
         entry: &Arc<Entry>,
     ) -> bool {
         let mut inside = entry.lock();
-        // What a spill reads must not be written on another stream. Its end comes here again.
+        // A buffer that a spill reads must not be written on another stream. The spill's end comes
+        // here again.
         let mut written = entry.uses.iter().filter(|one| one.access.writes());
         if written.any(|one| state.table.is_spilling(one.content.id())) {
             return false;
@@ -122,7 +123,8 @@ impl Device {
     pub(crate) fn still_open(self: &Arc<Self>, entry: &Arc<Entry>) {
         let waits = {
             let mut inside = entry.lock();
-            // What ended while it was polled has woken it: it is about to be polled again.
+            // An operation that ended while the task was polled has woken it: it is about to be
+            // polled again.
             inside.is_polled = !inside.is_woken;
             inside.waits_elsewhere()
         };
@@ -168,7 +170,7 @@ impl Device {
             let Some(copy) = state.table.get_mut(id) else {
                 continue;
             };
-            // What is only written stays what it is until something is launched.
+            // A buffer that is only written keeps its content until something is launched.
             if !one.access.reads() {
                 continue;
             }
@@ -237,7 +239,7 @@ impl Device {
                 inside.arrivals -= 1;
                 if let Some(error) = &error {
                     inside.fail(error.clone());
-                    // What was not submitted yet is not going to be.
+                    // Operations that were not submitted yet never will be.
                     inside.recorded.clear();
                 }
                 if inside.arrivals == 0 && inside.error.is_none() {
@@ -382,11 +384,10 @@ impl Device {
             self.account(state, entry, Lane::Download, bytes, &outcome);
             let mut inside = entry.lock();
             // Something may have been launched meanwhile; then there will be another copy.
-            if outcome.is_ok()
-                && inside.is_copied
-                && let Left::Copy(target) = left
-            {
-                inside.copies[number] = Some(target);
+            if outcome.is_ok() && inside.is_copied {
+                if let Left::Copy(target) = left {
+                    inside.copies[number] = Some(target);
+                }
             }
             drop(inside);
             self.ended(state, actions, entry, outcome.err());
@@ -405,7 +406,7 @@ impl Device {
         inside.under_way -= 1;
         if let Some(error) = error {
             inside.fail(error);
-            // What was not submitted yet is not going to be.
+            // Operations that were not submitted yet never will be.
             inside.recorded.clear();
         }
         drop(inside);

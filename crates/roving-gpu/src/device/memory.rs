@@ -130,8 +130,10 @@ impl Device {
     fn freed(self: &Arc<Self>, content: &dyn Content, was_spilling: bool) {
         self.with(|state, _| {
             state.fetching -= 1;
-            if was_spilling && let Some(copy) = state.table.get_mut(content.id()) {
-                copy.is_spilling = false;
+            if was_spilling {
+                if let Some(copy) = state.table.get_mut(content.id()) {
+                    copy.is_spilling = false;
+                }
             }
             state.table.unpin(content.id());
         });

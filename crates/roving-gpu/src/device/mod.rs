@@ -405,7 +405,7 @@ impl Device {
         }
         if is_alone && state.alone >= ALONE_MAX {
             state.alone += 1;
-            if !state.alone.is_multiple_of(ALONE_EVERY) {
+            if state.alone % ALONE_EVERY != 0 {
                 return Queued::Lonely;
             }
         }

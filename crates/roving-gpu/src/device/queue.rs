@@ -186,8 +186,8 @@ impl Queue {
     }
 
     pub(crate) fn push(&mut self, entry: Arc<Entry>) {
-        // What no worker can have the device takes in any case, also where it does not want what
-        // waits before it.
+        // The device takes a task that no worker can have in any case, also where it does not want
+        // the tasks that wait before it.
         let end = if entry.may_leave {
             End::Newest
         } else {
@@ -256,7 +256,7 @@ impl Queue {
         let Cost { load, class } = entry.cost();
         let class = &mut self.classes[class];
         let is_it = |one: &Arc<Entry>| Arc::ptr_eq(one, entry);
-        // Whoever leaves the queue early is mostly the oldest, or one of the newest.
+        // A task that leaves the queue early is mostly the oldest, or one of the newest.
         let at = match class.entries.front() {
             Some(oldest) if is_it(oldest) => Some(0),
             _ => class.entries.iter().rposition(is_it),

@@ -166,7 +166,7 @@ mod tests {
         law.record(8.0, 100.0);
         law.record(8.0, 1.0);
         assert_eq!(mean(&law, 8.0), Some(1.0));
-        // What comes later is averaged.
+        // Later times are averaged with it.
         law.record(8.0, 4.0);
         assert_eq!(mean(&law, 8.0), Some(2.0));
     }

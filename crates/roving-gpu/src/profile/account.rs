@@ -144,7 +144,7 @@ mod tests {
         account.book(Lane::Download, 6.0, 7.0);
         account.settle();
         assert_eq!((account.kernel_s, account.transfer_s), (2.0, 3.0));
-        // What comes late for what is settled counts from there on.
+        // A time that arrives after it was settled counts from there on.
         account.book(Lane::Kernel, 5.0, 8.0);
         account.settle();
         assert_eq!((account.kernel_s, account.transfer_s), (3.0, 3.0));

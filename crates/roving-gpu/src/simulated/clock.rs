@@ -234,10 +234,10 @@ impl Drop for Clock {
     fn drop(&mut self) {
         self.shared.lock().stops = true;
         self.shared.changed.notify_one();
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != thread::current().id()
-        {
-            let _ = thread.join();
+        if let Some(thread) = self.thread.take() {
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
+            }
         }
     }
 }

@@ -116,7 +116,7 @@ impl Piece {
         }
         // Ordering: Relaxed: a count.
         gauge.0.pieces.fetch_add(1, Ordering::Relaxed);
-        // Whoever reads what was never written is to find out.
+        // A program that reads memory before it was written sees this.
         let garbage = u128::from_ne_bytes([0xA5; 16]);
         Ok(Piece {
             words: Mutex::new(vec![garbage; len.div_ceil(16)]),

@@ -67,6 +67,7 @@ struct Settings {
 /// let _ = Simulated::new().fail_at(0, Failure::OutOfMemory).fail_at(5, Failure::Lost);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Failure {
     /// It is gone, with its memory and with all that was under way.
     Lost,

@@ -71,6 +71,13 @@ pub struct Wgpu {
 
 impl Wgpu {
     /// Returns how many bytes of its memory are in use.
+    ///
+    /// ```
+    /// // Where there is no device of wgpu, this asserts nothing.
+    /// for device in roving_gpu::wgpu::found().into_iter().flatten() {
+    ///     assert_eq!(device.used_bytes(), 0); // no task has run there yet
+    /// }
+    /// ```
     pub fn used_bytes(&self) -> u64 {
         self.account.used()
     }
@@ -321,11 +328,11 @@ fn read(room: &Buffer, to: &mut [u8]) -> Result<(), DeviceError> {
 impl Drop for Wgpu {
     fn drop(&mut self) {
         self.flight.close();
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != thread::current().id()
-        {
-            // It has no way to panic that would be of interest to who drops this.
-            let _ = thread.join();
+        if let Some(thread) = self.thread.take() {
+            if thread.thread().id() != thread::current().id() {
+                // It has no way to panic that would be of interest to who drops this.
+                let _ = thread.join();
+            }
         }
     }
 }

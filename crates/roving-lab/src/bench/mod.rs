@@ -1,5 +1,6 @@
 //! `roving bench`: every figure that the README claims, measured and written down.
 
+mod arenas;
 mod dist;
 pub(crate) mod drop_in;
 mod duals;
@@ -14,6 +15,7 @@ mod overview;
 pub(crate) mod probe;
 mod quiet;
 mod record;
+mod sleepers;
 mod spawn;
 mod speed;
 mod summary;
@@ -31,9 +33,9 @@ use crate::out::show;
 use crate::rivals;
 
 /// Where results go.
-const OUT: &str = "docs/results";
+pub(crate) const OUT: &str = "docs/results";
 /// Where they go after `--quick` and `--rounds`, so that nobody takes them for the real ones.
-const OUT_QUICK: &str = "roving-results";
+pub(crate) const OUT_QUICK: &str = "roving-results";
 
 /// `roving bench`.
 #[derive(Args, Debug)]
@@ -143,7 +145,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 32] = [
+const ROWS: [Row; 34] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -210,9 +212,19 @@ const ROWS: [Row; 32] = [
         Measure::Table(quiet::wake),
     ),
     row(
+        "arenas",
+        "What a share of an arena costs, compared with a pool that has threads",
+        Measure::Table(arenas::arenas),
+    ),
+    row(
         "oversubscribed",
         "More workers than cores",
         Measure::Table(speed::oversubscribed),
+    ),
+    row(
+        "sleepers",
+        "Many workers on few cores: shapes whose leaves sleep, against everybody and the bound",
+        Measure::Drawn(sleepers::sleepers),
     ),
     row(
         "profile",
@@ -452,6 +464,16 @@ mod tests {
             error.contains("`fib-3`") && error.contains("uts-t3"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn rounds_are_limited() {
+        let few = Scale {
+            rounds_max: 3,
+            ..Scale::FULL
+        };
+        assert_eq!([few.rounds(9), few.rounds(2)], [3, 2]);
+        assert_eq!((Scale::FULL.rounds(9), Scale::QUICK.rounds(9)), (9, 2));
     }
 
     #[test]

@@ -304,7 +304,7 @@ fn fib(joins: bool, n: u64) -> Result<f64, Failure> {
 }
 
 /// CPU time of all threads of this process, to the nanosecond (Linux).
-pub(super) fn cpu_time() -> Option<Duration> {
+pub(crate) fn cpu_time() -> Option<Duration> {
     let mut nanos = 0;
     for task in fs::read_dir("/proc/self/task").ok()? {
         // A thread may end while we read.

@@ -8,10 +8,11 @@ use crate::compare::csv::Csv;
 use crate::input::Failure;
 
 /// The plots, in the order of the page.
-const PLOTS: [&str; 5] = [
+const PLOTS: [&str; 6] = [
     "overview.svg",
     "uts-t3.svg",
     "stress.svg",
+    "sleepers-by-workers.svg",
     "networks-paper-figure-5.svg",
     "networks-paper-figure-6.svg",
 ];

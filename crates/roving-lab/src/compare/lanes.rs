@@ -66,6 +66,8 @@ pub(crate) struct Rounds {
     pub(crate) most: usize,
     /// When no other round begins, if ever.
     pub(crate) until: Option<Instant>,
+    /// Whether each run waits a while for a quiet machine.
+    pub(crate) quiet: bool,
 }
 
 impl Rounds {
@@ -82,6 +84,7 @@ pub(crate) fn interleave(lanes: &mut [Lane<'_>], rounds: usize) -> Result<Vec<Se
         least: rounds,
         most: rounds,
         until: None,
+        quiet: true,
     };
     interleave_within(lanes, rounds)
 }
@@ -93,6 +96,9 @@ pub(crate) fn interleave_within(
 ) -> Result<Vec<Series>, String> {
     let runs = (lanes.len() * rounds.most) as u32;
     let mut patience = PATIENCE_EACH.saturating_mul(runs).min(PATIENCE_ALL);
+    if !rounds.quiet {
+        patience = Duration::ZERO;
+    }
     if let Some(until) = rounds.until {
         patience = patience.min(until.saturating_duration_since(Instant::now()) / 2);
     }
@@ -238,6 +244,7 @@ mod tests {
             least: 2,
             most: 50,
             until: Some(Instant::now()),
+            quiet: true,
         };
         let series = interleave_within(&mut lanes, rounds).unwrap();
         drop(lanes);

@@ -19,22 +19,32 @@ use crate::out::show;
 use crate::plot;
 use crate::rivals::{self, Runtime};
 use crate::run::{cores, parse_repeat, parse_steal, parse_workers};
+use crate::sleepers::{self, SleeperArgs};
 use crate::workloads::Job;
 
 /// Where results go when the user names no place.
-const OUT: &str = "roving-results";
+pub(crate) const OUT: &str = "roving-results";
+/// How much thieves of ours take, and how often each runs, when the user does not say.
+pub(crate) const STEAL: &str = "one";
+pub(crate) const REPEAT: usize = 5;
 
 /// `roving compare`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// A workload; `roving list` shows them.
+    /// A workload; `roving list` shows them. Or `sleepers`: programs whose leaves sleep, on up to
+    /// 256 workers.
     pub(crate) workload: String,
     /// A named input, or parameters.
     #[arg(long, value_name = "NAME|PARAMS", allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
     /// Rivals with commas between them: rayon, chili, forte, tokio, tbb, openmp [default: all];
     /// and our async tasks: roving-fork, roving-spawn, roving-branch.
-    #[arg(long, value_name = "RIVALS", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        alias = "forms",
+        value_name = "RIVALS",
+        allow_hyphen_values = true
+    )]
     pub(crate) against: Option<String>,
     /// How much a thief of ours takes: one, fixed:D, half, with commas between them [default:
     /// one].
@@ -49,6 +59,8 @@ pub(crate) struct CompareArgs {
     /// Where the CSV and the plot go [default: roving-results].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sleepers: SleeperArgs,
 }
 
 /// The measurements, and the runtimes that took no part.
@@ -108,7 +120,7 @@ fn compare_amounts(
 }
 
 /// Reads `--workers` of `compare`.
-fn parse_workers_list(text: &str) -> Result<Vec<usize>, BadInput> {
+pub(crate) fn parse_workers_list(text: &str) -> Result<Vec<usize>, BadInput> {
     let mut counts = text
         .split(',')
         .map(|one| parse_workers(one.trim()))
@@ -138,6 +150,14 @@ fn parse_steals(text: &str) -> Result<Vec<Amount>, BadInput> {
 
 /// `roving compare`.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    if args.workload == sleepers::NAME {
+        return sleepers::run(args);
+    }
+    if args.sleepers != SleeperArgs::default() {
+        let line =
+            "--shapes, --load, --spin, --crowded and --quick are words of `compare sleepers`";
+        return Err(BadInput::line(line).into());
+    }
     let job = Job::parse(&args.workload, args.input.as_deref())?;
     let against = args.against.as_deref().unwrap_or("all");
     let mut runtimes = vec![Runtime::Roving];
@@ -147,9 +167,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         None if cores() == 1 => vec![1],
         None => vec![1, cores()],
     };
-    let steal = args.steal.as_deref().unwrap_or("one");
+    let steal = args.steal.as_deref().unwrap_or(STEAL);
     let steals = parse_steals(steal)?;
-    let rounds = args.repeat.as_deref().map_or(Ok(5), parse_repeat)?;
+    let rounds = args.repeat.as_deref().map_or(Ok(REPEAT), parse_repeat)?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(OUT));
     make_directory(&out)?;
     rivals::deepen_stacks();
@@ -175,7 +195,7 @@ fn command(args: &CompareArgs, workers: &[usize], rounds: usize, against: &str) 
         .as_ref()
         .map_or(String::new(), |input| format!(" --input {input}"));
     let workload = &args.workload;
-    let steal = args.steal.as_deref().unwrap_or("one");
+    let steal = args.steal.as_deref().unwrap_or(STEAL);
     format!(
         "roving compare {workload}{input} --against {against} --steal {steal} --workers {workers} \
          --repeat {rounds}"

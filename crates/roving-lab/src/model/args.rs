@@ -9,7 +9,7 @@ use super::work::Work;
 use crate::input::{BadInput, Failure, number_in};
 
 /// `roving model`. Values are strings here, so that their errors are ours.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct ModelArgs {
     /// Figures to draw: policies, drain, loads, busy, speedup, crossing [default: all].
     #[arg(value_name = "FIGURE")]
@@ -66,7 +66,7 @@ pub(crate) enum Figure {
     Crossing,
 }
 
-const FIGURES: [(&str, Figure); 6] = [
+pub(crate) const FIGURES: [(&str, Figure); 6] = [
     ("policies", Figure::Policies),
     ("drain", Figure::Drain),
     ("loads", Figure::Loads),
@@ -93,7 +93,7 @@ pub(crate) struct Plan {
 /// The loads of the table of policies.
 const LOADS: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
 /// More simulated workers than these have no stack that fits into a common memory.
-const WORKERS_MAX: u64 = 1 << 22;
+pub(crate) const WORKERS_MAX: u64 = 1 << 22;
 
 impl Plan {
     pub(crate) fn parse(args: &ModelArgs) -> Result<Plan, Failure> {

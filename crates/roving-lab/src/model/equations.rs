@@ -2,8 +2,8 @@
 
 use roving_model::{MeanField, ModelError, Policy};
 
-use super::Out;
 use super::args::Plan;
+use super::{Out, RETRY_OF_DRAIN, RETRY_OF_POLICIES};
 use crate::bench::figures;
 use crate::compare::csv::Csv;
 use crate::input::{BadInput, Failure};
@@ -43,7 +43,7 @@ pub(super) fn policies(plan: &Plan, out: &Out) -> Result<(), Failure> {
         "attempts_per_task",
     ];
     let mut csv = Csv::new(&head);
-    let retry = plan.retry.unwrap_or(0.0);
+    let retry = plan.retry.unwrap_or(RETRY_OF_POLICIES);
     let mut text = format!(
         "steady state, retry rate {retry}: mean time in the system, prospective victims, steals for each task\n{:<14}{:>8}{:>12}{:>12}{:>12}{:>12}\n",
         "policy", "load", "time", "victims", "steals", "attempts"
@@ -92,7 +92,7 @@ pub(super) fn policies(plan: &Plan, out: &Out) -> Result<(), Failure> {
 
 /// Busy processors and prospective victims while an uneven load drains.
 pub(super) fn drain(plan: &Plan, out: &Out) -> Result<(), Failure> {
-    let retry = plan.retry.unwrap_or(10.0);
+    let retry = plan.retry.unwrap_or(RETRY_OF_DRAIN);
     let (loaded, tasks) = (plan.loaded, plan.tasks);
     let mut csv = Csv::new(&["policy", "time", "busy", "victims", "tasks"]);
     let mut text = format!(
@@ -165,7 +165,7 @@ fn drained(what: &str, y: &str, curves: &[Curve]) -> Result<String, String> {
 
 /// At which loads the policies change places.
 pub(super) fn loads(plan: &Plan, out: &Out) -> Result<(), Failure> {
-    let retry = plan.retry.unwrap_or(0.0);
+    let retry = plan.retry.unwrap_or(RETRY_OF_POLICIES);
     let loads: Vec<f64> = match plan.loads[..] {
         [load] => vec![load],
         _ => (2..=24).map(|part| f64::from(part) * 0.04 + 0.02).collect(),

@@ -1,6 +1,6 @@
 //! `roving model`: what equations and simulation say about stealing, as tables, CSV and plots.
 
-mod args;
+pub(crate) mod args;
 mod equations;
 pub(crate) mod probes;
 mod runtime;
@@ -22,7 +22,12 @@ use crate::input::Failure;
 use crate::out::show;
 
 /// Where files go.
-const OUT: &str = "roving-results";
+pub(crate) const OUT: &str = "roving-results";
+
+/// How often a processor without tasks looks, when the user does not say: in the steady state, and
+/// in a drain.
+pub(crate) const RETRY_OF_POLICIES: f64 = 0.0;
+pub(crate) const RETRY_OF_DRAIN: f64 = 10.0;
 
 /// `roving model`.
 pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 #[cfg(feature = "dist")]
 use roving_dist::Rebalance;
 use roving_flow::Placement;
-use roving_flow::partition::MigrationCost;
+use roving_partition::MigrationCost;
 
 use super::params::{Param, read};
 use crate::input::BadInput;

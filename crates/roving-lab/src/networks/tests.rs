@@ -1,10 +1,12 @@
 //! Every network, small, under every placement, on one worker and on more.
 
+use proptest::prelude::*;
 use roving::Amount;
 
 use super::placement::{self, Place};
 use super::run::{Arena, pool};
 use super::*;
+use crate::input::twisted;
 
 /// Each program small, and with channels as tight as they may be.
 const SMALL: [(&str, &str); 14] = [
@@ -75,4 +77,38 @@ fn names_are_read_and_unknown_ones_named() {
         "{line}"
     );
     assert!(placement::parse("nowhere").is_err());
+}
+
+proptest! {
+    /// Any parameters are a network whose own words mean it again, or one line that says why not.
+    #[test]
+    fn fuzz_parameters_of_networks(
+        kind in 0..CATALOGUE.len(),
+        at: usize,
+        value in "[0-9]{1,3}|[0-9e._-]{0,24}|.{0,24}",
+        plain: bool,
+    ) {
+        let entry = &CATALOGUE[kind];
+        let (input, _) = entry.kind.inputs[at % entry.kind.inputs.len()];
+        let text = match plain {
+            true => value,
+            false => twisted(input, entry.kind.params, at, &value),
+        };
+        match (entry.parse)(&text) {
+            Ok(program) => {
+                let words = program.input();
+                let again = (entry.parse)(&words);
+                prop_assert_eq!(again.map(|program| program.input()).ok(), Some(words));
+            }
+            Err(bad) => prop_assert_eq!(bad.to_string().lines().count(), 1),
+        }
+    }
+
+    /// Any words for a placement are one, or one line that says why not.
+    #[test]
+    fn fuzz_placements_of_any_text(text in "(stealing|partitioned|adaptive)?[a-z0-9=:,._-]{0,24}|.{0,24}") {
+        if let Err(bad) = placement::parse(&text) {
+            prop_assert_eq!(bad.to_string().lines().count(), 1);
+        }
+    }
 }

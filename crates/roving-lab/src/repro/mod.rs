@@ -5,6 +5,7 @@
 //! time that it has, and kept as soon as it is complete, so that an interrupted run goes on where
 //! it was. The report is made of whatever points there are.
 
+mod against;
 mod clock;
 mod contest;
 mod draw;
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use self::against::Other;
 use self::figure::{Figure, Paper};
 use self::page::Head;
 use self::plan::{Budget, Group, Plan};
@@ -44,7 +46,7 @@ use crate::out::show;
 use crate::rivals;
 
 /// Where points and report go when the user names no place.
-const OUT: &str = "roving-results/repro";
+pub(crate) const OUT: &str = "roving-results/repro";
 
 /// `roving repro`.
 #[derive(Args, Debug)]
@@ -62,6 +64,17 @@ pub(crate) struct ReproArgs {
     /// Where points and report go [default: roving-results/repro].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// The folder of an earlier run: fail where a verdict contradicts its verdict; those that say
+    /// "cannot tell" aside.
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+}
+
+impl ReproArgs {
+    /// The plan: small inputs unless the user asks for the papers'.
+    fn plan(&self) -> Plan {
+        Plan::here(!self.full)
+    }
 }
 
 /// All figures, in the order of the report.
@@ -73,6 +86,12 @@ fn catalogue() -> Vec<&'static Figure> {
         &worms::FIGURES[..],
     ];
     all.into_iter().flatten().collect()
+}
+
+/// The words for the papers.
+#[cfg(test)]
+pub(crate) fn papers() -> [&'static str; 4] {
+    Paper::ALL.map(Paper::word)
 }
 
 /// All groups of a plan.
@@ -138,12 +157,13 @@ fn unknown(name: &str, all: &[&Figure]) -> BadInput {
 /// `roving repro`.
 pub(crate) fn run(args: &ReproArgs) -> Result<(), Failure> {
     let figures = chosen(&args.what)?;
+    let other = args.against.as_deref().map(Other::read).transpose()?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(OUT));
     make_directory(&out)?;
     let pages = out.join("report");
     make_directory(&pages)?;
     rivals::deepen_stacks();
-    let plan = Plan::here(!args.full);
+    let plan = args.plan();
     let (mut store, said) = Store::open(&out, &origin(&plan))?;
     for line in said {
         show(format_args!("{line}\n"))?;
@@ -164,8 +184,10 @@ pub(crate) fn run(args: &ReproArgs) -> Result<(), Failure> {
     };
     let index = report(&pages, &head, &seen)?;
     measured?;
+    let mut verdicts = Vec::new();
     for figure in figures {
         let judgement = page::judged(figure, &seen);
+        verdicts.push((figure.name, judgement.verdict));
         show(format_args!(
             "{:<24} {:<24} {}\n",
             figure.name,
@@ -174,6 +196,10 @@ pub(crate) fn run(args: &ReproArgs) -> Result<(), Failure> {
         ))?;
     }
     show(format_args!("written: {}\n", index.display()))?;
+    if let Some(other) = other {
+        let compared = other.compare(verdicts.into_iter()).end()?;
+        show(format_args!("{compared}\n"))?;
+    }
     Ok(())
 }
 
@@ -373,6 +399,19 @@ mod tests {
             assert!(["reproduced", "partly", "not"].contains(&cells[4]), "{row}");
             assert!(cells[4] == "reproduced" || !cells[5].is_empty(), "{row}");
         }
+    }
+
+    #[test]
+    fn a_run_is_quick_unless_it_is_full() {
+        let args = |quick, full| ReproArgs {
+            what: Vec::new(),
+            quick,
+            full,
+            out: None,
+            against: None,
+        };
+        assert!(args(false, false).plan().quick && args(true, false).plan().quick);
+        assert!(!args(false, true).plan().quick);
     }
 
     #[test]

@@ -133,6 +133,7 @@ impl Budget {
             least,
             most,
             until: Some(Instant::now() + time),
+            quiet: true,
         }
     }
 

@@ -289,6 +289,8 @@ fn the_speed_up_of_fibonacci_is_held_against_the_papers() {
     // What was seen on two cores once, and was called as the paper's 1.90 on 24.
     assert_eq!(at(0.06, 2), Verdict::NotHere);
     assert_eq!(at(0.6, 2), Verdict::TooFewCores);
+    // Twelve times as many cores: 1.71 at best, which is the line.
+    assert_eq!(at(0.1425, 2), Verdict::CannotTell);
     assert_eq!(at(1.9, 24), Verdict::Holds);
     assert_eq!(at(1.2, 24), Verdict::NotHere);
     assert_eq!(at(1.7, 24), Verdict::CannotTell);

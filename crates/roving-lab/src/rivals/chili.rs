@@ -10,12 +10,13 @@ use ::chili::{Config, Scope, ThreadPool};
 use super::{Absent, Contender, Run, timed};
 use crate::fork_join::ForkJoin;
 use crate::measure;
+use crate::sleepers::closures::Pools;
 use crate::workloads::Job;
 
 /// chili as the workloads see it. The lifetime of the scope is hidden, because each call has
 /// another one and [`ForkJoin`] knows one type only. Never moved, copied or given out.
 #[repr(transparent)]
-struct Join(Scope<'static>);
+pub(super) struct Join(Scope<'static>);
 
 impl Join {
     #[inline(always)]
@@ -48,11 +49,24 @@ pub(super) struct Pool(ThreadPool);
 
 impl Pool {
     pub(super) fn start(workers: usize) -> Result<Box<dyn Contender>, Absent> {
+        Ok(Box::new(Pool::of(workers)))
+    }
+
+    pub(super) fn of(workers: usize) -> Pool {
         let config = Config {
             thread_count: NonZero::new(workers),
             ..Config::default()
         };
-        Ok(Box::new(Pool(ThreadPool::with_config(config))))
+        Pool(ThreadPool::with_config(config))
+    }
+}
+
+impl Pools for Pool {
+    type Context = Join;
+    const CALLER_WORKS: bool = true;
+
+    fn enter<R: Send>(&self, _: usize, work: impl FnOnce(&mut Join) -> R + Send) -> R {
+        work(Join::from_scope(&mut self.0.scope()))
     }
 }
 

@@ -8,13 +8,14 @@ use ::forte::{ThreadPool, Worker};
 use super::{Absent, Contender, Run, timed};
 use crate::fork_join::ForkJoin;
 use crate::measure;
+use crate::sleepers::closures::Pools;
 use crate::workloads::Job;
 
 /// The most threads of its own that a Forte pool starts.
 const MANAGED_MAX: usize = 16;
 
 /// Forte as the workloads see it. Made for one call with a worker, and never outlives it.
-struct Join(NonNull<Worker>);
+pub(super) struct Join(NonNull<Worker>);
 
 impl Join {
     #[inline(always)]
@@ -47,11 +48,16 @@ impl ForkJoin for Join {
 
     fn spawn_all<F>(&mut self, tasks: usize, each: &F)
     where
-        F: Fn(usize) + Sync,
+        F: Fn(&mut Self, usize) + Sync,
     {
         self.worker().scope(|scope| {
             for task in 0..tasks {
-                scope.spawn(move |_| each(task));
+                scope.spawn(move |_| {
+                    Worker::with_current(|worker| {
+                        let worker = worker.expect("a worker runs what was spawned");
+                        each(&mut Join::new(worker), task);
+                    });
+                });
             }
         });
     }
@@ -62,6 +68,10 @@ pub(super) struct Pool(&'static ThreadPool);
 
 impl Pool {
     pub(super) fn start(workers: usize) -> Result<Box<dyn Contender>, Absent> {
+        Ok(Box::new(Pool::of(workers)?))
+    }
+
+    pub(super) fn of(workers: usize) -> Result<Pool, Absent> {
         if workers > MANAGED_MAX + 1 {
             return Err(Absent(format!(
                 "forte starts no more than {MANAGED_MAX} threads"
@@ -71,7 +81,16 @@ impl Pool {
         // this version's way to end them (`depopulate`) sometimes waits for ever.
         let pool: &'static ThreadPool = Box::leak(Box::new(ThreadPool::new()));
         pool.resize_to(workers - 1);
-        Ok(Box::new(Pool(pool)))
+        Ok(Pool(pool))
+    }
+}
+
+impl Pools for Pool {
+    type Context = Join;
+    const CALLER_WORKS: bool = true;
+
+    fn enter<R: Send>(&self, _: usize, work: impl FnOnce(&mut Join) -> R + Send) -> R {
+        self.0.with_worker(|worker| work(&mut Join::new(worker)))
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod pipeline;
 mod plain;
 mod program;
 mod rayon;
+mod sleeping_tokio;
 mod tokio;
 
 use std::time::{Duration, Instant};
@@ -22,6 +23,8 @@ use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
 use crate::measure;
 use crate::run::Settings;
+use crate::sleepers::closures::{self, Pools};
+use crate::sleepers::field::Runner;
 use crate::tasks::Form;
 use crate::workloads::{Answer, Job};
 
@@ -213,6 +216,23 @@ impl Runtime {
             Runtime::Tokio => tokio::Pool::start(job, workers),
             Runtime::Tbb | Runtime::OpenMp => program::Program::start(self, job, workers),
         }
+    }
+}
+
+/// A rival that is ready for shapes whose leaves sleep.
+pub(crate) fn sleepers(runtime: Runtime, workers: usize) -> Result<Runner, Absent> {
+    fn closures(pools: impl Pools + 'static) -> Runner {
+        Box::new(move |shape, leaves| closures::run(&pools, shape, leaves))
+    }
+    match runtime {
+        Runtime::Rayon => rayon::Sleepers::start(workers).map(closures),
+        Runtime::Chili => Ok(closures(chili::Pool::of(workers))),
+        Runtime::Forte => forte::Pool::of(workers).map(closures),
+        Runtime::Tokio => sleeping_tokio::start(workers),
+        other => Err(Absent(format!(
+            "{} has no program for sleepers",
+            other.name()
+        ))),
     }
 }
 

@@ -1,13 +1,15 @@
 //! Rayon: `join` and `scope` on a pool of its own.
 
+use ::rayon::iter::{IntoParallelIterator, ParallelIterator};
 use ::rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{Absent, Contender, Run, timed};
 use crate::fork_join::ForkJoin;
+use crate::sleepers::closures::{Pools, STACK_BYTES};
 use crate::workloads::Job;
 
 /// Rayon as the workloads see it; its worker is found through a thread-local.
-struct Join;
+pub(super) struct Join;
 
 impl ForkJoin for Join {
     #[inline(always)]
@@ -23,13 +25,21 @@ impl ForkJoin for Join {
 
     fn spawn_all<F>(&mut self, tasks: usize, each: &F)
     where
-        F: Fn(usize) + Sync,
+        F: Fn(&mut Self, usize) + Sync,
     {
         ::rayon::scope(|scope| {
             for task in 0..tasks {
-                scope.spawn(move |_| each(task));
+                scope.spawn(move |_| each(&mut Join, task));
             }
         });
+    }
+
+    fn loop_all<F>(&mut self, tasks: usize, each: &F)
+    where
+        F: Fn(&mut Self, usize) + Sync,
+    {
+        let tasks = (0..tasks).into_par_iter();
+        tasks.for_each(|task| each(&mut Join, task));
     }
 }
 
@@ -38,15 +48,37 @@ pub(super) struct Pool(ThreadPool);
 
 impl Pool {
     pub(super) fn start(job: &Job, workers: usize) -> Result<Box<dyn Contender>, Absent> {
+        let pool = Pool::with_stack(workers, job.stack_bytes())?;
+        Ok(Box::new(pool))
+    }
+
+    fn with_stack(workers: usize, stack_bytes: usize) -> Result<Pool, Absent> {
         let builder = ThreadPoolBuilder::new()
             .num_threads(workers)
-            .stack_size(job.stack_bytes());
-        match builder.build() {
-            Ok(pool) => Ok(Box::new(Pool(pool))),
-            Err(error) => Err(Absent(format!(
-                "rayon made no pool of {workers} threads: {error}"
-            ))),
-        }
+            .stack_size(stack_bytes);
+        builder
+            .build()
+            .map(Pool)
+            .map_err(|error| Absent(format!("rayon made no pool of {workers} threads: {error}")))
+    }
+}
+
+/// Rayon, ready for shapes: one pool, and for shapes that need one a second.
+pub(super) struct Sleepers([Pool; 2]);
+
+impl Sleepers {
+    pub(super) fn start(workers: usize) -> Result<Sleepers, Absent> {
+        let pool = || Pool::with_stack(workers, STACK_BYTES);
+        Ok(Sleepers([pool()?, pool()?]))
+    }
+}
+
+impl Pools for Sleepers {
+    type Context = Join;
+    const CALLER_WORKS: bool = false;
+
+    fn enter<R: Send>(&self, pool: usize, work: impl FnOnce(&mut Join) -> R + Send) -> R {
+        self.0[pool].0.install(|| work(&mut Join))
     }
 }
 

@@ -97,7 +97,7 @@ fn work(plain: Plain, count: bool) -> Task<Answer> {
 }
 
 /// The value of a task that was spawned; its panic is ours.
-async fn joined<T>(handle: ::tokio::task::JoinHandle<T>) -> T {
+pub(super) async fn joined<T>(handle: ::tokio::task::JoinHandle<T>) -> T {
     match handle.await {
         Ok(value) => value,
         Err(error) => std::panic::resume_unwind(error.into_panic()),

@@ -23,6 +23,9 @@ pub(crate) struct TopArgs {
     pub(crate) once: bool,
 }
 
+/// Between two looks, when the user does not say.
+pub(crate) const EVERY_MS_USUAL: u64 = 250;
+
 #[cfg(not(unix))]
 pub(crate) fn run(_args: &TopArgs) -> Result<(), crate::input::Failure> {
     let why = "`roving top` needs Unix sockets, which this system does not have; ROVING_PROFILE=1 and \
@@ -42,10 +45,10 @@ mod watch {
     use ratatui::DefaultTerminal;
     use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-    use super::TopArgs;
     use super::screen::View;
     use super::snapshot::Snapshot;
     use super::source::{self, Source};
+    use super::{EVERY_MS_USUAL, TopArgs};
     use crate::input::{Failure, number_in};
     use crate::out::show;
 
@@ -55,7 +58,7 @@ mod watch {
     /// `roving top`.
     pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
         let every = args.every.as_deref();
-        let every_ms = every.map_or(Ok(250), |text| {
+        let every_ms = every.map_or(Ok(EVERY_MS_USUAL), |text| {
             number_in("--every", text, EVERY_MS, "leave it out for 250")
         })?;
         let path = source::find(args.program.as_deref())?;

@@ -117,7 +117,43 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::super::screen::View;
     use super::*;
+
+    /// An answer of the runtime.
+    const LINE: &str = r#"{"pid":7,"pools":[{"name":"a","workers":1,"wall_s":1.5,"seats":[{"doing":"idle",
+        "busy_s":0.5,"steal_s":0,"idle_s":1,"switch_s":0,"frame_s":0,"tasks":3,"steals_tried":0,
+        "steals_won":0,"tasks_stolen":0,"publications":0,"leapfrogs":0,"parks":1,"wakes":0,"suspensions":0}]}]}"#;
+
+    proptest! {
+        /// An answer with any text in it, or cut anywhere, is refused or shown.
+        #[test]
+        fn fuzz_answers_of_any_text(
+            at: usize,
+            length in 0..40_usize,
+            text in "[-0-9eE.,:{}]{0,20}|.{0,9}",
+        ) {
+            let mut line = LINE.to_owned();
+            let at = at % line.len();
+            line.replace_range(at..(at + length).min(line.len()), &text);
+            let Ok(now) = serde_json::from_str::<Snapshot>(&line) else {
+                return Ok(());
+            };
+            let before: Snapshot = serde_json::from_str(LINE).unwrap();
+            for (now, before) in [(&now, None), (&now, Some(&before)), (&before, Some(&now))] {
+                let view = View {
+                    now,
+                    before,
+                    every_ms: 250,
+                    is_paused: false,
+                };
+                let shown = view.plain();
+                prop_assert!(shown.starts_with("program "));
+            }
+        }
+    }
 
     fn pool(wall_s: f64, busy_s: f64, tasks: u64) -> PoolShot {
         let seat = Seat {
@@ -149,10 +185,7 @@ mod tests {
 
     #[test]
     fn an_answer_of_the_runtime_is_read() {
-        let line = r#"{"pid":7,"pools":[{"name":"a","workers":1,"wall_s":1.5,"seats":[{"doing":"idle",
-            "busy_s":0.5,"steal_s":0,"idle_s":1,"switch_s":0,"frame_s":0,"tasks":3,"steals_tried":0,
-            "steals_won":0,"tasks_stolen":0,"publications":0,"leapfrogs":0,"parks":1,"wakes":0,"suspensions":0}]}]}"#;
-        let snapshot: Snapshot = serde_json::from_str(line).unwrap();
+        let snapshot: Snapshot = serde_json::from_str(LINE).unwrap();
         assert_eq!(snapshot.pools[0].seats[0].doing, "idle");
         assert_eq!(snapshot.pools[0].since(None)[0].per_s[0], 2.0);
     }

@@ -100,13 +100,13 @@ impl Workload for Flat {
         if self.counted {
             *self.done.get_mut() = 0;
             let done = &self.done;
-            cx.spawn_all(self.tasks, &|_| {
+            cx.spawn_all(self.tasks, &|_: &mut C, _| {
                 work(turns);
                 // Ordering: only the sum matters; the scope's end orders it before the read.
                 done.fetch_add(1, Ordering::Relaxed);
             });
         } else {
-            cx.spawn_all(self.tasks, &|_| work(turns));
+            cx.spawn_all(self.tasks, &|_: &mut C, _| work(turns));
         }
     }
 

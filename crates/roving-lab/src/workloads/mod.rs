@@ -368,3 +368,37 @@ pub(crate) fn parse_params<'a>(
     }
     Ok(params)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::input::twisted;
+
+    proptest! {
+        /// Any parameters are a job whose own words mean it again, or one line that says why not.
+        #[test]
+        fn fuzz_parameters_of_any_text(
+            kind in 0..CATALOGUE.len(),
+            at: usize,
+            value in "[0-9]{1,3}|[0-9e._-]{0,24}|.{0,24}",
+            plain: bool,
+        ) {
+            let kind = &CATALOGUE[kind];
+            let (input, _) = kind.inputs[at % kind.inputs.len()];
+            let text = match plain {
+                true => value,
+                false => twisted(input, kind.params, at, &value),
+            };
+            match Job::parse(kind.name, Some(&text)) {
+                Ok(job) => {
+                    let words = job.input();
+                    let again = Job::parse(kind.name, Some(&words));
+                    prop_assert_eq!(again.map(|job| job.input()).ok(), Some(words));
+                }
+                Err(bad) => prop_assert_eq!(bad.to_string().lines().count(), 1),
+            }
+        }
+    }
+}

@@ -79,7 +79,7 @@ pub(super) enum Kind {
     Woken,
     /// An awaited task has ended.
     Resume,
-    /// Who waits looks for something to do meanwhile.
+    /// A waiting worker looks for something to do meanwhile.
     Leap,
     /// A thief has looked away for long enough.
     Free,
@@ -108,7 +108,7 @@ pub(super) struct Engine<'t, T: Tree> {
     hot: Option<Event>,
     pub(super) random: Random,
     pub(super) seats: Vec<Seat<T::Task>>,
-    /// Who runs on each core; those on which nobody does; and threads that want one.
+    /// The thread on each core; the cores that are free; and the threads that want one.
     pub(super) cores: Vec<u32>,
     pub(super) free: Bits,
     pub(super) ready: VecDeque<u32>,

@@ -1,9 +1,9 @@
 //! A discrete-event simulator of the runtime's own policies.
 //!
-//! What is simulated, rule for rule: the task stack with its public part, how much is shown unasked
-//! and by demand, the amount that a thief takes and the offers of the rest, the choice of victims,
-//! restraint, asking and sleeping and who wakes whom, waiting by leapfrogging and then by parking,
-//! and compensation threads. What is simplified is listed in the README.
+//! These are simulated, rule for rule: the task stack with its public part, how much is published
+//! eagerly and on demand, the amount that a thief takes and the offers of the rest, the choice of
+//! victims, steal back-off, asking and sleeping and who wakes whom, waiting by leapfrogging and
+//! then by parking, and compensation threads. The README lists what is simplified.
 
 mod amount;
 mod bits;

@@ -244,7 +244,7 @@ impl<T: Tree> Engine<'_, T> {
         }
         let seat = &mut self.seats[who as usize];
         match after {
-            // What waits for a drained slot waits for the next one too.
+            // A frame that waits for a drained slot waits for the next one too.
             None => seat.unjoined -= 1,
             Some(after) => {
                 seat.frames.pop();

@@ -14,7 +14,7 @@ pub(super) enum What<K> {
     Offer { victim: u32, index: u32, stamp: u32 },
 }
 
-/// Who has the task of a slot.
+/// The worker that has the task of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     /// Its owner.

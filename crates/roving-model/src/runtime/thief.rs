@@ -170,7 +170,7 @@ impl<T: Tree> Engine<'_, T> {
                 true
             }
             offer => {
-                // Who reads an offer is done with the slot.
+                // A thief that has read an offer is done with the slot.
                 let began = self.finish(who, victim, index, began);
                 self.run_what(who, offer, began)
             }

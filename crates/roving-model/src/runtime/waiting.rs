@@ -24,7 +24,7 @@ impl<T: Tree> Engine<'_, T> {
         self.plan(who, time + ticks(THEFT_NS), Kind::Leap);
     }
 
-    /// Who waits looks for something to do meanwhile, and parks in the end.
+    /// Lets a waiting worker look for something to do meanwhile, and park in the end.
     pub(super) fn leap(&mut self, who: u32, time: u64) {
         let seat = &self.seats[who as usize];
         let Some(slot) = seat.slots.last() else {
@@ -52,7 +52,8 @@ impl<T: Tree> Engine<'_, T> {
         self.plan(who, time + next.min(tired), Kind::Leap);
     }
 
-    /// Who shows something that the task led to which `holder` runs with its slots from `base` on.
+    /// Returns a worker with public tasks that descend from the task which `holder` runs with its
+    /// slots from `base` on.
     fn related(
         &self,
         who: u32,

@@ -5,14 +5,27 @@ use std::io;
 use std::path::Path;
 
 use super::feature::{FEATURES, Feature};
-use super::program::{Program, Step};
-use crate::random::Random;
+use super::generate::Recipe;
+use super::inside::Name;
+use super::meaning;
+use super::program::{Edits, Program, Step};
+use crate::random::{Random, mix2};
 
 /// How many programs each pair, and each triple, is to be in.
 pub(crate) const PAIR_LEAST: u32 = 1000;
 pub(crate) const TRIPLE_LEAST: u32 = 10;
-/// How many of them are looked at to find one that is seldom.
+
+/// How many triples are looked at to find one that lacks.
 const LOOKS: usize = 100;
+/// The pair that lacks most of so many is taken.
+const NEEDIEST_OF: usize = 4;
+
+/// How many programs are made for each that runs.
+const CANDIDATES: u64 = 16;
+
+/// The cost of a program in that of a plain step: its pools, and a step that starts threads.
+const COST: f64 = 20.0;
+const COST_HEAVY: f64 = 5.0;
 
 const COUNT: usize = FEATURES.len();
 
@@ -36,9 +49,18 @@ pub(crate) struct Cover {
     pairs: Vec<u32>,
     /// By the three numbers, the smallest first.
     triples: Vec<u32>,
-    /// The program that each was seen in last.
+    /// The look that each was seen in last, and the number of that look.
     pair_seen: Vec<u64>,
     triple_seen: Vec<u64>,
+    look: u64,
+}
+
+/// A step that runs, and the features that it meets.
+type Meeting = (usize, Set);
+
+/// The share of `least` that is lacking.
+fn need(count: u32, least: u32) -> f64 {
+    f64::from(least.saturating_sub(count)) / f64::from(least)
 }
 
 fn pair_of(a: usize, b: usize) -> usize {
@@ -69,77 +91,118 @@ impl Cover {
             triples: vec![0; COUNT * COUNT * COUNT],
             pair_seen: vec![0; COUNT * COUNT],
             triple_seen: vec![0; COUNT * COUNT * COUNT],
+            look: 0,
         }
     }
 
     /// A program has run; its steps so often.
     pub(crate) fn add(&mut self, program: &Program, runs: &[u32]) {
+        let meetings = meetings(&program.steps, runs);
         self.programs += 1;
-        let mut kept = 0;
-        self.walk(&program.steps, runs, 0, &mut kept);
-    }
-
-    fn walk(&mut self, steps: &[Step], runs: &[u32], around: Set, kept: &mut Set) {
-        for step in steps.iter().filter(|step| runs[step.id as usize] > 0) {
-            self.steps += 1;
-            self.meet(step.feature as usize, around | *kept);
-            let mut around = around | bit(step.feature);
-            for part in &step.parts {
-                self.walk(part, runs, around, kept);
-                if step.feature.is_parallel() {
-                    around |= all_of(part, runs);
-                }
-            }
-            if step.feature.about().keeps {
-                *kept |= bit(step.feature);
-            }
+        self.steps += meetings.len() as u64;
+        let (pairs, triples) = self.met(&meetings);
+        pairs.into_iter().for_each(|pair| self.pairs[pair] += 1);
+        for triple in triples {
+            self.triples[triple] += 1;
         }
     }
 
-    fn meet(&mut self, feature: usize, others: Set) {
-        for a in members(others) {
-            let pair = pair_of(a, feature);
-            if self.pair_seen[pair] != self.programs {
-                self.pair_seen[pair] = self.programs;
-                self.pairs[pair] += 1;
-            }
-            for b in members(others).filter(|b| *b > a && *b != feature && a != feature) {
-                let triple = triple_of([a, b, feature]);
-                if self.triple_seen[triple] != self.programs {
-                    self.triple_seen[triple] = self.programs;
-                    self.triples[triple] += 1;
+    /// How much a program would add to what is lacking, if each of its steps runs that may, for its
+    /// cost.
+    pub(crate) fn worth(&mut self, program: &Program) -> f64 {
+        let bounds = meaning::bounds(program);
+        let runs: Vec<u32> = bounds.iter().map(|bounds| bounds.most).collect();
+        let meetings = meetings(&program.steps, &runs);
+        let heavy = |(feature, _): &&Meeting| FEATURES[*feature].about().is_heavy;
+        let heavy = meetings.iter().filter(heavy).count();
+        let cost = COST + meetings.len() as f64 + COST_HEAVY * heavy as f64;
+        let (pairs, triples) = self.met(&meetings);
+        let pairs = pairs.iter().map(|pair| need(self.pairs[*pair], PAIR_LEAST));
+        let triples = triples
+            .iter()
+            .map(|three| need(self.triples[*three], TRIPLE_LEAST));
+        (pairs.sum::<f64>() + triples.sum::<f64>()) / cost
+    }
+
+    /// The pairs and triples of these meetings, each once.
+    fn met(&mut self, meetings: &[Meeting]) -> (Vec<usize>, Vec<usize>) {
+        self.look += 1;
+        let (mut pairs, mut triples) = (Vec::new(), Vec::new());
+        for &(feature, others) in meetings {
+            for a in members(others) {
+                let pair = pair_of(a, feature);
+                if std::mem::replace(&mut self.pair_seen[pair], self.look) != self.look {
+                    pairs.push(pair);
+                }
+                for b in members(others).filter(|b| *b > a && *b != feature && a != feature) {
+                    let triple = triple_of([a, b, feature]);
+                    if std::mem::replace(&mut self.triple_seen[triple], self.look) != self.look {
+                        triples.push(triple);
+                    }
                 }
             }
         }
+        (pairs, triples)
     }
 
-    /// Three features that have met seldom so far.
-    pub(crate) fn seldom(&self, random: &mut Random, without: &[Feature]) -> [Feature; 3] {
-        let with = FEATURES.iter().filter(|one| !without.contains(one));
-        let with: Vec<usize> = with.map(|one| *one as usize).collect();
-        let any = |random: &mut Random| random.pick(&with);
-        let three = match random.one_in(2) {
-            true => {
-                let some = (0..LOOKS).map(|_| (any(random), any(random)));
-                let (a, b) = some
-                    .min_by_key(|(a, b)| self.pairs[pair_of(*a, *b)])
-                    .unwrap_or_default();
-                [a, b, any(random)]
-            }
-            false => {
-                let mut distinct = || {
-                    let (a, b) = (any(random), any(random));
-                    let c = any(random);
-                    (a != b && b != c && a != c).then_some([a, b, c])
-                };
-                let some: Vec<_> = (0..LOOKS).filter_map(|_| distinct()).collect();
-                let least = some
-                    .into_iter()
-                    .min_by_key(|three| self.triples[triple_of(*three)]);
-                least.unwrap_or_default()
+    /// Three features of which a pair, or all, have not met as often as they are to; any three
+    /// where none is found that lacks.
+    pub(crate) fn lacking(&self, random: &mut Random, without: &[Feature]) -> [Feature; 3] {
+        let with = (0..COUNT).filter(|index| !without.contains(&FEATURES[*index]));
+        let with: Vec<usize> = with.collect();
+        let mut any = || random.pick(&with);
+        let mut some = (0..LOOKS).map(|_| [any(), any(), any()]);
+        let triple = some.find(|three| {
+            let [a, b, c] = *three;
+            let is_triple = a != b && b != c && a != c;
+            is_triple && self.triples[triple_of(*three)] < TRIPLE_LEAST
+        });
+        let is_with = |(a, b): &(usize, usize)| with.contains(a) && with.contains(b);
+        let lacks = |(a, b): &(usize, usize)| self.pairs[pair_of(*a, *b)] < PAIR_LEAST;
+        let lacking: Vec<_> = pairs().filter(lacks).filter(is_with).collect();
+        let three = match triple.filter(|_| random.one_in(2)) {
+            Some(three) => three,
+            None if lacking.is_empty() => [0; 3].map(|_| random.pick(&with)),
+            None => {
+                let mut least = random.pick(&lacking);
+                for _ in 1..NEEDIEST_OF {
+                    let other = random.pick(&lacking);
+                    if self.pairs[pair_of(other.0, other.1)] < self.pairs[pair_of(least.0, least.1)]
+                    {
+                        least = other;
+                    }
+                }
+                [least.0, least.1, random.pick(&with)]
             }
         };
         three.map(|index| FEATURES[index])
+    }
+
+    /// Of some programs, the one that adds most to what is lacking, with its name.
+    pub(crate) fn choose(&mut self, seed: u64, recipe: &Recipe) -> (Name, Program) {
+        let mut candidate = |number| {
+            let seed = mix2(seed, number);
+            let focus = self.lacking(&mut Random::new(seed), &recipe.without);
+            let name = Name {
+                seed,
+                recipe: Recipe {
+                    focus: Some(focus),
+                    ..recipe.clone()
+                },
+                edits: Edits::default(),
+            };
+            let program = name.program();
+            (self.worth(&program), name, program)
+        };
+        let first = candidate(0);
+        let (_, name, program) =
+            (1..CANDIDATES)
+                .map(candidate)
+                .fold(first, |best, other| match other.0 > best.0 {
+                    true => other,
+                    false => best,
+                });
+        (name, program)
     }
 
     /// How many pairs there are, and how many were in so many programs at least.
@@ -232,6 +295,29 @@ impl Cover {
     }
 }
 
+/// Which steps of those that have run met what.
+fn meetings(steps: &[Step], runs: &[u32]) -> Vec<Meeting> {
+    let mut meetings = Vec::new();
+    walk(steps, runs, 0, &mut 0, &mut meetings);
+    meetings
+}
+
+fn walk(steps: &[Step], runs: &[u32], around: Set, kept: &mut Set, into: &mut Vec<Meeting>) {
+    for step in steps.iter().filter(|step| runs[step.id as usize] > 0) {
+        into.push((step.feature as usize, around | *kept));
+        let mut around = around | bit(step.feature);
+        for part in &step.parts {
+            walk(part, runs, around, kept, into);
+            if step.feature.is_parallel() {
+                around |= all_of(part, runs);
+            }
+        }
+        if step.feature.about().keeps {
+            *kept |= bit(step.feature);
+        }
+    }
+}
+
 /// The features of all steps that have run.
 fn all_of(steps: &[Step], runs: &[u32]) -> Set {
     let ran = steps.iter().filter(|step| runs[step.id as usize] > 0);
@@ -243,8 +329,9 @@ fn all_of(steps: &[Step], runs: &[u32]) -> Set {
 
 #[cfg(test)]
 mod tests {
-    use super::super::generate::{self, Recipe};
+    use super::super::generate;
     use super::super::program::step;
+    use super::super::supervise::STEPS_MAX;
     use super::*;
 
     fn count(cover: &Cover, a: Feature, b: Feature) -> u32 {
@@ -287,6 +374,31 @@ mod tests {
         let throw = table.lines().find(|line| line.starts_with("throw "));
         let words: Vec<&str> = throw.unwrap().split_whitespace().collect();
         assert_eq!((words[1], words[4]), ("0", "2"), "{table}");
+    }
+
+    /// Programs are chosen by what is lacking, so a few hundred have every pair. `PAIRS_DRY` says
+    /// how many programs are made, and none is run.
+    #[test]
+    fn no_pair_is_left_out_of_many_programs() {
+        let count = std::env::var("PAIRS_DRY").ok();
+        let count = count.and_then(|text| text.parse().ok()).unwrap_or(500);
+        let recipe = Recipe {
+            steps: STEPS_MAX,
+            ..Recipe::default()
+        };
+        let mut cover = Cover::new();
+        for number in 0..count {
+            let (_, program) = cover.choose(number, &recipe);
+            let bounds = meaning::bounds(&program);
+            let runs: Vec<u32> = bounds.iter().map(|bounds| bounds.most).collect();
+            cover.add(&program, &runs);
+        }
+        let (a, b, least) = cover.least_pair();
+        let (pairs, met) = cover.pairs_with(PAIR_LEAST);
+        let (triples, of_three) = cover.triples_with(TRIPLE_LEAST);
+        println!("{count} programs: {met} of {pairs} pairs, {of_three} of {triples} triples");
+        println!("least: {a} and {b}, in {least}");
+        assert!(least > 0, "{a} has not met {b}\n{}", cover.table());
     }
 
     #[test]

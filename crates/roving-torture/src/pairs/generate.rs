@@ -10,7 +10,7 @@ use crate::random::Random;
 /// Nesting beyond which no step has parts.
 const DEPTH_MAX: u32 = 6;
 /// Steps in one program that start threads or pools.
-const HEAVY_MAX: u32 = 3;
+const HEAVY_MAX: u32 = 6;
 /// How often a step may run where those around it repeat it.
 const TIMES_MAX: u32 = 8;
 
@@ -132,7 +132,13 @@ impl Maker<'_> {
         self.left = self.left.saturating_sub(1);
         let about = feature.about();
         self.heavy_left = self.heavy_left.saturating_sub(u32::from(about.is_heavy));
-        let parts = about.parts.iter().map(|part| self.part(part, at)).collect();
+        let inside = At {
+            // What panics inside is caught here.
+            is_calm: at.is_calm && feature != Feature::Catch,
+            ..at
+        };
+        let parts = about.parts.iter();
+        let parts = parts.map(|part| self.part(part, inside)).collect();
         Step {
             id: 0,
             end: 0,
@@ -155,20 +161,44 @@ impl Maker<'_> {
         }
     }
 
+    /// The next feature that is wanted, or one in which it meets the rest of them; `None` where
+    /// neither may stand.
+    fn choose_for_wanted(&mut self, at: At) -> Option<Feature> {
+        // A step with parts, or one that leaves something, meets those that come after it.
+        let meets = |one: &Feature| !one.about().parts.is_empty() || one.about().keeps;
+        let place = self.wanted.iter().position(meets);
+        // Two others meet where they run at the same time.
+        if place.is_none() && self.wanted.len() > 1 && !self.random.one_in(4) {
+            return Some(match at.is_async {
+                true => (self.random).pick(&[Feature::Fork, Feature::TaskSpawn, Feature::Branch]),
+                false => self.random.pick(&[Feature::Join, Feature::Scope]),
+            });
+        }
+        let place = place.unwrap_or(0);
+        let first = self.wanted[place];
+        if may_stand(first, at) {
+            self.wanted.remove(place);
+            return Some(first);
+        }
+        if first.about().is_async && !at.is_async {
+            let roots = [Feature::BlockOn, Feature::TaskScope, Feature::Network];
+            return Some(self.random.pick(&roots));
+        }
+        // It throws, and nothing may here: it is caught, or what else is wanted may fit.
+        if self.random.one_in(2) {
+            return Some(Feature::Catch);
+        }
+        self.wanted.rotate_left(1);
+        None
+    }
+
     /// Chooses the next feature: a wanted one, one that makes room for it, or any.
     fn choose(&mut self, at: At) -> Option<Feature> {
         if !self.wanted.is_empty() && !self.random.one_in(4) {
-            let first = self.wanted[0];
-            if may_stand(first, at) {
-                self.wanted.remove(0);
-                return Some(first);
+            let next = self.choose_for_wanted(at);
+            if next.is_some() {
+                return next;
             }
-            if first.about().is_async && !at.is_async {
-                let roots = [Feature::BlockOn, Feature::TaskScope, Feature::Network];
-                return Some(self.random.pick(&roots));
-            }
-            // It throws, and nothing may here: what else is wanted may fit.
-            self.wanted.rotate_left(1);
         }
         let all = FEATURES.iter().copied();
         let may = |feature: &Feature| {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use roving::{Cancel, Cancelled, context};
+use roving::{Cancel, CancelledError, context};
 
 use super::feature::Feature;
 use super::kept::Kept;
@@ -69,14 +69,24 @@ fn cancel(step: &Step, cx: &Cx<'_>) {
     }
     let inside = cx.cancelling();
     let result = call(step, cx, &[], || {
-        cancel.run(|| {
+        let body = || {
             part(step, 0, &inside);
             if step.mode == 4 {
                 cancel.cancel();
             }
-        })
+        };
+        match step.mode {
+            3 => cancel.run_partial(body),
+            _ => cancel.run(body),
+        }
     });
-    if step.mode == 1 && result != Err(Cancelled) {
+    if step.mode == 4 && result.is_ok() {
+        cx.world.complain(
+            step,
+            "it was cancelled before its end, and is said to be done",
+        );
+    }
+    if step.mode == 1 && result != Err(CancelledError) {
         cx.world.complain(step, "it was cancelled before, and ran");
     }
 }
@@ -89,7 +99,7 @@ fn deadline(step: &Step, cx: &Cx<'_>) {
     };
     let inside = cx.cancelling();
     let result = call(step, cx, &[], || cancel.run(|| part(step, 0, &inside)));
-    if step.mode == 0 && result != Err(Cancelled) {
+    if step.mode == 0 && result != Err(CancelledError) {
         cx.world
             .complain(step, "its time was up before, and it ran");
     }

@@ -10,7 +10,7 @@ use super::generate::Recipe;
 use super::program::{Edits, Program};
 use super::{generate, run};
 use crate::dog::Dog;
-use crate::random::{Random, mix2};
+use crate::random::mix2;
 
 /// Which program: all of it follows from these.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,20 +87,10 @@ pub(crate) fn chunk(chunk: &Chunk, dog: &Dog) -> bool {
     let start = Instant::now();
     let mut number = 0;
     while start.elapsed() < chunk.time {
-        let seed = mix2(chunk.seed, number);
-        let focus = cover.seldom(&mut Random::new(seed), &chunk.recipe.without);
-        let name = Name {
-            seed,
-            recipe: Recipe {
-                focus: Some(focus),
-                ..chunk.recipe.clone()
-            },
-            edits: Edits::default(),
-        };
+        let (name, program) = cover.choose(mix2(chunk.seed, number), &chunk.recipe);
         number += 1;
         // Who started this process takes the last of these lines if it dies.
         say(&name.words().join(" "));
-        let program = name.program();
         let leash = dog.watch(format!("program {program}"), name.replay());
         match run::program(&program) {
             Ok(runs) => cover.add(&program, &runs),

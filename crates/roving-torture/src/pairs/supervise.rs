@@ -14,7 +14,7 @@ use crate::random::mix2;
 use crate::row::{Failure, Figure, Outcome, Run};
 
 /// Steps of a program, at most, before those that its focus asks for.
-pub(crate) const STEPS_MAX: u32 = 10;
+pub(crate) const STEPS_MAX: u32 = 24;
 /// How long one process runs programs.
 const CHUNK: Duration = Duration::from_secs(20);
 /// How often a smaller program runs without failing before it counts as right, and how long at
@@ -78,10 +78,12 @@ fn chunks(run: &Run<'_>, file: &Path) -> Result<(), Failure> {
 
 fn chunk(seed: u64, time: Duration, run: &Run<'_>, file: &Path) -> Result<(), Failure> {
     let mut command = torture()?;
+    // The process that has a program which hangs says which, before it is thought to hang itself.
+    let patience_s = (run.dog.limit().as_secs() / 2).max(1);
     command
         .args(["pairs", "--inside", "--seed", &seed.to_string()])
         .args(["--seconds", &time.as_secs_f64().to_string()])
-        .args(["--patience-s", &run.dog.limit().as_secs().to_string()])
+        .args(["--patience-s", &patience_s.to_string()])
         .args(["--steps", &STEPS_MAX.to_string()])
         .arg("--cover")
         .arg(file)

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use roving::{Cancelled, Pool};
+use roving::{CancelledError, Pool};
 
 use super::kept::Kept;
 use super::program::{Program, Step};
@@ -320,7 +320,7 @@ impl Seen {
     pub(crate) fn watch_process<R>(&self, f: impl FnOnce() -> R) -> R {
         self.began.store(true, Relaxed);
         panic::catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
-            self.threw.store(!payload.is::<Cancelled>(), Relaxed);
+            self.threw.store(!payload.is::<CancelledError>(), Relaxed);
             panic::resume_unwind(payload)
         })
     }
@@ -357,7 +357,7 @@ pub(crate) fn check_payload(step: &Step, cx: &Cx<'_>, payload: &(dyn Any + Send)
             let text = format!("the panic of step {} came out here", thrown.id);
             cx.world.complain(step, text);
         }
-    } else if payload.is::<Cancelled>() {
+    } else if payload.is::<CancelledError>() {
         if !cx.cancels {
             cx.world.complain(step, "it was cancelled, and nobody has");
         }
@@ -384,7 +384,7 @@ pub(crate) fn allowed<R>(step: &Step, cx: &Cx<'_>, f: impl FnOnce() -> R) -> Opt
     match panic::catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Some(result),
         Err(payload) => {
-            if text_of(&*payload).is_none() && !payload.is::<Cancelled>() {
+            if text_of(&*payload).is_none() && !payload.is::<CancelledError>() {
                 cx.world.complain(step, "it panicked, and not with a text");
             }
             None

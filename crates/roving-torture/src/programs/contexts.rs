@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use roving::{Cancel, Cancelled, context};
+use roving::{Cancel, CancelledError, context};
 
 use super::node::*;
 use super::parallel::{Cx, caught, node};
@@ -40,7 +40,7 @@ pub(crate) fn stoppable(stop: Stop, part: &Node, cx: Cx<'_>) -> u64 {
             });
             match ended.and_then(|ended| ended) {
                 Ok(value) => value,
-                Err(Cancelled) => unreachable!("nobody cancels it"),
+                Err(CancelledError) => unreachable!("nobody cancels it"),
             }
         }
         Stop::Before => {
@@ -70,7 +70,7 @@ pub(crate) fn waits(by_deadline: bool, cx: Cx<'_>) -> u64 {
         true => Cancel::after(Duration::from_micros(100)),
         false => Cancel::new(),
     };
-    let ended = cancel.run(|| {
+    let ended = cancel.run_partial(|| {
         roving::task::scope(|s| {
             let request = cancel.clone();
             let owned = cx.census.one();

@@ -203,7 +203,8 @@ impl<R> Board<R> {
                 return (None, None);
             }
             let allowed = state.active <= state.limit || state.requests.has_urgent();
-            if allowed && let Some((request, _)) = state.requests.pop() {
+            let request = allowed.then(|| state.requests.pop()).flatten();
+            if let Some((request, _)) = request {
                 return (Some(request), self.settle(state));
             }
             state.active -= 1;

@@ -12,10 +12,10 @@ use crate::worker::Worker;
 /// A request to stop: a token for all work that belongs to it, and for the tokens below it.
 ///
 /// [`Self::run`] makes all work inside belong to the token: both halves of a `join`, the tasks of
-/// scopes, detached tasks, calls into other pools, async tasks, the processes of a network. Running
-/// code is never interrupted: it asks [`is_cancelled`], or waits for [`crate::context::cancelled`].
-/// Work that has not begun is dropped instead of run, unless a caller needs its result; see
-/// [`crate::context`] for the list.
+/// scopes, detached tasks, calls into other pools, async tasks, the processes of a network. Loops
+/// of this crate end early. Other running code is never interrupted: it asks [`is_cancelled`], or
+/// waits for [`crate::context::cancelled`]. Work that has not begun is dropped instead of run,
+/// unless a caller needs its result; see [`crate::context`] for the list.
 ///
 /// Clones are the same token. Creating one costs an allocation, cancelling it a lock and a wake-up
 /// for each waiting task, and asking it a load for each token on the way up.
@@ -149,36 +149,80 @@ impl Cancel {
         self.token.is_cancelled()
     }
 
-    /// Calls `f`, and makes all work inside belong to this token: see [`Cancel`].
+    /// Calls `f`, and makes all work inside belong to this token: see [`Cancel`]. `Ok` says that
+    /// all of that work was done: nothing was dropped, no loop ended early, and nobody had asked
+    /// for an end when `f` returned. [`Self::run_partial`] returns what `f` came to all the same.
     ///
     /// # Errors
-    /// [`Cancelled`] if it is cancelled before `f` begins (then `f` is dropped), or if `f` has
-    /// awaited something that was dropped because of this token. What `f` returns counts, also when
-    /// it was cancelled meanwhile.
+    /// [`CancelledError`] if this token, or one above it, is cancelled before `f` has ended: before
+    /// it began (then `f` is dropped), or while it ran (then its result is dropped).
     ///
     /// # Panics
     /// With what `f` panics with.
     ///
     /// ```
-    /// use roving::{Cancel, Cancelled};
+    /// use roving::{Cancel, CancelledError};
     ///
-    /// let search = Cancel::new();
-    /// let found = search.run(|| {
-    ///     roving::map_reduce(0..1000, None, |n| (n * n == 529).then(|| { search.cancel(); n }), |a, b| a.or(b))
+    /// let request = Cancel::new();
+    /// let sum = || roving::map_reduce(0..1000, 0, |n| n, |a, b| a + b);
+    /// assert_eq!(request.run(sum), Ok(499_500));
+    /// let given_up = request.run(|| {
+    ///     request.cancel();
+    ///     sum()
     /// });
-    /// assert_eq!(found, Ok(Some(23)));
-    /// assert_eq!(search.run(|| "not begun"), Err(Cancelled));
+    /// assert_eq!(given_up, Err(CancelledError), "not a part of the sum");
     /// ```
-    pub fn run<R>(&self, f: impl FnOnce() -> R) -> Result<R, Cancelled> {
+    pub fn run<R>(&self, f: impl FnOnce() -> R) -> Result<R, CancelledError> {
+        let result = self.run_partial(f)?;
+        match self.is_cancelled() {
+            true => Err(CancelledError),
+            false => Ok(result),
+        }
+    }
+
+    /// Calls `f` like [`Self::run`], and returns what `f` returns also when the token was cancelled
+    /// meanwhile: tasks of its scopes may have been dropped, so the result may be that of a part of
+    /// the work. For a search that keeps the best it has found by its deadline.
+    ///
+    /// # Errors
+    /// [`CancelledError`] if the token is cancelled before `f` begins (then `f` is dropped), or if
+    /// `f` needed a result that is not there: a loop that ended early, or a task that was dropped.
+    ///
+    /// # Panics
+    /// With what `f` panics with.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// let begun = AtomicU32::new(0);
+    /// let request = roving::Cancel::new();
+    /// let pool = roving::Pool::new(1).unwrap();
+    /// let search = || {
+    ///     roving::scope(|s| {
+    ///         for _ in 0..10 {
+    ///             s.spawn(|_| {
+    ///                 begun.fetch_add(1, Ordering::Relaxed);
+    ///                 request.cancel();
+    ///             });
+    ///         }
+    ///     });
+    ///     begun.load(Ordering::Relaxed)
+    /// };
+    /// let seen = pool.install(|| request.run_partial(search));
+    /// assert_eq!(seen, Ok(1), "the other tasks were dropped");
+    /// ```
+    pub fn run_partial<R>(&self, f: impl FnOnce() -> R) -> Result<R, CancelledError> {
         if self.is_cancelled() {
             super::count_dropped();
-            return Err(Cancelled);
+            return Err(CancelledError);
         }
         let node = Node::new(node::current(), Kind::Token(Arc::clone(&self.token)));
         let run = || node::run_in(Some(&node), f);
         match panic::catch_unwind(AssertUnwindSafe(run)) {
             Ok(result) => Ok(result),
-            Err(payload) if payload.is::<Cancelled>() && self.is_cancelled() => Err(Cancelled),
+            Err(payload) if payload.is::<CancelledError>() && self.is_cancelled() => {
+                Err(CancelledError)
+            }
             Err(payload) => panic::resume_unwind(payload),
         }
     }
@@ -200,18 +244,18 @@ impl fmt::Debug for Cancel {
 /// The error of work that was dropped or given up because its [`Cancel`] was cancelled.
 ///
 /// ```
-/// assert_eq!(roving::Cancelled.to_string(), "cancelled before it was done");
+/// assert_eq!(roving::CancelledError.to_string(), "cancelled before it was done");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Cancelled;
+pub struct CancelledError;
 
-impl fmt::Display for Cancelled {
+impl fmt::Display for CancelledError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("cancelled before it was done")
     }
 }
 
-impl std::error::Error for Cancelled {}
+impl std::error::Error for CancelledError {}
 
 /// Returns whether the calling code should end: its pool shuts down at once, or a [`Cancel`] that
 /// it belongs to was cancelled. For loops that take long. A few loads; false outside of all that.

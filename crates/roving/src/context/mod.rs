@@ -18,17 +18,24 @@
 //!
 //! | is dropped, and counted as [`tasks_dropped`](crate::Counters::tasks_dropped) | runs, and may ask [`is_cancelled`] |
 //! |---|---|
-//! | tasks of scopes, broadcast ones included | both halves of a `join`, and the pieces of a loop: the caller needs their results |
+//! | tasks of scopes, broadcast ones included | both halves of a `join`: the caller needs their results |
 //! | detached tasks | calls into pools, `broadcast`, roots: their callers wait |
 //! | children of async tasks by `fork`, `spawn`, `branch` | children by `call`: a part of their caller |
 //!
-//! A dropped child ends as [`Cancelled`]: awaiting its handle unwinds with that, without a message,
-//! up to [`Cancel::run`], which returns it as an error.
+//! A loop ([`par_for`](crate::par_for), [`map_reduce`](crate::map_reduce),
+//! [`reduce`](crate::reduce) and their kin) looks where it is split and every few microseconds. If
+//! it was cancelled, it leaves the rest of its range out, and unwinds with [`CancelledError`],
+//! without a message, up to [`Cancel::run`]: no caller takes a part of a sum for the sum. To clean
+//! up with a loop after that, run it in a [`Context`] from outside of the token. A loop that is
+//! called while its thread unwinds, or in a program that aborts on panic, runs to its end.
+//!
+//! A dropped child ends as [`CancelledError`]: awaiting its handle unwinds with that, without a
+//! message, up to [`Cancel::run`], which returns it as an error.
 //! [`Forked::or_cancelled`](crate::task::Forked::or_cancelled) gives it as a value. A handle that
 //! is never awaited reports nothing.
 //!
-//! Running code is never interrupted. It can ask [`is_cancelled`], await [`cancelled`] together
-//! with the event that it waits for, or run inside [`until_cancelled`].
+//! Other running code is never interrupted. It can ask [`is_cancelled`], await [`cancelled`]
+//! together with the event that it waits for, or run inside [`until_cancelled`].
 //!
 //! # Cost
 //!
@@ -64,7 +71,7 @@ mod tests;
 pub use inherit::in_current_span;
 #[cfg(not(loom))]
 pub use {
-    cancel::{Cancel, Cancelled, is_cancelled},
+    cancel::{Cancel, CancelledError, is_cancelled},
     inherit::{Context, current, get, with},
     waiting::{Until, UntilCancelled, cancelled, until_cancelled},
 };

@@ -139,7 +139,7 @@ fn what_is_made_inside_inherits() {
             async move {
                 let inner = super::with(2_u8, || s.spawn(async move { see() }));
                 let forked = s.fork(async move { see() }).await;
-                let cancelled = token.run(|| {
+                let cancelled = token.run_partial(|| {
                     token.cancel();
                     s.spawn(async move { see() })
                 });
@@ -147,7 +147,7 @@ fn what_is_made_inside_inherits() {
                 (inner.await, forked.await, cancelled)
             }
         });
-        assert_eq!(seen, (Some(2), Some(1), Err(super::Cancelled)));
+        assert_eq!(seen, (Some(2), Some(1), Err(super::CancelledError)));
     });
     assert_eq!(see(), None);
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use super::cancel::{Cancel, Cancelled};
+use super::cancel::{Cancel, CancelledError};
 use super::node;
 use super::token::Token;
 use crate::os;
@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// use roving::{Cancel, context, task};
 ///
 /// let request = Cancel::new();
-/// let ended = request.run(|| {
+/// let ended = request.run_partial(|| {
 ///     task::block_on(async {
 ///         let request = request.clone();
 ///         let stops = task::spawn(async move { request.cancel() });
@@ -50,12 +50,12 @@ pub fn cancelled() -> UntilCancelled {
 ///
 /// ```
 /// use std::time::Duration;
-/// use roving::{Cancel, Cancelled, context, task};
+/// use roving::{Cancel, CancelledError, context, task};
 ///
 /// let ended = Cancel::after(Duration::ZERO).run(|| {
 ///     task::block_on(context::until_cancelled(std::future::pending::<()>()))
 /// });
-/// assert_eq!(ended, Err(Cancelled), "nothing begins any more");
+/// assert_eq!(ended, Err(CancelledError), "nothing begins any more");
 /// ```
 pub fn until_cancelled<F: Future>(future: F) -> Until<F> {
     Until {
@@ -249,13 +249,13 @@ pub struct Until<F> {
 }
 
 impl<F: Future> Future for Until<F> {
-    type Output = Result<F::Output, Cancelled>;
+    type Output = Result<F::Output, CancelledError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let future = this.future.as_mut().expect("polled after it was ready");
         let polled = match Pin::new(&mut this.cancelled).poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(Cancelled)),
+            Poll::Ready(()) => Poll::Ready(Err(CancelledError)),
             Poll::Pending => future.as_mut().poll(context).map(Ok),
         };
         if polled.is_ready() {

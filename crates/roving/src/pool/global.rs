@@ -304,15 +304,24 @@ fn configured() -> (PoolBuilder, Option<BuildError>) {
     let builder = Pool::builder();
     let text = env::var_os("ROVING_WORKERS").unwrap_or_default();
     let text = text.to_string_lossy();
-    if text.trim().is_empty() {
-        return (builder, None);
-    }
-    match text.trim().parse() {
-        Ok(workers @ 1..=WORKERS_LIMIT) => (builder.workers(workers), None),
-        _ => {
+    match workers_of(&text) {
+        Ok(None) => (builder, None),
+        Ok(Some(workers)) => (builder.workers(workers), None),
+        Err(()) => {
             let reason = Reason::WorkersVariable(text.into_owned());
             (builder, Some(reason.into()))
         }
+    }
+}
+
+/// The number that a value of the variable says, if it is not empty.
+fn workers_of(text: &str) -> Result<Option<usize>, ()> {
+    match text.trim() {
+        "" => Ok(None),
+        text => match text.parse() {
+            Ok(workers @ 1..=WORKERS_LIMIT) => Ok(Some(workers)),
+            _ => Err(()),
+        },
     }
 }
 
@@ -341,12 +350,12 @@ pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
 /// roving::shutdown_global()?;
 /// assert_eq!(roving::join(|| 3, || 4), (3, 4), "by a fresh pool");
 /// roving::shutdown_global()?;
-/// # Ok::<(), roving::StillUsed>(())
+/// # Ok::<(), roving::StillUsedError>(())
 /// ```
-pub fn shutdown_global() -> Result<(), StillUsed> {
+pub fn shutdown_global() -> Result<(), StillUsedError> {
     match shut_down(false).is_final() {
         true => Ok(()),
-        false => Err(StillUsed(())),
+        false => Err(StillUsedError(())),
     }
 }
 
@@ -438,9 +447,9 @@ fn leave_nothing() {
 /// assert!(error.to_string().starts_with("the global pool is still used"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StillUsed(());
+pub struct StillUsedError(());
 
-impl fmt::Display for StillUsed {
+impl fmt::Display for StillUsedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "the global pool is still used by the calling thread, by threads of the user's own, or by \
@@ -450,4 +459,37 @@ impl fmt::Display for StillUsed {
     }
 }
 
-impl std::error::Error for StillUsed {}
+impl std::error::Error for StillUsedError {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(crate::testing::of_any_text())]
+
+        /// Any text is nothing, a number that a pool can have, or refused.
+        #[test]
+        fn fuzz_the_variable_of_the_workers(text in "[ 0-9+-]{0,12}|.{0,24}") {
+            match workers_of(&text) {
+                Ok(None) => prop_assert!(text.trim().is_empty()),
+                Ok(Some(workers)) => {
+                    prop_assert!((1..=WORKERS_LIMIT).contains(&workers));
+                    prop_assert_eq!(text.trim().parse(), Ok(workers));
+                }
+                Err(()) => prop_assert!(!text.trim().is_empty()),
+            }
+        }
+    }
+
+    #[test]
+    fn the_variable_is_a_number_of_workers() {
+        assert_eq!(workers_of("  "), Ok(None));
+        assert_eq!(workers_of(" 3 "), Ok(Some(3)));
+        for bad in ["0", "-1", "many", "1.5", "99999999999999999999999"] {
+            assert_eq!(workers_of(bad), Err(()), "{bad}");
+        }
+    }
+}

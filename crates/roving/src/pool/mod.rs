@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub use builder::PoolBuilder;
 pub use error::BuildError;
-pub use global::{StillUsed, shutdown_global, shutdown_global_now};
+pub use global::{StillUsedError, shutdown_global, shutdown_global_now};
 pub use stop::Dropped;
 pub use threads::WorkerThread;
 
@@ -422,10 +422,10 @@ where
             true => drop(f),
             false => stop::run_or_drop(f),
         };
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run))
-            && let Some(registry) = weak.upgrade()
-        {
-            registry.handle_panic(payload);
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run)) {
+            if let Some(registry) = weak.upgrade() {
+                registry.handle_panic(payload);
+            }
         }
     };
     match node::current() {

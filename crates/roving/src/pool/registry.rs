@@ -14,7 +14,7 @@ use super::seats::{Seat, Seats, TaskSettings};
 use super::size::Size;
 use super::stop::Stopping;
 use crate::arena::{Share, Station};
-use crate::context::Cancelled;
+use crate::context::CancelledError;
 use crate::context::token::Token;
 use crate::faults;
 use crate::inject::{Injector, Job, Kind, Queue};
@@ -151,10 +151,10 @@ impl Registry {
         if self.is_left_behind() {
             panic!("{}", self.left_behind());
         }
-        if self.seats[0].is_orphaned()
-            && let Err(error) = self.replace_adopted()
-        {
-            self.has_no_thread(&error);
+        if self.seats[0].is_orphaned() {
+            if let Err(error) = self.replace_adopted() {
+                self.has_no_thread(&error);
+            }
         }
         if self.is_deserted() {
             self.has_no_thread(&"its workers were dropped");
@@ -345,7 +345,7 @@ impl Registry {
     /// the payload's drop, panics too, that panic is swallowed; the hook has printed its message.
     /// The unwinding of cancelled work is no panic and calls no handler.
     pub(crate) fn handle_panic(&self, payload: Box<dyn Any + Send>) {
-        if payload.is::<Cancelled>() {
+        if payload.is::<CancelledError>() {
             return;
         }
         match &self.settings.panic_handler {

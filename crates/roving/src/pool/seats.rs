@@ -1,7 +1,7 @@
 //! The places of a pool's workers and compensation threads, as all threads see them.
 
 use std::ops::Index;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use crate::arena::{Share, Station};
@@ -35,7 +35,7 @@ pub(crate) struct Seat {
     /// Whose task it runs, if that was stolen; or [`NOBODY`].
     works_for: AtomicUsize,
     /// Set when the thread has started; to `None` if it never will.
-    thread: OnceLock<Option<Thread>>,
+    thread: Arrival,
     /// The thread that has come after one that was adopted and has ended.
     heir: OnceLock<Thread>,
     /// The adopted thread has ended, and the worker is to get another one.
@@ -65,7 +65,7 @@ impl Seat {
             tasks,
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
-            thread: OnceLock::new(),
+            thread: Arrival::default(),
             heir: OnceLock::new(),
             orphaned: AtomicBool::new(false),
             vacant: AtomicBool::new(false),
@@ -107,7 +107,7 @@ impl Seat {
 
     /// The calling thread is here from now on.
     pub(super) fn sit_down(&self) {
-        if self.thread.set(Some(thread::current())).is_err() {
+        if !self.thread.set(Some(thread::current())) {
             let _ = self.heir.set(thread::current());
         }
     }
@@ -146,13 +146,45 @@ impl Seat {
     pub(super) fn vacate(&self) {
         // Ordering: Relaxed, as in `is_vacant`.
         self.vacant.store(true, Ordering::Relaxed);
-        let _ = self.thread.set(None);
+        self.thread.set(None);
         self.tasks.close_place();
     }
 
     /// Nobody comes for what is in the mailbox.
     pub(super) fn drop_mail(&self) {
         self.mailbox.take_all().for_each(drop_quietly);
+    }
+}
+
+/// The thread of a worker slot, as far as it has started. The standard library's cell can be waited
+/// for only since Rust 1.86.
+#[derive(Default)]
+struct Arrival {
+    thread: OnceLock<Option<Thread>>,
+    lock: Mutex<()>,
+    is_set: Condvar,
+}
+
+impl Arrival {
+    fn get(&self) -> Option<&Option<Thread>> {
+        self.thread.get()
+    }
+
+    /// Sets what has not been set, and wakes those that wait for it.
+    fn set(&self, thread: Option<Thread>) -> bool {
+        let is_first = self.thread.set(thread).is_ok();
+        // A thread that waits has looked under the lock, before the cell was set, and has given the
+        // lock back by waiting.
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+        self.is_set.notify_all();
+        is_first
+    }
+
+    fn wait(&self) {
+        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_unset = |(): &mut ()| self.thread.get().is_none();
+        let waited = self.is_set.wait_while(guard, is_unset);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
 

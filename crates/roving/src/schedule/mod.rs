@@ -9,7 +9,7 @@
 //! |---|---|
 //! | which closure of a `join` comes first, and which worker runs the second | `worker/drawn.rs` |
 //! | whether a task of a scope runs at once, or in which place of the order at the scope's end, and on which worker | `worker/drawn.rs` |
-//! | where a loop is split, and how far it runs before it looks | `parallel.rs` |
+//! | where a loop is split, and how far it runs before it looks | `loops/range.rs` |
 //! | the order of detached tasks and broadcasts | `worker/drawn.rs`, `broadcast.rs` |
 //! | which frame is polled next, and on which worker | `task/drawn.rs` |
 //!

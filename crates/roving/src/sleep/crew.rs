@@ -137,11 +137,10 @@ impl Crew {
     pub(crate) fn go_quiet(&self, has_mail: impl FnOnce() -> bool) -> bool {
         let mut members = self.members();
         members.quiet += 1;
-        if members.quiet == members.started
-            && !mutant("quiet_wakes")
-            && let Some(waiter) = members.waiter.take()
-        {
-            waiter.unpark();
+        if members.quiet == members.started && !mutant("quiet_wakes") {
+            if let Some(waiter) = members.waiter.take() {
+                waiter.unpark();
+            }
         }
         members.ended = members.are_over(has_mail);
         members.ended

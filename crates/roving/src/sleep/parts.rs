@@ -88,6 +88,13 @@ pub(crate) trait Parts: Sized {
         self.wake_one() || self.upwards(seat).any(|seat| self.wake_follower(seat))
     }
 
+    /// Wakes workers for the tasks that a claim has left in the stack of that one: as many as two,
+    /// so that a burst of work reaches P sleeping workers in log P steps. Returns how many.
+    fn wake_for_left(&self, seat: usize, left: usize) -> usize {
+        let wakes = 0..left.min(WAKES_PER_CLAIM);
+        wakes.take_while(|_| self.wake_for(seat)).count()
+    }
+
     /// Whether some worker waits for what that one does, as far as can be told by looking.
     fn is_followed(&self, seat: usize) -> bool {
         self.upwards(seat)
@@ -132,6 +139,8 @@ pub(crate) trait Parts: Sized {
     }
 }
 
+/// Most workers that a thief wakes for what its claim has left.
+const WAKES_PER_CLAIM: usize = 2;
 /// Most links from a thief to its victim, to that one's victim, and so on, along which a follower
 /// is looked for.
 const UPWARDS_MAX: usize = 6;

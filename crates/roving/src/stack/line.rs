@@ -8,7 +8,8 @@ use super::slot::Slot;
 /// The owner's hot words: all that a push or pop of a private task reads and writes. None of them
 /// is shared.
 ///
-/// A push is fast below `push_limit`, a pop at or above `pop_limit`. One of these two comparisons
+/// A push is fast below `push_limit`, that of a task which is left for later below `spawn_limit`, a
+/// pop at or above `pop_limit`. One of these comparisons
 /// fails in every rare case: the thread is no worker, the stack is full, too few tasks are public,
 /// a thief wants work, the task is public, or an unjoined task lies above it.
 #[repr(C, align(128))]
@@ -16,18 +17,20 @@ pub(crate) struct Line {
     /// The first free slot.
     pub(crate) top: Cell<*const Slot>,
     pub(crate) push_limit: Cell<*const Slot>,
+    pub(crate) spawn_limit: Cell<*const Slot>,
     pub(crate) pop_limit: Cell<*const Slot>,
 }
 
 // SAFETY: only the owning thread writes a `Line` or reads its cells; `ALARM` is never written.
 unsafe impl Sync for Line {}
 
-/// The line that fails both comparisons. A thread that is no worker has it for its line, and a
+/// The line that fails all comparisons. A thread that is no worker has it for its line, and a
 /// thief that wants work makes its victim's thread have it: that is the trip wire. The owner pays
 /// nothing to look, because it has to load the pointer to its line in any case.
 pub(crate) static ALARM: Line = Line {
     top: Cell::new(ptr::null()),
     push_limit: Cell::new(ptr::null()),
+    spawn_limit: Cell::new(ptr::null()),
     pop_limit: Cell::new(ptr::without_provenance(usize::MAX)),
 };
 
@@ -36,6 +39,7 @@ impl Line {
         Line {
             top: Cell::new(first),
             push_limit: Cell::new(ptr::null()),
+            spawn_limit: Cell::new(ptr::null()),
             pop_limit: Cell::new(ptr::null()),
         }
     }

@@ -17,10 +17,10 @@
 //! [`wide`](super::Showing) oldest tasks are shown, otherwise [`unasked`](super::Showing). So what
 //! is published needlessly costs at most that rate.
 
+mod unjoined;
+
 use std::marker::PhantomData;
 use std::ptr;
-#[cfg(not(loom))]
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -87,13 +87,7 @@ impl<'s> Owner<'s> {
     /// before it ends.
     #[cfg(not(loom))]
     pub(crate) fn attach_for_life(&self) {
-        let mut wire = self
-            .stack
-            .lent_wire
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *wire = Some(LentWire(wire_of_this_thread()));
-        drop(wire);
+        *self.stack.lent_wire() = Some(LentWire(wire_of_this_thread()));
         self.enter();
     }
 
@@ -138,12 +132,12 @@ impl<'s> Owner<'s> {
     }
 
     /// Whether other workers would take more tasks than the owner is showing them, and there is
-    /// room for more: the moment to split work that has been kept whole. A few loads, all of the
-    /// owner's own lines.
+    /// room for more: the moment to split work. A few loads, all of the owner's own lines.
+    #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         self.answer_alarm();
-        !self.is_full()
-            && (self.stack.own.owes_answer.get() || self.public_seen() < self.stack.showing.thieves)
+        let is_owed = self.stack.own.owes_answer.get();
+        (is_owed || self.public_seen() < self.stack.showing.thieves) && !self.is_full()
     }
 
     /// How many tasks are to be public before anybody asks.
@@ -189,56 +183,27 @@ impl<'s> Owner<'s> {
         payload: T,
         looks: bool,
     ) -> Result<(*const Slot, bool), (T, bool)> {
+        match self.place() {
+            Err(wake) => Err((payload, wake)),
+            Ok(slot) => {
+                // SAFETY: the slot is the owner's, free, and at or above the split line.
+                unsafe { (*slot).fill(run, payload) };
+                Ok((slot, self.pushed(self.top(), looks)))
+            }
+        }
+    }
+
+    /// The free slot at the top. `Err`: the stack is full, and whether a sleeping worker should be
+    /// woken.
+    fn place(&self) -> Result<*const Slot, bool> {
         self.answer_alarm();
         if self.is_full() {
             self.make_room();
         }
         if self.is_full() || self.stack.showing.drawn {
-            return Err((payload, self.show_if_asked()));
+            return Err(self.show_if_asked());
         }
-        let top = self.top();
-        let slot = self.stack.slot(top);
-        // SAFETY: the slot is the owner's, free, and at or above the split line.
-        unsafe { slot.fill(run, payload) };
-        Ok((self.stack.at(top), self.pushed(top, looks)))
-    }
-
-    /// The push of a task that stays until the enclosing scope or task ends.
-    #[inline]
-    pub(crate) fn push_unjoined<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
-        let line = self.line();
-        let top = line.top.get();
-        let is_tripped = !ptr::eq(self.thread_line(), line);
-        // From the first on more are public.
-        let is_first = self.stack.own.barrier.get().is_null()
-            && self.public_seen() < self.stack.showing.thieves;
-        let limit = line.push_limit.get();
-        if is_tripped || is_first || limit.is_null() {
-            return self.push_unjoined_slowly(run, payload);
-        }
-        if top >= limit {
-            return match self.may_have_room() {
-                true => self.push_unjoined_slowly(run, payload),
-                false => Err((payload, false)),
-            };
-        }
-        // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
-        unsafe { (*top).fill(run, payload) };
-        line.top.set(top.wrapping_add(1));
-        self.raise_barrier();
-        Ok(self.show_half())
-    }
-
-    /// The first since the stack held none leaves the limits anew: more is to be public from now
-    /// on.
-    fn push_unjoined_slowly<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
-        // Half of what is there is public in any case: no look at the clock, to see if it may be
-        // more.
-        let (_, wake) = self.push_timed(run, payload, false)?;
-        self.raise_barrier();
-        let wake = wake | self.show_half();
-        self.settle();
-        Ok(wake)
+        Ok(self.line().top.get())
     }
 
     /// The stack is full: frees the slots at its top whose tasks were stolen and have ended, as far
@@ -310,6 +275,18 @@ impl<'s> Owner<'s> {
         wake
     }
 
+    /// The owner is about to run spawned tasks, one after the other, and each may take long.
+    pub(crate) fn show_spawned(&self) -> bool {
+        let hidden = self.top() - self.stack.own.split.get();
+        if hidden < 2 || self.stack.showing.unasked == 0 {
+            return false;
+        }
+        self.top_up();
+        let wake = self.stack.own.credit.get() > 0 && self.publish();
+        self.settle();
+        wake
+    }
+
     /// Above the newest slot, whose link keeps the old barrier.
     pub(super) fn raise_barrier(&self) {
         let (line, top) = (self.line(), self.top());
@@ -319,20 +296,6 @@ impl<'s> Owner<'s> {
         let above = self.stack.at(top);
         self.stack.own.barrier.set(above);
         line.pop_limit.set(line.pop_limit.get().max(above));
-    }
-
-    /// A spawned task may stay for long while its spawner is busy with something else, so at least
-    /// half of what is there is public. One publication doubles what is shown, so that a spawn
-    /// costs a small part of one.
-    fn show_half(&self) -> bool {
-        let split = self.stack.own.split.get();
-        let hidden = self.top() - split;
-        if self.stack.showing.unasked == 0 || hidden <= self.public_seen() {
-            return false;
-        }
-        let wake = self.publish_up_to(split + hidden.div_ceil(2));
-        self.settle();
-        wake
     }
 
     /// After the slot at `top` was filled.
@@ -485,18 +448,18 @@ impl<'s> Owner<'s> {
         if stack.showing.drawn {
             return false;
         }
-        let (top, split) = (self.top(), stack.own.split.get());
+        let own = &stack.own;
+        let (top, split) = (self.top(), own.split.get());
         // Ordering: Relaxed; the compare-and-swap decides.
         let mut before = Span(stack.span.load(Relaxed));
         loop {
             // With nothing public in the span, all below the owner's split line is claimed.
-            let oldest = if before.public() == 0 {
-                split
-            } else {
-                before.oldest()
+            let oldest = match before.public() {
+                0 => split,
+                _ => before.oldest(),
             };
             let shown = oldest + self.unasked();
-            let at_leisure = stack.own.credit.get() > 0;
+            let at_leisure = own.credit.get() > 0;
             let asked = match before.wanted() {
                 true if stack.showing.everything || at_leisure => top,
                 true => split + (top - split).div_ceil(2),
@@ -508,19 +471,14 @@ impl<'s> Owner<'s> {
             // Ordering: Edge [publish]: Release, for the thieves that claim what stands in the
             // slots; Acquire, to see who was idle when it raised the flag ([want]).
             let order = ord("publish", Ordering::AcqRel);
-            match stack
-                .span
-                .compare_exchange(before.0, after.0, order, Relaxed)
-            {
+            let span = &stack.span;
+            match span.compare_exchange(before.0, after.0, order, Relaxed) {
                 Ok(_) => {
-                    stack.own.split.set(new_split);
-                    stack.own.oldest_seen.set(oldest);
+                    own.split.set(new_split);
+                    own.oldest_seen.set(oldest);
                     // What is not enough for who asked stays owed.
-                    stack.own.owes_answer.set(after.wanted());
-                    stack
-                        .own
-                        .credit
-                        .set(stack.own.credit.get().saturating_sub(1));
+                    own.owes_answer.set(after.wanted());
+                    own.credit.set(own.credit.get().saturating_sub(1));
                     bump(&stack.tally().publications, 1);
                     return before.wanted() && enough;
                 }
@@ -529,7 +487,7 @@ impl<'s> Owner<'s> {
         }
     }
 
-    /// Recomputes the two limits of the fast paths.
+    /// Recomputes the limits of the fast paths.
     pub(super) fn settle(&self) {
         let stack = self.stack;
         let slow = stack.own.owes_answer.get()
@@ -540,6 +498,10 @@ impl<'s> Owner<'s> {
             .line
             .push_limit
             .set(if slow { ptr::null() } else { end });
+        stack.line.spawn_limit.set(match slow {
+            true => ptr::null(),
+            false => self.half_hidden().map_or(end, |half| end.min(half)),
+        });
         self.set_pop_limit();
     }
 
@@ -561,6 +523,7 @@ impl<'s> Owner<'s> {
 
     /// If the wire was tripped, mends it; what it means is then owed, by the next push at the
     /// latest.
+    #[inline]
     pub(crate) fn answer_alarm(&self) {
         if ptr::eq(self.thread_line(), &ALARM) {
             #[cfg(not(loom))]
@@ -572,6 +535,7 @@ impl<'s> Owner<'s> {
                 .store(ptr::from_ref(self.line()).cast_mut(), Relaxed);
             self.stack.own.owes_answer.set(true);
             self.line().push_limit.set(ptr::null());
+            self.line().spawn_limit.set(ptr::null());
         }
     }
 

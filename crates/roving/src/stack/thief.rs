@@ -1,8 +1,8 @@
 //! The thief's side of a task stack: look, claim, want.
 
-#[cfg(not(loom))]
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+#[cfg(not(loom))]
+use std::sync::{MutexGuard, PoisonError};
 
 use super::TaskStack;
 use super::line::ALARM;
@@ -122,10 +122,7 @@ impl TaskStack {
     /// Trips the wire of an owner whose thread may end while this one still steals.
     #[cfg(not(loom))]
     fn raise_lent_alarm(&self) {
-        let wire = self
-            .lent_wire
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let wire = self.lent_wire();
         if let Some(LentWire(wire)) = &*wire {
             // SAFETY: the thread takes the pointer back, under the lock, before it ends.
             let wire = unsafe { &**wire };
@@ -137,9 +134,13 @@ impl TaskStack {
     /// The owner's thread is about to end.
     #[cfg(not(loom))]
     pub(crate) fn cut_wire(&self) {
-        *self
-            .lent_wire
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = None;
+        *self.lent_wire() = None;
+    }
+
+    /// The wire of a thread that may end while others still steal, locked.
+    #[cfg(not(loom))]
+    pub(super) fn lent_wire(&self) -> MutexGuard<'_, Option<LentWire>> {
+        let wire = self.lent_wire.lock();
+        wire.unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -54,18 +54,14 @@ impl Lane {
 
     /// The worker has done `activity`. Reading the clock does not divide it into two.
     pub(crate) fn state(&mut self, activity: Activity, from: Instant, to: Instant) {
-        if let Some(Event::State {
-            activity: last,
-            to: end,
-            ..
-        }) = self.events.back_mut()
-            && *last == activity
-            && *end == from
-        {
-            *end = to;
-            return;
+        match self.events.back_mut() {
+            Some(Event::State {
+                activity: last,
+                to: end,
+                ..
+            }) if *last == activity && *end == from => *end = to,
+            _ => self.push(Event::State { activity, from, to }),
         }
-        self.push(Event::State { activity, from, to });
     }
 }
 

@@ -22,6 +22,7 @@ use crate::stack::span::CLAIM_MAX;
 /// assert!("some".parse::<Amount>().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Amount {
     /// The oldest task. Best for balanced trees, where the oldest task is the largest.
     #[default]

@@ -100,9 +100,7 @@ impl Worker {
                     tasks: count,
                     at,
                 });
-                if left > 0 {
-                    self.wake_for(victim);
-                }
+                self.wake_for_left(victim, left);
                 let (base, before) = (self.owner().top(), self.seat().tasks.fates());
                 let claimed = index..index + count;
                 let began = self.run_claimed(victim, claimed, short, Level::Ground);

@@ -504,7 +504,7 @@ unsafe fn fork_slowly(
             return Some(new);
         }
         // A loop that forks small children publishes each time: one look at the clock for many.
-        let looks = pushed.number.is_multiple_of(LOOK_EVERY);
+        let looks = pushed.number % LOOK_EVERY == 0;
         let (full, wake) = match worker.owner().push_timed(run_pushed, pushed, looks) {
             Ok((_, wake)) => (false, wake),
             Err((_, wake)) => (true, wake),

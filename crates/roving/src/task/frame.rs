@@ -16,7 +16,7 @@ use super::placed::Placed;
 use super::root::Root;
 use super::store::{self, Size};
 use super::waker;
-use crate::context::{self, Cancelled};
+use crate::context::{self, CancelledError};
 use crate::unwind::drop_quietly;
 
 /// A frame, whatever its future is.
@@ -295,7 +295,7 @@ unsafe fn end_unbegun(frame: Frame) -> bool {
     // again; then it is the caller's still.
     unsafe {
         (header.vtable.get().drop_future)(frame);
-        fail(frame, Box::new(Cancelled));
+        fail(frame, Box::new(CancelledError));
     }
     true
 }

@@ -14,7 +14,7 @@ use super::frame::{self, Failure, Frame};
 use super::local::{Local, Next};
 use super::root::RootId;
 use super::waker;
-use crate::context::Cancelled;
+use crate::context::CancelledError;
 use crate::worker::Worker;
 
 /// A handle to a child that has been forked or spawned. Awaiting it gives the child's result; a
@@ -134,18 +134,18 @@ impl<T> Forked<T> {
     /// [`Cancel`](crate::Cancel): that is an error instead of an unwind.
     ///
     /// ```
-    /// use roving::{Cancel, Cancelled, task};
+    /// use roving::{Cancel, CancelledError, task};
     ///
     /// let request = Cancel::new();
     /// let outcome = task::block_on(async {
-    ///     let child = request.run(|| {
+    ///     let child = request.run_partial(|| {
     ///         request.cancel();
     ///         // Not begun: the first thing that may be done with it is to drop it.
     ///         task::spawn(async { unreachable!() })
     ///     });
     ///     child.unwrap().or_cancelled().await
     /// });
-    /// assert_eq!(outcome, Err::<(), _>(Cancelled));
+    /// assert_eq!(outcome, Err::<(), _>(CancelledError));
     /// ```
     pub fn or_cancelled(self) -> OrCancelled<T> {
         OrCancelled(self)
@@ -257,7 +257,7 @@ impl<T> Future for Forked<T> {
 pub struct OrCancelled<T>(Forked<T>);
 
 impl<T> Future for OrCancelled<T> {
-    type Output = Result<T, Cancelled>;
+    type Output = Result<T, CancelledError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let handle = &mut self.0;
@@ -268,8 +268,8 @@ impl<T> Future for OrCancelled<T> {
         };
         match handle.ask_outcome(child, context) {
             Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
-            Poll::Ready(Err(failure)) if failure.payload.is::<Cancelled>() => {
-                Poll::Ready(Err(Cancelled))
+            Poll::Ready(Err(failure)) if failure.payload.is::<CancelledError>() => {
+                Poll::Ready(Err(CancelledError))
             }
             Poll::Ready(Err(failure)) => panic::resume_unwind(failure.payload),
             Poll::Pending => Poll::Pending,

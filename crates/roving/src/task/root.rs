@@ -12,7 +12,7 @@ use super::frame::{self, Failure, Frame};
 use super::local::Local;
 use super::open::Open;
 use super::placed;
-use crate::context::Cancelled;
+use crate::context::CancelledError;
 use crate::context::node::{self, Node};
 use crate::faults;
 use crate::inject::Kind;
@@ -332,10 +332,10 @@ impl Root {
         if ticket && root.registry.settings.schedule.is_none() {
             root.issue_ticket();
         }
-        if let Some(waiter) = root.waiter.get()
-            && waiter.helps
-        {
-            waiter.thread.unpark();
+        if let Some(waiter) = root.waiter.get() {
+            if waiter.helps {
+                waiter.thread.unpark();
+            }
         }
     }
 
@@ -371,7 +371,7 @@ impl Root {
     #[inline(never)]
     pub(super) fn panicked(&self, payload: Box<dyn Any + Send>) {
         let root = self.outermost();
-        if payload.is::<Cancelled>() {
+        if payload.is::<CancelledError>() {
             // Nobody wants to know what became of the task.
             return;
         }

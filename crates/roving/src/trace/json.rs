@@ -21,7 +21,21 @@ impl fmt::Display for Text<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(crate::testing::of_any_text())]
+
+        /// A name in a trace is read back as it was, whatever is in it.
+        #[test]
+        fn fuzz_names_in_a_trace(name: String, control in 0..32_u8) {
+            let name = format!("{name}{}\"\\", char::from(control));
+            let read: String = serde_json::from_str(&Text(&name).to_string()).unwrap();
+            prop_assert_eq!(read, name);
+        }
+    }
 
     #[test]
     fn names_are_escaped() {

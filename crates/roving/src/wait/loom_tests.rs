@@ -131,6 +131,10 @@ impl<'s> Waiter<'s> for Waiting<'s> {
         self.worker.pool.wake_for(seat);
     }
 
+    fn wake_for_left(&self, seat: usize, left: usize) {
+        let _ = self.worker.pool.wake_for_left(seat, left);
+    }
+
     fn count_take_back(&self) {}
 }
 
@@ -143,10 +147,10 @@ fn pool(stand_in: StandIn) -> Arc<SmallPool> {
     SmallPool::new(2, stand_in, no_spare)
 }
 
-/// A thief steals the task, or does not; its owner parks, and gets the task or its result.
-#[test]
-fn loom_the_owner_of_a_stolen_task_is_woken() {
-    explore_within(Some(3), || {
+/// The owner of a task waits for it, while a thief that has claimed the task tries to `begin` it,
+/// and runs it if it has.
+fn wait_beside_a_thief(begin: fn(&Slot) -> bool) {
+    explore_within(Some(3), move || {
         let pool = pool(StandIn::ForJobs);
         let worker = SmallWorker::begin(&pool, 0);
         let waiting = Waiting::new(&worker);
@@ -158,35 +162,7 @@ fn loom_the_owner_of_a_stolen_task_is_woken() {
                     return false;
                 };
                 let slot = pool.stack(0).slot(index);
-                slot.begin(1, 0);
-                run_begun(&pool, 0, slot);
-                true
-            })
-        };
-        let value = waiting.take();
-        let stolen = thief.join().unwrap();
-        assert_eq!(value, if stolen { 107 } else { 7 });
-    });
-}
-
-/// A thief claims the task and offers it on; its owner takes it back, unless somebody begins it
-/// first.
-#[test]
-fn loom_the_owner_of_an_offered_task_gets_it() {
-    explore_within(Some(3), || {
-        let pool = pool(StandIn::ForJobs);
-        let worker = SmallWorker::begin(&pool, 0);
-        let waiting = Waiting::new(&worker);
-        worker.push(&waiting.owner, 7);
-        let thief = {
-            let pool = Arc::clone(&pool);
-            thread::spawn(move || {
-                let Claim::Won { index, .. } = pool.stack(0).claim(0, |_| 1) else {
-                    return false;
-                };
-                let slot = pool.stack(0).slot(index);
-                let offered = slot.offer();
-                let begun = slot.begin_offered(offered, 1, 0);
+                let begun = begin(slot);
                 if begun {
                     run_begun(&pool, 0, slot);
                 }
@@ -196,6 +172,25 @@ fn loom_the_owner_of_an_offered_task_gets_it() {
         let value = waiting.take();
         let stolen = thief.join().unwrap();
         assert_eq!(value, if stolen { 107 } else { 7 });
+    });
+}
+
+/// A thief steals the task, or does not; its owner parks, and gets the task or its result.
+#[test]
+fn loom_the_owner_of_a_stolen_task_is_woken() {
+    wait_beside_a_thief(|slot| {
+        slot.begin(1, 0);
+        true
+    });
+}
+
+/// A thief claims the task and offers it on; its owner takes it back, unless somebody begins it
+/// first.
+#[test]
+fn loom_the_owner_of_an_offered_task_gets_it() {
+    wait_beside_a_thief(|slot| {
+        let offered = slot.offer();
+        slot.begin_offered(offered, 1, 0)
     });
 }
 

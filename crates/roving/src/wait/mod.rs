@@ -59,6 +59,8 @@ pub(crate) trait Waiter<'s>: Sleeper {
     /// Calls [`park_while_away`], with the core given away meanwhile.
     fn park_until(&self, done: impl Fn() -> bool);
     fn wake_for(&self, seat: usize);
+    /// Wakes workers for what a claim has left there.
+    fn wake_for_left(&self, seat: usize, left: usize);
     /// It has taken an offered task back: a count.
     fn count_take_back(&self);
 }
@@ -312,9 +314,7 @@ fn find<'a, 's>(
         Claim::Won {
             index, left, short, ..
         } => {
-            if left > 0 {
-                waiter.wake_for(holder);
-            }
+            waiter.wake_for_left(holder, left);
             return Some(Found {
                 holder,
                 index,

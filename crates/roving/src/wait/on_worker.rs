@@ -95,6 +95,10 @@ impl Waiter<'static> for Worker {
         self.wake_for(seat);
     }
 
+    fn wake_for_left(&self, seat: usize, left: usize) {
+        self.wake_for_left(seat, left);
+    }
+
     fn count_take_back(&self) {
         bump(&self.tally().take_backs, 1);
     }

@@ -103,7 +103,22 @@ fn parse(value: &str) -> Result<Option<Duration>, ()> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(crate::testing::of_any_text())]
+
+        /// Any text is nothing, or a time within the bounds, or refused.
+        #[test]
+        fn fuzz_the_variable_of_the_watch(text in "[ 0-9+-]{0,12}|.{0,24}") {
+            if let Ok(Some(patience)) = parse(&text) {
+                prop_assert!((2..=3_600_000).contains(&patience.as_millis()));
+                prop_assert!(text.trim().parse::<u64>().is_ok());
+            }
+        }
+    }
 
     #[test]
     fn the_variable_is_a_switch_or_a_time() {

@@ -204,10 +204,10 @@ fn parse(stack: &str) -> Vec<Frame<'_>> {
             if let Some(frame) = frames.last_mut() {
                 frame.at = Some(at);
             }
-        } else if let Some((number, symbol)) = line.split_once(": ")
-            && number.bytes().all(|byte| byte.is_ascii_digit())
-        {
-            frames.push(Frame { symbol, at: None });
+        } else if let Some((number, symbol)) = line.split_once(": ") {
+            if number.bytes().all(|byte| byte.is_ascii_digit()) {
+                frames.push(Frame { symbol, at: None });
+            }
         }
     }
     frames

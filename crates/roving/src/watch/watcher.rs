@@ -141,16 +141,19 @@ fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
             since: now,
             is_reported: false,
         };
-    } else if !seen.is_reported
-        && now - seen.since >= watch.patience
-        && let Some(text) = report::of(registry, watch, now - seen.since)
-    {
-        seen.is_reported = true;
-        match reporter() {
-            Some(report) => report(&text),
-            // Nobody is left to hear that standard error is closed.
-            None => drop(std::io::stderr().write_all(text.as_bytes())),
-        }
+        return;
+    }
+    if seen.is_reported || now - seen.since < watch.patience {
+        return;
+    }
+    let Some(text) = report::of(registry, watch, now - seen.since) else {
+        return;
+    };
+    seen.is_reported = true;
+    match reporter() {
+        Some(report) => report(&text),
+        // Nobody is left to hear that standard error is closed.
+        None => drop(std::io::stderr().write_all(text.as_bytes())),
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// The package that is exchanged, and where ours stands.
-const CORE: &str = "crates/rayon-core";
+pub(crate) const CORE: &str = "crates/rayon-core";
 /// From this line on, a manifest patches: left out of the copies, which are patched by a flag.
 const PATCH: &str = "[patch.crates-io]";
 

@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use clap::Args;
 
+#[cfg(test)]
+pub(crate) use self::build::CORE;
 use self::build::{Built, Core, build};
-use self::ratio::{Ratio, geometric_mean};
+use self::ratio::{Ratio, geometric_mean, means_of_rounds};
 use self::server::{Server, THREADS};
 use super::Scale;
 use super::record::{Bound::AtMost, Measurement, Record};
@@ -31,6 +33,9 @@ const PROGRAM: &str = "rayon-bench";
 const ROUNDS: usize = 15;
 const ROUNDS_MUST: usize = 31;
 const ROUNDS_LONG: usize = 9;
+/// The fewest and the most, as the help says them.
+#[cfg(test)]
+pub(crate) const ROUNDS_OF_HELP: (usize, usize) = (ROUNDS_LONG, ROUNDS_MUST);
 const LONG: Duration = Duration::from_millis(500);
 /// Times a program is asked for at once, and for those that take longer than [`SHORT`].
 const REPETITIONS: usize = 3;
@@ -118,8 +123,12 @@ impl Pair {
         })
     }
 
-    /// Times one workload in both.
-    fn measure(&mut self, workload: &str, rounds: Option<usize>) -> Result<Ratio, String> {
+    /// Times one workload in both, in so many rounds of the usual number.
+    fn measure(
+        &mut self,
+        workload: &str,
+        rounds: impl Fn(usize) -> usize,
+    ) -> Result<Ratio, String> {
         // The inputs of the last workload may be large: both are made before anything is timed.
         let first = self.stock.ask(workload, 1)?;
         self.ours.ask(workload, 1)?;
@@ -134,12 +143,19 @@ impl Pair {
             Lane::new("stock", THREADS, || stock.ask(workload, repetitions)),
             Lane::new("drop-in", THREADS, || ours.ask(workload, repetitions)),
         ];
-        let series = interleave(&mut lanes, rounds.unwrap_or(usual))?;
+        let series = interleave(&mut lanes, rounds(usual))?;
         let [stock, ours] = &series[..] else {
             return Err("two lanes gave other than two series".into());
         };
         Ok(Ratio::of_times(workload, &stock.times, &ours.times))
     }
+}
+
+/// The flags that both programs get.
+fn flags(args: &DropInArgs) -> Vec<&'static str> {
+    let flags = [(args.quick, "--quick"), (args.inside, "--inside")];
+    let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+    set.map(|(_, flag)| flag).collect()
 }
 
 /// `NAME GROUP`, one a line.
@@ -164,7 +180,7 @@ pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
     };
     let mut ratios = Vec::new();
     for (workload, group) in pair.workloads.clone() {
-        let ratio = pair.measure(&workload, scale.quick.then_some(2));
+        let ratio = pair.measure(&workload, |usual| scale.rounds(usual));
         let ratio = ratio.map_err(Failure::Run)?;
         note(&mut record, &ratio, "µs", 1e6);
         ratios.push((ratio, group));
@@ -221,6 +237,9 @@ fn claims(record: &mut Record, ratios: &[(Ratio, String)], is_quick: bool) -> Re
         "geometric mean over {} of Rayon's demo benchmarks{small}: drop-in / stock Rayon",
         demos.len()
     );
+    for (place, mean) in means_of_rounds(&demos).into_iter().enumerate() {
+        record.single(&format!("{what}, round {}", place + 1), "×", mean);
+    }
     let (must, stretch) = DEMOS;
     record.claim(
         what,
@@ -245,11 +264,7 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
             BadInput::new("core", shown, allowed, why)
         })?,
     };
-    let flags: Vec<&str> = [(args.quick, "--quick"), (args.inside, "--inside")]
-        .into_iter()
-        .filter_map(|(is_set, flag)| is_set.then_some(flag))
-        .collect();
-    let mut pair = Pair::start(&core, &flags).map_err(Failure::Run)?;
+    let mut pair = Pair::start(&core, &flags(args)).map_err(Failure::Run)?;
     let names = chosen(&args.workloads, &pair.workloads)?;
     let [stock, ours] = pair.built.each_ref().map(|built| &built.version);
     show(format_args!(
@@ -258,7 +273,8 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
     show(format_args!("{}\n", page::HEAD_LINE))?;
     let mut demos = Vec::new();
     for (name, group) in names {
-        let ratio = pair.measure(&name, rounds).map_err(Failure::Run)?;
+        let ratio = pair.measure(&name, |usual| rounds.unwrap_or(usual));
+        let ratio = ratio.map_err(Failure::Run)?;
         let must = MUSTS.iter().find(|must| must.workload == name);
         show(format_args!("{}\n", page::line(&ratio, must)))?;
         demos.extend((group == "demo").then_some(ratio));
@@ -298,6 +314,19 @@ mod tests {
     }
 
     #[test]
+    fn both_programs_are_told_where_to_call_from_and_how_much() {
+        let args = |inside, quick| DropInArgs {
+            workloads: Vec::new(),
+            rounds: None,
+            inside,
+            quick,
+            core: None,
+        };
+        assert!(flags(&args(false, false)).is_empty());
+        assert_eq!(flags(&args(true, true)), ["--quick", "--inside"]);
+    }
+
+    #[test]
     fn workloads_are_chosen_by_name() {
         assert_eq!(chosen(&[], &known()).unwrap(), known());
         let one = chosen(&["nbody".into()], &known()).unwrap();
@@ -323,6 +352,9 @@ mod tests {
         assert_eq!(record.claims.len(), MUSTS.len() + 1);
         let last = record.claims.last().unwrap();
         assert!(last.what.contains("over 1 of") && last.verdict() == "stretch");
+        let round = record.measurements.last().unwrap();
+        assert_eq!(round.what, format!("{}, round 1", last.what));
+        assert_eq!(round.median, 0.5);
         ratios.remove(0);
         let error = claims(&mut Record::default(), &ratios, false).unwrap_err();
         assert_eq!(error.to_string(), "sum-1e3 was not measured");

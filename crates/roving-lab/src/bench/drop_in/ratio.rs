@@ -13,15 +13,14 @@ pub(super) struct Ratio {
     /// The least of each.
     pub(super) stock_min: f64,
     pub(super) ours_min: f64,
-    /// The ratios of all rounds, sorted.
+    /// The ratios of all rounds, in the order of the rounds.
     rounds: Vec<f64>,
 }
 
 impl Ratio {
     /// From values of as many rounds.
     pub(super) fn new(name: &str, stock: &[f64], ours: &[f64]) -> Ratio {
-        let mut rounds: Vec<f64> = stock.iter().zip(ours).map(|(a, b)| b / a).collect();
-        rounds.sort_unstable_by(f64::total_cmp);
+        let rounds = stock.iter().zip(ours).map(|(a, b)| b / a).collect();
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         Ratio {
             name: name.to_owned(),
@@ -46,7 +45,8 @@ impl Ratio {
 
     /// Half of the rounds lie between these two.
     pub(super) fn quartiles(&self) -> (f64, f64) {
-        (part(&self.rounds, 0.25), part(&self.rounds, 0.75))
+        let sorted = self.sorted();
+        (part(&sorted, 0.25), part(&sorted, 0.75))
     }
 
     /// How many rounds.
@@ -56,7 +56,13 @@ impl Ratio {
 
     /// The least ratio of a round.
     pub(super) fn least(&self) -> f64 {
-        self.rounds.first().copied().unwrap_or(f64::NAN)
+        self.sorted().first().copied().unwrap_or(f64::NAN)
+    }
+
+    fn sorted(&self) -> Vec<f64> {
+        let mut sorted = self.rounds.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted
     }
 }
 
@@ -82,8 +88,19 @@ fn part(sorted: &[f64], part: f64) -> f64 {
 
 /// The geometric mean of all ratios.
 pub(super) fn geometric_mean(ratios: &[&Ratio]) -> f64 {
-    let logs: f64 = ratios.iter().map(|ratio| ratio.value().ln()).sum();
-    (logs / ratios.len() as f64).exp()
+    mean_of(ratios.iter().map(|ratio| ratio.value()))
+}
+
+/// The geometric mean of all ratios in each round that all of them have.
+pub(super) fn means_of_rounds(ratios: &[&Ratio]) -> Vec<f64> {
+    let rounds = ratios.iter().map(|ratio| ratio.rounds()).min().unwrap_or(0);
+    let mean = |round: usize| mean_of(ratios.iter().map(|ratio| ratio.rounds[round]));
+    (0..rounds).map(mean).collect()
+}
+
+fn mean_of(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len() as f64;
+    (values.map(f64::ln).sum::<f64>() / count).exp()
 }
 
 #[cfg(test)]
@@ -120,6 +137,14 @@ mod tests {
         let ratio = Ratio::of_times("x", &times([30, 10, 20]), &times([15, 5, 30]));
         assert_eq!((ratio.stock, ratio.ours), (0.02, 0.015));
         assert_eq!(ratio.value(), 0.75);
+    }
+
+    #[test]
+    fn each_round_that_all_have_has_a_mean() {
+        let one = Ratio::new("a", &[1.0; 3], &[2.0, 8.0, 1.0]);
+        let other = Ratio::new("b", &[1.0; 2], &[0.5, 2.0]);
+        assert_eq!(means_of_rounds(&[&one, &other]), [1.0, 4.0]);
+        assert!(means_of_rounds(&[]).is_empty());
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! `duals-overhead`: what it costs that a task could have a GPU side, where there is no device.
+//! `duals-overhead`: what it costs that a task could have a GPU side, where there is no device; and
+//! what a task with a CPU side only costs where there is one.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use roving::Pool;
-use roving_gpu::{Devices, Dual, Kind};
+use roving_gpu::{Devices, Dual, Kind, Simulated};
 
 use super::super::Scale;
 use super::super::record::{Bound, Record};
@@ -94,15 +95,13 @@ pub(in super::super) fn overhead(scale: &Scale) -> Result<Record, Failure> {
     let devices = black_box(Devices::none());
     let n: u32 = if scale.quick { 22 } else { 35 };
     let tasks: u64 = if scale.quick { 20_000 } else { 1_000_000 };
-    // Each call but the first is a task.
-    let calls = 2 * (0..=n).fold((0, 1), |(a, b), _| (b, a + b)).0 - 2;
     let mut lanes = Vec::new();
     lanes.extend(joins(&pool, &devices, n));
     lanes.extend(closures(&pool, &devices, tasks));
     lanes.extend(futures(&pool, &devices, tasks));
     let series = interleave(&mut lanes, scale.rounds(9)).map_err(Failure::Run)?;
     let names = [
-        ("joins", calls),
+        ("joins", calls(n)),
         ("closures", tasks),
         ("async tasks", tasks),
     ];
@@ -118,5 +117,23 @@ pub(in super::super) fn overhead(scale: &Scale) -> Result<Record, Failure> {
         );
         record.claim(what, "ns", beyond, Bound::AtMost(MUST_NS), None);
     }
+    scheduled(&mut record, &pool, scale)?;
     Ok(record)
+}
+
+/// Tasks that have a CPU side only where there is a device: each is still scheduled.
+fn scheduled(record: &mut Record, pool: &Pool, scale: &Scale) -> Result<(), Failure> {
+    let devices = Devices::builder().backend(Simulated::new()).build();
+    let devices = devices.map_err(|error| Failure::Run(format!("no device: {error}")))?;
+    let n: u32 = if scale.quick { 15 } else { 25 };
+    let [_, mut duals] = joins(pool, &devices, n);
+    duals.name.push_str(" with a CPU side only, with a device");
+    let series = interleave(&mut [duals], scale.rounds(9)).map_err(Failure::Run)?;
+    record.series("joins", &series[0], "ns/task", 1e9 / calls(n) as f64);
+    Ok(())
+}
+
+/// How many calls `fib(n)` makes but for the first: each is a task.
+fn calls(n: u32) -> u64 {
+    2 * (0..=n).fold((0, 1), |(a, b), _| (b, a + b)).0 - 2
 }

@@ -2,7 +2,7 @@
 
 use bytemuck::{NoUninit, Pod};
 use roving_gpu::{
-    Arg, Buffer, Choice, Devices, DevicesBuilder, Dual, Failed, HostArg, HostCall, Kernel, Kind,
+    Arg, Buffer, Choice, Devices, DevicesBuilder, Dual, HostArg, HostCall, Kernel, Kind, TaskError,
 };
 
 use super::*;
@@ -37,7 +37,7 @@ fn both<T: Pod + Send + Sync, V: NoUninit + Sync>(
         .collect();
     let target = Buffer::from(updates.to_vec());
     let [updated, value_of] = [Arg::update(&target), Arg::value(value)];
-    let ran: Result<(), Failed> = match &sources[..] {
+    let ran: Result<(), TaskError> = match &sources[..] {
         [] => Dual::new(&ALONE, &[0])
             .updates(&target)
             .gpu(async |gpu| gpu.launch(kernel, groups, &[updated, value_of]).await)

@@ -447,7 +447,7 @@ pub(in crate::repro) const FIGURES: [Figure; 20] = [
              “roving” are closures. fib(29) with --quick, fib(40) with --full.",
             "On 24 cores the speed-up with one is above 0.9 of the paper's 1.90, and fixed:2 and half take between 0.8 and 1.25 \
              of its time. With fewer cores the rule fails if not even a perfect speed-up on the missing ones would \
-             reach that, and decides nothing otherwise.",
+             reach that, cannot tell where the runs leave that open, and decides nothing otherwise.",
         ],
         (Reading::SaidOfPlot, figure_16),
         &["st-fib"],

@@ -4,7 +4,7 @@ use super::super::contest::taking;
 use super::super::draw::{self, number, share};
 use super::super::seen::{SERIAL, Seen, TIME};
 use super::super::spread::median;
-use super::super::verdict::{Claim, Interval, Judgement, Line, OF_EXTREMES, OF_TIMES};
+use super::super::verdict::{Answer, Claim, Interval, Judgement, Line, OF_EXTREMES, OF_TIMES};
 use super::{FIXED, FIXED_UTS, last, lengths as amounts, sizes};
 use crate::report::counted;
 use crate::rivals::Runtime;
@@ -269,14 +269,19 @@ pub(super) fn fib_speed(seen: &Seen<'_>) -> Option<Judgement> {
         best,
         Line::Above(FIB_SPEED * 0.9),
     );
-    let unreachable = reach.answer() == super::super::verdict::Answer::No;
+    let answer = reach.answer();
+    if most < FIB_CORES && matches!(answer, Answer::Open | Answer::Few) {
+        // Whether the paper's speed-up is within reach decides between two verdicts, so that where
+        // the runs do not say, there is none.
+        return Some(Judgement::all(vec![reach], format!("Here, {said}")));
+    }
     let line = Line::Between(0.8, 1.25);
     let claims = vec![
         reach,
         over(seen, "st-fib", FIXED, most, (1, 0), line)?,
         over(seen, "st-fib", FIXED, most, (2, 0), line)?,
     ];
-    if unreachable {
+    if answer == Answer::No {
         let sentence = format!(
             "Here, {said} Even a perfect speed-up on {FIB_CORES} cores would come to {}, where the paper has 1.90.",
             number(best.seen)

@@ -1,0 +1,406 @@
+//! The interface between this crate and a device: one small trait.
+//!
+//! All of it is asynchronous but [`Backend::alloc`]. An operation owns its data until `done` ends
+//! it, on any thread; a `done` may submit other operations before it returns. An operation that is
+//! dropped instead counts as failed by [`Cause::Lost`], so no task waits for it for ever.
+//!
+//! Operations on one stream run in the order of submission; those on different streams may overlap.
+//! An operation that depends on one on another stream is submitted after that has ended.
+//!
+//! ```
+//! use roving_gpu::backend::{Backend, Download, Launch, Memory, Upload};
+//! use roving_gpu::{Arg, Buffer, Choice, DeviceError, Devices, Dual, Kernel, Kind};
+//! use std::sync::Mutex;
+//! use std::time::Duration;
+//!
+//! /// A device that has memory and cannot give it back.
+//! struct Store;
+//!
+//! impl Backend for Store {
+//!     fn name(&self) -> String {
+//!         "store".to_owned()
+//!     }
+//!     fn memory_bytes(&self) -> u64 {
+//!         1 << 20
+//!     }
+//!     fn streams(&self) -> usize {
+//!         1
+//!     }
+//!     fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError> {
+//!         Ok(Memory::new(Mutex::new(vec![0_u8; bytes])))
+//!     }
+//!     fn upload(&self, _stream: usize, upload: Upload) {
+//!         let to = upload.to().get::<Mutex<Vec<u8>>>().unwrap();
+//!         to.lock().unwrap().copy_from_slice(upload.bytes());
+//!         upload.done(Ok(Duration::ZERO));
+//!     }
+//!     fn download(&self, _stream: usize, download: Download) {
+//!         drop(download); // So it has failed, and the device counts as lost.
+//!     }
+//!     fn launch(&self, _stream: usize, launch: Launch) {
+//!         assert_eq!(launch.groups(), [1, 1, 1]);
+//!         launch.done(Ok(Duration::ZERO));
+//!     }
+//! }
+//!
+//! static KEEP: Kind = Kind::new("keep");
+//! static KERNEL: Kernel = Kernel::new("keep");
+//! let devices = Devices::builder().backend(Store).choice(Choice::Gpu).build().unwrap();
+//! let numbers = Buffer::from(vec![1, 2]);
+//! Dual::new(&KEEP, &[2])
+//!     .updates(&numbers)
+//!     .cpu(|| numbers.write()[0] = 7)
+//!     .gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&numbers)]).await)
+//!     .run(&devices);
+//! assert_eq!(numbers.into_vec(), [7, 2]);
+//! assert!(devices.profile().devices[0].is_lost);
+//! ```
+//!
+//! No worker ever waits inside a back-end. One that has to be polled has a thread of its own for
+//! it, which sleeps while nothing is in flight. The last clone of a back-end may be dropped on any
+//! thread, also on its own.
+
+/// The hidden lines of examples: a device whose memory is in vectors, and one task for it, which
+/// launches a kernel on the bytes 1, 2 and 3 and the value 7.
+macro_rules! toy {
+    () => {
+        r#"# use roving_gpu::{*, backend::*};
+# use std::{sync::*, time::*};
+# type Bytes = Mutex<Vec<u8>>;
+# struct Toy {
+#     upload: fn(Upload),
+#     download: fn(Download),
+#     launch: fn(Launch),
+# }
+# impl Default for Toy {
+#     fn default() -> Toy {
+#         Toy {
+#             upload: |upload| {
+#                 let to = upload.to().get::<Bytes>().unwrap();
+#                 to.lock().unwrap().copy_from_slice(upload.bytes());
+#                 upload.done(Ok(Duration::ZERO));
+#             },
+#             download: |mut download| {
+#                 let from = download.from().clone();
+#                 download.bytes().copy_from_slice(&from.get::<Bytes>().unwrap().lock().unwrap());
+#                 download.done(Ok(Duration::ZERO));
+#             },
+#             launch: |launch| launch.done(Ok(Duration::ZERO)),
+#         }
+#     }
+# }
+# impl Backend for Toy {
+#     fn name(&self) -> String { String::new() }
+#     fn memory_bytes(&self) -> u64 { 1 << 20 }
+#     fn streams(&self) -> usize { 1 }
+#     fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError> {
+#         Ok(Memory::new(Bytes::new(vec![0; bytes])))
+#     }
+#     fn upload(&self, _: usize, upload: Upload) { (self.upload)(upload) }
+#     fn download(&self, _: usize, download: Download) { (self.download)(download) }
+#     fn launch(&self, _: usize, launch: Launch) { (self.launch)(launch) }
+# }
+# static TASK: Kind = Kind::new("toy");
+# static KERNEL: Kernel = Kernel::new("toy");
+# fn run(toy: Toy) -> Result<Vec<u8>, TaskError> {
+#     let devices = Devices::builder().backend(toy).choice(Choice::Gpu).build().unwrap();
+#     let bytes = Buffer::from(vec![1_u8, 2, 3]);
+#     let task = Dual::new(&TASK, &[3]).updates(&bytes).gpu(async |gpu| {
+#         let arguments = [Arg::update(&bytes), Arg::value(&7_u8)];
+#         gpu.launch(&KERNEL, [4, 1, 1], &arguments).await
+#     });
+#     task.run(&devices)?;
+#     Ok(bytes.into_vec())
+# }"#
+    };
+}
+
+mod operation;
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Cause, DeviceError};
+
+pub use operation::{Download, Launch, LaunchArg, Upload};
+
+/// A device, as this crate drives it.
+///
+/// ```
+/// use roving_gpu::backend::{Backend, Download, Launch, Memory, Upload};
+/// use roving_gpu::{Buffer, Cause, Choice, DeviceError, Devices, Dual, Kind};
+///
+/// /// A device whose memory is always full.
+/// struct Full;
+///
+/// impl Backend for Full {
+///     fn name(&self) -> String {
+///         "full".to_owned()
+///     }
+///     fn memory_bytes(&self) -> u64 {
+///         1 << 20
+///     }
+///     fn streams(&self) -> usize {
+///         1
+///     }
+///     fn alloc(&self, _bytes: usize) -> Result<Memory, DeviceError> {
+///         Err(DeviceError::new(Cause::OutOfMemory, "others have it"))
+///     }
+///     fn upload(&self, _stream: usize, _upload: Upload) {}
+///     fn download(&self, _stream: usize, _download: Download) {}
+///     fn launch(&self, _stream: usize, _launch: Launch) {}
+/// }
+///
+/// static SIDE: Kind = Kind::new("side");
+/// let devices = Devices::builder().backend(Full).choice(Choice::Gpu).build().unwrap();
+/// let numbers = Buffer::from(vec![1_u32]);
+/// let task = Dual::new(&SIDE, &[1]).reads(&numbers).cpu(|| "CPU").gpu(async |_gpu| Ok("GPU"));
+/// assert_eq!(task.run(&devices), "CPU");
+/// ```
+pub trait Backend: Send + Sync + 'static {
+    /// Returns the device's model, by which measured times are kept; not the unit.
+    ///
+    /// ```
+    /// use roving_gpu::Simulated;
+    /// use roving_gpu::backend::Backend;
+    ///
+    /// assert_eq!(Backend::name(&Simulated::new().name("toy")), "toy");
+    /// ```
+    fn name(&self) -> String;
+
+    /// How much memory tasks may have on it.
+    ///
+    /// ```
+    /// use roving_gpu::Simulated;
+    /// use roving_gpu::backend::Backend;
+    ///
+    /// let device = Simulated::new().memory_bytes(1 << 20);
+    /// assert_eq!(Backend::memory_bytes(&device), 1 << 20);
+    /// ```
+    fn memory_bytes(&self) -> u64;
+
+    /// How much of it one buffer may have.
+    ///
+    /// ```
+    /// use roving_gpu::Simulated;
+    /// use roving_gpu::backend::Backend;
+    ///
+    /// let device = Simulated::new().memory_bytes(1 << 20);
+    /// assert_eq!(device.buffer_bytes_max(), 1 << 20); // as much as there is, unless it says less
+    /// ```
+    fn buffer_bytes_max(&self) -> u64 {
+        self.memory_bytes()
+    }
+
+    /// How many streams overlap usefully; at least 1.
+    ///
+    /// ```
+    /// use roving_gpu::Simulated;
+    /// use roving_gpu::backend::Backend;
+    ///
+    /// assert_eq!(Backend::streams(&Simulated::new().streams(2)), 2);
+    /// ```
+    fn streams(&self) -> usize;
+
+    /// It computes on the same cores as the workers, as a driver in software does.
+    ///
+    /// ```
+    /// use roving_gpu::Simulated;
+    /// use roving_gpu::backend::Backend;
+    ///
+    /// assert!(!Backend::shares_cores(&Simulated::new()));
+    /// assert!(Backend::shares_cores(&Simulated::new().shares_cores(true)));
+    /// ```
+    fn shares_cores(&self) -> bool {
+        false
+    }
+
+    /// Makes room for so many bytes. What is in it does not matter.
+    ///
+    /// ```
+    /// use roving_gpu::backend::Backend;
+    /// use roving_gpu::{Cause, Simulated};
+    ///
+    /// let device = Simulated::new().memory_bytes(100);
+    /// let memory = device.alloc(60).unwrap();
+    /// assert_eq!(device.alloc(60).unwrap_err().cause(), Cause::OutOfMemory);
+    /// drop(memory);
+    /// assert!(device.alloc(60).is_ok());
+    /// ```
+    fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError>;
+
+    /// Copies to the device.
+    ///
+    /// ```
+    /// use roving_gpu::{Arg, Buffer, Devices, Dual, Kernel, Kind, Simulated};
+    ///
+    /// static SUM: Kind = Kind::new("sum");
+    /// static KERNEL: Kernel = Kernel::new("sum").host(|call| {
+    ///     let sum = call.read::<u32>().iter().sum();
+    ///     call.update::<u32>()[0] = sum;
+    /// });
+    /// let backend = Simulated::new();
+    /// let gauge = backend.gauge();
+    /// let devices = Devices::builder().backend(backend).build().unwrap();
+    /// let (numbers, sum) = (Buffer::from(vec![1_u32, 2]), Buffer::from(vec![0_u32]));
+    /// let task = Dual::new(&SUM, &[2]).reads(&numbers).writes(&sum).gpu(async |gpu| {
+    ///     gpu.launch(&KERNEL, [1, 1, 1], &[Arg::read(&numbers), Arg::update(&sum)]).await
+    /// });
+    /// task.run(&devices).unwrap();
+    /// assert_eq!(*sum.read(), [3]);
+    /// // Memory for both, an upload of the numbers, the launch, a download of their sum.
+    /// assert_eq!(gauge.operations(), 5);
+    /// ```
+    fn upload(&self, stream: usize, upload: Upload);
+
+    /// Copies from the device.
+    ///
+    /// ```
+    /// use roving_gpu::{Arg, Buffer, Devices, Dual, Kernel, Kind, Simulated};
+    ///
+    /// static FILL: Kind = Kind::new("fill");
+    /// static KERNEL: Kernel = Kernel::new("fill").host(|call| call.update::<u32>().fill(7));
+    /// let backend = Simulated::new();
+    /// let gauge = backend.gauge();
+    /// let devices = Devices::builder().backend(backend).build().unwrap();
+    /// let numbers = Buffer::from(vec![0_u32; 3]);
+    /// let task = Dual::new(&FILL, &[3]).writes(&numbers).gpu(async |gpu| {
+    ///     gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&numbers)]).await
+    /// });
+    /// task.run(&devices).unwrap();
+    /// assert_eq!(*numbers.read(), [7, 7, 7]);
+    /// assert_eq!(gauge.operations(), 3); // memory, the launch, a download
+    /// ```
+    fn download(&self, stream: usize, download: Download);
+
+    /// Runs a kernel.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kernel, Kind, Simulated};
+    ///
+    /// static NOTHING: Kind = Kind::new("nothing");
+    /// static KERNEL: Kernel = Kernel::new("nothing").host(|_call| ());
+    /// let backend = Simulated::new();
+    /// let gauge = backend.gauge();
+    /// let devices = Devices::builder().backend(backend).build().unwrap();
+    /// let task = Dual::new(&NOTHING, &[1]).gpu(async |gpu| {
+    ///     gpu.launch(&KERNEL, [1, 1, 1], &[]).await?;
+    ///     gpu.launch(&KERNEL, [1, 1, 1], &[]).await
+    /// });
+    /// task.run(&devices).unwrap();
+    /// assert_eq!(gauge.operations(), 2);
+    /// ```
+    fn launch(&self, stream: usize, launch: Launch);
+}
+
+/// A piece of a device's memory. It is freed when its last clone is dropped: not before the
+/// operations that use it end.
+///
+/// ```
+/// use roving_gpu::backend::Memory;
+///
+/// let memory = Memory::new(String::from("whatever the back-end needs"));
+/// assert!(memory.get::<String>().is_some());
+/// assert!(memory.get::<u32>().is_none());
+/// ```
+#[derive(Clone)]
+pub struct Memory(Arc<dyn Any + Send + Sync>);
+
+impl Memory {
+    /// Wraps the back-end's own object for this memory.
+    ///
+    /// ```
+    /// use roving_gpu::backend::Memory;
+    ///
+    /// let memory = Memory::new(vec![0_u8; 4]);
+    /// assert_eq!(memory.get::<Vec<u8>>().unwrap().len(), 4);
+    /// ```
+    pub fn new(inner: impl Any + Send + Sync) -> Self {
+        Memory(Arc::new(inner))
+    }
+
+    /// Returns the back-end's own object, if it is a `T`.
+    ///
+    /// ```
+    /// use roving_gpu::backend::Memory;
+    ///
+    /// let memory = Memory::new(7_u64); // such as a handle of the driver
+    /// assert_eq!(memory.get::<u64>(), Some(&7));
+    /// assert_eq!(memory.get::<u32>(), None);
+    /// ```
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+/// The end of an operation: the time in which the device worked on it, without the time that it
+/// waited before, or an error.
+///
+/// ```
+#[doc = toy!()]
+/// // The back-end `Toy` has this method `launch`.
+/// fn launch(launch: Launch) {
+///     let outcome: Outcome = Err(DeviceError::new(Cause::Kernel, "a trap"));
+///     launch.done(outcome);
+/// }
+/// let failed = run(Toy { launch, ..Toy::default() }).unwrap_err();
+/// assert_eq!(failed.cause(), Cause::Kernel);
+/// ```
+pub type Outcome = Result<Duration, DeviceError>;
+
+/// The callback that is told of the end of an operation, once.
+pub(crate) struct Done(Option<Then>);
+
+type Then = Box<dyn FnOnce(Outcome, Left) + Send>;
+
+/// The remains of an operation that has ended.
+pub(crate) enum Left {
+    Nothing,
+    /// Where a download went.
+    Copy(Target),
+    /// A launch was refused, and so what it was to write is what it was before.
+    Untouched,
+}
+
+impl Done {
+    pub(crate) fn new(then: impl FnOnce(Outcome, Left) + Send + 'static) -> Self {
+        Done(Some(Box::new(then)))
+    }
+
+    fn call(mut self, outcome: Outcome, left: Left) {
+        if let Some(then) = self.0.take() {
+            then(outcome, left);
+        }
+    }
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        if let Some(then) = self.0.take() {
+            let text = "the back-end gave an operation up";
+            then(Err(DeviceError::new(Cause::Lost, text)), Left::Nothing);
+        }
+    }
+}
+
+/// Data on the host, as bytes.
+pub(crate) trait HostBytes: Send + Sync {
+    fn bytes(&self) -> &[u8];
+}
+
+/// Room on the host, as bytes.
+pub(crate) trait HostBytesMut: Send {
+    fn bytes(&mut self) -> &mut [u8];
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+pub(crate) type Source = Arc<dyn HostBytes>;
+pub(crate) type Target = Box<dyn HostBytesMut>;

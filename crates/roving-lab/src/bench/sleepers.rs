@@ -1,0 +1,154 @@
+//! The row about many workers: leaves that sleep need no core, so few cores show how many workers
+//! share work.
+
+use super::Scale;
+use super::networks::Drawn;
+use super::record::{Bound::AtMost, Record};
+use crate::compare::csv::Csv;
+use crate::input::Failure;
+use crate::rivals::Runtime;
+use crate::sleepers::field::{Cell, Settings, measure};
+use crate::sleepers::shape::{KINDS, Kind, Leaves, Until};
+use crate::sleepers::verdict::{self, Judged, judge, mean, worst};
+use crate::sleepers::{FORMS, ROUNDS, WORKERS, command};
+
+/// Workers where the machine is busy, or the pools count on the cores that there are.
+const FEWER_WORKERS: [usize; 3] = [8, 16, 64];
+const FEWER_SHAPES: [&str; 7] = [
+    "flat-uneven",
+    "loop-uneven",
+    "tree",
+    "random",
+    "chain",
+    "phases",
+    "uts",
+];
+
+/// Each shape on each number of workers; then some beside other programs, and some with more
+/// workers than cores as the pools see it.
+pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
+    let all = Settings {
+        workers: WORKERS.to_vec(),
+        kinds: KINDS.iter().collect(),
+        forms: FORMS.to_vec(),
+        rounds: scale.rounds(ROUNDS),
+        leaves: Leaves::default(),
+        crowded: false,
+        load: 0,
+    };
+    let few = |kind: &&'static Kind| FEWER_SHAPES.contains(&kind.name);
+    let fewer = Settings {
+        workers: FEWER_WORKERS.to_vec(),
+        kinds: KINDS.iter().filter(few).collect(),
+        ..all.clone()
+    };
+    let loaded = Settings {
+        load: 2,
+        ..fewer.clone()
+    };
+    let crowded = Settings {
+        crowded: true,
+        ..fewer.clone()
+    };
+    let all = if scale.quick { fewer } else { all };
+    let mut record = Record::default();
+    let mut files = Vec::new();
+    let cases = [
+        ("cells.csv", "", &all),
+        ("load-cells.csv", ", two programs spin beside it", &loaded),
+        (
+            "crowded-cells.csv",
+            ", workers > cores for the pool",
+            &crowded,
+        ),
+    ];
+    for (file, about, settings) in cases {
+        let (cells, absent) = measure(settings)?;
+        record.absent.extend(absent);
+        note(&mut record, &cells, about);
+        claims(&mut record, &judge(&cells), about);
+        if about.is_empty() {
+            let picture = verdict::picture(&cells).map_err(Failure::Run)?;
+            files.extend(picture.map(|picture| ("by-workers.svg", picture)));
+        }
+        let csv: Csv = verdict::csv(&cells, &command(settings));
+        files.push((file, csv.text()));
+    }
+    Ok((record, files))
+}
+
+/// The mean of each runtime over the bound, by the number of workers.
+fn note(record: &mut Record, cells: &[Cell], about: &str) {
+    for form in FORMS {
+        for workers in WORKERS {
+            let here = |cell: &&Cell| cell.form == form && cell.workers == workers;
+            let timed = |cell: &&Cell| cell.kind.until == Until::Ended;
+            let over = cells.iter().filter(here).filter(timed).map(Cell::over_list);
+            if let Some(mean) = mean(over) {
+                let form = form.name();
+                let what = format!("{form}, {workers} workers{about}: over the list schedule");
+                record.single(&what, "×", mean);
+            }
+        }
+    }
+}
+
+/// Adds the claims: the bounds to be reached.
+fn claims(record: &mut Record, judged: &[Judged<'_>], about: &str) {
+    let ended = |one: &&Judged<'_>| one.ours.kind.until == Until::Ended;
+    let shapes: Vec<Judged<'_>> = judged.iter().filter(ended).cloned().collect();
+    let starts: Vec<Judged<'_>> = judged.iter().filter(|one| !ended(one)).cloned().collect();
+    let few: Vec<Judged<'_>> = shapes
+        .iter()
+        .filter(|one| one.ours.workers <= 16)
+        .cloned()
+        .collect();
+    let over_best = |one: &Judged<'_>| one.over_best();
+    let is_plain = about.is_empty();
+    let mut claim = |what: &str, found: Option<(f64, String)>, must: f64, stretch: f64| {
+        if let Some((value, cell)) = found {
+            let what = format!("{what}{about}: worst, {cell}");
+            record.claim(what, "×", value, AtMost(must), AtMost(stretch));
+        }
+    };
+    let must = if is_plain { 1.03 } else { 1.05 };
+    claim(
+        "sleeping leaves: our time / that of the best rival",
+        worst(&shapes, over_best),
+        must,
+        1.0,
+    );
+    if is_plain {
+        let list = |one: &Judged<'_>| Some(one.ours.over_list());
+        claim(
+            "sleeping leaves, up to 16 workers: over the list schedule",
+            worst(&few, list),
+            1.1,
+            1.05,
+        );
+        let tasks = |one: &Judged<'_>| one.over_tasks();
+        claim(
+            "sleeping leaves, up to 16 workers: closures / our tasks",
+            worst(&few, tasks),
+            1.05,
+            1.02,
+        );
+        claim(
+            "until all are at work: our time / rayon's",
+            worst(&starts, |one| one.over(Runtime::Rayon)),
+            1.0,
+            0.7,
+        );
+    }
+    if let Some(mean) = mean(shapes.iter().filter_map(Judged::over_best)) {
+        let what =
+            format!("sleeping leaves{about}: our time / that of the best rival, geometric mean");
+        record.claim(
+            what,
+            "×",
+            mean,
+            AtMost(if is_plain { 0.97 } else { 1.05 }),
+            AtMost(0.9),
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! The least time that a shape takes on so many workers.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use super::shape::Part;
+
+/// No schedule is shorter: the greater one of work over workers, and span. In µs.
+pub(crate) fn greedy_us(whole: &Part, workers: usize) -> f64 {
+    (whole.work_us() as f64 / workers as f64).max(whole.span_us() as f64)
+}
+
+/// How long a scheduler without costs takes that keeps every worker at work while any leaf is
+/// ready, and begins leaves in the order of a serial run. In µs.
+pub(crate) fn list_us(whole: &Part, workers: usize) -> u64 {
+    let mut nodes = Vec::new();
+    flatten(whole, None, &mut nodes);
+    let mut schedule = Schedule {
+        ready: BTreeSet::new(),
+        nodes,
+    };
+    schedule.begin(0);
+    let mut running = BinaryHeap::new();
+    let mut now = 0;
+    loop {
+        while running.len() < workers {
+            let Some(leaf) = schedule.ready.pop_first() else {
+                break;
+            };
+            let Part::Leaf(time_us) = schedule.nodes[leaf].part else {
+                unreachable!("only leaves are ready");
+            };
+            running.push(Reverse((now + u64::from(*time_us), leaf)));
+        }
+        let Some(Reverse((end, leaf))) = running.pop() else {
+            return now;
+        };
+        now = end;
+        schedule.end(leaf);
+    }
+}
+
+/// A part, at its place in the order of a serial run.
+struct Node<'p> {
+    part: &'p Part,
+    parent: Option<usize>,
+    children: Vec<usize>,
+    /// How many children have ended.
+    ended: usize,
+}
+
+fn flatten<'p>(part: &'p Part, parent: Option<usize>, nodes: &mut Vec<Node<'p>>) -> usize {
+    let me = nodes.len();
+    nodes.push(Node {
+        part,
+        parent,
+        children: Vec::new(),
+        ended: 0,
+    });
+    let parts = part.parts().iter();
+    let children = parts.map(|child| flatten(child, Some(me), nodes)).collect();
+    nodes[me].children = children;
+    me
+}
+
+struct Schedule<'p> {
+    nodes: Vec<Node<'p>>,
+    ready: BTreeSet<usize>,
+}
+
+impl Schedule<'_> {
+    fn begin(&mut self, me: usize) {
+        match self.nodes[me].part {
+            Part::Leaf(_) => {
+                self.ready.insert(me);
+            }
+            Part::Series(_) => self.begin(self.nodes[me].children[0]),
+            Part::Join(_) | Part::Spawn(_) | Part::Loop(_) => {
+                let children = self.nodes[me].children.clone();
+                children.into_iter().for_each(|child| self.begin(child));
+            }
+        }
+    }
+
+    fn end(&mut self, me: usize) {
+        let Some(parent) = self.nodes[me].parent else {
+            return;
+        };
+        let node = &mut self.nodes[parent];
+        node.ended += 1;
+        if node.ended == node.children.len() {
+            self.end(parent);
+        } else if matches!(node.part, Part::Series(_)) {
+            let next = node.children[node.ended];
+            self.begin(next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sleepers::shape::KINDS;
+
+    #[test]
+    fn a_list_schedule_keeps_to_the_order_and_to_the_series() {
+        let leaves = |times: &[u32]| times.iter().map(|time| Part::Leaf(*time)).collect();
+        let flat = Part::Spawn(leaves(&[1, 1, 4]));
+        assert_eq!((list_us(&flat, 2), list_us(&flat, 1)), (5, 6));
+        let phases = Part::Series(vec![flat.clone(), flat]);
+        assert_eq!((list_us(&phases, 2), list_us(&phases, 3)), (10, 8));
+        assert_eq!(greedy_us(&phases, 2), 8.0);
+        assert_eq!(greedy_us(&phases, 1), 12.0);
+    }
+
+    #[test]
+    fn a_list_schedule_is_within_grahams_bound() {
+        for kind in &KINDS {
+            for workers in [1, 2, 7, 64] {
+                let whole = kind.for_workers(workers).whole();
+                let (list, greedy) = (list_us(&whole, workers) as f64, greedy_us(&whole, workers));
+                let most = whole.work_us() as f64 / workers as f64 + whole.span_us() as f64;
+                assert!(list >= greedy && list <= most, "{} on {workers}", kind.name);
+            }
+        }
+    }
+}

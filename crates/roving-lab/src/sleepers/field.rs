@@ -1,0 +1,178 @@
+//! Shapes timed on Roving and on its rivals, interleaved in one process.
+
+use std::cell::RefCell;
+use std::fs;
+use std::process::{Child, Command};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::bound;
+use super::ours::Ours;
+use super::shape::{Entry, Kind, Leaves, Shape};
+use crate::bench::probe::cpu_time;
+use crate::compare::lanes::{Lane, Rounds, interleave_within};
+use crate::input::Failure;
+use crate::measure::Times;
+use crate::rivals::{Absent, Runtime, sleepers};
+
+/// The cells to be measured, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) workers: Vec<usize>,
+    pub(crate) kinds: Vec<&'static Kind>,
+    pub(crate) forms: Vec<Runtime>,
+    pub(crate) rounds: usize,
+    pub(crate) leaves: Leaves,
+    /// Our pools count on the cores that there are.
+    pub(crate) crowded: bool,
+    /// How many other programs spin meanwhile.
+    pub(crate) load: usize,
+}
+
+/// One shape on so many workers of one runtime.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) kind: &'static Kind,
+    pub(crate) workers: usize,
+    pub(crate) form: Runtime,
+    pub(crate) times: Times,
+    /// Of the whole process, where the system says it.
+    pub(crate) cpu: Times,
+    /// See [`bound::greedy_us`]. In seconds, as the next one.
+    pub(crate) greedy: f64,
+    /// See [`bound::list_us`].
+    pub(crate) list: f64,
+}
+
+impl Cell {
+    /// How many times as long as a scheduler without costs.
+    pub(crate) fn over_list(&self) -> f64 {
+        self.times.median() / self.list
+    }
+}
+
+/// A runtime that has made its threads. Nothing where it cannot do the shape.
+pub(crate) type Runner = Box<dyn Fn(&'static Shape, Leaves) -> Option<Duration>>;
+
+/// Measures all cells, and says which runtimes took no part.
+pub(crate) fn measure(settings: &Settings) -> Result<(Vec<Cell>, Vec<String>), Failure> {
+    // Else each leaf sleeps some 50 µs longer than it was asked to. Threads inherit it. Where it
+    // cannot be written, all leaves of all runtimes are longer.
+    let _ = fs::write("/proc/self/timerslack_ns", "1");
+    let _load = Load::start(settings.load)?;
+    let (mut cells, mut absent) = (Vec::new(), Vec::new());
+    for &workers in &settings.workers {
+        let team = team(settings, workers, &mut absent)?;
+        for kind in &settings.kinds {
+            cells.extend(measure_shape(settings, workers, kind, &team)?);
+        }
+    }
+    Ok((cells, absent))
+}
+
+/// All runtimes that can have so many workers.
+fn team(
+    settings: &Settings,
+    workers: usize,
+    absent: &mut Vec<String>,
+) -> Result<Vec<(Runtime, Runner)>, Failure> {
+    let no_pool = |error| Failure::Run(format!("no pool of {workers} workers: {error}"));
+    let ours = Rc::new(Ours::start(workers, settings.crowded).map_err(no_pool)?);
+    let mut team: Vec<(Runtime, Runner)> = Vec::new();
+    for &runtime in &settings.forms {
+        let started = match runtime.form() {
+            None => sleepers(runtime, workers),
+            Some(form) => {
+                let ours = Rc::clone(&ours);
+                Ok(
+                    Box::new(move |shape: &'static Shape, leaves| ours.run(form, shape, leaves))
+                        as Runner,
+                )
+            }
+        };
+        match started {
+            Ok(runner) => team.push((runtime, runner)),
+            Err(Absent(why)) => absent.push(format!("{} on {workers}: {why}", runtime.name())),
+        }
+    }
+    Ok(team)
+}
+
+/// Whether it has what the shape needs: callers from outside, or a second pool.
+fn takes_part(runtime: Runtime, entry: Entry) -> bool {
+    match (runtime, entry) {
+        (_, Entry::Inside) | (Runtime::Roving | Runtime::Rayon, _) => true,
+        (Runtime::Chili | Runtime::Forte, _) | (_, Entry::TwoPools) => false,
+        (_, Entry::Callers) => true,
+    }
+}
+
+fn measure_shape(
+    settings: &Settings,
+    workers: usize,
+    kind: &'static Kind,
+    team: &[(Runtime, Runner)],
+) -> Result<Vec<Cell>, Failure> {
+    let shape = kind.for_workers(workers);
+    let whole = shape.whole();
+    let team = team.iter().filter(|one| takes_part(one.0, kind.entry));
+    let team: Vec<_> = team.collect();
+    let used: Vec<RefCell<Times>> = team.iter().map(|_| RefCell::default()).collect();
+    let lanes = team.iter().zip(&used).map(|((runtime, runner), used)| {
+        Lane::new(runtime.name(), workers, move || {
+            let before = cpu_time();
+            let time = runner(shape, settings.leaves).ok_or("it cannot do this shape")?;
+            if let (Some(before), Some(after)) = (before, cpu_time()) {
+                used.borrow_mut().push(after.saturating_sub(before));
+            }
+            Ok(time)
+        })
+    });
+    let rounds = Rounds {
+        least: settings.rounds,
+        most: settings.rounds,
+        until: None,
+        quiet: false,
+    };
+    let series = interleave_within(&mut lanes.collect::<Vec<_>>(), rounds);
+    let series = series.map_err(|why| Failure::Run(format!("{}: {why}", kind.name)))?;
+    let greedy = bound::greedy_us(&whole, workers) / 1e6;
+    let list = bound::list_us(&whole, workers) as f64 / 1e6;
+    let cells = series.into_iter().zip(team).zip(used);
+    let cells = cells.map(|((series, (form, _)), cpu)| Cell {
+        kind,
+        workers,
+        form: *form,
+        times: series.times,
+        cpu: cpu.into_inner(),
+        greedy,
+        list,
+    });
+    Ok(cells.collect())
+}
+
+/// Programs that compute, as long as it lives.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn start(programs: usize) -> Result<Load, Failure> {
+        let mut load = Load(Vec::new());
+        for _ in 0..programs {
+            let child = Command::new("sh")
+                .args(["-c", "while :; do :; done"])
+                .spawn();
+            let no_shell = |error| Failure::Run(format!("no program to be a load: {error}"));
+            load.0.push(child.map_err(no_shell)?);
+        }
+        Ok(load)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! `roving compare sleepers`: how many workers share work, seen on few cores.
+
+mod bound;
+pub(crate) mod closures;
+pub(crate) mod field;
+mod ours;
+pub(crate) mod shape;
+pub(crate) mod verdict;
+
+use clap::Args;
+
+use self::field::{Settings, measure};
+use self::shape::{KINDS, Kind, Leaves};
+use self::verdict::{picture, table};
+use crate::compare::{CompareArgs, OUT, make_directory, parse_workers_list, write};
+use crate::input::{BadInput, Failure, number_in};
+use crate::out::show;
+use crate::rivals::Runtime;
+use crate::run::parse_repeat;
+
+/// The word that stands for all shapes.
+pub(crate) const NAME: &str = "sleepers";
+pub(crate) const WORKERS: [usize; 6] = [2, 4, 8, 16, 32, 64];
+/// Forte's threads tick while others are timed, so it takes part when it is named.
+pub(crate) const FORMS: [Runtime; 6] = [
+    Runtime::Roving,
+    Runtime::RovingFork,
+    Runtime::RovingSpawn,
+    Runtime::Rayon,
+    Runtime::Chili,
+    Runtime::Tokio,
+];
+pub(crate) const ROUNDS: usize = 7;
+
+/// Words of `roving compare sleepers` alone.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Sleepers")]
+pub(crate) struct SleeperArgs {
+    /// Shapes with commas between them [default: all].
+    #[arg(long, value_name = "SHAPE,…", allow_hyphen_values = true)]
+    shapes: Option<String>,
+    /// So many other programs compute meanwhile [default: 0].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    load: Option<String>,
+    /// The share of each leaf that computes, in per cent [default: 0].
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    spin: Option<String>,
+    /// Pools of ours count on the cores that there are, not on one a worker.
+    #[arg(long)]
+    crowded: bool,
+    /// A few shapes, workers and rounds: shows that everything works, and measures badly.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// The shapes that the user named, or all.
+fn chosen(text: Option<&str>) -> Result<Vec<&'static Kind>, BadInput> {
+    let find = |name: &str| {
+        let found = KINDS.iter().find(|kind| kind.name == name);
+        found.ok_or_else(|| {
+            let all: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+            let allowed = format!("some of {}", all.join(", "));
+            BadInput::new("--shapes", name, allowed, "leave it out for all")
+        })
+    };
+    match text {
+        None => Ok(KINDS.iter().collect()),
+        Some(text) => text.split(',').map(|name| find(name.trim())).collect(),
+    }
+}
+
+fn settings(args: &CompareArgs) -> Result<Settings, BadInput> {
+    let own = &args.sleepers;
+    if args.input.is_some() || args.steal.is_some() {
+        let line = "sleepers have no --input and no --steal; `--shapes` says what runs";
+        return Err(BadInput::line(line));
+    }
+    let shapes = own.shapes.as_deref();
+    let shapes = shapes.or(own
+        .quick
+        .then_some("flat-uneven,tree,callers,two-pools,start-tree"));
+    let workers = match &args.workers {
+        Some(text) => parse_workers_list(text)?,
+        None if own.quick => vec![2, 8],
+        None => WORKERS.to_vec(),
+    };
+    let mut forms = vec![Runtime::Roving];
+    match args.against.as_deref() {
+        Some(text) => forms.extend(Runtime::parse_list(text)?),
+        None => forms = FORMS.to_vec(),
+    }
+    let number = |name, text: &Option<String>, most| {
+        let text = text.as_deref().unwrap_or("0");
+        number_in(name, text, 0..=most, "leave it out for none")
+    };
+    Ok(Settings {
+        workers,
+        kinds: chosen(shapes)?,
+        forms,
+        rounds: match &args.repeat {
+            Some(text) => parse_repeat(text)?,
+            None if own.quick => 2,
+            None => ROUNDS,
+        },
+        leaves: Leaves {
+            spin: number("--spin", &own.spin, 100)? as f64 / 100.0,
+        },
+        crowded: own.crowded,
+        load: number("--load", &own.load, 64)? as usize,
+    })
+}
+
+/// `roving compare sleepers`.
+pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let settings = settings(args)?;
+    let out = args.out.clone().unwrap_or_else(|| OUT.into());
+    make_directory(&out)?;
+    let (cells, absent) = measure(&settings)?;
+    show(format_args!("{}", table(&cells)))?;
+    for why in absent {
+        show(format_args!("left out: {why}\n"))?;
+    }
+    let csv = verdict::csv(&cells, &command(&settings));
+    let path = |ending| out.join(format!("compare-sleepers.{ending}"));
+    write(&path("csv"), &csv.text())?;
+    show(format_args!("written: {}\n", path("csv").display()))?;
+    if let Some(plot) = picture(&cells).map_err(Failure::Run)? {
+        write(&path("svg"), &plot)?;
+        show(format_args!("written: {}\n", path("svg").display()))?;
+    }
+    Ok(())
+}
+
+/// The command, without the lists that it would take by itself: each row of a table has it.
+pub(crate) fn command(settings: &Settings) -> String {
+    let list = |words: &mut dyn Iterator<Item = String>| words.collect::<Vec<_>>().join(",");
+    let workers = list(&mut settings.workers.iter().map(usize::to_string));
+    let shapes = list(&mut settings.kinds.iter().map(|kind| kind.name.to_owned()));
+    let forms = settings.forms.iter().skip(1);
+    let forms = list(&mut forms.map(|form| form.name().to_owned()));
+    let Settings { rounds, load, .. } = settings;
+    let spin = settings.leaves.spin * 100.0;
+    let word = |is_there, word: String| if is_there { word } else { String::new() };
+    let shapes = word(
+        settings.kinds.len() < KINDS.len(),
+        format!(" --shapes {shapes}"),
+    );
+    let forms = word(settings.forms != FORMS, format!(" --forms {forms}"));
+    let crowded = word(settings.crowded, " --crowded".into());
+    format!(
+        "roving compare sleepers --workers {workers}{shapes}{forms} --repeat {rounds} \
+         --load {load} --spin {spin}{crowded}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_chosen_by_name() {
+        assert_eq!(chosen(None).unwrap().len(), KINDS.len());
+        let names: Vec<_> = chosen(Some("uts, tree")).unwrap();
+        assert_eq!((names[0].name, names[1].name), ("uts", "tree"));
+        let error = chosen(Some("cube")).unwrap_err().to_string();
+        assert!(
+            error.contains("`cube`") && error.contains("flat-even"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn words_of_sleepers_are_read() {
+        let words = |own: SleeperArgs| CompareArgs {
+            workload: NAME.into(),
+            input: None,
+            against: None,
+            steal: None,
+            workers: None,
+            repeat: None,
+            out: None,
+            sleepers: own,
+        };
+        let plain = settings(&words(SleeperArgs::default())).unwrap();
+        assert_eq!((plain.kinds.len(), plain.rounds), (KINDS.len(), ROUNDS));
+        assert_eq!((plain.load, plain.leaves.spin), (0, 0.0));
+        assert_eq!(
+            (&plain.workers[..], &plain.forms[..]),
+            (&WORKERS[..], &FORMS[..])
+        );
+        let own = SleeperArgs {
+            spin: Some("25".into()),
+            load: Some("2".into()),
+            crowded: true,
+            quick: true,
+            shapes: None,
+        };
+        let small = settings(&words(own)).unwrap();
+        assert!(small.kinds.len() < KINDS.len() && small.workers.len() < WORKERS.len());
+        assert!(small.crowded && small.rounds < ROUNDS);
+        assert_eq!((small.load, small.leaves.spin), (2, 0.25));
+        assert!(command(&small).ends_with("--load 2 --spin 25 --crowded"));
+        let bad = SleeperArgs {
+            spin: Some("101".into()),
+            ..SleeperArgs::default()
+        };
+        assert!(settings(&words(bad)).is_err());
+    }
+}

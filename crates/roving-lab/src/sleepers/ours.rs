@@ -1,0 +1,109 @@
+//! Shapes on Roving: as closures, and as async tasks in either order.
+
+use std::pin::Pin;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use roving::task::{Scope, Task};
+
+use super::closures::{self, Pools};
+use super::shape::{Entry, Leaves, Part, Shape, Until, begun_since};
+use crate::fork_join::Roving;
+use crate::tasks::{Adaptive, Form, HelpFirst, Order, WorkFirst};
+
+/// The pools of all forms: they take turns.
+#[derive(Debug)]
+pub(crate) struct Ours([roving::Pool; 2]);
+
+impl Ours {
+    /// With pools that count on as many cores as they have workers, or on those that there are.
+    pub(crate) fn start(workers: usize, crowded: bool) -> Result<Ours, roving::BuildError> {
+        let pool = || {
+            let builder = roving::Pool::builder().workers(workers);
+            match crowded {
+                true => builder.build(),
+                false => builder.assume_cores(workers).build(),
+            }
+        };
+        Ok(Ours([pool()?, pool()?]))
+    }
+
+    /// One run in that form, if it can do the shape.
+    pub(crate) fn run(&self, form: Form, shape: &Shape, leaves: Leaves) -> Option<Duration> {
+        match form {
+            Form::Join => closures::run(self, shape, leaves),
+            Form::Fork => self.run_tasks::<WorkFirst>(shape, leaves),
+            Form::Spawn => self.run_tasks::<HelpFirst>(shape, leaves),
+            Form::Branch => self.run_tasks::<Adaptive>(shape, leaves),
+        }
+    }
+
+    fn run_tasks<O: Order>(&self, shape: &Shape, leaves: Leaves) -> Option<Duration> {
+        let pool = &self.0[0];
+        let one = |part| {
+            pool.run(|scope| async move {
+                let start = Instant::now();
+                walk::<O>(scope, part, leaves).await;
+                start
+            })
+        };
+        let start = match shape.kind.entry {
+            Entry::Inside => one(&shape.parts[0]),
+            Entry::Callers => {
+                let start = Instant::now();
+                thread::scope(|scope| {
+                    for part in &shape.parts {
+                        scope.spawn(|| one(part));
+                    }
+                });
+                start
+            }
+            Entry::TwoPools => return None,
+        };
+        Some(match shape.kind.until {
+            Until::Ended => start.elapsed(),
+            Until::Begun => begun_since(start),
+        })
+    }
+}
+
+impl Pools for Ours {
+    type Context = Roving;
+    const CALLER_WORKS: bool = false;
+
+    fn enter<R: Send>(&self, pool: usize, work: impl FnOnce(&mut Roving) -> R + Send) -> R {
+        self.0[pool].install(|| work(&mut Roving))
+    }
+}
+
+fn walk<'scope, O: Order>(
+    scope: Scope<'scope>,
+    part: &'scope Part,
+    leaves: Leaves,
+) -> Pin<Box<dyn Task<()> + 'scope>> {
+    Box::pin(async move {
+        match part {
+            Part::Leaf(time_us) => leaves.pass(*time_us),
+            Part::Series(parts) => {
+                for part in parts {
+                    scope.call(walk::<O>(scope, part, leaves)).await;
+                }
+            }
+            Part::Join(both) => {
+                let [a, b] = &**both;
+                let first = O::branch(scope, walk::<O>(scope, a, leaves)).await;
+                scope.call(walk::<O>(scope, b, leaves)).await;
+                first.await;
+            }
+            Part::Spawn(parts) | Part::Loop(parts) => {
+                let mut children = Vec::with_capacity(parts.len());
+                for part in parts {
+                    children.push(O::branch(scope, walk::<O>(scope, part, leaves)).await);
+                }
+                while let Some(newest) = children.pop() {
+                    newest.await;
+                }
+            }
+        }
+    })
+}

@@ -1,0 +1,402 @@
+//! Programs whose leaves sleep, as data: each is described once, and all runtimes run it.
+//!
+//! A leaf that sleeps needs no core. So a few cores show how many workers share work, as long as
+//! the work of sharing itself leaves them idle.
+//!
+//! This file knows nothing of the rest of the lab: the program that is timed with stock
+//! `rayon-core` and with ours (`crates/rayon-core/bench`) includes it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A part of a program, in series and in parallel.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Part {
+    /// Takes so many µs.
+    Leaf(u32),
+    /// One part after the other.
+    Series(Vec<Part>),
+    /// Two parts by a `join`.
+    Join(Box<[Part; 2]>),
+    /// Parts that a scope spawns.
+    Spawn(Vec<Part>),
+    /// The rounds of a parallel loop.
+    Loop(Vec<Part>),
+}
+
+impl Part {
+    fn join(a: Part, b: Part) -> Part {
+        Part::Join(Box::new([a, b]))
+    }
+
+    /// The parts that this one consists of.
+    pub(crate) fn parts(&self) -> &[Part] {
+        match self {
+            Part::Leaf(_) => &[],
+            Part::Join(both) => &both[..],
+            Part::Series(parts) | Part::Spawn(parts) | Part::Loop(parts) => parts,
+        }
+    }
+
+    /// The time of all leaves, one after the other, in µs.
+    pub(crate) fn work_us(&self) -> u64 {
+        match self {
+            Part::Leaf(time_us) => u64::from(*time_us),
+            _ => self.parts().iter().map(Part::work_us).sum(),
+        }
+    }
+
+    /// The longest way through it, in µs.
+    pub(crate) fn span_us(&self) -> u64 {
+        let parts = self.parts().iter().map(Part::span_us);
+        match self {
+            Part::Leaf(time_us) => u64::from(*time_us),
+            Part::Series(_) => parts.sum(),
+            Part::Join(_) | Part::Spawn(_) | Part::Loop(_) => parts.max().unwrap_or(0),
+        }
+    }
+
+    /// How many leaves it has.
+    #[cfg(test)]
+    pub(crate) fn leaves(&self) -> usize {
+        match self {
+            Part::Leaf(_) => 1,
+            _ => self.parts().iter().map(Part::leaves).sum(),
+        }
+    }
+}
+
+/// From where the parts of a shape are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// The one part is called inside the pool.
+    Inside,
+    /// Each part is called by a thread outside the pool, all at once.
+    Callers,
+    /// A loop in one pool calls each part in another pool.
+    TwoPools,
+}
+
+/// The end of the time that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// From the call until all has ended.
+    Ended,
+    /// From the call until the last leaf has begun.
+    Begun,
+}
+
+/// A shape before it is known on how many workers it runs.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// The word on the command line, and in tables.
+    pub(crate) name: &'static str,
+    pub(crate) entry: Entry,
+    pub(crate) until: Until,
+    make: fn(usize) -> Vec<Part>,
+}
+
+/// A program on so many workers.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub(crate) kind: &'static Kind,
+    pub(crate) parts: Vec<Part>,
+}
+
+impl Kind {
+    /// For that many workers: only [`Until::Begun`] depends on them. It stays to the end of the
+    /// process, because runtimes with tasks that do not borrow run it too.
+    pub(crate) fn for_workers(&'static self, workers: usize) -> &'static Shape {
+        let parts = (self.make)(workers);
+        Box::leak(Box::new(Shape { kind: self, parts }))
+    }
+}
+
+impl Shape {
+    /// It as one part of a program, for its bounds.
+    pub(crate) fn whole(&self) -> Part {
+        Part::Spawn(self.parts.clone())
+    }
+}
+
+/// How leaves pass their time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Leaves {
+    /// The share of each leaf that computes; it sleeps for the rest.
+    pub(crate) spin: f64,
+}
+
+/// When the last leaf began, in ns since [`epoch`].
+static BEGUN_NS: AtomicU64 = AtomicU64::new(0);
+
+fn epoch() -> Instant {
+    static EPOCH: OnceLock<Instant> = OnceLock::new();
+    *EPOCH.get_or_init(Instant::now)
+}
+
+/// From `start` until the last leaf began that has begun so far.
+pub(crate) fn begun_since(start: Instant) -> Duration {
+    // Ordering: Relaxed; the end of the run orders all leaves before this.
+    let begun = Duration::from_nanos(BEGUN_NS.load(Ordering::Relaxed));
+    (epoch() + begun).saturating_duration_since(start)
+}
+
+impl Leaves {
+    /// Passes the time of a leaf.
+    pub(crate) fn pass(self, time_us: u32) {
+        let start = Instant::now();
+        let begun_ns = start.duration_since(epoch()).as_nanos() as u64;
+        // Ordering: Relaxed; see `begun_since`.
+        BEGUN_NS.fetch_max(begun_ns, Ordering::Relaxed);
+        let time = Duration::from_micros(u64::from(time_us));
+        let spins = time.mul_f64(self.spin);
+        while start.elapsed() < spins {
+            std::hint::spin_loop();
+        }
+        if time > spins {
+            thread::sleep(time - spins);
+        }
+    }
+}
+
+/// SplitMix64: the number of a leaf decides how long it is.
+fn hash(number: u64) -> u64 {
+    let mut x = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// Between 0 and 1, never 0.
+fn unit(number: u64) -> f64 {
+    (hash(number) >> 11).max(1) as f64 / (1u64 << 53) as f64
+}
+
+const LEAVES: usize = 240;
+const EVEN_US: u32 = 1_800;
+
+fn even(_: usize) -> Part {
+    Part::Leaf(EVEN_US)
+}
+
+/// From 0.3 to 3.3 ms.
+fn uneven(number: usize) -> Part {
+    Part::Leaf(300 + (hash(number as u64) % 3_001) as u32)
+}
+
+/// Many short ones and ever fewer long ones.
+fn geometric(number: usize) -> Part {
+    let time_us = -unit(number as u64).ln() * f64::from(EVEN_US);
+    Part::Leaf(time_us.clamp(50.0, 12_000.0) as u32)
+}
+
+/// Pareto's, with an exponent of 1.3: a few have most of the work.
+fn heavy(number: usize) -> Part {
+    let time_us = 500.0 * unit(number as u64).powf(-1.0 / 1.3);
+    Part::Leaf(time_us.clamp(50.0, 25_000.0) as u32)
+}
+
+fn leaves(count: usize, leaf: fn(usize) -> Part) -> Vec<Part> {
+    (0..count).map(leaf).collect()
+}
+
+/// A tree of joins over `first .. last`; `split` gives the first leaf of the second half.
+fn tree(
+    first: usize,
+    last: usize,
+    leaf: fn(usize) -> Part,
+    split: fn(usize, usize) -> usize,
+) -> Part {
+    if last - first == 1 {
+        return leaf(first);
+    }
+    let middle = split(first, last).clamp(first + 1, last - 1);
+    let [a, b] = [(first, middle), (middle, last)].map(|(a, b)| tree(a, b, leaf, split));
+    Part::join(a, b)
+}
+
+fn halves(first: usize, last: usize) -> usize {
+    first.midpoint(last)
+}
+
+fn lopsided_left(first: usize, last: usize) -> usize {
+    last - (last - first).div_ceil(8)
+}
+
+fn lopsided_right(first: usize, last: usize) -> usize {
+    first + (last - first).div_ceil(8)
+}
+
+/// The first part is short, and of a random size.
+fn random(first: usize, last: usize) -> usize {
+    let number = (first * LEAVES + last) as u64;
+    first + 1 + (hash(number) as usize) % ((last - first) / 4 + 1)
+}
+
+/// A producer that works a little before each of its `count` tasks.
+fn producer(number: usize, count: usize) -> Part {
+    let task = uneven(number * count + count);
+    if count == 0 {
+        return task;
+    }
+    let rest = producer(number, count - 1);
+    Part::Series(vec![Part::Leaf(100), Part::join(rest, task)])
+}
+
+/// A chain of joins, with a bush at each link.
+fn chain(links: usize) -> Part {
+    let bush = tree(links * 5, links * 5 + 5, uneven, halves);
+    match links {
+        0 => bush,
+        _ => Part::join(chain(links - 1), bush),
+    }
+}
+
+/// A node that works, and then spawns its children: nobody knows the tree before it is searched.
+fn unknown(number: u64, height: usize) -> Part {
+    let children = match height {
+        0 => 14,
+        1..=9 if unit(number) < 0.46 => 3,
+        _ => 0,
+    };
+    let children = (1..=children).map(|child| unknown(number * 16 + child, height + 1));
+    let children: Vec<Part> = children.collect();
+    let work = Part::Leaf(900);
+    match children.is_empty() {
+        true => work,
+        false => Part::Series(vec![work, Part::Spawn(children)]),
+    }
+}
+
+fn of_trees(count: usize) -> Vec<Part> {
+    let each = LEAVES / count;
+    let tree_of = |number: usize| tree(number * each, (number + 1) * each, uneven, halves);
+    (0..count).map(tree_of).collect()
+}
+
+/// Rounds of a loop, each of which is a loop: the last are much longer.
+fn nested() -> Part {
+    let inner = |round: usize| Part::Loop(leaves(1 + round * 2, uneven));
+    Part::Loop((0..15).map(inner).collect())
+}
+
+/// Nodes with 2 to 100 children.
+fn fans() -> Part {
+    let fan = |count: usize| Part::Spawn((0..count).map(|leaf| uneven(leaf + count)).collect());
+    let fans = [2, 3, 5, 10, 20, 40, 60, 100].map(fan);
+    Part::Spawn(fans.into())
+}
+
+fn phases() -> Part {
+    let phase = |phase: usize| (phase * 30..phase * 30 + 30).map(uneven).collect();
+    Part::Series((0..8).map(|number| Part::Spawn(phase(number))).collect())
+}
+
+/// As long as it takes until every worker must have begun one.
+fn start(_: usize) -> Part {
+    Part::Leaf(15_000)
+}
+
+const fn inside(name: &'static str, make: fn(usize) -> Vec<Part>) -> Kind {
+    Kind {
+        name,
+        entry: Entry::Inside,
+        until: Until::Ended,
+        make,
+    }
+}
+
+/// All shapes, in the order of tables.
+pub(crate) static KINDS: [Kind; 23] = [
+    inside("flat-even", |_| vec![Part::Spawn(leaves(LEAVES, even))]),
+    inside("flat-uneven", |_| vec![Part::Spawn(leaves(LEAVES, uneven))]),
+    inside("loop-even", |_| vec![Part::Loop(leaves(LEAVES, even))]),
+    inside("loop-uneven", |_| vec![Part::Loop(leaves(LEAVES, uneven))]),
+    inside("tree", |_| vec![tree(0, LEAVES, uneven, halves)]),
+    inside("left", |_| vec![tree(0, LEAVES, uneven, lopsided_left)]),
+    inside("right", |_| vec![tree(0, LEAVES, uneven, lopsided_right)]),
+    inside("random", |_| vec![tree(0, LEAVES, uneven, random)]),
+    inside("chain", |_| vec![chain(47)]),
+    inside("fans", |_| vec![fans()]),
+    inside("nested", |_| vec![nested()]),
+    inside("phases", |_| vec![phases()]),
+    Kind {
+        entry: Entry::Callers,
+        ..inside("callers", |_| of_trees(8))
+    },
+    Kind {
+        entry: Entry::TwoPools,
+        ..inside("two-pools", |_| of_trees(8))
+    },
+    inside("producers", |_| {
+        vec![Part::Spawn((0..4).map(|one| producer(one, 59)).collect())]
+    }),
+    inside("joins-in-scope", |_| vec![Part::Spawn(of_trees(15))]),
+    inside("one-long", |_| {
+        let short = Part::Spawn(leaves(LEAVES - 20, uneven));
+        vec![Part::join(short, Part::Leaf(20_000))]
+    }),
+    inside("long-first", |_| {
+        let short = Part::Spawn(leaves(LEAVES - 20, uneven));
+        vec![Part::join(Part::Leaf(20_000), short)]
+    }),
+    inside("geometric", |_| vec![tree(0, LEAVES, geometric, random)]),
+    inside("heavy-tail", |_| vec![tree(0, LEAVES, heavy, halves)]),
+    inside("uts", |_| vec![unknown(1, 0)]),
+    Kind {
+        until: Until::Begun,
+        ..inside("start-flat", |workers| {
+            vec![Part::Spawn(leaves(workers, start))]
+        })
+    },
+    Kind {
+        until: Until::Begun,
+        ..inside("start-tree", |workers| {
+            vec![tree(0, workers.max(2), start, halves)]
+        })
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_have_work_for_many_workers_and_a_short_span() {
+        for kind in &KINDS {
+            let whole = kind.for_workers(8).whole();
+            let (work, span) = (whole.work_us(), whole.span_us());
+            assert!(whole.leaves() >= 8 && span > 0, "{}", kind.name);
+            if kind.until == Until::Ended {
+                let leaves = whole.leaves();
+                assert!((150..=500).contains(&leaves), "{}: {leaves}", kind.name);
+                assert!((200_000..=800_000).contains(&work), "{}: {work}", kind.name);
+                assert!(span * 8 <= work, "{}: {work} / {span}", kind.name);
+            }
+            let inside = kind.entry == Entry::Inside;
+            assert_eq!(
+                kind.for_workers(2).parts.len() == 1,
+                inside,
+                "{}",
+                kind.name
+            );
+        }
+    }
+
+    #[test]
+    fn work_and_span_follow_the_parts() {
+        let both = Part::join(Part::Leaf(3), Part::Leaf(5));
+        let all = Part::Series(vec![both.clone(), Part::Loop(vec![both, Part::Leaf(1)])]);
+        assert_eq!((all.work_us(), all.span_us(), all.leaves()), (17, 10, 5));
+    }
+
+    #[test]
+    fn a_leaf_says_when_it_began() {
+        let start = Instant::now();
+        Leaves { spin: 0.5 }.pass(200);
+        assert!(start.elapsed() >= Duration::from_micros(200));
+        assert!(begun_since(start) > Duration::ZERO);
+    }
+}

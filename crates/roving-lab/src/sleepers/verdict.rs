@@ -1,0 +1,222 @@
+//! Cells as tables, as a picture, and as the figures that are claimed.
+
+use std::fmt::Write as _;
+
+use super::field::Cell;
+use super::shape::{Entry, Until};
+use crate::bench::machine;
+use crate::compare::csv::Csv;
+use crate::plot::{self, Curve};
+use crate::rivals::Runtime;
+
+/// How many of the worst cells a table names.
+const WORST: usize = 10;
+
+/// A cell of our closures, and what it is held against.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged<'c> {
+    pub(crate) ours: &'c Cell,
+    /// The rival that took least time.
+    pub(crate) best: Option<&'c Cell>,
+    /// The faster of our own async forms.
+    pub(crate) tasks: Option<&'c Cell>,
+    /// All cells.
+    cells: &'c [Cell],
+}
+
+impl Judged<'_> {
+    pub(crate) fn over_best(&self) -> Option<f64> {
+        self.best
+            .map(|best| self.ours.times.median() / best.times.median())
+    }
+
+    pub(crate) fn over_tasks(&self) -> Option<f64> {
+        self.tasks
+            .map(|tasks| self.ours.times.median() / tasks.times.median())
+    }
+
+    /// Our time over that of another runtime in this cell.
+    pub(crate) fn over(&self, other: Runtime) -> Option<f64> {
+        let same = |cell: &&Cell| {
+            let ours = self.ours;
+            let there = (cell.form, cell.workers) == (other, ours.workers);
+            there && std::ptr::eq(cell.kind, ours.kind)
+        };
+        let other = self.cells.iter().find(same)?;
+        Some(self.ours.times.median() / other.times.median())
+    }
+
+    fn name(&self) -> String {
+        format!("{} on {}", self.ours.kind.name, self.ours.workers)
+    }
+}
+
+/// Our closures in each cell.
+pub(crate) fn judge(cells: &[Cell]) -> Vec<Judged<'_>> {
+    let ours = cells.iter().filter(|cell| cell.form == Runtime::Roving);
+    let judged = ours.map(|ours| {
+        let beside = |is_ours: bool| {
+            let others = cells.iter().filter(move |cell| {
+                cell.workers == ours.workers
+                    && std::ptr::eq(cell.kind, ours.kind)
+                    && cell.form != Runtime::Roving
+                    && cell.form.form().is_some() == is_ours
+            });
+            others.min_by(|a, b| a.times.median().total_cmp(&b.times.median()))
+        };
+        Judged {
+            ours,
+            best: beside(false),
+            tasks: beside(true),
+            cells,
+        }
+    });
+    judged.collect()
+}
+
+/// The geometric mean; none of nothing.
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let logarithms: Vec<f64> = values.map(f64::ln).collect();
+    let count = logarithms.len() as f64;
+    (count > 0.0).then(|| (logarithms.iter().sum::<f64>() / count).exp())
+}
+
+/// The greatest value, and the cell that has it.
+pub(crate) fn worst<'j>(
+    judged: &'j [Judged<'j>],
+    value: impl Fn(&Judged<'_>) -> Option<f64>,
+) -> Option<(f64, String)> {
+    let values = judged
+        .iter()
+        .filter_map(|one| Some((value(one)?, one.name())));
+    values.max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// The tables for people.
+pub(crate) fn table(cells: &[Cell]) -> String {
+    let judged = judge(cells);
+    let mut text = String::from("our closures over the best rival, and over its own bound\n");
+    let mut last = "";
+    for one in &judged {
+        let Some(best) = one.best else { continue };
+        if std::mem::replace(&mut last, one.ours.kind.name) != one.ours.kind.name {
+            let _ = write!(text, "{:<16}", one.ours.kind.name);
+        } else {
+            let _ = write!(text, "{:<16}", "");
+        }
+        let tasks = one
+            .over_tasks()
+            .map_or_else(String::new, |over| format!("{over:.2}"));
+        let _ = writeln!(
+            text,
+            "{:>5} workers {:>9.2} ms  rival {:.2} ({:<6}) tasks {:<5} list {:.2} cpu {:.2}",
+            one.ours.workers,
+            one.ours.times.median() * 1e3,
+            one.over_best().unwrap_or(f64::NAN),
+            best.form.name(),
+            tasks,
+            one.ours.over_list(),
+            one.ours.cpu.median() / best.cpu.median(),
+        );
+    }
+    let mut order: Vec<(f64, String)> = judged
+        .iter()
+        .filter_map(|one| Some((one.over_best()?, one.name())))
+        .collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let values = || judged.iter().filter_map(Judged::over_best);
+    if let Some(mean) = mean(values()) {
+        let _ = writeln!(text, "geometric mean over the best rival: {mean:.3}");
+    }
+    if let Some(mean) = mean(judged.iter().filter_map(Judged::over_tasks)) {
+        let _ = writeln!(text, "geometric mean over our own tasks: {mean:.3}");
+    }
+    for rival in [
+        Runtime::Rayon,
+        Runtime::Tokio,
+        Runtime::Chili,
+        Runtime::Forte,
+    ] {
+        if let Some(mean) = mean(judged.iter().filter_map(|one| one.over(rival))) {
+            let _ = writeln!(text, "geometric mean over {}: {mean:.3}", rival.name());
+        }
+    }
+    for (value, name) in order.iter().take(WORST) {
+        let _ = writeln!(text, "worst: {name}: {value:.2}");
+    }
+    text
+}
+
+/// A row for each cell.
+pub(crate) fn csv(cells: &[Cell], command: &str) -> Csv {
+    let mut csv = Csv::new(&[
+        "shape",
+        "workers",
+        "runtime",
+        "version",
+        "runs",
+        "ms_median",
+        "ms_min",
+        "cpu_ms_median",
+        "greedy_ms",
+        "list_ms",
+        "over_list",
+        "command",
+        "machine",
+    ]);
+    let machine = format!("{}; commit {}", machine::line(), machine::commit());
+    let ms = |seconds: f64| format!("{:.4}", seconds * 1e3);
+    for cell in cells {
+        csv.push(vec![
+            cell.kind.name.into(),
+            cell.workers.to_string(),
+            cell.form.name().into(),
+            cell.form.version().into(),
+            cell.times.len().to_string(),
+            ms(cell.times.median()),
+            ms(cell.times.min()),
+            ms(cell.cpu.median()),
+            ms(cell.greedy),
+            ms(cell.list),
+            format!("{:.4}", cell.over_list()),
+            command.into(),
+            machine.clone(),
+        ]);
+    }
+    csv
+}
+
+/// Makespan over that of the list schedule by the number of workers: for each runtime the
+/// geometric mean over the shapes that all of them can do; nothing if there is none of these.
+pub(crate) fn picture(cells: &[Cell]) -> Result<Option<String>, String> {
+    let mut forms: Vec<Runtime> = Vec::new();
+    let mut counts: Vec<usize> = Vec::new();
+    for cell in cells {
+        if !forms.contains(&cell.form) {
+            forms.push(cell.form);
+        }
+        if !counts.contains(&cell.workers) {
+            counts.push(cell.workers);
+        }
+    }
+    let curves = forms.iter().map(|&form| {
+        let at = |&workers: &usize| {
+            let here = cells.iter().filter(|cell| {
+                let timed = cell.kind.until == Until::Ended && cell.kind.entry == Entry::Inside;
+                cell.form == form && cell.workers == workers && timed
+            });
+            Some((workers as f64, mean(here.map(Cell::over_list))?))
+        };
+        Curve {
+            name: form.name().into(),
+            points: counts.iter().filter_map(at).collect(),
+        }
+    });
+    let curves: Vec<Curve> = curves.filter(|curve| !curve.points.is_empty()).collect();
+    if curves.is_empty() {
+        return Ok(None);
+    }
+    let (x, y) = ("workers", "times the bound");
+    let title = "Leaves that sleep: makespan over the list schedule's";
+    plot::curves(title, x, y, &curves).map(Some)
+}
