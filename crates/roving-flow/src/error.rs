@@ -135,8 +135,8 @@ pub enum Error {
         /// The error.
         error: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Somebody has called [`Canceller::cancel`](crate::Canceller::cancel), or what the run belongs
-    /// to was cancelled ([`roving::Cancel`]). No process has failed before, and none has panicked.
+    /// The run was cancelled, by [`Canceller::cancel`](crate::Canceller::cancel) or by a
+    /// [`roving::Cancel`] that it belongs to. No process has failed before, and none has panicked.
     Cancelled,
     /// The network cannot be run as it was built.
     Invalid {

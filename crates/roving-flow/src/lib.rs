@@ -30,7 +30,7 @@
 //! | the next message of any of several inputs | [`Merge`] |
 //! | where processes run | [`Placement`]; [`partition`] is the crate that it partitions graphs with |
 //! | what a run cost, as figures or as a picture | [`Report`] |
-//! | a look at a running network, and an end to it | [`Live`], [`Canceller`] |
+//! | a look at a network, while it runs or after an error, and an end to it | [`Live`], [`Canceller`] |
 //!
 //! # What holds
 //!
@@ -39,7 +39,8 @@
 //!   [`Network::stage_unordered`].
 //! * Channels are bounded, and grow where that would be a deadlock (Parks; Geilen and Basten). A
 //!   deadlock that nothing resolves is an [error](Error::Deadlock) that names each process.
-//! * A panic, an error or a cancellation ends the network, and names its process.
+//! * A panic, an error or a cancellation ends the network with an [`Error`]; that of a panic or an
+//!   error names its process.
 //!
 //! # Limits
 //!

@@ -69,7 +69,7 @@ pub enum NetworkError {
         /// The reason.
         message: String,
     },
-    /// Somebody has called `cancel` on the [`Canceller`](roving_flow::Canceller) of that rank.
+    /// The run was cancelled by the [`Canceller`](roving_flow::Canceller) of that rank.
     Cancelled {
         /// That rank.
         rank: usize,

@@ -352,7 +352,8 @@ impl Link {
     pub(crate) fn fail_with(&self, error: Error) -> Error {
         let (error, is_first) = self.fault.set(error);
         if self.processes && is_first {
-            // One write, or what MPI says of the other ranks' end comes into the middle of the line.
+            // One write, or what MPI says of the other ranks' end comes into the middle of the
+            // line.
             let _ = io::stderr().write_all(format!("roving: {error}\n").as_bytes());
             if !self.is_polled_here() {
                 self.abort();

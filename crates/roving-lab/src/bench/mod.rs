@@ -163,7 +163,7 @@ const ROWS: [Row; 34] = [
     ),
     row(
         "uts-t3",
-        "A tree of which nobody knows the shape, against everybody",
+        "A tree whose shape is found while it is searched, against all rivals",
         Measure::Plotted(speed::uts_t3),
     ),
     row(
@@ -223,7 +223,7 @@ const ROWS: [Row; 34] = [
     ),
     row(
         "sleepers",
-        "Many workers on few cores: shapes whose leaves sleep, against everybody and the bound",
+        "Many workers on few cores: shapes whose leaves sleep, against all rivals and the bound",
         Measure::Drawn(sleepers::sleepers),
     ),
     row(

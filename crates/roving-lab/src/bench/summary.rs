@@ -45,7 +45,9 @@ fn summary(files: &[(&str, &str, Csv)], plots: &[&str]) -> Result<String, String
         "# Results\n\n\
          Written by `cargo run --profile measure --features rivals -- bench`, from the CSV files in this directory. Do not edit.\n\n\
          Every value is a median; what is compared ran in turn in one process, round after round.\n\
-         Others on the same machine make figures worse: see the load in each row. Rows with\n\
+         *must* is the bound that a row has to keep, *stretch* a better one. A row marked *older* was\n\
+         measured before the last change of what it measures: see [its age](#age-of-the-rows).\n\
+         Other programs on the same machine make figures worse: see the load in each row. Rows with\n\
          *real-time priority over it* were run under `chrt -r 1`, so that the others did not take\n\
          the cores away. The two cores of a virtual machine may be near each other or far, and that\n\
          changes within seconds: rows that share short work show the hand-off of a cache line.\n\n\

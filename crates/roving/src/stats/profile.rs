@@ -63,7 +63,8 @@ pub struct WorkerProfile {
     pub idle: Duration,
     /// Time handing over: waking other workers, and giving the core to a compensation thread.
     pub switch: Duration,
-    /// Time setting up and taking down the worker itself.
+    /// Time setting up and taking down the worker itself, and taking frames of async tasks from the
+    /// allocator and giving them back.
     pub frame: Duration,
     /// Counts of the worker's events.
     pub counters: Counters,
