@@ -22,12 +22,13 @@ pub(super) fn start(workers: usize) -> Result<Runner, Absent> {
 }
 
 fn run(runtime: &Runtime, shape: &'static Shape, leaves: Leaves) -> Option<std::time::Duration> {
-    let (start, ended) = match shape.kind.entry {
+    let called = Instant::now();
+    let ended = match shape.kind.entry {
         Entry::Inside => {
             let timed = runtime.spawn(async move {
                 let start = Instant::now();
                 walk(&shape.parts[0], leaves).await;
-                (start, start.elapsed())
+                start.elapsed()
             });
             runtime.block_on(timed).ok()?
         }
@@ -38,13 +39,13 @@ fn run(runtime: &Runtime, shape: &'static Shape, leaves: Leaves) -> Option<std::
                     scope.spawn(|| runtime.block_on(runtime.spawn(walk(part, leaves))));
                 }
             });
-            (start, start.elapsed())
+            start.elapsed()
         }
         Entry::TwoPools => return None,
     };
     Some(match shape.kind.until {
         Until::Ended => ended,
-        Until::Begun => begun_since(start),
+        Until::Begun => begun_since(called),
     })
 }
 

@@ -22,12 +22,12 @@ pub(crate) trait Pools: Sync {
 
 /// One run, if the runtime can do that shape.
 pub(crate) fn run<P: Pools>(pools: &P, shape: &Shape, leaves: Leaves) -> Option<Duration> {
-    let parts = &shape.parts;
-    let (start, ended) = match shape.kind.entry {
+    let (parts, called) = (&shape.parts, Instant::now());
+    let ended = match shape.kind.entry {
         Entry::Inside => pools.enter(0, |cx| {
             let start = Instant::now();
             walk(cx, &parts[0], leaves);
-            (start, start.elapsed())
+            start.elapsed()
         }),
         _ if P::CALLER_WORKS => return None,
         Entry::Callers => {
@@ -37,19 +37,19 @@ pub(crate) fn run<P: Pools>(pools: &P, shape: &Shape, leaves: Leaves) -> Option<
                     scope.spawn(|| pools.enter(0, |cx| walk(cx, part, leaves)));
                 }
             });
-            (start, start.elapsed())
+            start.elapsed()
         }
         Entry::TwoPools => pools.enter(0, |cx| {
             let start = Instant::now();
             cx.loop_all(parts.len(), &|_: &mut P::Context, part| {
                 pools.enter(1, |cx| walk(cx, &parts[part], leaves));
             });
-            (start, start.elapsed())
+            start.elapsed()
         }),
     };
     Some(match shape.kind.until {
         Until::Ended => ended,
-        Until::Begun => begun_since(start),
+        Until::Begun => begun_since(called),
     })
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::bound;
 use super::ours::Ours;
-use super::shape::{Entry, Kind, Leaves, Shape};
+use super::shape::{Entry, Kind, Leaves, Shape, Until};
 use crate::bench::probe::cpu_time;
 use crate::compare::lanes::{Lane, Rounds, interleave_within};
 use crate::input::Failure;
@@ -107,6 +107,9 @@ fn takes_part(runtime: Runtime, entry: Entry) -> bool {
     }
 }
 
+/// How many times as many runs there are where what is timed is a wake-up or two, which scatter.
+const BEGUN_ROUNDS: usize = 5;
+
 fn measure_shape(
     settings: &Settings,
     workers: usize,
@@ -128,9 +131,13 @@ fn measure_shape(
             Ok(time)
         })
     });
+    let rounds = match kind.until {
+        Until::Begun => BEGUN_ROUNDS * settings.rounds,
+        Until::Ended => settings.rounds,
+    };
     let rounds = Rounds {
-        least: settings.rounds,
-        most: settings.rounds,
+        least: rounds,
+        most: rounds,
         until: None,
         quiet: false,
     };

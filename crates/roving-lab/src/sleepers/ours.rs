@@ -39,7 +39,7 @@ impl Ours {
     }
 
     fn run_tasks<O: Order>(&self, shape: &Shape, leaves: Leaves) -> Option<Duration> {
-        let pool = &self.0[0];
+        let (pool, called) = (&self.0[0], Instant::now());
         let one = |part| {
             pool.run(|scope| async move {
                 let start = Instant::now();
@@ -62,7 +62,7 @@ impl Ours {
         };
         Some(match shape.kind.until {
             Until::Ended => start.elapsed(),
-            Until::Begun => begun_since(start),
+            Until::Begun => begun_since(called),
         })
     }
 }
