@@ -86,7 +86,7 @@ impl Tally {
                 self.warnings.len()
             ));
         }
-        if !seen.ok && step.complaints().is_empty() {
+        if !seen.ok && step.complaints.is_empty() {
             let error = seen.lines.iter().find(|line| line.starts_with("error"));
             step.fail(
                 error
@@ -159,7 +159,7 @@ mod tests {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut step = Step::default();
         Tally::read(&lines).judge(&Seen { ok, lines }, &mut step);
-        step.complaints().to_vec()
+        step.complaints.to_vec()
     }
 
     const GOOD: &str = "\

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::beside::Beside;
 use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
@@ -51,17 +52,33 @@ pub(crate) fn names() -> [&'static str; CHECKS.len()] {
     CHECKS.map(|(name, _)| name)
 }
 
-/// All of them, or one.
-pub(crate) fn all(
-    workspace: &Workspace,
-    report: &mut Report,
-    no_install: bool,
-    only: Option<&str>,
-) {
-    for (name, check) in CHECKS {
-        if only.is_none_or(|only| only == name) {
-            report.step(name, |step| check(workspace, step, no_install));
+/// Of these, the ones that build in folders of their own, and mostly use one core: they run beside
+/// the others, in this order.
+const BESIDE: [&str; 4] = ["miri", "loom", "mutants", "faults"];
+
+/// All of them, or those that are named.
+pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool, only: &[String]) {
+    let run = |report: &mut Report, name, check: fn(&Workspace, &mut Step, bool) -> Result<()>| {
+        report.step(name, |step| check(workspace, step, no_install));
+    };
+    if !only.is_empty() {
+        let named = |name: &str| only.iter().any(|only| only == name);
+        for (name, check) in CHECKS.into_iter().filter(|(name, _)| named(name)) {
+            run(report, name, check);
         }
+        return;
+    }
+    // The first one installs what the others need.
+    let ((first, prepare), others) = (CHECKS[0], &CHECKS[1..]);
+    run(report, first, prepare);
+    let beside = Beside::start(workspace, &BESIDE, no_install);
+    for (name, check) in others.iter().filter(|(name, _)| !BESIDE.contains(name)) {
+        run(report, name, *check);
+    }
+    let told = beside.and_then(Beside::end);
+    match told {
+        Ok(told) => report.hear(told),
+        Err(why) => report.step("beside", |_| Err(why)),
     }
 }
 

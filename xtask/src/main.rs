@@ -3,6 +3,7 @@
 //! `test` is the command of the README. The verbs and their rules stand in CONTRIBUTING.md.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod cargo_test;
 mod checks;
 mod deep;
@@ -28,6 +29,7 @@ mod valgrind;
 mod watchdog;
 mod workspace;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
@@ -53,12 +55,15 @@ struct Cli {
 enum Verb {
     /// Every check that CI requires, and one line with the counts
     Test {
-        /// One of them alone
-        #[arg(long, value_parser = PossibleValuesParser::new(checks::names()))]
-        only: Option<String>,
+        /// One of them alone, or several: their names with commas between
+        #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(checks::names()))]
+        only: Vec<String>,
         /// Install nothing; skip what is missing and say so
         #[arg(long)]
         no_install: bool,
+        /// Writes what each check came to into this file, for who has started this
+        #[arg(long, hide = true)]
+        tell: Option<PathBuf>,
     },
     /// `test` in a clean environment: no standard input, no colours
     Ci {
@@ -168,8 +173,15 @@ fn main() -> ExitCode {
 fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
     let mut report = Report::new();
     match verb {
-        Verb::Test { only, no_install } => {
-            checks::all(workspace, &mut report, no_install, only.as_deref());
+        Verb::Test {
+            only,
+            no_install,
+            tell,
+        } => {
+            checks::all(workspace, &mut report, no_install, &only);
+            if let Some(path) = tell {
+                beside::tell(&report, &path)?;
+            }
         }
         Verb::Ci { no_install } => return checks::clean(workspace, no_install),
         Verb::Tidy => report.step("tidy", |step| tidy::check(workspace, step)),

@@ -25,8 +25,8 @@ impl Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Step {
     pub(crate) counts: Counts,
-    complaints: Vec<String>,
-    skips: Vec<String>,
+    pub(crate) complaints: Vec<String>,
+    pub(crate) skips: Vec<String>,
 }
 
 impl Step {
@@ -57,18 +57,16 @@ impl Step {
             (true, _) => "ok",
         }
     }
-
-    pub(crate) fn complaints(&self) -> &[String] {
-        &self.complaints
-    }
 }
 
-struct Line {
-    name: &'static str,
-    took: Duration,
+/// One check that has ended.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) took: Duration,
     /// Seconds of processors that its programs used, where the system tells.
-    used: Option<f64>,
-    step: Step,
+    pub(crate) used: Option<f64>,
+    pub(crate) step: Step,
 }
 
 /// All checks of one call.
@@ -112,7 +110,7 @@ impl Report {
     }
 
     /// Runs one check. An error inside it fails this check and no other.
-    pub(crate) fn step(&mut self, name: &'static str, check: impl FnOnce(&mut Step) -> Result<()>) {
+    pub(crate) fn step(&mut self, name: &str, check: impl FnOnce(&mut Step) -> Result<()>) {
         println!("\n== {name}");
         let (started, before) = (Instant::now(), used());
         let mut step = Step::default();
@@ -126,11 +124,21 @@ impl Report {
             println!("{name} skipped: {reason}");
         }
         self.lines.push(Line {
-            name,
+            name: name.to_owned(),
             took: started.elapsed(),
             used: since(before),
             step,
         });
+    }
+
+    /// The checks that have ended.
+    pub(crate) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Adds checks that another process has run.
+    pub(crate) fn hear(&mut self, lines: Vec<Line>) {
+        self.lines.extend(lines);
     }
 
     /// The sum, in which a part that was left out is a skipped test.

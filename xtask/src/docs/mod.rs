@@ -49,7 +49,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         tally.judge(&seen, &mut own);
         step.counts.add(ran);
         let short = workspace.short(&page);
-        for complaint in own.complaints() {
+        for complaint in own.complaints {
             step.fail(format!("{short}: {complaint}"));
         }
         if ran.passed + ran.failed + ran.skipped < blocks(&text) {

@@ -370,21 +370,21 @@ mod tests {
     #[test]
     fn what_fails_with_stock_too_is_not_ours() {
         let step = judged(outcome(3, &["a"]), outcome(3, &["a"]), Some(2));
-        assert!(step.complaints().is_empty());
+        assert!(step.complaints.is_empty());
         assert_eq!((step.counts.passed, step.counts.skipped), (3, 1));
         let step = judged(outcome(3, &["a"]), outcome(3, &["b"]), None);
-        assert_eq!(step.complaints(), ["jwalk: b failed"]);
+        assert_eq!(step.complaints, ["jwalk: b failed"]);
         assert_eq!(step.counts.failed, 1);
     }
 
     #[test]
     fn tests_that_vanish_or_prove_nothing_are_found() {
         let step = judged(outcome(4, &[]), outcome(3, &[]), None);
-        assert!(step.complaints()[0].contains("3 tests with ours, 4"));
+        assert!(step.complaints[0].contains("3 tests with ours, 4"));
         let step = judged(outcome(0, &[]), outcome(0, &[]), None);
-        assert_eq!(step.complaints(), ["jwalk: no test passed"]);
+        assert_eq!(step.complaints, ["jwalk: no test passed"]);
         let step = judged(outcome(1, &[]), outcome(1, &[]), Some(0));
-        assert!(step.complaints()[0].contains("proves nothing"));
+        assert!(step.complaints[0].contains("proves nothing"));
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Res
         }
         checks::rustdoc(one, &mut own, &["--all-features"])?;
         step.counts.add(own.counts);
-        for complaint in own.complaints() {
+        for complaint in own.complaints {
             step.fail(format!("{name}: {complaint}"));
         }
     }
