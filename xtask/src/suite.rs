@@ -223,7 +223,7 @@ fn say(ran: &Ran) {
                 }
             }
             let (counts, seconds) = (own.counts, seen.took.as_secs_f64());
-            let verdict = match own.complaints {
+            let verdict = match own.complaints.as_slice() {
                 [] => "ok",
                 _ => "FAILED",
             };
