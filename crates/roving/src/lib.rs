@@ -143,7 +143,6 @@ mod schedule;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod scope;
-#[cfg(not(loom))]
 mod service;
 mod sleep;
 #[allow(unsafe_code)]
@@ -155,7 +154,6 @@ mod steal;
 pub mod testing;
 #[cfg(not(loom))]
 pub mod trace;
-#[cfg(not(loom))]
 mod unwind;
 mod wait;
 #[cfg(not(loom))]

@@ -7,14 +7,17 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
-    sync::{Mutex, MutexGuard},
+    sync::{Condvar, Mutex, MutexGuard},
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
-    sync::{Mutex, MutexGuard},
+    sync::{Condvar, Mutex, MutexGuard},
     thread,
 };
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 #[cfg(not(loom))]
 pub(crate) use crate::faults::park;
@@ -129,16 +132,16 @@ pub fn explore(program: impl Fn() + Send + Sync + 'static) {
 
 /// A moment that a waiting thread remembers.
 #[cfg(not(loom))]
-pub(crate) struct Since(std::time::Instant);
+pub(crate) struct Since(Instant);
 
 #[cfg(not(loom))]
 impl Since {
     pub(crate) fn now() -> Since {
-        Since(std::time::Instant::now())
+        Since(Instant::now())
     }
 
     /// Whether that much time has passed since.
-    pub(crate) fn is_past(&self, time: std::time::Duration) -> bool {
+    pub(crate) fn is_past(&self, time: Duration) -> bool {
         self.0.elapsed() >= time
     }
 }
@@ -153,10 +156,76 @@ impl Since {
         Since
     }
 
-    pub(crate) fn is_past(&self, _: std::time::Duration) -> bool {
+    pub(crate) fn is_past(&self, _: Duration) -> bool {
         true
     }
 }
+
+/// Waits until that is no longer so, or for ever; whoever changes it notifies.
+pub(crate) fn wait_while<'g, T>(
+    changed: &Condvar,
+    mut guard: MutexGuard<'g, T>,
+    mut is_so: impl FnMut(&mut T) -> bool,
+) -> MutexGuard<'g, T> {
+    while is_so(&mut guard) {
+        guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+    }
+    guard
+}
+
+/// Waits until notified, or for that time. True if the time is over.
+#[cfg(not(loom))]
+pub(crate) fn wait_for<'g, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'g, T>,
+    time: Duration,
+) -> (MutexGuard<'g, T>, bool) {
+    let waited = changed.wait_timeout(guard, time);
+    let (guard, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
+    (guard, outcome.timed_out())
+}
+
+/// Waits until notified: the model checker has no time, so the time is over at that very moment.
+#[cfg(loom)]
+pub(crate) fn wait_for<'g, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'g, T>,
+    _: Duration,
+) -> (MutexGuard<'g, T>, bool) {
+    let guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+    (guard, true)
+}
+
+/// The time until then, for the thread that serves all deadlines; `None` if it has come.
+#[cfg(not(loom))]
+pub(crate) fn time_until(at: Instant) -> Option<Duration> {
+    at.checked_duration_since(Instant::now())
+        .filter(|time| !time.is_zero())
+}
+
+/// The thread that serves all deadlines is a day ahead in the model: so there are deadlines that
+/// have come for it, and for nobody else yet.
+#[cfg(loom)]
+pub(crate) fn time_until(at: Instant) -> Option<Duration> {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    at.checked_duration_since(Instant::now() + DAY)
+        .filter(|time| !time.is_zero())
+}
+
+/// A value of the whole process; in the model checker, of one execution.
+#[cfg(not(loom))]
+macro_rules! process_wide {
+    ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        $(#[$meta])* static $name: $type = $value;
+    };
+}
+#[cfg(loom)]
+macro_rules! process_wide {
+    ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        loom::lazy_static! { $(#[$meta])* static ref $name: $type = $value; }
+    };
+}
+pub(crate) use process_wide;
 
 /// Data that one thread at a time may touch; loom checks that no two do.
 #[cfg(not(loom))]

@@ -3,9 +3,11 @@
 
 use std::io;
 use std::mem;
-use std::thread::{self, JoinHandle};
 
-use crate::{faults, os};
+#[cfg(not(loom))]
+use crate::os::forks;
+use crate::prim::mutant;
+use crate::prim::thread::JoinHandle;
 
 /// Which thread serves now, if one does. Stands under a lock, together with what it serves for.
 pub(crate) struct Service {
@@ -14,7 +16,7 @@ pub(crate) struct Service {
     retired: Option<JoinHandle<()>>,
     /// Of the thread that serves: an earlier one, which has not noticed yet, ends.
     number: u64,
-    /// [`os::forks`] when the thread was started: threads do not survive a fork.
+    /// [`forks`] when the thread was started: threads do not survive a fork.
     forks: usize,
 }
 
@@ -31,28 +33,27 @@ impl Service {
     /// Whether its threads, if there are any, are of this process. Else they are of the one that
     /// was forked.
     pub(crate) fn is_here(&self) -> bool {
-        self.forks == os::forks()
+        self.forks == forks()
     }
 
     /// If no thread serves, starts one, which calls `run` with its number.
     pub(crate) fn start(&mut self, name: &str, run: fn(u64)) -> io::Result<()> {
         if !self.is_here() {
             mem::forget((self.thread.take(), self.retired.take()));
-            self.forks = os::forks();
+            self.forks = forks();
         }
-        if self.thread.as_ref().is_some_and(|at| !at.is_finished()) {
+        if self.thread.as_ref().is_some_and(|at| !has_finished(at)) {
             return Ok(());
         }
         self.number += 1;
         let number = self.number;
-        let builder = thread::Builder::new().name(name.to_owned());
-        self.thread = Some(faults::start(builder, move || run(number))?);
+        self.thread = Some(begin(name, move || run(number))?);
         Ok(())
     }
 
     /// Whether the thread of that number serves.
     pub(crate) fn is_served_by(&self, number: u64) -> bool {
-        self.number == number
+        mutant("service_number") || self.number == number
     }
 
     /// The thread that serves, which calls this, ends: who comes next finds none, and starts
@@ -74,4 +75,32 @@ impl Service {
         let is_here = self.is_here();
         self.retired.take_if(|_| is_here)
     }
+}
+
+/// No program forks in the model checker.
+#[cfg(loom)]
+fn forks() -> usize {
+    0
+}
+
+#[cfg(not(loom))]
+fn begin(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let builder = std::thread::Builder::new().name(name.to_owned());
+    crate::faults::start(builder, run)
+}
+
+#[cfg(loom)]
+fn begin(_: &str, run: impl FnOnce() + 'static) -> io::Result<JoinHandle<()>> {
+    Ok(loom::thread::spawn(run))
+}
+
+#[cfg(not(loom))]
+fn has_finished(thread: &JoinHandle<()>) -> bool {
+    thread.is_finished()
+}
+
+/// A thread that serves has not: it says so before it ends.
+#[cfg(loom)]
+fn has_finished(_: &JoinHandle<()>) -> bool {
+    false
 }

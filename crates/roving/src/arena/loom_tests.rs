@@ -7,10 +7,16 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::board::Board;
+use super::depart::{Leaver, leave, look_before_leaving};
 use super::present::{Left, Present};
 use super::word::{Called, SeatWord};
 use crate::prim::{AtomicUsize, DataCell, Ordering, explore, explore_within};
 use crate::priority::Priority;
+use crate::sleep::Parts;
+use crate::sleep::loom_pool::{SmallPool, SmallWorker};
+use crate::sleep::rest::Sleeper;
+use crate::sleep::roster::{is_benched, resize};
+use crate::stats::Activity;
 
 /// A share of one seat, as far as the protocol is concerned.
 struct Place {
@@ -285,5 +291,147 @@ fn loom_a_share_ends_once_and_after_all() {
         }
         assert!(leaves.join().unwrap() != here, "one of the two ends it");
         assert!(!share.0.enter(), "it has ended");
+    });
+}
+
+/// The arena's side of a pool that has no threads: a board, and a word for each seat.
+struct Lent {
+    board: Board<usize>,
+    words: [SeatWord; 2],
+}
+
+/// A thread of the arena at a seat of that pool.
+struct Stay<'l> {
+    worker: SmallWorker,
+    lent: &'l Lent,
+}
+
+impl Sleeper for Stay<'_> {
+    type Pool = SmallPool;
+
+    fn pool(&self) -> &Arc<SmallPool> {
+        self.worker.pool()
+    }
+
+    fn index(&self) -> usize {
+        self.worker.index()
+    }
+
+    fn victims(&self) -> impl Iterator<Item = usize> {
+        self.worker.victims()
+    }
+
+    fn takes_of(&self, public: usize) -> bool {
+        self.worker.takes_of(public)
+    }
+
+    fn wake_another(&self) {
+        self.worker.wake_another();
+    }
+
+    fn serve_mailbox(&self) -> bool {
+        self.worker.serve_mailbox()
+    }
+
+    fn count_park(&self) {}
+
+    fn turn_to(&self, _: Activity) {}
+}
+
+impl Leaver for Stay<'_> {
+    fn word(&self) -> &SeatWord {
+        &self.lent.words[self.index()]
+    }
+
+    fn sits_out(&self) -> bool {
+        is_benched(self.pool().as_ref(), self.index())
+    }
+
+    fn is_reserve(&self) -> bool {
+        true
+    }
+
+    fn has_own(&self) -> bool {
+        !self.pool().mailbox(self.index()).is_surely_empty()
+    }
+}
+
+impl Lent {
+    /// A pool of so many workers, and one thread for them.
+    fn new(workers: usize) -> (Arc<Lent>, Arc<SmallPool>) {
+        let lent = Arc::new(Lent {
+            board: Board::new(1, 0),
+            words: [SeatWord::new(), SeatWord::new()],
+        });
+        assert_eq!(lent.board.start_one().unwrap().0, 0);
+        let calls = Arc::clone(&lent);
+        let pool = SmallPool::lent(workers, move |seat| {
+            calls.words[seat].call_thread(&calls.board, || calls.request(seat));
+        });
+        (lent, pool)
+    }
+
+    fn request(&self, seat: usize) {
+        let start = self.board.request(Some(Priority::Normal), seat);
+        assert!(start.is_none(), "there is one thread");
+    }
+
+    /// The arena's thread, until there are no requests any more.
+    fn serve(&self, pool: &Arc<SmallPool>) {
+        self.board.enlist(0);
+        let mut is_new = true;
+        while let (Some(seat), _) = self.board.next(0, is_new) {
+            is_new = false;
+            self.words[seat].take(0);
+            pool.idle().retract(seat);
+            let worker = SmallWorker {
+                pool: Arc::clone(pool),
+                index: seat,
+            };
+            let stay = Stay { worker, lent: self };
+            while stay.serve_mailbox() || !stay.sits_out() && stay.worker.run_job() {}
+            let found = look_before_leaving(&stay);
+            if leave(&self.words[seat], found) {
+                self.request(seat);
+            }
+        }
+    }
+
+    /// The arena's thread serves, while `f` brings work and waits until that has run.
+    fn while_served(self: &Arc<Lent>, pool: &Arc<SmallPool>, f: impl FnOnce()) {
+        let serves = {
+            let (lent, pool) = (Arc::clone(self), Arc::clone(pool));
+            thread::spawn(move || lent.serve(&pool))
+        };
+        f();
+        self.board.let_go();
+        serves.join().unwrap();
+    }
+}
+
+/// A second job comes while the thread that has run the first one leaves its seat: either it sees
+/// the job, or the job finds the seat asleep.
+#[test]
+fn loom_a_job_finds_a_thread_that_departs_or_a_seat_asleep() {
+    explore_within(Some(3), || {
+        let (lent, pool) = Lent::new(1);
+        lent.while_served(&pool, || {
+            pool.inject_awaited();
+            pool.inject_awaited();
+            pool.wait_until_run(2);
+        });
+    });
+}
+
+/// Something is posted to a seat while its thread leaves.
+#[test]
+fn loom_mail_finds_a_thread_that_departs() {
+    explore_within(Some(3), || {
+        let (lent, pool) = Lent::new(1);
+        lent.while_served(&pool, || {
+            pool.inject_awaited();
+            pool.post_awaited(0);
+            pool.wait_until_run(2);
+        });
     });
 }

@@ -4,11 +4,12 @@
 //! where no thread is looks to the pool like a sleeping worker, and to wake it is to ask the arena
 //! for a thread. `word` says who is at a seat, `board` who asks and who rests, `present` when a
 //! share has ended; `stay` is what a thread does at a seat, with the argument that no wake-up is
-//! lost.
+//! lost, and `depart` how it leaves.
 
 mod board;
 #[cfg(not(loom))]
 mod core;
+mod depart;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod present;

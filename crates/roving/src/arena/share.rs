@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use super::board::Pressure;
 use super::core::Core;
 use super::present::{Left, Present};
-use super::word::{Called, SeatWord};
+use super::word::SeatWord;
 use crate::pool::registry::Registry;
 use crate::priority::Priority;
 
@@ -104,17 +104,17 @@ impl Station {
     /// Has a thread look around at the seat: the one that is there, or else one that the arena is
     /// asked for.
     pub(crate) fn call(&self) {
-        match self.word.call() {
-            Called::Nobody if self.share.enter() => {
-                let registry = self.share.registry.get().and_then(Weak::upgrade);
-                match registry {
-                    Some(registry) => self.share.request(registry, self.index),
-                    None => self.share.exit(),
-                }
+        let request = || {
+            if !self.share.enter() {
+                return;
             }
-            Called::Nobody | Called::Already => {}
-            Called::Thread(number) => self.share.core.board.unpark(number),
-        }
+            let registry = self.share.registry.get().and_then(Weak::upgrade);
+            match registry {
+                Some(registry) => self.share.request(registry, self.index),
+                None => self.share.exit(),
+            }
+        };
+        self.word.call_thread(&self.share.core.board, request);
     }
 }
 

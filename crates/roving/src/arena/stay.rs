@@ -3,7 +3,7 @@
 //!
 //! **Sleep.** A slot without a thread is asleep in the sense of [`crate::sleep`]: it is in the idle
 //! set, and the want flags are up. The thread that left it did steps S1 and S2 in
-//! [`Worker::last_look`]; step S3, in the place of a park, is the change of the slot's word by
+//! [`super::depart`]; step S3, in the place of a park, is the change of the slot's word by
 //! which the thread leaves. A thread that takes a worker out of the idle set and unparks it calls
 //! the slot ([`super::word`]): either the thread that is leaving notices the call, or the board
 //! gets a request. So no wake-up is lost, by the same argument as in a pool with threads of its
@@ -20,10 +20,11 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::depart::{self, Leaver};
 use super::share::{Request, Station};
+use super::word::SeatWord;
 use crate::inject::{Job, Kind};
 use crate::pool::registry::Registry;
-use crate::sleep::rest::last_look;
 use crate::stats::{Activity, bump};
 use crate::worker::Worker;
 
@@ -57,14 +58,7 @@ pub(super) fn serve(request: Request, number: usize) {
 fn vacate(registry: Arc<Registry>, index: usize, found: bool) {
     let station = station(&registry, index);
     let share = Arc::clone(&station.share);
-    let called = match found {
-        true => {
-            station.word.leave_called();
-            true
-        }
-        false => station.word.leave(),
-    };
-    match called {
+    match depart::leave(&station.word, found) {
         true => share.request(registry, index),
         false => {
             drop(registry);
@@ -89,6 +83,28 @@ fn take_seat(registry: &Arc<Registry>, number: usize) -> Option<usize> {
         }
     }
     None
+}
+
+impl Leaver for Worker {
+    fn word(&self) -> &SeatWord {
+        &station(self.registry(), self.index()).word
+    }
+
+    fn sits_out(&self) -> bool {
+        let (registry, me) = (self.registry(), self.index());
+        match self.is_spare() {
+            true => self.is_one_too_many() && registry.spares.rest_seat(registry.as_ref(), me),
+            false => registry.is_benched(me),
+        }
+    }
+
+    fn is_reserve(&self) -> bool {
+        self.is_reserve()
+    }
+
+    fn has_own(&self) -> bool {
+        !self.seat().mailbox.is_surely_empty() || self.has_placed()
+    }
 }
 
 impl Worker {
@@ -119,7 +135,7 @@ impl Worker {
             self.handle(&settings.on_exit);
             self.run_callbacks_jobs();
         }
-        let found = self.last_look();
+        let found = depart::look_before_leaving(self);
         // Without a thread it sleeps.
         bump(&self.tally().parks, u64::from(!found));
         self.clock().enter(Activity::Idle);
@@ -136,35 +152,6 @@ impl Worker {
             }
             _ => Some(job),
         })
-    }
-
-    /// S1 and S2 of [`crate::sleep`] for a seat that is about to be left, and the look that
-    /// decides.
-    fn last_look(&self) -> bool {
-        let (registry, me) = (self.registry(), self.index());
-        station(registry, me).word.heed();
-        let sits_out = match self.is_spare() {
-            true => self.is_one_too_many() && registry.spares.rest_seat(registry.as_ref(), me),
-            false => registry.is_benched(me),
-        };
-        if !sits_out {
-            registry.idle.announce(me);
-        }
-        let for_any = last_look(self, !self.is_reserve());
-        let own = !self.seat().mailbox.is_surely_empty() || self.has_placed();
-        if sits_out {
-            // Somebody may have called this one for it.
-            if for_any {
-                self.wake_another();
-            }
-            return own;
-        }
-        let found = for_any || own;
-        if found && !registry.idle.retract(me) {
-            // Somebody meant to call this seat for other work than what was just seen.
-            self.wake_another();
-        }
-        found
     }
 
     /// Whether a spare seat is not needed.

@@ -1,5 +1,6 @@
 //! The word of a seat that has no thread of its own: who is there, and whether somebody was called.
 
+use super::board::Board;
 use crate::prim::{AtomicUsize, Ordering, ord};
 
 /// Which thread of the arena is at a seat, and whether somebody has called for one since it last
@@ -64,6 +65,16 @@ impl SeatWord {
             0 if before == 0 => Called::Nobody,
             0 => Called::Already,
             thread => Called::Thread(thread - 1),
+        }
+    }
+
+    /// Has a thread look around at the seat: the one that is there, or else one for which `request`
+    /// asks the board.
+    pub(crate) fn call_thread<R>(&self, board: &Board<R>, request: impl FnOnce()) {
+        match self.call() {
+            Called::Nobody => request(),
+            Called::Already => {}
+            Called::Thread(number) => board.unpark(number),
         }
     }
 

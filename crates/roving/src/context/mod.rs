@@ -55,10 +55,9 @@ pub(crate) mod node;
 pub(crate) mod segments;
 #[cfg(all(feature = "tracing", not(loom)))]
 mod span;
-#[cfg(not(loom))]
 pub(crate) mod timer;
-#[cfg(not(loom))]
 pub(crate) mod token;
+mod tokens;
 #[cfg(not(loom))]
 pub(crate) mod waiting;
 

@@ -2,10 +2,11 @@
 //! waits for one, and for a second after that.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::token::Token;
+use crate::prim::{Condvar, Mutex, MutexGuard, mutant, process_wide, time_until, wait_for};
 use crate::service::Service;
 
 /// The key of a token's entry in the timer.
@@ -20,12 +21,16 @@ struct Timer {
     service: Service,
 }
 
-static TIMER: Mutex<Timer> = Mutex::new(Timer {
-    entries: BTreeMap::new(),
-    next: 0,
-    service: Service::new(),
-});
-static CHANGED: Condvar = Condvar::new();
+process_wide! {
+    static TIMER: Mutex<Timer> = Mutex::new(Timer {
+        entries: BTreeMap::new(),
+        next: 0,
+        service: Service::new(),
+    });
+}
+process_wide! {
+    static CHANGED: Condvar = Condvar::new();
+}
 
 fn timer() -> MutexGuard<'static, Timer> {
     TIMER.lock().unwrap_or_else(PoisonError::into_inner)
@@ -36,7 +41,9 @@ fn timer() -> MutexGuard<'static, Timer> {
 pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     let mut timer = timer();
     timer.service.start("roving-timer", run).ok()?;
-    CHANGED.notify_all();
+    if !mutant("timer_is_told") {
+        CHANGED.notify_all();
+    }
     let entry = (deadline, timer.next);
     timer.next += 1;
     timer.entries.insert(entry, Arc::downgrade(token));
@@ -49,7 +56,7 @@ pub(super) fn leave(entry: Entry) {
 }
 
 /// How many wait for a deadline of that time.
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 pub(super) fn entered(deadline: Instant) -> usize {
     let entries = &timer().entries;
     entries.range((deadline, 0)..=(deadline, u64::MAX)).count()
@@ -63,7 +70,7 @@ pub(crate) fn stop() {
         if !timer.service.is_here() {
             return;
         }
-        let thread = match timer.entries.is_empty() {
+        let thread = match mutant("stop_looks") || timer.entries.is_empty() {
             true => timer.service.end(),
             false => None,
         };
@@ -80,33 +87,27 @@ pub(crate) fn stop() {
 fn run(number: u64) {
     let mut timer = timer();
     while timer.service.is_served_by(number) {
-        let now = Instant::now();
-        let next = timer.entries.first_key_value().map(|(&(at, _), _)| at);
-        match next {
-            Some(at) if at <= now => {
+        let next = timer.entries.first_key_value();
+        match next.map(|(&(at, _), _)| time_until(at)) {
+            Some(None) => {
                 let token = timer
                     .entries
                     .pop_first()
                     .and_then(|(_, token)| token.upgrade());
                 drop(timer);
                 if let Some(token) = token {
-                    // Not only woken: who looks at the clock on another processor may be told an
-                    // earlier time.
-                    token.cancel();
+                    token.come();
                 }
                 timer = self::timer();
             }
-            Some(at) => {
-                let waited = CHANGED.wait_timeout(timer, at - now);
-                timer = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
+            Some(Some(time)) => timer = wait_for(&CHANGED, timer, time).0,
             None => {
-                let waited = CHANGED.wait_timeout(timer, LINGER);
-                let (held, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                let (held, is_over) = wait_for(&CHANGED, timer, LINGER);
                 timer = held;
                 // Unless it was stopped meanwhile: then the thread there is another one.
                 let is_it = timer.service.is_served_by(number);
-                if is_it && timeout.timed_out() && timer.entries.is_empty() {
+                let is_idle = mutant("retire_looks") || timer.entries.is_empty();
+                if is_it && is_over && is_idle {
                     timer.service.retire();
                 }
             }

@@ -6,12 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 
 use super::timer;
-use crate::prim::{AtomicBool, Ordering};
+use crate::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant};
+use crate::unwind::drop_quietly;
 
 /// One node of the tree.
 pub(crate) struct Token {
@@ -79,6 +81,15 @@ impl Token {
         self.wake();
     }
 
+    /// Its time is up, says the thread that serves all deadlines. Not only wakes: who looks at the
+    /// clock on another processor may be told an earlier time.
+    pub(super) fn come(&self) {
+        match mutant("timer_cancels") {
+            true => self.wake(),
+            false => self.cancel(),
+        }
+    }
+
     /// Whether this very token was cancelled. One load.
     #[inline]
     pub(crate) fn is_flagged(&self) -> bool {
@@ -113,9 +124,8 @@ impl Token {
         let woken = mem::take(&mut self.waiters().wakers);
         // Outside of the lock: a waker may run anything.
         for waker in woken.into_values() {
-            crate::unwind::drop_quietly(std::panic::catch_unwind(std::panic::AssertUnwindSafe(
-                || waker.wake(),
-            )));
+            let wake = AssertUnwindSafe(|| waker.wake());
+            drop_quietly(panic::catch_unwind(wake));
         }
     }
 
@@ -154,7 +164,7 @@ impl Token {
     }
 
     /// How many wait here: for tests.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(super) fn waiting(&self) -> usize {
         self.waiters().wakers.len()
     }

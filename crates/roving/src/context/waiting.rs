@@ -4,18 +4,13 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Once};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
-use std::time::Duration;
 
 use super::cancel::{Cancel, CancelledError};
 use super::node;
-use super::token::Token;
+use super::tokens::Tokens;
 use crate::os;
 use crate::pool::Pool;
 use crate::worker::Worker;
-
-/// How long who waits for a deadline sleeps between two looks when there is no thread for that.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Waits until the calling task is cancelled: by a [`Cancel`] that it belongs to, by hand or by its
 /// deadline, or by its pool. Waits for ever if it belongs to none. To be used in a `select`, next
@@ -36,7 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// assert_eq!(ended, Ok(true));
 /// ```
 pub fn cancelled() -> UntilCancelled {
-    let mut tokens = Tokens::entered();
+    let mut tokens = entered();
     Worker::with_current(|worker| {
         if let Some(worker) = worker {
             tokens.add(worker.registry().token());
@@ -77,72 +72,9 @@ impl Cancel {
     }
 }
 
-/// The tokens to look at.
-struct Tokens {
-    /// With all above them; each with its waker's number there.
-    all: Vec<(Arc<Token>, Option<u64>)>,
-    /// Left with each of them.
-    waker: Option<Waker>,
-}
-
-impl Tokens {
-    fn of<'t>(entered: impl Iterator<Item = &'t Arc<Token>>) -> Tokens {
-        let all = entered.flat_map(|token| token.upwards());
-        Tokens {
-            all: all.map(|token| (Arc::clone(token), None)).collect(),
-            waker: None,
-        }
-    }
-
-    /// Those of the context that the calling thread is in.
-    fn entered() -> Tokens {
-        node::with_current(|node| Tokens::of(node.into_iter().flat_map(|node| node.tokens())))
-    }
-
-    fn add(&mut self, token: &Arc<Token>) {
-        let upwards = token.upwards().map(|token| (Arc::clone(token), None));
-        self.all.extend(upwards);
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.all.iter().any(|(token, _)| token.is_up_itself())
-    }
-
-    /// Has the waker woken when one is cancelled. False if a deadline is to be looked for instead.
-    fn wait(&mut self, waker: &Waker) -> bool {
-        if self
-            .waker
-            .as_ref()
-            .is_some_and(|left| left.will_wake(waker))
-        {
-            // Whoever took it away has cancelled its token, and this is not asked again.
-            return true;
-        }
-        self.forget();
-        let mut all_timed = true;
-        for (token, id) in &mut self.all {
-            let (number, is_timed) = token.wait(waker);
-            *id = Some(number);
-            all_timed &= is_timed;
-        }
-        self.waker = all_timed.then(|| waker.clone());
-        all_timed
-    }
-
-    fn forget(&mut self) {
-        self.waker = None;
-        for (token, id) in &mut self.all {
-            if let Some(id) = id.take() {
-                token.forget(id);
-            }
-        }
-    }
-}
-
-impl Drop for Tokens {
-    fn drop(&mut self) {
-        self.forget();
-    }
+/// The tokens of the context that the calling thread is in.
+fn entered() -> Tokens {
+    node::with_current(|node| Tokens::of(node.into_iter().flat_map(|node| node.tokens())))
 }
 
 /// A registered callback for the cancellation of the place where it was created.
@@ -167,21 +99,17 @@ impl OnCancel {
     /// cancelled: on the thread that cancels, or at once if that has happened. Dropping the
     /// returned value prevents the call; `f` may be running then.
     pub fn new(pool: &Pool, f: impl Fn() + Send + Sync + 'static) -> OnCancel {
-        let mut tokens = Tokens::entered();
+        let mut tokens = entered();
         tokens.add(pool.registry().token());
         let waker = Waker::from(Arc::new(Calls {
             once: Once::new(),
             f,
         }));
-        if !tokens.wait(&waker) {
+        if !tokens.wake_at_end(&waker) {
             os::say(
                 "no thread can be started for deadlines: they do not end this network; raise the limit on \
                  threads",
             );
-        }
-        // Again, because it may have come before: see `Token::wait`.
-        if tokens.is_cancelled() {
-            waker.wake();
         }
         OnCancel { tokens }
     }
@@ -208,20 +136,7 @@ impl Future for UntilCancelled {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.0.is_cancelled() {
-            return Poll::Ready(());
-        }
-        let is_timed = self.0.wait(context.waker());
-        // Again, because it may have come between: see `Token::wait`.
-        if self.0.is_cancelled() {
-            return Poll::Ready(());
-        }
-        if !is_timed {
-            // No thread can be started now: looks again after a while, slow but sure.
-            thread::sleep(LOOK_EVERY);
-            context.waker().wake_by_ref();
-        }
-        Poll::Pending
+        self.0.poll(context)
     }
 }
 

@@ -4,7 +4,6 @@ pub(crate) mod builder;
 pub(crate) mod error;
 pub(crate) mod global;
 pub(crate) mod home;
-pub(crate) mod lending;
 mod muster;
 pub(crate) mod overflow;
 pub(crate) mod registry;

@@ -9,7 +9,6 @@ use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
 
 use super::builder::Settings;
-use super::lending::Lending;
 use super::seats::{Seat, Seats, TaskSettings};
 use super::size::Size;
 use super::stop::Stopping;
@@ -25,6 +24,8 @@ use crate::sleep::Parts;
 use crate::sleep::crew::Crew;
 use crate::sleep::idle::IdleSet;
 use crate::sleep::in_use::InUse;
+use crate::sleep::lending::Lending;
+use crate::sleep::roster::{self, Roster};
 use crate::sleep::spares::{Spares, StandIn};
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Lane;
@@ -108,7 +109,7 @@ impl Registry {
             idle: IdleSet::new(workers + spares),
             waiting: IdleSet::new(workers + spares),
             following: AtomicUsize::new(0),
-            lending: Lending::default(),
+            lending: Lending::new(),
             injector: Injector::new(),
             spares: Spares::new(size, settings.stand_in),
             in_use: InUse::new(workers),
@@ -211,23 +212,9 @@ impl Registry {
     }
 
     /// Gives a job to one worker. If that has no thread, or none any more, the job is dropped.
-    ///
-    /// Who leaves a seat says so first and empties the mailbox then, the pool says that it has
-    /// ended and looks into no mailbox any more; who posts looks for either after it has posted.
-    /// The lock of the mailbox orders the two, so one of them finds the job.
     pub(crate) fn post(self: &Arc<Registry>, index: usize, kind: Kind, job: Job) {
-        let seat = &self.seats[index];
-        let nobody_comes = || seat.is_vacant() || self.has_ended() && !Worker::is_at(seat);
-        // First, because the worker itself may have posted something that it still comes for, in
-        // `on_exit`.
-        if nobody_comes() {
-            return drop_quietly(job);
-        }
-        seat.mailbox.push(kind, job);
-        seat.unpark();
-        if nobody_comes() {
-            seat.drop_mail();
-        }
+        let is_here = || Worker::is_at(&self.seats[index]);
+        roster::post(self.as_ref(), index, kind, job, is_here);
         self.look_for_orphan();
     }
 
@@ -454,6 +441,10 @@ impl Parts for Registry {
         &self.following
     }
 
+    fn roster(&self) -> &Roster {
+        &self.size.roster
+    }
+
     fn stack(&self, seat: usize) -> &TaskStack {
         &self.seats[seat].stack
     }
@@ -476,6 +467,14 @@ impl Parts for Registry {
 
     fn unpark(&self, seat: usize) {
         self.seats[seat].unpark();
+    }
+
+    fn is_vacant(&self, seat: usize) -> bool {
+        self.seats[seat].is_vacant()
+    }
+
+    fn set_vacant(&self, seat: usize) {
+        self.seats[seat].vacate();
     }
 
     fn workers(&self) -> usize {

@@ -13,7 +13,6 @@ use crate::sleep::idle::IdleSet;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::{Clock, Keep};
 use crate::task::{Local, SpawnOrder};
-use crate::unwind::drop_quietly;
 
 /// A worker slot: the state of one worker, or of a compensation thread, that other threads may see.
 pub(crate) struct Seat {
@@ -138,7 +137,7 @@ impl Seat {
     /// Whether no thread is here any more, nor ever will be.
     pub(crate) fn is_vacant(&self) -> bool {
         // Ordering: Relaxed; who posts something looks after the mailbox's lock, see
-        // `Registry::post`.
+        // `sleep::roster`.
         self.vacant.load(Ordering::Relaxed)
     }
 
@@ -148,11 +147,6 @@ impl Seat {
         self.vacant.store(true, Ordering::Relaxed);
         self.thread.set(None);
         self.tasks.close_place();
-    }
-
-    /// Nobody comes for what is in the mailbox.
-    pub(super) fn drop_mail(&self) {
-        self.mailbox.take_all().for_each(drop_quietly);
     }
 }
 

@@ -1,25 +1,21 @@
 //! The number of a pool's active workers, which can be changed while it runs.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Pool;
 use super::error::{BuildError, Reason};
 use super::registry::Registry;
-use crate::faults;
 use crate::os;
-use crate::prim::{AtomicU64, AtomicUsize, Ordering};
+use crate::prim::{AtomicU64, Ordering};
 use crate::sleep::Parts;
-use crate::stats::{Activity, bump};
+use crate::sleep::roster::{self, Roster};
 use crate::worker::Worker;
 
-/// The workers below this index work. The others sleep outside of the idle set, *benched*: nobody
-/// wakes them for work, but for what is addressed to them.
+/// The size of a pool, and when that was last compared with what the process may use.
 pub(crate) struct Size {
-    workers: AtomicUsize,
-    /// How many workers are to work. Held while that is changed, or a worker goes for good.
-    wanted: Mutex<usize>,
+    pub(super) roster: Roster,
     built: Instant,
     /// When a worker last looked at the quota, in milliseconds since the pool was built.
     looked_ms: AtomicU64,
@@ -31,8 +27,7 @@ const QUOTA_HOLDS: Duration = Duration::from_secs(1);
 impl Size {
     pub(super) fn new(workers: usize) -> Size {
         Size {
-            workers: AtomicUsize::new(workers),
-            wanted: Mutex::new(workers),
+            roster: Roster::new(workers),
             built: Instant::now(),
             looked_ms: AtomicU64::new(0),
         }
@@ -42,81 +37,22 @@ impl Size {
 impl Registry {
     /// The workers below this index work, but for those that have no thread.
     pub(crate) fn size(&self) -> usize {
-        // Ordering: Relaxed; who is benched, or no longer, is unparked after the change, and looks
-        // again.
-        self.size.workers.load(Ordering::Relaxed)
+        self.size.roster.size()
     }
 
     /// How many workers work.
     pub(crate) fn working(&self) -> usize {
-        self.manned()
-            .take_while(|&index| index < self.size())
-            .count()
-    }
-
-    /// The workers that have a thread, or are to have one.
-    fn manned(&self) -> impl Iterator<Item = usize> {
-        (0..self.workers()).filter(|&index| !self.seats[index].is_vacant())
+        roster::working(self)
     }
 
     /// Whether all workers are gone for good.
     pub(crate) fn is_deserted(&self) -> bool {
-        self.manned().next().is_none()
+        roster::manned(self).next().is_none()
     }
 
     /// Whether the worker is one of those that do not work. Of a compensation thread it is not.
     pub(crate) fn is_benched(&self, index: usize) -> bool {
-        index >= self.size() && index < self.workers()
-    }
-
-    /// From now on that many workers work, at least one and at most all.
-    ///
-    /// A worker that is taken out of the idle set by somebody who has work for it, and finds itself
-    /// benched, passes the call on ([`Worker::bench`]). A worker that enters the set while it is
-    /// being benched does so when it is called.
-    pub(crate) fn resize(self: &Arc<Registry>, workers: usize) {
-        let mut wanted = self.wanted();
-        *wanted = workers;
-        self.set_size(self.working(), *wanted);
-    }
-
-    /// The lock under which the size changes.
-    fn wanted(&self) -> MutexGuard<'_, usize> {
-        let wanted = self.size.wanted.lock();
-        wanted.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// As many of those that have a thread work as are wanted; `working` have until now. Under the
-    /// lock.
-    fn set_size(self: &Arc<Registry>, working: usize, wanted: usize) {
-        let before = self.size();
-        let last = self.manned().take(wanted).last();
-        let size = last.map_or(wanted, |last| last + 1);
-        // Ordering: Relaxed, as in `size`.
-        self.size.workers.store(size, Ordering::Relaxed);
-        self.spares.resize(self, working, self.working());
-        for index in size.min(before)..size.max(before) {
-            if size < before {
-                self.idle.retract(index);
-            }
-            self.seats[index].unpark();
-        }
-    }
-
-    /// The worker goes for good, or never comes: another one works in its place, if one is benched.
-    /// What is addressed to it is dropped. False, with nothing done, if `but_the_last` and nobody
-    /// else is left.
-    pub(crate) fn vacate(self: &Arc<Registry>, index: usize, but_the_last: bool) -> bool {
-        let wanted = self.wanted();
-        if but_the_last && self.manned().all(|other| other == index) {
-            return false;
-        }
-        let (working, seat) = (self.working(), &self.seats[index]);
-        seat.vacate();
-        self.set_size(working, *wanted);
-        drop(wanted);
-        seat.drop_mail();
-        true
+        roster::is_benched(self, index)
     }
 
     /// The adopted thread is a worker no longer. If it was the only one, and the pool is not
@@ -126,10 +62,10 @@ impl Registry {
     /// added it. The lock of the queue orders the two, so one of them finds the job and starts the
     /// thread.
     pub(crate) fn let_go(self: &Arc<Registry>) {
-        let is_the_last = !self.vacate(0, !self.is_closing());
+        let is_the_last = !roster::vacate(self, 0, !self.is_closing());
         if is_the_last {
             // Under the lock, by which the worker's next thread sees what this one has left.
-            let _wanted = self.wanted();
+            let _wanted = self.size.roster.wanted();
             self.seats[0].set_orphaned(true);
         }
         self.release_crew();
@@ -143,7 +79,7 @@ impl Registry {
     /// the pool has ended.
     #[cold]
     pub(super) fn replace_adopted(self: &Arc<Registry>) -> io::Result<()> {
-        let _wanted = self.wanted();
+        let _wanted = self.size.roster.wanted();
         if self.seats[0].is_orphaned() && self.start_thread(0)? {
             self.seats[0].set_orphaned(false);
         }
@@ -171,21 +107,9 @@ impl Registry {
 }
 
 impl Worker {
-    /// Sleeps outside of the idle set until this worker is to work again, or the pool closes. What
-    /// it may have been called for is left to another; what is addressed to it runs.
+    /// Sleeps until this worker is to work again, or the pool closes.
     pub(crate) fn bench(&self) {
-        let registry = self.registry();
-        self.wake_another();
-        self.clock().enter(Activity::Idle);
-        self.away(|| {
-            while registry.is_benched(self.index()) && !registry.is_closing() {
-                if !self.serve_mailbox() {
-                    bump(&self.tally().parks, 1);
-                    faults::park();
-                }
-            }
-        });
-        self.clock().enter(Activity::Steal);
+        self.away(|| roster::bench(self));
     }
 }
 
@@ -216,7 +140,7 @@ impl Pool {
             return Err(Reason::Size { workers, most }.into());
         }
         self.registry().check_has_threads();
-        self.registry().resize(workers);
+        roster::resize(self.registry(), workers);
         Ok(())
     }
 
@@ -228,7 +152,7 @@ impl Pool {
     /// assert_eq!(roving::Pool::new(2).unwrap().workers_max(), 2);
     /// ```
     pub fn workers_max(&self) -> usize {
-        self.registry().manned().count()
+        roster::manned(self.registry().as_ref()).count()
     }
 
     /// Reads how many processors the process may use now (the affinity mask and the cgroup quota),
@@ -253,6 +177,6 @@ fn refresh(registry: &Arc<Registry>) -> usize {
         return registry.working();
     }
     let allowed = os::processors();
-    registry.resize(allowed.clamp(1, registry.workers()));
+    roster::resize(registry, allowed.clamp(1, registry.workers()));
     registry.working()
 }

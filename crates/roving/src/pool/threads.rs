@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::registry::Registry;
 use crate::sleep::Parts;
+use crate::sleep::roster;
 use crate::worker::run_thread;
 
 /// A worker that needs a thread; see [`crate::PoolBuilder::build_with`].
@@ -84,10 +85,10 @@ impl Drop for WorkerThread {
         if let Some(registry) = self.registry.take() {
             // The last worker gets a thread of the pool's own, so that somebody runs what the pool
             // is given.
-            if !registry.vacate(self.index, true) {
+            if !roster::vacate(&registry, self.index, true) {
                 let started = registry.start_thread(self.index);
                 if !started.unwrap_or(false) {
-                    registry.vacate(self.index, false);
+                    roster::vacate(&registry, self.index, false);
                 }
             }
             registry.expect_no_thread();

@@ -79,6 +79,13 @@ impl Crew {
         enter();
     }
 
+    /// Calls `change`, about which the caller tells the threads afterwards: a thread that enlists
+    /// meanwhile is told, or sees the change.
+    pub(crate) fn under_lock(&self, change: impl FnOnce()) {
+        let _members = (!mutant("resize_lock")).then(|| self.members());
+        change();
+    }
+
     /// The pool closes. The caller unparks all threads then.
     pub(crate) fn close(&self) {
         let members = self.members();

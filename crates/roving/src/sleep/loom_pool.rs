@@ -11,10 +11,11 @@ use super::idle::IdleSet;
 use super::in_use::InUse;
 use super::parts::Parts;
 use super::rest::Sleeper;
+use super::roster::{Roster, post};
 use super::spares::{Spares, StandIn};
 use crate::inject::{Injector, Kind, Queue};
 use crate::prim::thread::{self, Thread};
-use crate::prim::{AtomicUsize, OnceLock, Ordering};
+use crate::prim::{AtomicBool, AtomicUsize, OnceLock, Ordering, park};
 use crate::priority::Priority;
 use crate::stack::loom_tests::{self, Made, not_run};
 use crate::stack::owner::Owner;
@@ -29,8 +30,11 @@ pub(crate) struct SmallPool {
     spares: Spares,
     injector: Injector,
     following: AtomicUsize,
+    roster: Roster,
     workers: usize,
     seats: Vec<SmallSeat>,
+    /// Calls a thread for a seat that has none of its own.
+    calls: Option<Box<dyn Fn(usize) + Send + Sync>>,
     /// A thread that is none of its workers adds jobs until it leaves.
     adopts: bool,
     /// The main function of a spare worker's thread.
@@ -47,6 +51,7 @@ struct SmallSeat {
     spawned: Queue,
     followers: IdleSet,
     works_for: AtomicUsize,
+    vacant: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
@@ -57,22 +62,33 @@ impl SmallPool {
         stand_in: StandIn,
         run_spare: fn(SmallWorker),
     ) -> Arc<SmallPool> {
-        SmallPool::with(workers, stand_in, run_spare, false)
+        Arc::new(SmallPool::with(workers, stand_in, run_spare))
     }
 
     /// A pool that has adopted the calling thread.
     pub(crate) fn adopting(workers: usize, run_spare: fn(SmallWorker)) -> Arc<SmallPool> {
-        let pool = SmallPool::with(workers, StandIn::ForAll, run_spare, true);
+        let mut pool = SmallPool::with(workers, StandIn::ForAll, run_spare);
+        pool.adopts = true;
         pool.crew.adopt();
-        pool
+        Arc::new(pool)
     }
 
-    fn with(
+    /// A pool whose seats have no threads, and are all asleep; `calls` asks for one.
+    pub(crate) fn lent(
         workers: usize,
-        stand_in: StandIn,
-        run_spare: fn(SmallWorker),
-        adopts: bool,
+        calls: impl Fn(usize) + Send + Sync + 'static,
     ) -> Arc<SmallPool> {
+        let no_spare = |_| unreachable!("no thread of its own");
+        let mut pool = SmallPool::with(workers, StandIn::ForJobs, no_spare);
+        pool.calls = Some(Box::new(calls));
+        for seat in 0..workers {
+            pool.idle.announce(seat);
+            let _ = pool.seats[seat].stack.want();
+        }
+        Arc::new(pool)
+    }
+
+    fn with(workers: usize, stand_in: StandIn, run_spare: fn(SmallWorker)) -> SmallPool {
         let showing = Showing {
             slots: 2,
             unasked: 1,
@@ -90,9 +106,10 @@ impl SmallPool {
             spawned: Queue::new(),
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(usize::MAX),
+            vacant: AtomicBool::new(false),
             thread: OnceLock::new(),
         };
-        Arc::new(SmallPool {
+        SmallPool {
             idle: IdleSet::new(most),
             waiting: IdleSet::new(most),
             in_use: InUse::new(workers),
@@ -100,13 +117,15 @@ impl SmallPool {
             spares: Spares::new(workers, stand_in),
             injector: Injector::new(),
             following: AtomicUsize::new(0),
+            roster: Roster::new(workers),
             workers,
-            adopts,
+            adopts: false,
             seats: (0..most).map(seat).collect(),
+            calls: None,
             run_spare,
             made: Made::new(),
             ran: AtomicUsize::new(0),
-        })
+        }
     }
 
     /// A job that counts itself.
@@ -124,8 +143,36 @@ impl SmallPool {
 
     /// Posts a job that is for that worker alone.
     pub(crate) fn post(self: &Arc<SmallPool>, worker: usize) {
-        self.seats[worker].mailbox.push(Kind::Awaited, self.job());
-        self.unpark(worker);
+        post(self.as_ref(), worker, Kind::Awaited, self.job(), || false);
+    }
+
+    /// Adds a job that unparks the calling thread when it has run.
+    pub(crate) fn inject_awaited(self: &Arc<SmallPool>) {
+        self.injector
+            .push(Priority::Normal, Kind::Awaited, self.awaited());
+        self.job_was_added();
+    }
+
+    /// Posts such a job to that worker.
+    pub(crate) fn post_awaited(self: &Arc<SmallPool>, worker: usize) {
+        post(self.as_ref(), worker, Kind::Awaited, self.awaited(), || {
+            false
+        });
+    }
+
+    fn awaited(self: &Arc<SmallPool>) -> Box<dyn FnOnce() + Send> {
+        let (job, waits) = (self.job(), thread::current());
+        Box::new(move || {
+            job();
+            waits.unpark();
+        })
+    }
+
+    /// Returns when that many jobs have run, of which the last one was awaited.
+    pub(crate) fn wait_until_run(&self, jobs: usize) {
+        while self.has_run() < jobs {
+            park();
+        }
     }
 
     fn job(self: &Arc<SmallPool>) -> Box<dyn FnOnce() + Send> {
@@ -134,6 +181,12 @@ impl SmallPool {
             // Ordering: Relaxed; read after the threads were joined, or as a hint.
             pool.ran.fetch_add(1, Ordering::Relaxed);
         })
+    }
+
+    /// Counts what a thread has run that is no job.
+    pub(crate) fn count_run(&self) {
+        // Ordering: Relaxed; a hint.
+        self.ran.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn has_run(&self) -> usize {
@@ -203,6 +256,20 @@ impl Parts for SmallPool {
         &self.following
     }
 
+    fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    fn is_vacant(&self, seat: usize) -> bool {
+        // Ordering: Relaxed, as in the real one.
+        self.seats[seat].vacant.load(Ordering::Relaxed)
+    }
+
+    fn set_vacant(&self, seat: usize) {
+        // Ordering: Relaxed, as in the real one.
+        self.seats[seat].vacant.store(true, Ordering::Relaxed);
+    }
+
     fn stack(&self, seat: usize) -> &TaskStack {
         if seat >= self.workers {
             self.made.see();
@@ -229,8 +296,13 @@ impl Parts for SmallPool {
     }
 
     fn unpark(&self, seat: usize) {
-        if let Some(thread) = self.seats[seat].thread.get() {
-            thread.unpark();
+        match &self.calls {
+            Some(calls) => calls(seat),
+            None => {
+                if let Some(thread) = self.seats[seat].thread.get() {
+                    thread.unpark();
+                }
+            }
         }
     }
 
@@ -336,6 +408,11 @@ impl Sleeper for SmallWorker {
 
     fn wake_another(&self) {
         self.pool.wake_one();
+    }
+
+    fn serve_mailbox(&self) -> bool {
+        let job = self.pool.mailbox(self.index).pop();
+        job.map(|job| job()).is_some()
     }
 
     fn count_park(&self) {}

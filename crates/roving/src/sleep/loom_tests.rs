@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use loom::thread;
 
+use super::lending::Lending;
 use super::loom_pool::{SmallPool, SmallWorker};
 use super::parts::Parts;
 use super::rest::{Sleeper, Woken, sleep};
+use super::roster::{bench, is_benched, resize, vacate};
 use super::spares::StandIn;
 use crate::prim::{explore, explore_within};
+use crate::stack::loom_tests::Made;
 
 fn no_spare(_: SmallWorker) {
     unreachable!("this test starts no spare thread");
@@ -173,5 +176,141 @@ fn loom_a_core_that_is_given_twice_finds_a_spare_thread() {
         pool.spares().back_again();
         pool.spares().replace_me(&pool);
         pool.join();
+    });
+}
+
+/// The loop of a worker in a pool that changes its size.
+pub(crate) fn run_or_sit_out(worker: &SmallWorker) {
+    let pool = &worker.pool;
+    loop {
+        if is_benched(pool.as_ref(), worker.index()) && !pool.crew().is_closing() {
+            bench(worker);
+        }
+        while worker.run_job() {
+            // Worker 0 may wait for it.
+            pool.unpark(0);
+        }
+        if sleep(worker) == Woken::ToEnd {
+            return;
+        }
+    }
+}
+
+/// A benched worker is to work again at the moment at which it parks.
+#[test]
+fn loom_a_worker_that_is_brought_back_works() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(2, StandIn::Nobody, no_spare);
+        resize(&pool, 1);
+        pool.start(1, |worker| run_or_sit_out(&worker));
+        pool.inject_awaited();
+        resize(&pool, 2);
+        pool.wait_until_run(1);
+        pool.close();
+        pool.join();
+    });
+}
+
+/// A benched worker runs a job that is addressed to it.
+#[test]
+fn loom_mail_wakes_a_benched_worker() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(2, StandIn::Nobody, no_spare);
+        resize(&pool, 1);
+        pool.start(1, |worker| bench(&worker));
+        pool.post_awaited(1);
+        pool.wait_until_run(1);
+        pool.close();
+        pool.join();
+    });
+}
+
+/// One worker goes for good while something is posted to it: either it is dropped by the one who
+/// posts, or by the one who goes.
+#[test]
+fn loom_mail_to_a_worker_that_goes_is_dropped() {
+    explore(|| {
+        let pool = SmallPool::new(2, StandIn::Nobody, no_spare);
+        let posts = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || pool.post(1))
+        };
+        assert!(vacate(&pool, 1, true));
+        posts.join().unwrap();
+        assert!(pool.mailbox(1).is_surely_empty());
+        assert!(!vacate(&pool, 0, true), "it is the last");
+    });
+}
+
+/// Worker 0 waits for a job while the pool gets smaller by the worker that could run it: whoever of
+/// the two comes second brings in a compensation thread.
+#[test]
+fn loom_a_worker_that_waits_is_replaced_when_the_others_are_benched() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(2, StandIn::ForJobs, |spare| {
+            while !spare.run_job() {
+                spare.pool.spares().rest(spare.pool.as_ref(), spare.index());
+            }
+        });
+        pool.inject_awaited();
+        let resizes = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || resize(&pool, 1))
+        };
+        pool.spares().replace_me(&pool);
+        resizes.join().unwrap();
+        pool.wait_until_run(1);
+        pool.join();
+    });
+}
+
+/// A worker lends its index, and wants it back: the borrower has ended before it goes on. Only who
+/// has the index touches what is beside it.
+#[test]
+fn loom_a_lent_index_comes_back() {
+    explore(|| {
+        let index = Arc::new((Lending::new(), Made::new()));
+        index.1.make();
+        index.0.leave(3);
+        let borrower = {
+            let index = Arc::clone(&index);
+            thread::spawn(move || {
+                if index.0.borrow() == Some(3) {
+                    index.1.make();
+                    index.0.give_back(3);
+                }
+            })
+        };
+        index.0.back(3);
+        index.1.make();
+        borrower.join().unwrap();
+    });
+}
+
+/// A worker runs something on top of its wait while the borrower of its index waits, and the
+/// borrower goes on when that has ended.
+#[test]
+fn loom_a_borrower_and_what_runs_on_the_wait_take_turns() {
+    explore_within(Some(3), || {
+        let index = Arc::new((Lending::new(), Made::new()));
+        index.1.make();
+        index.0.leave(3);
+        assert_eq!(index.0.borrow(), Some(3));
+        let borrower = {
+            let index = Arc::clone(&index);
+            thread::spawn(move || {
+                index.1.make();
+                index.0.suspend(3);
+                index.0.resume(3);
+                index.1.make();
+                index.0.give_back(3);
+            })
+        };
+        index.0.wake(3);
+        index.1.make();
+        index.0.rest(3);
+        index.0.back(3);
+        index.1.make();
+        borrower.join().unwrap();
     });
 }

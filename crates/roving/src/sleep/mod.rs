@@ -27,7 +27,7 @@
 //! ([`crate::arena`]).
 //!
 //! **Benched workers** ([`Pool::resize`](crate::Pool::resize)) sleep outside of the idle set. One
-//! that was taken out of it for O2 and then finds itself benched does O2 once more.
+//! that was taken out of it for O2 and then finds itself benched does O2 once more ([`roster`]).
 //!
 //! A worker that waits for a stolen task parks too, outside the idle set: the waiter bit in the
 //! slot's word meets the thief's end of the task ([`crate::stack::state`]). Meanwhile a spare
@@ -38,13 +38,15 @@
 pub(crate) mod crew;
 pub(crate) mod idle;
 pub(crate) mod in_use;
+pub(crate) mod lending;
 pub(crate) mod parts;
 pub(crate) mod rest;
+pub(crate) mod roster;
 pub(crate) mod spares;
 
 #[cfg(all(test, loom))]
 pub(crate) mod loom_pool;
 #[cfg(all(test, loom))]
-mod loom_tests;
+pub(crate) mod loom_tests;
 
 pub(crate) use parts::Parts;

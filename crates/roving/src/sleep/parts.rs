@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::crew::Crew;
 use super::idle::IdleSet;
 use super::in_use::InUse;
+use super::roster::Roster;
 use super::spares::{Spares, StandIn};
 use crate::inject::{Injector, Queue};
 use crate::prim::{AtomicUsize, Ordering, mutant};
@@ -27,6 +28,7 @@ pub(crate) trait Parts: Sized {
     fn injector(&self) -> &Injector;
     /// How many workers follow others, see [`crate::wait`].
     fn following(&self) -> &AtomicUsize;
+    fn roster(&self) -> &Roster;
 
     fn stack(&self, seat: usize) -> &TaskStack;
     fn mailbox(&self, seat: usize) -> &Queue;
@@ -38,6 +40,9 @@ pub(crate) trait Parts: Sized {
     fn works_for(&self, seat: usize) -> Option<usize>;
     /// Wakes the worker's thread, if it has started. A thread looks around before it first sleeps.
     fn unpark(&self, seat: usize);
+    /// Whether no thread is at that seat any more, nor ever will be.
+    fn is_vacant(&self, seat: usize) -> bool;
+    fn set_vacant(&self, seat: usize);
 
     fn workers(&self) -> usize;
     /// How many workers and compensation threads there can be.
@@ -130,6 +135,14 @@ pub(crate) trait Parts: Sized {
             self.unpark(index);
         }
         taken.is_some()
+    }
+
+    /// A worker was called, and does not follow the call: another one does. For a job, that may be
+    /// one that stands in for those that wait.
+    fn pass_on(self: &Arc<Self>) {
+        if !self.wake_one() && self.has_jobs() && !mutant("pass_on_to_who_waits") {
+            self.job_waits();
+        }
     }
 
     /// A job was added to a queue: sees to it that a worker runs it. False if there was none to

@@ -17,6 +17,8 @@ pub(crate) trait Sleeper {
     /// Whether it would steal any of that many public tasks.
     fn takes_of(&self, public: usize) -> bool;
     fn wake_another(&self);
+    /// Runs one job that is addressed to this worker. False if there is none.
+    fn serve_mailbox(&self) -> bool;
     /// Its thread is about to park: a count.
     fn count_park(&self);
     /// Records the worker's activity from now on, for the profile.

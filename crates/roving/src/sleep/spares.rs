@@ -64,7 +64,7 @@ impl Spares {
         // Ordering: Relaxed; a count that steers. It wraps while workers that wait are taken away.
         let active = self.active.fetch_add(change, Ordering::Relaxed);
         let active = active.wrapping_add(change) as isize;
-        if self.is_needed(pool.as_ref()) {
+        if self.is_needed(pool.as_ref()) && !mutant("resize_replaces") {
             (active..workers as isize).for_each(|_| self.bring_in_one(pool));
         }
     }

@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::{Chain, Found, Taken, Waiter, leave_waiting, park_while_away, wait_for_thief};
+use super::{
+    Chain, Found, Taken, Waiter, give_core, leave_waiting, park_while_away, wait_for_thief,
+};
 use crate::prim::{explore, explore_within, park};
 use crate::priority::Priority;
 use crate::sleep::Parts;
 use crate::sleep::loom_pool::{SmallPool, SmallWorker};
-use crate::sleep::rest::Sleeper;
+use crate::sleep::loom_tests::run_or_sit_out;
+use crate::sleep::rest::{Sleeper, sleep};
+use crate::sleep::roster::resize;
 use crate::sleep::spares::StandIn;
 use crate::stack::loom_tests::{run_and_finish, take};
 use crate::stack::owner::{Owner, Popped};
@@ -72,6 +76,10 @@ impl Sleeper for Waiting<'_> {
         self.worker.wake_another();
     }
 
+    fn serve_mailbox(&self) -> bool {
+        self.worker.serve_mailbox()
+    }
+
     fn count_park(&self) {}
 
     fn turn_to(&self, _: Activity) {}
@@ -99,11 +107,6 @@ impl<'s> Waiter<'s> for Waiting<'s> {
 
     fn round_after(&self, round: usize) -> usize {
         round
-    }
-
-    fn serve_mailbox(&self) -> bool {
-        let job = self.worker.pool.mailbox(self.worker.index).pop();
-        job.map(|job| job()).is_some()
     }
 
     fn serve_parked(&self, jobs: bool) -> bool {
@@ -290,5 +293,62 @@ fn loom_a_job_of_a_wait_that_ends_goes_to_another() {
             ends
         });
         stays.join().unwrap();
+    });
+}
+
+/// A compensation thread takes a task of the worker that blocks.
+fn run_two_tasks(spare: &SmallWorker) {
+    let pool = &spare.pool;
+    while pool.has_run() < 2 {
+        match pool.stack(0).claim(0, |_| 1) {
+            Claim::Won { index, .. } => {
+                let slot = pool.stack(0).slot(index);
+                slot.begin(spare.index, 0);
+                run_begun(pool, 0, slot);
+                pool.count_run();
+                pool.unpark(0);
+            }
+            Claim::Busy => thread::yield_now(),
+            Claim::Empty => drop(sleep(spare)),
+        }
+    }
+}
+
+/// A worker with two tasks, one of which it has shown to nobody, blocks until both have run: a
+/// compensation thread takes its core, and finds both.
+#[test]
+fn loom_what_a_worker_has_pushed_runs_while_it_blocks() {
+    explore_within(Some(1), || {
+        let run_spare = |spare: SmallWorker| run_two_tasks(&spare);
+        let pool = SmallPool::new(1, StandIn::ForAll, run_spare);
+        let worker = SmallWorker::begin(&pool, 0);
+        let waiting = Waiting::new(&worker);
+        worker.push(&waiting.owner, 7);
+        worker.push(&waiting.owner, 8);
+        give_core(&waiting, &Cell::new(false), || pool.wait_until_run(2));
+        assert_eq!((waiting.take(), waiting.take()), (108, 107));
+        pool.join();
+    });
+}
+
+/// Worker 1 is called for a job, and benched before it can look at it. The only other worker waits,
+/// maybe for that very job: it is called instead.
+#[test]
+fn loom_a_call_of_a_benched_worker_goes_to_one_that_waits() {
+    explore_within(Some(1), || {
+        let pool = pool(StandIn::Nobody);
+        let worker = SmallWorker::begin(&pool, 0);
+        pool.start(1, |worker| run_or_sit_out(&worker));
+        let resizes = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                pool.inject();
+                resize(&pool, 1);
+            })
+        };
+        Waiting::new(&worker).park_until(|| pool.has_run() == 1);
+        resizes.join().unwrap();
+        pool.close();
+        pool.join();
     });
 }

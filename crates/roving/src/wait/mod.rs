@@ -14,6 +14,7 @@ mod loom_tests;
 #[cfg(not(loom))]
 mod on_worker;
 
+use std::cell::Cell;
 use std::mem;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ use crate::stack::owner::Owner;
 use crate::stack::slot::Slot;
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::Claim;
+use crate::stats::Activity;
 
 /// The fate of a task that its owner wants back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +48,6 @@ pub(crate) trait Waiter<'s>: Sleeper {
     fn run_found(&self, chain: &Chain<'_>, found: Found);
     /// The round in which the worker is that has just run a task.
     fn round_after(&self, round: usize) -> usize;
-    /// Runs one job that is addressed to this worker. False if there is none.
-    fn serve_mailbox(&self) -> bool;
     /// Runs work that may run on top of a parked frame; if `jobs`, any job.
     fn serve_parked(&self, jobs: bool) -> bool;
     /// The lowest class of jobs that may run on top of its frame.
@@ -269,6 +269,33 @@ pub(crate) fn park_while_away<'s>(waiter: &impl Waiter<'s>, done: impl Fn() -> b
             park();
         }
     }
+}
+
+/// Calls `f`, in which the worker parks or blocks, while another thread has its core. `is_blocked`
+/// says whether that is so already: inside of such a call another one gives nothing away.
+pub(crate) fn give_core<'s, R>(
+    waiter: &impl Waiter<'s>,
+    is_blocked: &Cell<bool>,
+    f: impl FnOnce() -> R,
+) -> R {
+    let pool = waiter.pool();
+    // All that the worker has pushed, since it answers no thief meanwhile.
+    if !mutant("blocking_shows") && waiter.owner().show_all() {
+        waiter.wake_for(waiter.index());
+    }
+    waiter.turn_to(Activity::Switch);
+    let is_outermost = !is_blocked.replace(true);
+    if is_outermost && !mutant("blocking_calls") {
+        pool.spares().replace_me(pool);
+    }
+    waiter.turn_to(Activity::Idle);
+    let result = f();
+    // Counted only when it does go on: what has its index may need a thread in its place.
+    if is_outermost {
+        is_blocked.set(false);
+        pool.spares().back_again();
+    }
+    result
 }
 
 /// The wait is over. A job for which this worker may have been woken meanwhile goes to another.

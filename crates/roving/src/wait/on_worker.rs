@@ -67,10 +67,6 @@ impl Waiter<'static> for Worker {
         round * usize::from(self.restraint().is_on())
     }
 
-    fn serve_mailbox(&self) -> bool {
-        self.serve_mailbox()
-    }
-
     fn serve_parked(&self, jobs: bool) -> bool {
         self.serve_mailbox_parked() || self.serve_further_out() || jobs && self.run_job_on_top()
     }
@@ -183,27 +179,15 @@ impl Worker {
     fn give_core(&self, why: Why, f: &mut dyn FnMut()) {
         let watch = self.registry().watch.as_ref();
         let _parked = watch.map(|watch| watch.begin(self.index(), why));
-        let wake = self.owner().show_all();
-        self.wake_if(wake);
         self.leave_index();
         let doing = self.clock().enter(Activity::Switch);
-        // Inside of such a call another one gives nothing away: the core is somebody else's
-        // already.
-        let is_outermost = !self.is_blocked().replace(true);
-        if is_outermost {
-            self.registry().spares.replace_me(self.registry());
-        }
-        self.clock().enter(Activity::Idle);
-        self.away(|| {
-            with_core_given(f);
-            // What has its index may be waiting for a task with its place here.
-            self.index_back();
+        wait::give_core(self, self.is_blocked(), || {
+            self.away(|| {
+                with_core_given(f);
+                // What has its index may be waiting for a task with its place here.
+                self.index_back();
+            });
         });
-        // Counted only when it does go on: what has its index may need a thread in its place.
-        if is_outermost {
-            self.is_blocked().set(false);
-            self.registry().spares.back_again();
-        }
         self.clock().enter(doing);
     }
 

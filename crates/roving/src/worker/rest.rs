@@ -50,6 +50,10 @@ impl Sleeper for Worker {
         self.wake_another();
     }
 
+    fn serve_mailbox(&self) -> bool {
+        self.serve_mailbox()
+    }
+
     fn count_park(&self) {
         bump(&self.tally().parks, 1);
     }

@@ -1,7 +1,7 @@
 //! Indices that waiting workers lend to compensation threads.
 //!
 //! To the user of a pool whose compensation threads run jobs
-//! ([`crate::sleep::spares::StandIn::ForJobs`]), an index below the number of workers is that of
+//! ([`super::spares::StandIn::ForJobs`]), an index below the number of workers is that of
 //! one running thread. A compensation thread that is asked for its index borrows that of a worker
 //! which is parked in a wait, and keeps it until its job has ended; that worker goes on only then.
 //! A compensation thread that is not asked borrows none.
@@ -10,9 +10,10 @@
 //! on top of the waiting worker's frame. What else runs there, a broadcast, does so while that job
 //! waits in its turn, or after it.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
-#[derive(Default)]
+use crate::prim::{Condvar, Mutex, MutexGuard, mutant, wait_while};
+
 pub(crate) struct Lending {
     away: Mutex<Away>,
     changed: Condvar,
@@ -47,12 +48,15 @@ fn remove_one(from: &mut Vec<usize>, worker: usize) {
 }
 
 impl Lending {
-    fn away(&self) -> MutexGuard<'_, Away> {
-        self.away.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn new() -> Lending {
+        Lending {
+            away: Mutex::new(Away::default()),
+            changed: Condvar::new(),
+        }
     }
 
-    fn wait_while(&self, away: MutexGuard<'_, Away>, busy: impl FnMut(&mut Away) -> bool) {
-        drop(self.changed.wait_while(away, busy));
+    fn away(&self) -> MutexGuard<'_, Away> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The worker's index may be lent until it calls [`Self::back`].
@@ -65,8 +69,10 @@ impl Lending {
         let mut away = self.away();
         // First, so that it is not lent again.
         remove_one(&mut away.waiting, worker);
-        if !away.awake.contains(&worker) {
-            self.wait_while(away, |away| away.loan(worker).is_some());
+        if !away.awake.contains(&worker) && !mutant("lending_awaits_the_end") {
+            drop(wait_while(&self.changed, away, |away| {
+                away.loan(worker).is_some()
+            }));
         }
     }
 
@@ -74,13 +80,18 @@ impl Lending {
     pub(crate) fn wake(&self, worker: usize) {
         let mut away = self.away();
         away.awake.push(worker);
-        self.wait_while(away, |away| away.loan(worker).is_some_and(|loan| loan.runs));
+        let runs = |away: &mut Away| away.loan(worker).is_some_and(|loan| loan.runs);
+        if !mutant("lending_awaits_a_wait") {
+            drop(wait_while(&self.changed, away, runs));
+        }
     }
 
     /// The worker has run that.
     pub(crate) fn rest(&self, worker: usize) {
         remove_one(&mut self.away().awake, worker);
-        self.changed.notify_all();
+        if !mutant("lending_tells_of_rest") {
+            self.changed.notify_all();
+        }
     }
 
     /// The index of a worker that waits, if there is one.
@@ -101,15 +112,15 @@ impl Lending {
         if let Some(loan) = self.away().loan(worker) {
             loan.runs = false;
         }
-        self.changed.notify_all();
+        if !mutant("lending_tells_of_a_wait") {
+            self.changed.notify_all();
+        }
     }
 
     /// The borrower wants to go on: returns when the worker runs nothing.
     pub(crate) fn resume(&self, worker: usize) {
-        let away = self.away();
-        let busy = |away: &mut Away| away.awake.contains(&worker);
-        let away = self.changed.wait_while(away, busy);
-        let mut away = away.unwrap_or_else(PoisonError::into_inner);
+        let busy = |away: &mut Away| !mutant("lending_awaits_rest") && away.awake.contains(&worker);
+        let mut away = wait_while(&self.changed, self.away(), busy);
         if let Some(loan) = away.loan(worker) {
             loan.runs = true;
         }
@@ -117,11 +128,13 @@ impl Lending {
 
     pub(crate) fn give_back(&self, worker: usize) {
         self.away().lent.retain(|loan| loan.worker != worker);
-        self.changed.notify_all();
+        if !mutant("lending_tells_of_the_end") {
+            self.changed.notify_all();
+        }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
@@ -131,7 +144,7 @@ mod tests {
 
     #[test]
     fn an_index_is_lent_once_and_awaited() {
-        let lending = Lending::default();
+        let lending = Lending::new();
         assert_eq!(lending.borrow(), None, "nobody waits");
         lending.leave(3);
         assert_eq!(lending.borrow(), Some(3));
@@ -153,7 +166,7 @@ mod tests {
 
     #[test]
     fn an_index_is_not_lent_again_to_who_could_starve_its_worker() {
-        let lending = Lending::default();
+        let lending = Lending::new();
         lending.leave(3);
         assert_eq!(lending.borrow(), Some(3));
         let is_back = AtomicBool::new(false);
@@ -175,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_runs_on_top_of_a_wait_and_the_borrower_take_turns() {
-        let lending = Lending::default();
+        let lending = Lending::new();
         lending.leave(3);
         lending.leave(3);
         assert_eq!(lending.borrow(), Some(3));
