@@ -5,7 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use roving::{Amount, Pool};
+use roving::Pool;
+use roving::policy::Amount;
 
 #[cfg(not(feature = "dist"))]
 use crate::absent::dist;

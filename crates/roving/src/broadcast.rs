@@ -23,8 +23,8 @@ use crate::worker::Worker;
 /// held across such a wait. A worker that blocks its thread, in [`blocking`](crate::blocking) or
 /// without it, is busy: if it joins a thread that broadcasts to it, say, neither ever ends.
 /// Compensation threads are left out, and so are workers that a [`Pool::resize`] has put to sleep,
-/// and those that have no thread: a [`WorkerThread`](crate::WorkerThread) was dropped without
-/// having run, an adopted thread has left, or the pool has ended (in its `on_exit`).
+/// and those that have no thread: a [`WorkerThread`](crate::embed::WorkerThread) was dropped
+/// without having run, an adopted thread has left, or the pool has ended (in its `on_exit`).
 ///
 /// # Panics
 /// With the payload of the lowest index that panicked, when all have ended.

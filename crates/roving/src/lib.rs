@@ -34,6 +34,8 @@
 //! | what the workers did, as figures or as a picture | [`Profile`], [`mod@trace`] |
 //! | tests that find what depends on the order | [`testing`] |
 //! | a program that stands still | [`watch`] |
+//! | threads that the program starts itself; the end of the global pool | [`embed`] |
+//! | how many tasks a thief takes, and other policies to compare | [`policy`] |
 //!
 //! # What holds
 //!
@@ -104,6 +106,8 @@ mod broadcast;
 mod compile_fail;
 #[allow(unsafe_code, reason = "listed above")]
 pub mod context;
+#[cfg(not(loom))]
+pub mod embed;
 #[cfg(all(not(loom), roving_faults))]
 #[doc(hidden)]
 pub mod faults;
@@ -131,6 +135,8 @@ pub mod metrics;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod os;
+#[cfg(not(loom))]
+pub mod policy;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod pool;
@@ -176,12 +182,8 @@ pub use {
         Attempt, map_reduce, par_chunks_mut, par_find_any, par_find_first, par_for, reduce,
         reduce_chunks, reduce_slice, try_par_for,
     },
-    pool::{
-        BuildError, Dropped, Pool, PoolBuilder, StillUsedError, WorkerThread, current_worker,
-        current_workers, shutdown_global, shutdown_global_now, spawn,
-    },
+    pool::{BuildError, Dropped, Pool, PoolBuilder, current_worker, current_workers, spawn},
     scope::{Scope, in_place_scope, scope},
-    steal::amount::{Amount, ParseAmountError},
 };
 
 // Shown with their own sentences, as `context` is public.

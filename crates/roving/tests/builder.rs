@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use common::{pool, size, watched};
-use roving::{Amount, Pool, current_worker, current_workers, join, par_for, scope};
+use roving::policy::Amount;
+use roving::{Pool, current_worker, current_workers, join, par_for, scope};
 
 // The builder.
 

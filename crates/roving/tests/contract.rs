@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use common::{
     AMOUNTS, BEYOND_THE_STACK, forever, pool, pool_that_steals, size, wait_until, watched,
 };
-use roving::{Amount, Pool, current_worker, join, scope};
+use roving::policy::Amount;
+use roving::{Pool, current_worker, join, scope};
 
 /// Timing on a shared machine: whether a try succeeds, out of so many. Each promise holds always;
 /// that a try fails is the machine's doing unless all do.

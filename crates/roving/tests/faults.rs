@@ -157,8 +157,8 @@ fn with_the_global_pool(random: &mut Random) -> End {
     roving::spawn(move || sender.send(7).unwrap());
     assert_eq!(receiver.recv(), Ok(7));
     match random.below(2) {
-        0 => roving::shutdown_global().unwrap(),
-        _ => assert!(roving::shutdown_global_now().is_final()),
+        0 => roving::embed::shutdown_global().unwrap(),
+        _ => assert!(roving::embed::shutdown_global_now().is_final()),
     }
     End::Right
 }
@@ -351,7 +351,7 @@ mod planned {
             let waits = || task::block_on(roving::context::until_cancelled(pending::<()>()));
             assert!(!matches!(token.run(waits), Ok(Ok(()))));
             assert!(token.is_cancelled());
-            roving::shutdown_global().unwrap();
+            roving::embed::shutdown_global().unwrap();
             for point in 2..9 {
                 always(point);
                 let builder = Pool::builder()

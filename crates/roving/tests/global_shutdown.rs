@@ -23,11 +23,11 @@ fn it_starts_again_after_it_was_shut_down() {
     watched(|| {
         for round in 0..tries(30) {
             assert_eq!(
-                roving::shutdown_global(),
+                roving::embed::shutdown_global(),
                 Ok(()),
                 "nothing, or the last one"
             );
-            assert_eq!(roving::shutdown_global(), Ok(()), "nothing");
+            assert_eq!(roving::embed::shutdown_global(), Ok(()), "nothing");
             if round % 2 == 0 {
                 let builder = Pool::builder().workers(1 + round % 3).name("mine");
                 builder.build_global().unwrap();
@@ -55,7 +55,7 @@ fn what_was_spawned_runs_before_it_is_over() {
                 ran.fetch_add(1, SeqCst);
             });
         }
-        roving::shutdown_global().unwrap();
+        roving::embed::shutdown_global().unwrap();
         assert_eq!(ran.load(SeqCst), size(1000, 20));
     });
 }
@@ -64,7 +64,7 @@ fn what_was_spawned_runs_before_it_is_over() {
 fn at_once_it_drops_what_has_not_begun() {
     let _turn = alone();
     watched(|| {
-        roving::shutdown_global().unwrap();
+        roving::embed::shutdown_global().unwrap();
         Pool::builder().workers(1).build_global().unwrap();
         let (begun, has_begun) = mpsc::channel();
         let (go_on, may_go_on) = mpsc::channel::<()>();
@@ -76,9 +76,9 @@ fn at_once_it_drops_what_has_not_begun() {
         // What lets the running task go is held by one that is dropped.
         roving::spawn(move || drop(go_on));
         roving::spawn(|| unreachable!("dropped"));
-        let dropped = roving::shutdown_global_now();
+        let dropped = roving::embed::shutdown_global_now();
         assert_eq!((dropped.tasks(), dropped.is_final()), (2, true));
-        let nothing = roving::shutdown_global_now();
+        let nothing = roving::embed::shutdown_global_now();
         assert_eq!((nothing.tasks(), nothing.is_final()), (0, true));
     });
 }
@@ -119,20 +119,20 @@ fn calls_and_shutdowns_at_the_same_time() {
             for _ in 0..2 {
                 s.spawn(|| {
                     for _ in 0..tries(100) {
-                        assert_eq!(roving::shutdown_global(), Ok(()));
+                        assert_eq!(roving::embed::shutdown_global(), Ok(()));
                         thread::yield_now();
                     }
                 });
             }
             for _ in 0..tries(100) {
-                roving::shutdown_global().unwrap();
+                roving::embed::shutdown_global().unwrap();
             }
             is_over.store(true, SeqCst);
             for user in users {
                 sent += user.join().unwrap();
             }
         });
-        roving::shutdown_global().unwrap();
+        roving::embed::shutdown_global().unwrap();
         assert_eq!(spawned.load(SeqCst), sent, "a shutdown loses nothing");
     });
 }
@@ -143,7 +143,7 @@ fn who_uses_it_is_told_and_does_not_wait_for_itself() {
     watched(|| {
         // In a call that began outside.
         roving::in_place_scope(|s| {
-            let error = roving::shutdown_global().unwrap_err().to_string();
+            let error = roving::embed::shutdown_global().unwrap_err().to_string();
             assert!(
                 error.starts_with("the global pool is still used"),
                 "{error}"
@@ -156,18 +156,18 @@ fn who_uses_it_is_told_and_does_not_wait_for_itself() {
             wait_until(|| ran.load(SeqCst));
         });
         // On one of its workers, for which a thread waits.
-        assert!(join(roving::shutdown_global, || ()).0.is_err());
+        assert!(join(roving::embed::shutdown_global, || ()).0.is_err());
         // In a detached task, with nobody else.
         let (result, results) = mpsc::channel();
         roving::spawn(move || {
-            let stopped = roving::shutdown_global_now();
+            let stopped = roving::embed::shutdown_global_now();
             result
                 .send((stopped.is_final(), current_worker().is_some()))
                 .unwrap();
         });
         assert_eq!(results.recv().unwrap(), (false, true));
         assert_eq!(join(|| 3, || 4), (3, 4));
-        roving::shutdown_global().unwrap();
+        roving::embed::shutdown_global().unwrap();
     });
 }
 
@@ -191,7 +191,7 @@ fn it_waits_for_who_uses_it() {
             let is_shut = Arc::new(AtomicBool::new(false));
             let shuts = Arc::clone(&is_shut);
             let shut = move || {
-                roving::shutdown_global().unwrap();
+                roving::embed::shutdown_global().unwrap();
                 shuts.store(true, SeqCst);
             };
             let (done, is_done) = mpsc::channel();
@@ -211,7 +211,7 @@ fn it_waits_for_who_uses_it() {
             drop(go_on);
             user.join().unwrap();
             is_done.recv().unwrap();
-            roving::shutdown_global().unwrap();
+            roving::embed::shutdown_global().unwrap();
         }
     });
 }
@@ -233,7 +233,7 @@ fn who_uses_it_last_does_not_wait_for_its_tasks() {
                 *needs.lock().unwrap() += 1;
             });
             has_begun.recv().unwrap();
-            let shut = thread::spawn(|| roving::shutdown_global().unwrap());
+            let shut = thread::spawn(|| roving::embed::shutdown_global().unwrap());
             // It is closed as soon as there is another one.
             wait_until(|| !old.contains(&join(|| thread::current().id(), || ()).0));
             shut
@@ -241,7 +241,7 @@ fn who_uses_it_last_does_not_wait_for_its_tasks() {
         drop(held);
         shut.join().unwrap();
         assert_eq!(*lock.lock().unwrap(), 1);
-        roving::shutdown_global().unwrap();
+        roving::embed::shutdown_global().unwrap();
     });
 }
 
@@ -255,14 +255,14 @@ fn who_is_outside_waits_for_what_was_shut_down_inside() {
             let ended = Arc::new(AtomicBool::new(false));
             let ends = Arc::clone(&ended);
             roving::spawn(move || {
-                let result = roving::shutdown_global();
-                assert!(roving::shutdown_global().is_err(), "it runs still");
+                let result = roving::embed::shutdown_global();
+                assert!(roving::embed::shutdown_global().is_err(), "it runs still");
                 shut.send(result).unwrap();
                 thread::sleep(Duration::from_millis(50));
                 ends.store(true, SeqCst);
             });
             assert!(is_shut.recv().unwrap().is_err());
-            roving::shutdown_global().unwrap();
+            roving::embed::shutdown_global().unwrap();
             assert!(ended.load(SeqCst), "a task of it runs still");
         }
     });
@@ -275,7 +275,7 @@ fn values_of_its_workers_outlive_it() {
     watched(|| {
         let local = WorkerLocal::new(|| 5);
         roving::scope(|_| local.with(|value| assert_eq!(*value, 5)));
-        roving::shutdown_global().unwrap();
+        roving::embed::shutdown_global().unwrap();
         assert_eq!(local.try_with(|value| *value), None);
         assert_eq!(local.into_iter().sum::<i32>(), 5);
     });
@@ -286,17 +286,17 @@ fn values_of_its_workers_outlive_it() {
 fn a_pool_with_an_adopted_thread_is_given_up() {
     let _turn = alone();
     watched(|| {
-        roving::shutdown_global().unwrap();
+        roving::embed::shutdown_global().unwrap();
         let adopted = thread::spawn(|| {
             let builder = Pool::builder().workers(2).adopt_current_thread();
             builder.build_global().unwrap();
             assert_eq!(current_worker(), Some(0));
             assert_eq!(join(|| 1, || 2), (1, 2));
-            assert!(roving::shutdown_global().is_err());
+            assert!(roving::embed::shutdown_global().is_err());
             assert_eq!(join(|| 3, || 4), (3, 4), "it still works for its own");
         });
         adopted.join().unwrap();
         assert_eq!(join(|| 5, || 6), (5, 6), "a fresh one");
-        roving::shutdown_global().unwrap();
+        roving::embed::shutdown_global().unwrap();
     });
 }

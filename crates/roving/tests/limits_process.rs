@@ -120,7 +120,7 @@ fn child_has_few_threads() {
     // The global pool too, with a line that says so.
     assert_eq!(fib(15), 610);
     assert!((1..40).contains(&roving::current_workers()));
-    roving::shutdown_global().unwrap();
+    roving::embed::shutdown_global().unwrap();
 }
 
 /// A control group that allows few threads; `None` where none can be made.

@@ -344,6 +344,6 @@ fn random_programs_of_all_features() {
         world.kept.lock().unwrap().clear();
         drop(world);
         CENSUS.check();
-        roving::shutdown_global().unwrap();
+        roving::embed::shutdown_global().unwrap();
     });
 }

@@ -13,7 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use common::{AMOUNTS, BEYOND_THE_STACK, pool, pool_that_steals, size, tries, wait_until, watched};
-use roving::{Amount, Pool, join, map_reduce, par_chunks_mut, par_for, scope};
+use roving::policy::Amount;
+use roving::{Pool, join, map_reduce, par_chunks_mut, par_for, scope};
 
 /// Counts each thread's allocations, and everybody's bytes.
 struct Counting;

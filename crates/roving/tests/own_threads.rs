@@ -7,7 +7,8 @@ use std::sync::{Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
 use common::{occupy_one, watched};
-use roving::{Pool, WorkerThread, current_worker, join};
+use roving::embed::WorkerThread;
+use roving::{Pool, current_worker, join};
 
 /// A pool of so many workers of which those that `is_there` says get a thread.
 fn pool_with(

@@ -11,9 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use common::{AMOUNTS, Census, Random, pool, pool_that_steals, size, wait_until, watched};
+use roving::policy::Amount;
 use roving::{
-    Amount, Pool, WorkerLocal, current_worker, current_workers, join, map_reduce, par_chunks_mut,
-    par_for, scope,
+    Pool, WorkerLocal, current_worker, current_workers, join, map_reduce, par_chunks_mut, par_for,
+    scope,
 };
 
 // The builder.

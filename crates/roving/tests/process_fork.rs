@@ -163,12 +163,12 @@ fn a_child_is_told_and_can_go_on() {
     }));
     // The parent's global pool is given up, and the child has one of its own, which it can end.
     assert!(in_child(|| {
-        let left = roving::shutdown_global().is_err();
-        left && join(|| 3, || 4) == (3, 4) && roving::shutdown_global().is_ok()
+        let left = roving::embed::shutdown_global().is_err();
+        left && join(|| 3, || 4) == (3, 4) && roving::embed::shutdown_global().is_ok()
     }));
-    assert!(in_child(
-        || !roving::shutdown_global_now().is_final() && join(|| 3, || 4) == (3, 4)
-    ));
+    assert!(in_child(|| !roving::embed::shutdown_global_now()
+        .is_final()
+        && join(|| 3, || 4) == (3, 4)));
 
     // A child of a worker: what it does alone is done.
     assert!(pool.install(|| in_child(|| join(|| 9, || 10) == (9, 10))));

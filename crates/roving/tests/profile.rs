@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{AMOUNTS, pool, pool_that_steals, size, tries, wait_until, watched};
-use roving::{Amount, Pool, join, scope};
+use roving::policy::Amount;
+use roving::{Pool, join, scope};
 
 // The builder.
 

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use caught::works;
 use common::{pool, pool_that_steals, size, tries, wait_until, watched};
-use roving::{Amount, Pool, broadcast, current_workers, join, map_reduce, scope};
+use roving::policy::Amount;
+use roving::{Pool, broadcast, current_workers, join, map_reduce, scope};
 
 thread_local! {
     static NESTED: Cell<usize> = const { Cell::new(0) };

@@ -189,7 +189,7 @@ fn drops_that_spawn_are_dropped_too() {
         // On the stopping thread, `spawn` goes elsewhere; here all drops but the first are the
         // workers'.
         assert!(pool.shutdown_now().tasks() >= 1);
-        assert!(roving::shutdown_global().is_ok());
+        assert!(roving::embed::shutdown_global().is_ok());
         assert_eq!(dropped.load(SeqCst), 10_001);
     });
 }

@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use common::{AMOUNTS, Census, forget, pool, pool_that_steals, size, tries, wait_until, watched};
 use panics::{Because, caught, fail, on_pools};
-use roving::task::{Scope, SpawnOrder, Task, block_on, branch, call, fork, scope, spawn};
-use roving::{Amount, Pool, join};
+use roving::policy::Amount;
+use roving::policy::SpawnOrder;
+use roving::task::{Scope, Task, block_on, branch, call, fork, scope, spawn};
+use roving::{Pool, join};
 
 /// Continuations are taken by idle workers while the child keeps its own busy.
 #[test]

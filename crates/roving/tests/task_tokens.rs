@@ -16,7 +16,8 @@ use std::task::{Context, Poll, Waker};
 
 use common::{pool, tries, watched};
 use roving::adapt::{Place, spawn_kept, spawn_placed};
-use roving::task::{Scope, SpawnOrder, Task, block_on, scope};
+use roving::policy::SpawnOrder;
+use roving::task::{Scope, Task, block_on, scope};
 use roving::{Cancel, Pool, context};
 
 const BYTES: usize = 48;

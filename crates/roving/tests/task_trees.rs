@@ -12,8 +12,10 @@ use std::task::Poll;
 use common::{AMOUNTS, Census, forget, size, watched};
 use panics::{caught, fail};
 use proptest::prelude::*;
-use roving::task::{Forked, SpawnOrder, Task, branch, call, fork, spawn};
-use roving::{Amount, Pool, join};
+use roving::policy::Amount;
+use roving::policy::SpawnOrder;
+use roving::task::{Forked, Task, branch, call, fork, spawn};
+use roving::{Pool, join};
 
 /// How a child is made.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::thread;
 
-use roving::WorkerThread;
+use roving::embed::WorkerThread;
 
 use super::StandInOf;
 

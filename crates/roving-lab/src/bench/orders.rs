@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use roving::{Amount, Pool, WorkerProfile};
+use roving::policy::Amount;
+use roving::{Pool, WorkerProfile};
 
 use super::record::Record;
 use super::tasks::{field, lane};

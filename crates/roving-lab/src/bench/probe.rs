@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use roving::{Amount, Pool};
+use roving::Pool;
+use roving::policy::Amount;
 
 use super::dist;
 use crate::fork_join::Roving;

@@ -1,6 +1,7 @@
 //! The rows about async tasks: what one costs, and how much a thief is to take.
 
-use roving::{Amount, Pool};
+use roving::Pool;
+use roving::policy::Amount;
 
 use super::probe::{self, Probe};
 use super::record::{

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use roving::{Amount, Pool};
+use roving::Pool;
+use roving::policy::Amount;
 
 use super::lanes::Lane;
 use crate::input::Failure;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use roving::Amount;
+use roving::policy::Amount;
 
 use self::csv::Csv;
 use self::field::{Field, SERIAL};

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use roving::{Amount, Pool};
+use roving::Pool;
+use roving::policy::Amount;
 
 use super::report::{Beside, DeviceLane, DualReport};
 use super::setup::{Load, Setup};

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use roving::Amount;
+use roving::policy::Amount;
 use roving_gpu::KindProfile;
 
 use super::run::Arena;

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use roving::{Amount, Pool};
+use roving::Pool;
+use roving::policy::Amount;
 use roving_flow::Network;
 
 use super::Job;

@@ -1,7 +1,7 @@
 //! Every network, small, under every placement, on one worker and on more.
 
 use proptest::prelude::*;
-use roving::Amount;
+use roving::policy::Amount;
 
 use super::placement::{self, Place};
 use super::run::{Arena, pool};

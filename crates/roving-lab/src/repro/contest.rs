@@ -1,7 +1,7 @@
 //! Groups of fork-join workloads: runtimes in turn on the same job, and what the workers of ours
 //! did.
 
-use roving::Amount;
+use roving::policy::Amount;
 
 use super::plan::{Group, Plan};
 use super::seen::TIME;

@@ -17,7 +17,7 @@ mod tokio;
 
 use std::time::{Duration, Instant};
 
-use ::roving::Amount;
+use ::roving::policy::Amount;
 
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;

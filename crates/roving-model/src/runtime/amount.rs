@@ -8,7 +8,8 @@ use crate::ModelError;
 /// The most tasks that one steal takes.
 const AMOUNT_MAX: u32 = 64;
 
-/// How many of the tasks that a victim shows a thief takes: `roving::Amount`, for the simulator.
+/// How many of the tasks that a victim shows a thief takes: `roving::policy::Amount`, for the
+/// simulator.
 ///
 /// ```
 /// use roving_model::Amount;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use roving::context::{self, UntilCancelled};
+use roving::embed::WorkerThread;
 use roving::task::{Call, Fork, Forked, OrCancelled};
-use roving::{Cancel, Pool, WorkerLocal, WorkerThread};
+use roving::{Cancel, Pool, WorkerLocal};
 use roving_flow::{Canceller, In, Live, Out};
 
 use super::program::Step;

@@ -52,6 +52,6 @@ mod tests {
                 panic!("seed {seed}: {program}\n{text}");
             }
         }
-        let _ = roving::shutdown_global();
+        let _ = roving::embed::shutdown_global();
     }
 }

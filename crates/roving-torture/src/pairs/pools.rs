@@ -288,5 +288,6 @@ fn global(step: &Step, cx: &Cx<'_>) {
         roving::in_place_scope(|_| seen.watch(|| part(step, 0, cx)));
     });
     // What waits here may stand in the way of the pool's end.
-    cx.world.on_a_thread(|| drop(roving::shutdown_global()));
+    cx.world
+        .on_a_thread(|| drop(roving::embed::shutdown_global()));
 }

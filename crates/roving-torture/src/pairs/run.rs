@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use roving::task::SpawnOrder;
+use roving::policy::SpawnOrder;
 use roving::{BuildError, Pool};
 
 use super::feature::Feature;

@@ -9,8 +9,9 @@ use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc;
 
-use roving::task::SpawnOrder;
-use roving::{Amount, BuildError, Pool};
+use roving::policy::Amount;
+use roving::policy::SpawnOrder;
+use roving::{BuildError, Pool};
 
 use crate::row::{Figure, Outcome, Run};
 use attacks::{ATTACKS, Attack, Cx, Heard};

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-use roving::task::SpawnOrder;
-use roving::{Amount, Arena, BuildError, Dropped, Pool, PoolBuilder, Priority};
+use roving::policy::Amount;
+use roving::policy::SpawnOrder;
+use roving::{Arena, BuildError, Dropped, Pool, PoolBuilder, Priority};
 
 use super::parallel::Thrown;
 use crate::census::Census;

@@ -1,25 +1,25 @@
 //! The settings of a pool, and the builder that checks them.
 
 mod counts;
+mod embed;
+mod policy;
 
 use std::any::Any;
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use super::Pool;
 use super::error::{self, BuildError, Reason};
-use super::{Pool, WorkerThread};
 use crate::arena::{Arena, Share};
 use crate::os;
+use crate::policy::{Amount, SpawnOrder};
 use crate::priority::Priority;
 use crate::schedule::{self, Schedule};
 use crate::sleep::spares::StandIn;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
-use crate::steal::amount::Amount;
-use crate::task::SpawnOrder;
 use crate::trace::exit::{Debt, wishes};
 use crate::watch;
 
@@ -117,7 +117,8 @@ const QUICK_ROUNDS_CROWDED: usize = if cfg!(miri) { 1 } else { 8 };
 /// Configures and builds a [`Pool`].
 ///
 /// ```
-/// use roving::{Amount, Pool};
+/// use roving::policy::Amount;
+/// use roving::Pool;
 ///
 /// let pool = Pool::builder()
 ///     .workers(2)
@@ -224,46 +225,6 @@ impl PoolBuilder {
     /// ```
     pub fn assume_cores(mut self, cores: usize) -> PoolBuilder {
         self.cores = Some(cores.max(1));
-        self
-    }
-
-    /// Sets how many tasks one steal takes; [`Amount::One`] by default.
-    ///
-    /// ```
-    /// let pool = roving::Pool::builder().steal(roving::Amount::Half).build().unwrap();
-    /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
-    /// ```
-    pub fn steal(mut self, amount: Amount) -> PoolBuilder {
-        self.amount = amount;
-        self
-    }
-
-    /// Sets how [`crate::task::branch`] goes on; [`SpawnOrder::Adaptive`] by default.
-    ///
-    /// ```
-    /// use roving::task::{SpawnOrder, branch};
-    ///
-    /// let pool = roving::Pool::builder().spawn_order(SpawnOrder::HelpFirst).build().unwrap();
-    /// assert_eq!(pool.run(|_| async { branch(async { 40 }).await.await + 2 }), 42);
-    /// ```
-    pub fn spawn_order(mut self, order: SpawnOrder) -> PoolBuilder {
-        self.spawn_order = order;
-        self
-    }
-
-    /// Hands the parent to another worker at each fork of an async task. For tests: it makes rare
-    /// orders of events frequent, and everything slow.
-    #[doc(hidden)]
-    pub fn migrate_at_each_fork(mut self) -> PoolBuilder {
-        self.migrate = true;
-        self
-    }
-
-    /// Sets the number of slots of each task stack, at least 1 and at most the default. For tests:
-    /// a task that finds no slot runs in place.
-    #[doc(hidden)]
-    pub fn task_slots(mut self, slots: usize) -> PoolBuilder {
-        self.slots = slots.clamp(1, SLOTS);
         self
     }
 
@@ -409,50 +370,6 @@ impl PoolBuilder {
         self
     }
 
-    /// Makes a caller-runs pool, of one worker and no thread: a thread that calls [`Pool::install`]
-    /// is the worker for that long. Good for instruction counts, debuggers, and places where no
-    /// thread can be started. Calls from several threads take turns. Overrides [`Self::workers`].
-    ///
-    /// ```
-    /// let pool = roving::Pool::builder().use_current_thread().build().unwrap();
-    /// let here = std::thread::current().id();
-    /// assert_eq!(pool.install(|| std::thread::current().id()), here);
-    /// ```
-    pub fn use_current_thread(mut self) -> PoolBuilder {
-        self.in_place = true;
-        self
-    }
-
-    /// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends;
-    /// the other workers get threads of their own. The calling thread has no worker's loop: it runs
-    /// tasks when it waits in a `join` or `scope`. The callbacks are not called for it, and the
-    /// pool's memory is never freed.
-    ///
-    /// When it has dropped the pool it is a thread like any other, and can be adopted again. If
-    /// another thread drops the pool, or this one does inside of a `scope` or the like, it goes on
-    /// with that, and is let go by the first [`crate::spawn`] or the like that comes after; the
-    /// pool's other threads end then. If the thread ends first, the pool has a worker less; if that
-    /// was the only one, a thread of the pool's own takes its place when there is something to run.
-    ///
-    /// ```
-    /// std::thread::spawn(|| {
-    ///     let pool = roving::Pool::builder().workers(2).adopt_current_thread().build().unwrap();
-    ///     assert_eq!(roving::current_worker(), Some(0));
-    ///     assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
-    /// });
-    /// ```
-    pub fn adopt_current_thread(mut self) -> PoolBuilder {
-        self.adopts = true;
-        self
-    }
-
-    /// Chooses how the pool replaces a worker that is parked in a wait.
-    #[doc(hidden)]
-    pub fn stand_in(mut self, stand_in: StandIn) -> PoolBuilder {
-        self.stand_in = stand_in;
-        self
-    }
-
     /// Starts the pool.
     ///
     /// # Errors
@@ -470,41 +387,6 @@ impl PoolBuilder {
     /// Builds the pool, and gives the reason if it has fewer workers than were asked for.
     pub(super) fn build_short(self) -> Result<(Pool, Option<BuildError>), BuildError> {
         Pool::start(self.settings()?)
-    }
-
-    /// Builds a pool on threads that the caller starts. `start` is called for each worker, and has
-    /// some thread call [`WorkerThread::run`], which returns when the pool has ended. Dropping the
-    /// pool does not wait for these threads: the caller joins them, and also chooses their names
-    /// and stack sizes. Compensation threads belong to the pool: the first of the caller's threads
-    /// to end joins them, so a caller that has joined all of its threads has outlived all threads
-    /// of the pool.
-    ///
-    /// # Errors
-    /// As [`Self::build`], and what `start` returns.
-    ///
-    /// ```
-    /// let mut threads = Vec::new();
-    /// let pool = roving::Pool::builder().workers(2).build_with(|worker| {
-    ///     threads.push(std::thread::Builder::new().spawn(move || worker.run())?);
-    ///     Ok(())
-    /// })?;
-    /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
-    /// drop(pool);
-    /// threads.into_iter().for_each(|thread| thread.join().unwrap());
-    /// # Ok::<(), roving::BuildError>(())
-    /// ```
-    pub fn build_with<S>(self, mut start: S) -> Result<Pool, BuildError>
-    where
-        S: FnMut(WorkerThread) -> io::Result<()>,
-    {
-        let mut settings = self.settings()?;
-        if settings.arena.is_some() {
-            return Err(Reason::Share("build_with").into());
-        }
-        settings.own_threads = true;
-        Pool::start_with(settings, |registry, index| {
-            start(WorkerThread::promised(registry, index))
-        })
     }
 
     /// Starts the pool as the global one, which [`crate::join`] and the like use outside of pools.

@@ -347,10 +347,10 @@ pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
 ///
 /// ```
 /// assert_eq!(roving::join(|| 1, || 2), (1, 2));
-/// roving::shutdown_global()?;
+/// roving::embed::shutdown_global()?;
 /// assert_eq!(roving::join(|| 3, || 4), (3, 4), "by a fresh pool");
-/// roving::shutdown_global()?;
-/// # Ok::<(), roving::StillUsedError>(())
+/// roving::embed::shutdown_global()?;
+/// # Ok::<(), roving::embed::StillUsedError>(())
 /// ```
 pub fn shutdown_global() -> Result<(), StillUsedError> {
     match shut_down(false).is_final() {
@@ -367,7 +367,7 @@ pub fn shutdown_global() -> Result<(), StillUsedError> {
 /// for _ in 0..100 {
 ///     roving::spawn(|| ());
 /// }
-/// let dropped = roving::shutdown_global_now();
+/// let dropped = roving::embed::shutdown_global_now();
 /// assert!(dropped.tasks() <= 100 && dropped.is_final());
 /// ```
 pub fn shutdown_global_now() -> Dropped {
@@ -443,7 +443,7 @@ fn leave_nothing() {
 /// the user's own threads do.
 ///
 /// ```
-/// let error = roving::in_place_scope(|_| roving::shutdown_global()).unwrap_err();
+/// let error = roving::in_place_scope(|_| roving::embed::shutdown_global()).unwrap_err();
 /// assert!(error.to_string().starts_with("the global pool is still used"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

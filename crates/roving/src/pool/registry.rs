@@ -85,7 +85,7 @@ impl Registry {
             thieves: shown((workers - 1).min(SHOWN_MAX)),
             wide: shown((workers - 1).max(SHOWN_MAX)),
             least: settings.amount.least(),
-            everything: settings.amount != crate::Amount::One,
+            everything: settings.amount != crate::policy::Amount::One,
             counting: settings.keep() != Keep::Nothing,
             drawn: settings.schedule.is_some(),
         };

@@ -8,11 +8,12 @@ use crate::arena::{Share, Station};
 use crate::context::segments::Segments;
 use crate::faults::with_answered_memory;
 use crate::inject::Queue;
+use crate::policy::SpawnOrder;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::{Clock, Keep};
-use crate::task::{Local, SpawnOrder};
+use crate::task::Local;
 
 /// A worker slot: the state of one worker, or of a compensation thread, that other threads may see.
 pub(crate) struct Seat {

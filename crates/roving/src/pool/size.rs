@@ -146,7 +146,7 @@ impl Pool {
 
     /// Returns the most workers that [`Pool::resize`] can activate: as many as the pool was built
     /// for, without those that have no thread any more, or never had one
-    /// ([`WorkerThread`](crate::WorkerThread)s that were dropped).
+    /// ([`WorkerThread`](crate::embed::WorkerThread)s that were dropped).
     ///
     /// ```
     /// assert_eq!(roving::Pool::new(2).unwrap().workers_max(), 2);

@@ -41,6 +41,9 @@ pub(crate) fn seed_of_environment() -> Result<Option<u64>, String> {
     }
 }
 
+/// # Tests under a given schedule
+///
+/// For one run again, and for the log of its decisions; [`crate::testing`] goes through many.
 impl PoolBuilder {
     /// Makes the pool deterministic, without threads and chance: the thread that calls
     /// [`Pool::install`] plays all workers of the pool, 4 unless [`Self::workers`] says how many,
@@ -111,6 +114,9 @@ impl PoolBuilder {
     }
 }
 
+/// # Tests under a given schedule
+///
+/// For one run again, and for the log of its decisions; [`crate::testing`] goes through many.
 impl Pool {
     /// Returns the decisions that the schedule of a deterministic pool has made so far, one per
     /// line, so that two runs can be compared. Empty unless [`PoolBuilder::log_schedule`] asked for

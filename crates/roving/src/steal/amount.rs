@@ -14,7 +14,7 @@ use crate::stack::span::CLAIM_MAX;
 /// nothing.
 ///
 /// ```
-/// use roving::Amount;
+/// use roving::policy::Amount;
 ///
 /// assert_eq!("half".parse(), Ok(Amount::Half));
 /// assert_eq!("fixed:4".parse(), Ok(Amount::Fixed(4)));
@@ -81,7 +81,7 @@ impl fmt::Display for Amount {
 /// The error of a text that is no [`Amount`]. Names the text, and what would do.
 ///
 /// ```
-/// let error = "fixed:0".parse::<roving::Amount>().unwrap_err();
+/// let error = "fixed:0".parse::<roving::policy::Amount>().unwrap_err();
 /// assert_eq!(error.to_string(), "\"fixed:0\" is no steal amount: say one, half, or fixed:D with D from 1 to 64");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

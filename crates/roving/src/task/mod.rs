@@ -68,7 +68,7 @@ pub(crate) mod kept;
 #[cfg(not(loom))]
 mod local;
 #[cfg(not(loom))]
-mod order;
+pub(crate) mod order;
 #[cfg(not(loom))]
 pub(crate) mod placed;
 #[cfg(not(loom))]
@@ -95,7 +95,6 @@ pub(crate) use {
 pub use {
     fork::{Call, Fork, branch, call, fork, spawn},
     handle::{Forked, OrCancelled},
-    order::{ParseSpawnOrderError, SpawnOrder},
     scope::{Scope, block_on, scope},
 };
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// The order in which [`crate::task::branch`] goes on, set by [`crate::PoolBuilder::spawn_order`].
 ///
 /// ```
-/// use roving::task::SpawnOrder;
+/// use roving::policy::SpawnOrder;
 ///
 /// assert_eq!("work-first".parse(), Ok(SpawnOrder::WorkFirst));
 /// assert_eq!(SpawnOrder::HelpFirst.to_string(), "help-first");
@@ -41,7 +41,7 @@ impl fmt::Display for SpawnOrder {
 /// The error of a text that is no [`SpawnOrder`]. Names the text, and what would do.
 ///
 /// ```
-/// let error = "first".parse::<roving::task::SpawnOrder>().unwrap_err();
+/// let error = "first".parse::<roving::policy::SpawnOrder>().unwrap_err();
 /// assert_eq!(error.to_string(), "\"first\" is no spawn order: say work-first, help-first or adaptive");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -240,7 +240,7 @@ impl<'scope> Scope<'scope> {
         Call::new(frame::new(child), self.root)
     }
 
-    /// Starts a child in the pool's [`crate::task::SpawnOrder`]: see [`crate::task::branch`].
+    /// Starts a child in the pool's [`crate::policy::SpawnOrder`]: see [`crate::task::branch`].
     ///
     /// ```
     /// let word = String::from("text");

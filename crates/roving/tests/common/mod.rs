@@ -11,7 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use roving::{Amount, Pool, join};
+use roving::policy::Amount;
+use roving::{Pool, join};
 
 /// Runs the body of a test that might hang. If it does, the process is aborted with the name of
 /// the test: a hung test that is merely ended by its caller says nothing.

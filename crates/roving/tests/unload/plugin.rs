@@ -66,8 +66,8 @@ async fn waits_with_a_deadline() -> bool {
 #[unsafe(no_mangle)]
 extern "C" fn plugin_shut_down(now: bool) -> i32 {
     let is_final = match now {
-        true => roving::shutdown_global_now().is_final(),
-        false => roving::shutdown_global().is_ok(),
+        true => roving::embed::shutdown_global_now().is_final(),
+        false => roving::embed::shutdown_global().is_ok(),
     };
     i32::from(!is_final)
 }

@@ -60,7 +60,7 @@ impl Contest<'_> {
             side,
         };
         let make = move || Setup::new(&wanted, &self.arena.load);
-        let pool = pool(self.workers, roving::Amount::default(), false)?;
+        let pool = pool(self.workers, roving::policy::Amount::default(), false)?;
         let mut setup = make()?;
         Ok(Lane::new(name, self.workers, move || {
             if cold {

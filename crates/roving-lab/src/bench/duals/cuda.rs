@@ -49,7 +49,7 @@ fn setup(arena: &Arena, side: Side) -> Result<Setup, Failure> {
 fn lane<'a>(arena: &'a Arena, name: &str, side: Side) -> Result<Lane<'a>, Failure> {
     let (setup, pool) = (
         setup(arena, side)?,
-        pool(cores(), roving::Amount::default(), false)?,
+        pool(cores(), roving::policy::Amount::default(), false)?,
     );
     Ok(Lane::new(name, cores(), move || {
         arena
@@ -72,7 +72,7 @@ fn product(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
         Arena::named("matmul", WHOLE)?,
     );
     let alone = setup(&whole, Side::Gpu)?;
-    let workers = pool(cores(), roving::Amount::default(), false)?;
+    let workers = pool(cores(), roving::policy::Amount::default(), false)?;
     let mut kernel_s = f64::INFINITY;
     for _ in 0..scale.rounds(5) {
         let kernels = || -> f64 {

@@ -5,7 +5,7 @@ use super::super::figure::{Asker, COUNTED, Figure, Form, Paper, Reading, Sheet};
 use super::super::seen::Seen;
 use super::super::verdict::Judgement;
 use super::{judges, last, lengths, sizes};
-use roving::Amount;
+use roving::policy::Amount;
 
 /// One figure of this paper.
 const fn figure(

@@ -8,7 +8,7 @@ use super::super::verdict::{Answer, Claim, Interval, Judgement, Line, OF_EXTREME
 use super::{FIXED, FIXED_UTS, last, lengths as amounts, sizes};
 use crate::report::counted;
 use crate::rivals::Runtime;
-use roving::Amount;
+use roving::policy::Amount;
 
 /// The speed-up that the paper prints for Fibonacci with st_org, and on how many cores.
 const FIB_SPEED: f64 = 1.90;

@@ -7,7 +7,7 @@
 mod figures;
 mod judges;
 
-use roving::Amount;
+use roving::policy::Amount;
 
 pub(super) use self::figures::FIGURES;
 use super::contest::{Contestant, contest, profiles};

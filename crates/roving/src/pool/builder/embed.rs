@@ -1,0 +1,93 @@
+//! The builder's settings for a program whose threads are not the pool's to start.
+
+use std::io;
+
+use super::PoolBuilder;
+use crate::embed::WorkerThread;
+use crate::pool::Pool;
+use crate::pool::error::{BuildError, Reason};
+use crate::sleep::spares::StandIn;
+
+/// # Whose threads work
+///
+/// For a pool inside of a program that starts its threads itself; see [`crate::embed`].
+impl PoolBuilder {
+    /// Makes a caller-runs pool, of one worker and no thread: a thread that calls [`Pool::install`]
+    /// is the worker for that long. Good for instruction counts, debuggers, and places where no
+    /// thread can be started. Calls from several threads take turns. Overrides [`Self::workers`].
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().use_current_thread().build().unwrap();
+    /// let here = std::thread::current().id();
+    /// assert_eq!(pool.install(|| std::thread::current().id()), here);
+    /// ```
+    pub fn use_current_thread(mut self) -> PoolBuilder {
+        self.in_place = true;
+        self
+    }
+
+    /// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends;
+    /// the other workers get threads of their own. The calling thread has no worker's loop: it runs
+    /// tasks when it waits in a `join` or `scope`. The callbacks are not called for it, and the
+    /// pool's memory is never freed.
+    ///
+    /// When it has dropped the pool it is a thread like any other, and can be adopted again. If
+    /// another thread drops the pool, or this one does inside of a `scope` or the like, it goes on
+    /// with that, and is let go by the first [`crate::spawn`] or the like that comes after; the
+    /// pool's other threads end then. If the thread ends first, the pool has a worker less; if that
+    /// was the only one, a thread of the pool's own takes its place when there is something to run.
+    ///
+    /// ```
+    /// std::thread::spawn(|| {
+    ///     let pool = roving::Pool::builder().workers(2).adopt_current_thread().build().unwrap();
+    ///     assert_eq!(roving::current_worker(), Some(0));
+    ///     assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// });
+    /// ```
+    pub fn adopt_current_thread(mut self) -> PoolBuilder {
+        self.adopts = true;
+        self
+    }
+
+    /// Builds a pool on threads that the caller starts. `start` is called for each worker, and has
+    /// some thread call [`WorkerThread::run`], which returns when the pool has ended. Dropping the
+    /// pool does not wait for these threads: the caller joins them, and also chooses their names
+    /// and stack sizes. Compensation threads belong to the pool: the first of the caller's threads
+    /// to end joins them, so a caller that has joined all of its threads has outlived all threads
+    /// of the pool.
+    ///
+    /// # Errors
+    /// As [`Self::build`], and what `start` returns.
+    ///
+    /// ```
+    /// let mut threads = Vec::new();
+    /// let pool = roving::Pool::builder().workers(2).build_with(|worker| {
+    ///     threads.push(std::thread::Builder::new().spawn(move || worker.run())?);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+    /// drop(pool);
+    /// threads.into_iter().for_each(|thread| thread.join().unwrap());
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn build_with<S>(self, mut start: S) -> Result<Pool, BuildError>
+    where
+        S: FnMut(WorkerThread) -> io::Result<()>,
+    {
+        let mut settings = self.settings()?;
+        if settings.arena.is_some() {
+            return Err(Reason::Share("build_with").into());
+        }
+        settings.own_threads = true;
+        Pool::start_with(settings, |registry, index| {
+            start(WorkerThread::promised(registry, index))
+        })
+    }
+
+    /// Chooses how the pool replaces a worker that is parked in a wait.
+    #[doc(hidden)]
+    pub fn stand_in(mut self, stand_in: StandIn) -> PoolBuilder {
+        self.stand_in = stand_in;
+        self
+    }
+}
