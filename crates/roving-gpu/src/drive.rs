@@ -14,7 +14,8 @@ use crate::gpu::Gpu;
 use crate::kind::Kind;
 use crate::plan::Plan;
 use crate::profile::Why;
-use crate::sides::{CpuBox, GpuBox, GpuFuture, Parts};
+use crate::sides::sealed::Parts;
+use crate::sides::{CpuBox, GpuBox, GpuFuture};
 
 pub(crate) async fn drive<R: Send>(
     devices: &Devices,

@@ -9,7 +9,9 @@ use crate::error::DeviceError;
 use crate::gpu::Gpu;
 use crate::kind::Kind;
 use crate::on::{On, start};
+use crate::sides::sealed::Sealed as _;
 use crate::sides::{CpuSide, GpuSide, NoCpu, NoGpu, Sides};
+use sealed::{Sealed, UseList};
 
 /// A task with a CPU side, a GPU side, or both.
 ///
@@ -363,7 +365,8 @@ impl<const N: usize, U, C, G> fmt::Debug for Dual<N, U, C, G> {
 /// The buffers of a task; made by [`Dual::reads`] and its like.
 ///
 /// ```
-/// use roving_gpu::{Buffer, Devices, Dual, Kind, NoCpu, NoGpu, Uses};
+/// use roving_gpu::sides::{NoCpu, NoGpu, Uses};
+/// use roving_gpu::{Buffer, Devices, Dual, Kind};
 ///
 /// /// Gives a task its side, whatever buffers it has declared.
 /// fn sum<U: Uses>(task: Dual<1, U, NoCpu, NoGpu>, numbers: &Buffer<u32>) -> u32 {
@@ -374,20 +377,26 @@ impl<const N: usize, U, C, G> fmt::Debug for Dual<N, U, C, G> {
 /// let numbers = Buffer::from(vec![1, 2, 3]);
 /// assert_eq!(sum(Dual::new(&SUM, &[3]).reads(&numbers), &numbers), 6);
 /// ```
-pub trait Uses: Send {
-    #[doc(hidden)]
-    fn collect(&self, into: &mut UseList);
-}
+pub trait Uses: sealed::Sealed {}
 
-/// The buffers of a task, each once.
-#[doc(hidden)]
-#[derive(Debug, Default)]
-pub struct UseList(pub(crate) Vec<Use>);
+/// The methods of [`Uses`]: out of the reach of other crates, which so cannot implement it.
+pub(crate) mod sealed {
+    use crate::buffer::hold::Use;
+
+    pub trait Sealed: Send {
+        fn collect(&self, into: &mut UseList);
+    }
+
+    /// The buffers of a task, each once.
+    #[derive(Debug, Default)]
+    pub struct UseList(pub(crate) Vec<Use>);
+}
 
 /// One buffer of a task.
 ///
 /// ```
-/// use roving_gpu::{Buffer, Devices, Dual, Kind, Used};
+/// use roving_gpu::sides::Used;
+/// use roving_gpu::{Buffer, Devices, Dual, Kind};
 ///
 /// static SUM: Kind = Kind::new("sum");
 ///
@@ -408,7 +417,8 @@ pub struct Used<'b> {
 /// Several buffers of a task.
 ///
 /// ```
-/// use roving_gpu::{Access, AnyBuffer, Buffer, Devices, Dual, Kind, UsedAll};
+/// use roving_gpu::sides::UsedAll;
+/// use roving_gpu::{Access, AnyBuffer, Buffer, Devices, Dual, Kind};
 ///
 /// static SUM: Kind = Kind::new("sum");
 ///
@@ -424,18 +434,22 @@ pub struct Used<'b> {
 #[derive(Clone)]
 pub struct UsedAll<'b>(Vec<Used<'b>>);
 
-impl Uses for () {
+impl Uses for () {}
+impl<U: Uses> Uses for (U, Used<'_>) {}
+impl<U: Uses> Uses for (U, UsedAll<'_>) {}
+
+impl Sealed for () {
     fn collect(&self, _: &mut UseList) {}
 }
 
-impl<U: Uses> Uses for (U, Used<'_>) {
+impl<U: Uses> Sealed for (U, Used<'_>) {
     fn collect(&self, into: &mut UseList) {
         self.0.collect(into);
         into.add(&self.1);
     }
 }
 
-impl<U: Uses> Uses for (U, UsedAll<'_>) {
+impl<U: Uses> Sealed for (U, UsedAll<'_>) {
     fn collect(&self, into: &mut UseList) {
         self.0.collect(into);
         self.1.0.iter().for_each(|used| into.add(used));

@@ -156,7 +156,7 @@ mod prim;
 #[cfg(not(loom))]
 mod profile;
 #[cfg(not(loom))]
-mod sides;
+pub mod sides;
 #[cfg(not(loom))]
 mod simulated;
 #[cfg(all(feature = "wgpu", not(loom)))]
@@ -170,7 +170,7 @@ pub use {
     choice::{Choice, ParseChoiceError, Writes},
     common::DeviceReport,
     devices::Devices,
-    dual::{Dual, Used, UsedAll, Uses},
+    dual::Dual,
     error::{Cause, DeviceError, TaskError},
     gpu::{Gpu, Launching},
     host_call::{HostArg, HostCall},
@@ -178,6 +178,5 @@ pub use {
     kind::Kind,
     on::On,
     profile::{DeviceProfile, KindProfile, Profile, Why},
-    sides::{CpuSide, GpuSide, NoCpu, NoGpu, Sides},
     simulated::{Failure, Gauge, Simulated},
 };

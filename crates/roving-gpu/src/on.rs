@@ -5,8 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::devices::Devices;
-use crate::dual::{Dual, UseList, Uses};
+use crate::dual::sealed::UseList;
+use crate::dual::{Dual, Uses};
 use crate::sides::Sides;
+use crate::sides::sealed::Sealed;
 
 /// A future that runs a task on the side where it is expected to end first; its output is `R`. Made
 /// by [`Dual::on`].
@@ -100,7 +102,7 @@ where
     let (kind, work) = (dual.about.kind, dual.about.work());
     let parts = (dual.cpu, dual.gpu).into_parts();
     let driven = crate::drive::drive(devices, kind, work, uses.0, parts, blocks);
-    Box::pin(async move { <(C, G) as Sides<'a>>::output(driven.await) })
+    Box::pin(async move { <(C, G) as Sealed<'a>>::output(driven.await) })
 }
 
 impl<const N: usize, U, C, G, R> fmt::Debug for On<'_, N, U, C, G, R> {

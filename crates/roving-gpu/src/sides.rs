@@ -1,16 +1,57 @@
-//! Which sides a task has, as types.
+//! Types that say which sides a task has and which buffers it uses: the parameters of
+//! [`Dual`](crate::Dual).
+//!
+//! A program that makes a task and runs it names none of them. They are for functions that take or
+//! return a task. The traits are sealed: another crate can ask for them, and cannot implement them.
+//!
+//! ```compile_fail,E0277
+//! use roving_gpu::sides::Sides;
+//!
+//! struct Mine;
+//! impl<'a> Sides<'a> for Mine {
+//!     type Output = u32;
+//! }
+//! ```
+//!
+//! ```compile_fail,E0277
+//! use roving_gpu::sides::Uses;
+//!
+//! struct Mine;
+//! impl Uses for Mine {}
+//! ```
+//!
+//! ```
+//! use roving_gpu::sides::{Sides, Uses};
+//! use roving_gpu::{Devices, Dual, Kind};
+//!
+//! fn run<'a, C: Send, G: Send, U: Uses + 'a>(
+//!     task: Dual<1, U, C, G>,
+//!     devices: &'a Devices,
+//! ) -> <(C, G) as Sides<'a>>::Output
+//! where
+//!     (C, G): Sides<'a>,
+//! {
+//!     task.run(devices)
+//! }
+//!
+//! static ONE: Kind = Kind::new("one");
+//! assert_eq!(run(Dual::new(&ONE, &[1]).cpu(|| 1), &Devices::none()), 1);
+//! ```
 
 use std::fmt;
 use std::pin::Pin;
 
+pub use crate::dual::{Used, UsedAll, Uses};
 use crate::error::{DeviceError, TaskError};
 use crate::gpu::Gpu;
 use crate::kind::Kind;
+use sealed::{Parts, Sealed};
 
 /// The marker of a task without a CPU side.
 ///
 /// ```
-/// use roving_gpu::{Devices, Dual, Gpu, Kind, NoCpu, NoGpu};
+/// use roving_gpu::sides::{NoCpu, NoGpu};
+/// use roving_gpu::{Devices, Dual, Gpu, Kind};
 ///
 /// static ONE: Kind = Kind::new("one");
 /// let task: Dual<1, (), NoCpu, NoGpu> = Dual::new(&ONE, &[1]);
@@ -23,7 +64,8 @@ pub struct NoCpu;
 /// The marker of a task without a GPU side.
 ///
 /// ```
-/// use roving_gpu::{Devices, Dual, Kind, NoCpu, NoGpu};
+/// use roving_gpu::sides::{NoCpu, NoGpu};
+/// use roving_gpu::{Devices, Dual, Kind};
 ///
 /// static ONE: Kind = Kind::new("one");
 /// let task: Dual<1, (), NoCpu, NoGpu> = Dual::new(&ONE, &[1]);
@@ -35,7 +77,8 @@ pub struct NoGpu;
 /// The CPU side of a task.
 ///
 /// ```
-/// use roving_gpu::{CpuSide, Devices, Dual, Kind, NoGpu};
+/// use roving_gpu::sides::{CpuSide, NoGpu};
+/// use roving_gpu::{Devices, Dual, Kind};
 ///
 /// fn run<F: FnOnce() -> u32 + Send>(task: Dual<1, (), CpuSide<F>, NoGpu>) -> u32 {
 ///     task.run(&Devices::none())
@@ -50,7 +93,8 @@ pub struct CpuSide<F>(pub(crate) F);
 /// The GPU side of a task.
 ///
 /// ```
-/// use roving_gpu::{DeviceError, Devices, Dual, Gpu, GpuSide, Kind, NoCpu, Simulated};
+/// use roving_gpu::sides::{GpuSide, NoCpu};
+/// use roving_gpu::{DeviceError, Devices, Dual, Gpu, Kind, Simulated};
 ///
 /// fn run<F, Fut>(task: Dual<1, (), NoCpu, GpuSide<F>>) -> u32
 /// where
@@ -72,17 +116,11 @@ pub(crate) type GpuFuture<'a, R> =
     Pin<Box<dyn Future<Output = Result<R, DeviceError>> + Send + 'a>>;
 pub(crate) type GpuBox<'a, R> = Box<dyn FnOnce(Gpu) -> GpuFuture<'a, R> + Send + 'a>;
 
-/// Both sides, where there may be a device.
-#[doc(hidden)]
-pub struct Parts<'a, R> {
-    pub(crate) cpu: Option<CpuBox<'a, R>>,
-    pub(crate) gpu: Option<GpuBox<'a, R>>,
-}
-
 /// The sides of a task; at least one.
 ///
 /// ```
-/// use roving_gpu::{Devices, Dual, Kind, Sides};
+/// use roving_gpu::sides::Sides;
+/// use roving_gpu::{Devices, Dual, Kind};
 ///
 /// /// Runs a task, whatever sides it has.
 /// fn run<'a, C: Send, G: Send>(
@@ -104,18 +142,9 @@ pub struct Parts<'a, R> {
     message = "this task has no side, or its two sides do not return the same",
     label = "give it `.cpu(…)`, `.gpu(…)`, or both with one type of result"
 )]
-pub trait Sides<'a>: Send {
-    /// The result of a side.
-    #[doc(hidden)]
-    type Result: Send + 'a;
+pub trait Sides<'a>: Sealed<'a, Out = <Self as Sides<'a>>::Output> {
     /// The result of the task.
     type Output: Send + 'a;
-    #[doc(hidden)]
-    fn without_device(self, kind: &'static Kind) -> Self::Output;
-    #[doc(hidden)]
-    fn into_parts(self) -> Parts<'a, Self::Result>;
-    #[doc(hidden)]
-    fn output(result: Result<Self::Result, TaskError>) -> Self::Output;
 }
 
 impl<'a, C, R> Sides<'a> for (CpuSide<C>, NoGpu)
@@ -123,8 +152,67 @@ where
     C: FnOnce() -> R + Send + 'a,
     R: Send + 'a,
 {
-    type Result = R;
     type Output = R;
+}
+
+impl<'a, C, G, Fut, R> Sides<'a> for (CpuSide<C>, GpuSide<G>)
+where
+    C: FnOnce() -> R + Send + 'a,
+    G: FnOnce(Gpu) -> Fut + Send + 'a,
+    Fut: Future<Output = Result<R, DeviceError>> + Send + 'a,
+    R: Send + 'a,
+{
+    type Output = R;
+}
+
+impl<'a, G, Fut, R> Sides<'a> for (NoCpu, GpuSide<G>)
+where
+    G: FnOnce(Gpu) -> Fut + Send + 'a,
+    Fut: Future<Output = Result<R, DeviceError>> + Send + 'a,
+    R: Send + 'a,
+{
+    type Output = Result<R, TaskError>;
+}
+
+/// The methods of [`Sides`]: out of the reach of other crates, which so cannot implement it.
+pub(crate) mod sealed {
+    use std::fmt;
+
+    use super::{CpuBox, GpuBox};
+    use crate::error::TaskError;
+    use crate::kind::Kind;
+
+    /// The sides as a task is run.
+    pub trait Sealed<'a>: Send {
+        /// The result of a side.
+        type Result: Send + 'a;
+        /// The result of the task: that of `Sides`.
+        type Out: Send + 'a;
+        fn without_device(self, kind: &'static Kind) -> Self::Out;
+        fn into_parts(self) -> Parts<'a, Self::Result>;
+        fn output(result: Result<Self::Result, TaskError>) -> Self::Out;
+    }
+
+    /// Both sides, where there may be a device.
+    pub struct Parts<'a, R> {
+        pub(crate) cpu: Option<CpuBox<'a, R>>,
+        pub(crate) gpu: Option<GpuBox<'a, R>>,
+    }
+
+    impl<R> fmt::Debug for Parts<'_, R> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.debug_struct("Parts").finish_non_exhaustive()
+        }
+    }
+}
+
+impl<'a, C, R> Sealed<'a> for (CpuSide<C>, NoGpu)
+where
+    C: FnOnce() -> R + Send + 'a,
+    R: Send + 'a,
+{
+    type Result = R;
+    type Out = R;
 
     #[inline(always)]
     fn without_device(self, _: &'static Kind) -> R {
@@ -143,7 +231,7 @@ where
     }
 }
 
-impl<'a, C, G, Fut, R> Sides<'a> for (CpuSide<C>, GpuSide<G>)
+impl<'a, C, G, Fut, R> Sealed<'a> for (CpuSide<C>, GpuSide<G>)
 where
     C: FnOnce() -> R + Send + 'a,
     G: FnOnce(Gpu) -> Fut + Send + 'a,
@@ -151,7 +239,7 @@ where
     R: Send + 'a,
 {
     type Result = R;
-    type Output = R;
+    type Out = R;
 
     #[inline(always)]
     fn without_device(self, _: &'static Kind) -> R {
@@ -171,16 +259,16 @@ where
     }
 }
 
-impl<'a, G, Fut, R> Sides<'a> for (NoCpu, GpuSide<G>)
+impl<'a, G, Fut, R> Sealed<'a> for (NoCpu, GpuSide<G>)
 where
     G: FnOnce(Gpu) -> Fut + Send + 'a,
     Fut: Future<Output = Result<R, DeviceError>> + Send + 'a,
     R: Send + 'a,
 {
     type Result = R;
-    type Output = Result<R, TaskError>;
+    type Out = Result<R, TaskError>;
 
-    fn without_device(self, kind: &'static Kind) -> Self::Output {
+    fn without_device(self, kind: &'static Kind) -> Result<R, TaskError> {
         Err(TaskError::no_device(kind.name()))
     }
 
@@ -192,14 +280,8 @@ where
         }
     }
 
-    fn output(result: Result<R, TaskError>) -> Self::Output {
+    fn output(result: Result<R, TaskError>) -> Result<R, TaskError> {
         result
-    }
-}
-
-impl<R> fmt::Debug for Parts<'_, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").finish_non_exhaustive()
     }
 }
 
