@@ -10,6 +10,16 @@ const TICKS: f64 = (1u64 << 20) as f64;
 const MOST: usize = 1 << 24;
 
 /// How long tasks take.
+///
+/// ```
+/// use roving_model::{Independent, Policy, Service};
+///
+/// let model = Independent::new(1000, Policy::None).arrival(0.5);
+/// let even = model.service(Service::Constant).steady(50.0, 100.0)?;
+/// let uneven = model.service(Service::Exponential).steady(50.0, 100.0)?;
+/// assert!(even.time_in_system < uneven.time_in_system);
+/// # Ok::<(), roving_model::ModelError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Distributed exponentially, with mean 1, as in the equations.
@@ -39,6 +49,15 @@ pub struct Independent {
 }
 
 /// The figures of a simulation.
+///
+/// ```
+/// use roving_model::{Independent, Policy, Seen};
+///
+/// let seen: Seen = Independent::new(1000, Policy::None).arrival(0.5).steady(20.0, 50.0)?;
+/// assert!((seen.busy - 0.5).abs() < 0.05);
+/// assert_eq!(seen.steals_per_task, 0.0);
+/// # Ok::<(), roving_model::ModelError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The mean fraction of processors that had a task.
@@ -84,6 +103,14 @@ impl Independent {
     }
 
     /// How long tasks take; exponentially distributed unless said otherwise.
+    ///
+    /// ```
+    /// use roving_model::{Independent, Policy, Service};
+    ///
+    /// let model = Independent::new(100, Policy::None).arrival(0.5).service(Service::Constant);
+    /// assert!(model.steady(10.0, 10.0)?.time_in_system >= 1.0);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
     #[must_use]
     pub fn service(self, service: Service) -> Independent {
         Independent { service, ..self }

@@ -44,6 +44,12 @@ pub enum Policy {
 
 impl Policy {
     /// The fewest tasks of a victim; none where nobody steals.
+    ///
+    /// ```
+    /// use roving_model::Policy;
+    /// assert_eq!(Policy::Half { threshold: 2 }.threshold(), Some(2));
+    /// assert_eq!(Policy::None.threshold(), None);
+    /// ```
     pub fn threshold(self) -> Option<usize> {
         match self {
             Policy::None => None,
@@ -70,6 +76,12 @@ impl Policy {
     }
 
     /// The policy, if its numbers fit.
+    ///
+    /// ```
+    /// use roving_model::Policy;
+    /// assert!(Policy::Fixed { amount: 3, threshold: 4 }.checked().is_ok());
+    /// assert!(Policy::Fixed { amount: 3, threshold: 3 }.checked().is_err(), "the victim keeps one");
+    /// ```
     pub fn checked(self) -> Result<Policy, ModelError> {
         let least = match self {
             Policy::None => return Ok(self),

@@ -3,6 +3,13 @@
 use std::fmt;
 
 /// The greatest distance between two parts.
+///
+/// ```
+/// use roving_partition::{DISTANCE_MAX, Distances};
+///
+/// assert!(Distances::new(2, |_, _| DISTANCE_MAX).is_ok());
+/// assert!(Distances::new(2, |_, _| DISTANCE_MAX + 1).is_err());
+/// ```
 pub const DISTANCE_MAX: u32 = 1 << 20;
 
 /// The cost of an edge between two parts, as a factor of its weight: 1 between any two, or taken

@@ -4,6 +4,15 @@ use std::fmt;
 
 /// The greatest sum of the weights of all vertices, and of all edges: gains are signed 64-bit
 /// numbers.
+///
+/// ```
+/// use roving_partition::{Graph, WEIGHT_MAX};
+///
+/// let mut graph = Graph::builder();
+/// graph.vertex(WEIGHT_MAX);
+/// graph.vertex(1);
+/// assert!(graph.build().is_err());
+/// ```
 pub const WEIGHT_MAX: u64 = i64::MAX as u64;
 
 /// An undirected graph with 64-bit weights on its vertices and edges; a vertex may be pinned to a

@@ -34,6 +34,15 @@ pub struct Problem<'g> {
 }
 
 /// The largest number of parts.
+///
+/// ```
+/// use roving_partition::{Graph, PARTS_MAX, Problem};
+///
+/// let graph = Graph::builder().build()?;
+/// assert!(Problem::new(&graph, PARTS_MAX).is_ok());
+/// assert!(Problem::new(&graph, PARTS_MAX + 1).is_err());
+/// # Ok::<(), roving_partition::GraphError>(())
+/// ```
 pub const PARTS_MAX: usize = 4096;
 
 /// By how much a part may be heavier than the mean, unless told: 3 %.

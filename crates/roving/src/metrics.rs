@@ -1,4 +1,12 @@
 //! The figures of a pool for the recorders of the `metrics` crate. Needs the feature `metrics`.
+//!
+//! ```
+//! // A recorder that is installed before, such as Prometheus', gets the figures.
+//! let pool = roving::Pool::builder().workers(2).profile(true).build()?;
+//! assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
+//! roving::metrics::publish("main", &pool);
+//! # Ok::<(), roving::BuildError>(())
+//! ```
 
 use std::time::Duration;
 

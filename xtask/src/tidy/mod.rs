@@ -6,6 +6,7 @@
 mod comments;
 mod crates;
 mod edges;
+mod examples;
 mod figures;
 mod glossary;
 mod items;
@@ -202,6 +203,7 @@ fn check_quoted(workspace: &Workspace, pages: &[PathBuf]) -> Result<Vec<Finding>
             let text = read(&root)?;
             found.extend(quoted::untold(&root, &text, &words));
             let sources = sources(&package.dir.join("src"))?;
+            found.extend(examples::check(&package.dir.join("src"), &sources));
             let exported = quoted::exported(&text);
             found.extend(items::check(
                 &items,

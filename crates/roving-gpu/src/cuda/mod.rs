@@ -6,6 +6,20 @@
 //! where memory of the host that is not pinned is copied. Kernels are compiled by NVRTC, once for
 //! each device; those that name a routine of cuBLAS are that routine where the library is there:
 //! `gemm_f32`, `gemm_nt_f32`, `trsm_f32`, and the same for `f64`.
+//!
+//! ```
+//! use roving_gpu::{Devices, Dual, Kind};
+//!
+//! // The devices of this machine, if it has some; the program runs either way.
+//! let mut builder = Devices::builder();
+//! for device in roving_gpu::cuda::found().into_iter().flatten() {
+//!     builder = builder.backend(device);
+//! }
+//! let devices = builder.build()?;
+//! static ANSWER: Kind = Kind::new("answer");
+//! assert_eq!(Dual::new(&ANSWER, &[1]).cpu(|| 42).run(&devices), 42);
+//! # Ok::<(), roving_gpu::BuildError>(())
+//! ```
 
 mod blas;
 mod driver;

@@ -3,6 +3,20 @@
 //! A device of wgpu has one queue, which runs what it is given in that order. So all streams are
 //! one here, and what overlaps with kernels is the copying on the host. Times are from the end of
 //! one operation to the end of the next, or from its submission where that was later.
+//!
+//! ```
+//! use roving_gpu::{Devices, Dual, Kind};
+//!
+//! // The devices of this machine, if it has some; the program runs either way.
+//! let mut builder = Devices::builder();
+//! for device in roving_gpu::wgpu::found().into_iter().flatten() {
+//!     builder = builder.backend(device);
+//! }
+//! let devices = builder.build()?;
+//! static ANSWER: Kind = Kind::new("answer");
+//! assert_eq!(Dual::new(&ANSWER, &[1]).cpu(|| 42).run(&devices), 42);
+//! # Ok::<(), roving_gpu::BuildError>(())
+//! ```
 
 mod adapter;
 mod fault;

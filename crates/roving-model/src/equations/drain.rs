@@ -11,6 +11,15 @@ const LEFT: f64 = 0.01;
 const TIME_MAX: f64 = 20_000.0;
 
 /// The state of all processors at one time.
+///
+/// ```
+/// use roving_model::{MeanField, Moment, Policy};
+///
+/// let drain = MeanField::new(0.0).drain(Policy::One { threshold: 2 }, 0.5, 8)?;
+/// let start: Moment = drain.moments[0];
+/// assert!((start.busy - 0.5).abs() < 1e-9 && (start.tasks - 4.0).abs() < 1e-9);
+/// # Ok::<(), roving_model::ModelError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
     /// When, in mean task lengths.
@@ -24,6 +33,16 @@ pub struct Moment {
 }
 
 /// How a load drained.
+///
+/// ```
+/// use roving_model::{MeanField, Policy};
+///
+/// let drain = MeanField::new(0.0).drain(Policy::Half { threshold: 2 }, 0.5, 8)?;
+/// assert!(drain.time > drain.ideal_time);
+/// let later = drain.at(2.0).expect("it is not over yet");
+/// assert!(later.tasks < drain.moments[0].tasks);
+/// # Ok::<(), roving_model::ModelError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drain {
     /// One moment after the other, evenly spaced.

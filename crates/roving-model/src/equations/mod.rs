@@ -62,6 +62,15 @@ impl MeanField {
     }
 
     /// Each busy processor spawns tasks with this rate, 0 unless said otherwise.
+    ///
+    /// ```
+    /// use roving_model::{MeanField, Policy};
+    ///
+    /// // Of all tasks, as many arrive as are spawned: the processors have 0.4 + 0.4 to do.
+    /// let state = MeanField::new(0.4).spawning(0.5).steady(Policy::One { threshold: 2 })?;
+    /// assert!((state.busy - 0.8).abs() < 1e-6);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
     #[must_use]
     pub fn spawning(self, spawning: f64) -> MeanField {
         MeanField { spawning, ..self }
@@ -76,6 +85,16 @@ impl MeanField {
 
     /// Stolen tasks arrive after a time that is distributed exponentially with this mean; 0, at
     /// once, unless said otherwise.
+    ///
+    /// ```
+    /// use roving_model::{MeanField, Policy};
+    ///
+    /// let policy = Policy::One { threshold: 2 };
+    /// let near = MeanField::new(0.9).steady(policy)?;
+    /// let far = MeanField::new(0.9).transfer_time(2.0).steady(policy)?;
+    /// assert!(near.time_in_system < far.time_in_system);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
     #[must_use]
     pub fn transfer_time(self, transfer_time: f64) -> MeanField {
         MeanField {

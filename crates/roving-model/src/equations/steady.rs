@@ -13,6 +13,15 @@ const STILL: f64 = 1e-9;
 const TIME_MAX: f64 = 1e7;
 
 /// The steady state of one policy.
+///
+/// ```
+/// use roving_model::{MeanField, Policy, Steady};
+///
+/// let state: Steady = MeanField::new(0.9).steady(Policy::None)?;
+/// assert!((state.busy - 0.9).abs() < 1e-6);
+/// assert!((state.time_in_system - 10.0).abs() < 1e-3, "of the queue M/M/1");
+/// # Ok::<(), roving_model::ModelError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
     /// The fraction of processors that have a task. By throughput it is the same for every policy.

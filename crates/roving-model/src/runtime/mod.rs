@@ -124,6 +124,15 @@ impl Runtime {
 
     /// Runs the tree like [`Self::run`], and calls `progress` now and then with the number of tasks
     /// that have begun.
+    ///
+    /// ```
+    /// use roving_model::{Fib, Runtime};
+    ///
+    /// let mut told = 0;
+    /// let outcome = Runtime::new(4).run_with(&Fib { n: 20, call_ns: 2.0 }, &mut |begun| told = begun)?;
+    /// assert!(told <= outcome.tasks);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
     pub fn run_with<T: Tree>(
         &self,
         tree: &T,

@@ -47,6 +47,32 @@ pub trait Tree {
     fn run(&self, task: Self::Task) -> Step<Self::Task>;
     /// Child `number` of a task that ended in [`Then::Spread`]. A tree without such tasks has no
     /// use for it.
+    ///
+    /// ```
+    /// use roving_model::{Runtime, Step, Then, Tree};
+    ///
+    /// /// A task that spawns ten, each of which takes a microsecond.
+    /// struct Ten;
+    ///
+    /// impl Tree for Ten {
+    ///     type Task = Option<u32>;
+    ///     fn root(&self) -> Option<u32> {
+    ///         None
+    ///     }
+    ///     fn run(&self, task: Option<u32>) -> Step<Option<u32>> {
+    ///         let then = match task {
+    ///             None => Then::Spread { spawner: None, count: 10, each_ns: 5.0 },
+    ///             Some(_) => Then::End,
+    ///         };
+    ///         Step { ns: 1000.0, then }
+    ///     }
+    ///     fn child(&self, _spawner: &Option<u32>, number: u32) -> Option<u32> {
+    ///         Some(number)
+    ///     }
+    /// }
+    /// assert!(Runtime::new(2).run(&Ten)?.work_ns >= 11_000.0);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
     fn child(&self, spawner: &Self::Task, number: u32) -> Self::Task {
         let _ = number;
         spawner.clone()

@@ -1,5 +1,19 @@
 //! Values ([`with`]), spans and requests to stop ([`Cancel`]) that everything made inside inherits.
 //!
+//! ```
+//! use roving::context;
+//!
+//! #[derive(Clone, Debug, PartialEq)]
+//! struct Request(u32);
+//!
+//! // Whichever worker runs the halves, they know whose work they do.
+//! let ids = context::with(Request(7), || {
+//!     roving::join(context::get::<Request>, context::get::<Request>)
+//! });
+//! assert_eq!(ids, (Some(Request(7)), Some(Request(7))));
+//! assert_eq!(context::get::<Request>(), None);
+//! ```
+//!
 //! # What inherits
 //!
 //! Both halves of a `join` inherit the context, and so do tasks of scopes, pieces of loops,

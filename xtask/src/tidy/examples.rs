@@ -1,0 +1,331 @@
+//! Each public item and method of a published crate has an example that runs.
+//!
+//! An *example* is a code block of a documentation comment that `cargo test` runs: not one that is
+//! text, or must not compile, or is only compiled. An item is covered by an example of its own, or
+//! by one of its file that names it; a method by one of its own, or by one of its type that calls
+//! it or, for that of a trait, has its own.
+//!
+//! What this cannot see: an item that a macro makes, and one that shares the name of a public item
+//! without being one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::{Finding, Source, quoted};
+
+/// The words that follow `pub ` in the declaration of an item.
+const KINDS: [&str; 6] = ["fn", "struct", "enum", "trait", "type", "const"];
+/// The words that may stand between `pub ` and the name of a function.
+const QUALIFIERS: [&str; 3] = ["const fn", "async fn", "unsafe fn"];
+
+/// A public item or method, with its own examples.
+struct Told<'s> {
+    source: &'s Source,
+    line: usize,
+    name: String,
+    /// The type of a method.
+    of: Option<String>,
+    examples: String,
+    is_hidden: bool,
+}
+
+/// An inherent `impl` or a trait, in which methods stand.
+struct Owner {
+    name: String,
+    is_trait: bool,
+    is_hidden: bool,
+}
+
+/// The items and methods without an example, of the crate whose sources are below `folder`.
+pub(crate) fn check(folder: &Path, sources: &[Source]) -> Vec<Finding> {
+    let public = public(folder, sources);
+    let all: Vec<Told<'_>> = sources.iter().flat_map(told).collect();
+    let mut of_type: BTreeMap<&str, String> = BTreeMap::new();
+    let mut of_file: BTreeMap<&Path, String> = BTreeMap::new();
+    for one in &all {
+        let name = one.of.as_ref().unwrap_or(&one.name);
+        of_type.entry(name).or_default().push_str(&one.examples);
+        let file = of_file.entry(&one.source.path).or_default();
+        file.push_str(&one.examples);
+    }
+    for source in sources {
+        let front = examples(&front(source));
+        of_file.entry(&source.path).or_default().push_str(&front);
+    }
+    let mut found = Vec::new();
+    for one in &all {
+        let top = one.of.as_ref().unwrap_or(&one.name);
+        if one.is_hidden || !public.items.contains(top) || !one.examples.is_empty() {
+            continue;
+        }
+        let (is_covered, what) = match &one.of {
+            Some(of) => (
+                calls(&of_type[of.as_str()], &one.name),
+                format!("`{of}::{}`", one.name),
+            ),
+            None => (
+                names(&of_file[one.source.path.as_path()], &one.name),
+                format!("`{}`", one.name),
+            ),
+        };
+        if !is_covered {
+            let text = format!("{what} has no example that runs");
+            found.push(Finding::new(&one.source.path, one.line, text));
+        }
+    }
+    let bare = public.modules.iter().filter_map(|path| {
+        let source = sources.iter().find(|source| source.path == *path)?;
+        let is_bare = examples(&front(source)).is_empty();
+        is_bare.then(|| Finding::new(path, 1, "the module's page has no example that runs"))
+    });
+    found.extend(bare);
+    found
+}
+
+/// The names that a program can reach.
+#[derive(Default)]
+struct Public {
+    items: BTreeSet<String>,
+    modules: Vec<PathBuf>,
+}
+
+/// The names that the root and its public modules export, and those modules.
+fn public(folder: &Path, sources: &[Source]) -> Public {
+    let mut public = Public::default();
+    let mut open = vec![(folder.join("lib.rs"), folder.to_owned())];
+    while let Some((path, below)) = open.pop() {
+        let Some(source) = sources.iter().find(|source| source.path == path) else {
+            continue;
+        };
+        let names = quoted::exported(&source.raw.join("\n"));
+        for name in &names {
+            let module = [
+                below.join(format!("{name}.rs")),
+                below.join(name).join("mod.rs"),
+            ];
+            let is_module = source
+                .code
+                .iter()
+                .any(|code| code.trim() == format!("pub mod {name};"));
+            if is_module {
+                open.extend(module.map(|path| (path, below.join(name))));
+            }
+        }
+        public.items.extend(names);
+        if !path.ends_with("lib.rs") {
+            let own = told(source).into_iter().filter(|one| one.of.is_none());
+            public.items.extend(own.map(|one| one.name));
+            public.modules.push(path);
+        }
+    }
+    public
+}
+
+/// The public items and methods of a file, by the indentation that `rustfmt` gives them.
+fn told(source: &Source) -> Vec<Told<'_>> {
+    let tests = source.test_lines();
+    let mut found = Vec::new();
+    let mut docs: Vec<&str> = Vec::new();
+    let mut is_hidden = false;
+    let mut of: Option<Owner> = None;
+    let mut in_attribute = false;
+    for (at, raw) in source.raw.iter().enumerate() {
+        let code = source.code[at].as_str();
+        let text = raw.trim_start();
+        if let Some(doc) = text.strip_prefix("///") {
+            docs.push(doc);
+            continue;
+        }
+        if in_attribute || text.starts_with("#[") {
+            in_attribute = !text.trim_end().ends_with(']');
+            is_hidden |= text.contains("doc(hidden)");
+            continue;
+        }
+        if text.starts_with("//") {
+            continue;
+        }
+        let is_top = !code.starts_with(' ') && !code.is_empty();
+        let declared = match (&of, is_top) {
+            (_, true) => declared(code, "pub ").map(|name| (name, None)),
+            (Some(of), false) if indented(code) => {
+                is_hidden |= of.is_hidden;
+                let before = if of.is_trait { "" } else { "pub " };
+                let is_method = code.contains("fn ");
+                let name = declared(code.trim_start(), before).filter(|_| is_method);
+                name.map(|name| (name, Some(of.name.clone())))
+            }
+            _ => None,
+        };
+        if is_top {
+            let owner = owner(source, at);
+            of = owner.map(|of| Owner { is_hidden, ..of });
+        }
+        if let (Some((name, of)), false) = (declared, tests[at]) {
+            found.push(Told {
+                source,
+                line: at + 1,
+                name,
+                of,
+                examples: examples(&docs),
+                is_hidden,
+            });
+        }
+        if !text.is_empty() {
+            docs.clear();
+            is_hidden = false;
+        }
+    }
+    found
+}
+
+/// One level below an `impl` or a trait.
+fn indented(code: &str) -> bool {
+    code.starts_with("    ") && !code.starts_with("     ")
+}
+
+/// The name that a line declares after `before`.
+fn declared(code: &str, before: &str) -> Option<String> {
+    let rest = code.strip_prefix(before)?;
+    let kinds = QUALIFIERS.iter().chain(&KINDS);
+    let rest = kinds
+        .into_iter()
+        .find_map(|kind| rest.strip_prefix(kind)?.strip_prefix(' '))?;
+    let name: String = rest.chars().take_while(|c| is_of_a_name(*c)).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+fn is_of_a_name(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// The type of an inherent `impl`, or the trait, that opens at a line.
+fn owner(source: &Source, at: usize) -> Option<Owner> {
+    let code = &source.code[at];
+    let owner = |name, is_trait| Owner {
+        name,
+        is_trait,
+        is_hidden: false,
+    };
+    if code.starts_with("pub trait ") {
+        return declared(code, "pub ").map(|name| owner(name, true));
+    }
+    let rest = code.strip_prefix("impl")?;
+    let head: String = source.code[at..].iter().take(8).cloned().collect();
+    let head = head.split('{').next().unwrap_or_default();
+    if head.contains(" for ") {
+        return None;
+    }
+    let mut depth = 0_i32;
+    let from = rest.find(|letter| {
+        depth += match letter {
+            '<' => 1,
+            '>' => -1,
+            _ => 0,
+        };
+        depth == 0 && letter == ' '
+    })?;
+    let path = rest[from + 1..].split(['<', ' ', '{']).next()?;
+    let name = path.rsplit("::").next()?;
+    Some(owner(name.to_owned(), false))
+}
+
+/// The documentation of the file itself.
+fn front(source: &Source) -> Vec<&str> {
+    let lines = source.raw.iter();
+    lines.filter_map(|line| line.strip_prefix("//!")).collect()
+}
+
+/// The code of the examples in a documentation, as one text.
+fn examples(docs: &[&str]) -> String {
+    let mut found = String::new();
+    let mut open: Option<bool> = None;
+    for line in docs {
+        match (line.trim().strip_prefix("```"), open) {
+            (Some(info), None) => open = Some(runs(info)),
+            (Some(_), Some(_)) => open = None,
+            (None, Some(true)) => found.extend([line, "\n"]),
+            (None, _) => {}
+        }
+    }
+    found
+}
+
+/// Whether `cargo test` runs a block with that beginning.
+fn runs(info: &str) -> bool {
+    let mut words = info.split(',').map(str::trim);
+    words.all(|word| matches!(word, "" | "rust" | "should_panic"))
+}
+
+/// Whether an example calls a method, by `.name` or `::name`, or has its own for a trait.
+fn calls(examples: &str, name: &str) -> bool {
+    let before = [".", "::", "fn "];
+    let is_call = |start: &str| {
+        let called = format!("{start}{name}");
+        let mut rests = examples.match_indices(&called);
+        rests.any(|(at, _)| {
+            let rest = &examples[at + called.len()..];
+            !rest.starts_with(is_of_a_name)
+        })
+    };
+    before.into_iter().any(is_call)
+}
+
+/// Whether an example has the name as a word.
+fn names(examples: &str, name: &str) -> bool {
+    let mut words = examples.split(|letter| !is_of_a_name(letter));
+    words.any(|word| word == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let sources: Vec<Source> = files
+            .iter()
+            .map(|(path, text)| Source::new(Path::new("src").join(path), text))
+            .collect();
+        let found = check(Path::new("src"), &sources);
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    const ROOT: &str = "mod a;\npub mod b;\n#[doc(hidden)]\npub mod c;\npub use a::{Pool, join};\n";
+    const FRONT: &str = "//! ```\n//! use x::b::One;\n//! ```\n";
+
+    #[test]
+    fn items_with_examples_are_clean() {
+        let item = "/// ```\n/// join();\n/// ```\n#[inline]\npub fn join() {}\n\
+            /// ```\n/// Pool::new().run::<u8>();\n/// ```\npub struct Pool;\n\
+            impl<T: Into<u8>> Pool {\n    pub fn new() {}\n    pub const fn run(&self) {}\n\
+            \x20   #[doc(hidden)]\n    pub fn raw(&self) {}\n    fn own(&self) {}\n}\n\
+            #[doc(hidden)]\nimpl Pool {\n    pub fn rawer(&self) {}\n}\n\
+            impl Clone for Pool {\n    fn clone(&self) {}\n}\npub struct Private;\n";
+        let other = format!("{FRONT}pub struct One;\n");
+        let all = [
+            ("lib.rs", ROOT),
+            ("a.rs", item),
+            ("b.rs", &other),
+            ("c.rs", "pub fn f() {}"),
+        ];
+        assert_eq!(found(&all), Vec::<String>::new());
+    }
+
+    #[test]
+    fn items_methods_and_modules_without_are_found() {
+        let item = "/// ```text\n/// join();\n/// ```\npub fn join() {}\n\
+            /// ```no_run\n/// Pool::new();\n/// ```\npub struct Pool;\n\
+            impl Pool {\n    /// ```\n    /// Pool::newer();\n    /// ```\n    pub fn newer() {}\n\
+            \x20   pub fn new() {}\n}\n";
+        let other = "//! Text.\npub trait One {\n    fn all(&self);\n}\n";
+        let all = [("lib.rs", ROOT), ("a.rs", item), ("b.rs", other)];
+        let found = found(&all);
+        let expected = [
+            "src/a.rs:4: `join` has no example that runs",
+            "src/a.rs:14: `Pool::new` has no example that runs",
+            "src/b.rs:2: `One` has no example that runs",
+            "src/b.rs:3: `One::all` has no example that runs",
+            "src/b.rs:1: the module's page has no example that runs",
+        ];
+        assert_eq!(found, expected);
+    }
+}
