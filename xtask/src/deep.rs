@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
 use crate::{
-    Result, checks, emulated, fuzz, loom, miri, mutants, nightly, publish, rayon, suite, tool,
-    torture, valgrind,
+    Result, checks, emulated, fuzz, loom, miri, mutants, nightly, publish, rayon, semver, suite,
+    tool, torture, valgrind,
 };
 
 /// Below the root.
@@ -20,7 +20,7 @@ const TORTURE_MINUTES: f64 = 30.0;
 /// Its name, and what it does.
 type Check = (&'static str, fn(&Workspace, &mut Step) -> Result<()>);
 
-const CHECKS: [Check; 19] = [
+const CHECKS: [Check; 20] = [
     ("all-cases", suite::all_cases),
     ("plain", suite::plain),
     ("loom", loom::check),
@@ -61,6 +61,7 @@ const CHECKS: [Check; 19] = [
         torture::long(workspace, step, TORTURE_MINUTES)
     }),
     ("package", publish::check),
+    ("semver", semver::check),
     ("downstream", |workspace, step| {
         rayon::downstream(workspace, step, None, false)
     }),

@@ -20,6 +20,7 @@ mod publish;
 mod rayon;
 mod report;
 mod results;
+mod semver;
 mod setup;
 mod suite;
 mod tidy;
