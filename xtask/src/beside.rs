@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 /// A process that runs checks. It ends with this value.
 pub(crate) struct Beside {
     child: Child,
-    /// What it prints, and what its checks came to.
+    /// The files with its output, and with the outcome of its checks.
     printed: PathBuf,
     told: PathBuf,
 }
