@@ -17,7 +17,7 @@ use crate::workspace::{Target, Workspace};
 use crate::{Result, features, tool};
 
 /// The crates whose tests run under Miri.
-pub(crate) const PACKAGES: [&str; 3] = ["roving", "roving-flow", "roving-partition"];
+pub(crate) const PACKAGES: [&str; 4] = ["roving", "roving-flow", "roving-iter", "roving-partition"];
 /// The parts of the nightly toolchain that it takes.
 const NEEDED: [&str; 2] = ["miri", "rust-src"];
 /// For each model of borrowing, when all is run.

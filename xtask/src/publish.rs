@@ -9,8 +9,9 @@ use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// In the order in which they depend on each other.
-pub(crate) const PUBLISHED: [&str; 5] = [
+pub(crate) const PUBLISHED: [&str; 6] = [
     "roving",
+    "roving-iter",
     "roving-partition",
     "roving-flow",
     "roving-gpu",

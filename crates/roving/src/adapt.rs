@@ -1,10 +1,11 @@
 //! The hidden, unversioned interface for crates that adapt another runtime's interface to this one,
-//! such as the drop-in for Rayon. Semantic versioning covers nothing in it.
+//! such as the drop-in for Rayon and `roving-iter`. Semantic versioning covers nothing in it.
 
 use std::sync::Arc;
 
 pub use crate::context::waiting::OnCancel;
 pub use crate::join::join_at;
+pub use crate::loops::pieces::{Piece, Sink, feed_pieces, run_on_worker};
 pub use crate::pool::global::Lease;
 pub use crate::pool::home::Home;
 pub use crate::scope::scope_at;

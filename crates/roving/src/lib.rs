@@ -55,8 +55,8 @@
 //! emulated](https://github.com/roving-rs/roving#status-and-limits). Closures of one [`join`] that
 //! wait for each other are outside the contract. A call that blocks in the system blocks its
 //! worker, unless it is inside [`blocking`]. Thread-locals do not follow a task to another worker.
-//! There are no parallel iterators here: use Rayon's, by [the
-//! drop-in](https://github.com/roving-rs/roving/blob/main/crates/rayon-core/README.md).
+//! Parallel iterators are in a crate of their own,
+//! [`roving-iter`](https://github.com/roving-rs/roving/blob/main/docs/iterators.md).
 //!
 //! # Features
 //!

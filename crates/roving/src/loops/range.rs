@@ -136,7 +136,7 @@ fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> R {
 }
 
 /// How many items until the next look around.
-struct Pace {
+pub(super) struct Pace {
     block: usize,
     /// How many looks are still without the clock.
     unclocked: u8,
@@ -148,7 +148,7 @@ struct Pace {
 
 impl Pace {
     #[inline]
-    fn new(worker: &Worker) -> Pace {
+    pub(super) fn new(worker: &Worker) -> Pace {
         let drawn = worker.schedule().is_some();
         Pace {
             block: 1,
@@ -158,9 +158,15 @@ impl Pace {
         }
     }
 
+    /// Returns the number of items of the next block.
+    #[inline]
+    pub(super) fn block(&self) -> usize {
+        self.block
+    }
+
     /// After a block.
     #[inline]
-    fn adjust(&mut self, worker: &Worker) {
+    pub(super) fn adjust(&mut self, worker: &Worker) {
         match self.unclocked.checked_sub(1) {
             Some(left) => self.unclocked = left,
             None => self.adjust_by_clock(worker),

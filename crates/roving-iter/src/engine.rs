@@ -1,0 +1,237 @@
+//! The parts of all iterators: pieces, which split; consumers, which take items; and companions,
+//! which are split along with the pieces.
+//!
+//! Roving's loop cuts a [`Piece`] wherever another worker asks for some of it, and otherwise takes
+//! blocks of a few microseconds from its lower end. A block becomes an ordinary iterator of `std`,
+//! which a [`Consumer`] takes by one call: so the compiler sees a plain loop.
+
+use roving::adapt;
+
+/// A part of the work of an iterator.
+pub trait Piece: Sized + Send {
+    /// The items.
+    type Item;
+    /// The items as an iterator of `std`.
+    type Seq: Iterator<Item = Self::Item>;
+
+    /// Returns the number of units left, 0 only if there are none: the places at which it can be
+    /// cut, which may be more or fewer than there are items.
+    fn units(&self) -> usize;
+
+    /// Cuts behind the first `at` units, at most all of them.
+    fn cut(self, at: usize) -> (Self, Self);
+
+    /// Returns the number of units below which it is not to be cut.
+    fn least(&self) -> usize {
+        1
+    }
+
+    /// Returns the number of units above which it is to be cut.
+    fn most(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Turns into a plain iterator.
+    fn into_seq(self) -> Self::Seq;
+}
+
+/// A piece each of whose units is one item.
+pub trait Exact: Piece<Seq: DoubleEndedIterator + ExactSizeIterator> {}
+
+/// A value that is cut where the pieces are cut, so that each block comes with its part.
+pub trait Companion: Sized + Send {
+    /// Cuts behind the first `at` units.
+    fn cut(self, at: usize) -> (Self, Self);
+
+    /// Returns the part for iterators inside one unit, which their cuts do not change.
+    fn inside(&mut self) -> Self;
+}
+
+impl Companion for () {
+    fn cut(self, _: usize) -> ((), ()) {
+        ((), ())
+    }
+    fn inside(&mut self) {}
+}
+
+/// The companion that knows where a block stands, in units from the start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    pub(crate) unit: usize,
+    is_inside: bool,
+}
+
+impl At {
+    pub(crate) fn start() -> At {
+        At {
+            unit: 0,
+            is_inside: false,
+        }
+    }
+}
+
+impl Companion for At {
+    fn cut(self, at: usize) -> (At, At) {
+        let mut rest = self;
+        if !self.is_inside {
+            rest.unit = self.unit.saturating_add(at);
+        }
+        (self, rest)
+    }
+    fn inside(&mut self) -> At {
+        At {
+            is_inside: true,
+            ..*self
+        }
+    }
+}
+
+/// Takes the items of an iterator, on many workers at a time.
+pub trait Consumer<T, B = ()>: Send + Sync {
+    /// The state of a part: all that one worker has made of adjacent blocks so far. It stays on its
+    /// thread.
+    type State;
+    /// The outcome of a part, once it has ended.
+    type Outcome: Send;
+
+    /// Returns the state before the first block of a part.
+    fn begin(&self) -> Self::State;
+
+    /// Takes a block of items, which follow those before it.
+    fn feed<I: Iterator<Item = T>>(&self, state: Self::State, items: I, beside: B) -> Self::State;
+
+    /// Closes a part.
+    fn end(&self, state: Self::State) -> Self::Outcome;
+
+    /// Goes on behind a part that was closed.
+    fn resume(&self, outcome: Self::Outcome) -> Self::State;
+
+    /// Puts two adjacent parts together.
+    fn join(&self, lower: Self::Outcome, upper: Self::Outcome) -> Self::Outcome;
+
+    /// Whether the rest of a part can be left out, which begins at `beside`.
+    fn is_done(&self, state: &Self::State, beside: &B) -> bool {
+        let _ = (state, beside);
+        false
+    }
+}
+
+/// The methods of a consumer that wraps another one, `to`, and keeps nothing of its own.
+macro_rules! forward_to {
+    ($consumer:ident, $item:ty) => {
+        type State = $consumer::State;
+        type Outcome = $consumer::Outcome;
+        fn begin(&self) -> Self::State {
+            self.to.begin()
+        }
+        fn end(&self, state: Self::State) -> Self::Outcome {
+            self.to.end(state)
+        }
+        fn resume(&self, outcome: Self::Outcome) -> Self::State {
+            self.to.resume(outcome)
+        }
+        fn join(&self, lower: Self::Outcome, upper: Self::Outcome) -> Self::Outcome {
+            self.to.join(lower, upper)
+        }
+    };
+}
+pub(crate) use forward_to;
+
+/// The methods of a consumer whose state is its outcome.
+macro_rules! state_is_outcome {
+    ($state:ty) => {
+        type State = $state;
+        type Outcome = $state;
+        fn end(&self, state: $state) -> $state {
+            state
+        }
+        fn resume(&self, outcome: $state) -> $state {
+            outcome
+        }
+    };
+}
+pub(crate) use state_is_outcome;
+
+/// Feeds a piece to a consumer. The calling thread is a worker.
+#[inline]
+pub(crate) fn drive<P, B, C>(piece: P, beside: B, consumer: &C, state: C::State) -> C::State
+where
+    P: Piece,
+    B: Companion,
+    C: Consumer<P::Item, B>,
+{
+    adapt::feed_pieces(Along { piece, beside }, &Leaf(consumer), state)
+}
+
+/// A piece and its companion.
+struct Along<P, B> {
+    piece: P,
+    beside: B,
+}
+
+impl<P: Piece, B: Companion> adapt::Piece for Along<P, B> {
+    #[inline]
+    fn units(&self) -> usize {
+        self.piece.units()
+    }
+
+    #[inline]
+    fn cut(self, at: usize) -> (Self, Self) {
+        let (piece, piece_rest) = self.piece.cut(at);
+        let (beside, beside_rest) = self.beside.cut(at);
+        let lower = Along { piece, beside };
+        let upper = Along {
+            piece: piece_rest,
+            beside: beside_rest,
+        };
+        (lower, upper)
+    }
+
+    #[inline]
+    fn least(&self) -> usize {
+        self.piece.least()
+    }
+
+    #[inline]
+    fn most(&self) -> usize {
+        self.piece.most()
+    }
+}
+
+/// A consumer as a sink of pieces.
+struct Leaf<'c, C>(&'c C);
+
+impl<P, B, C> adapt::Sink<Along<P, B>> for Leaf<'_, C>
+where
+    P: Piece,
+    B: Companion,
+    C: Consumer<P::Item, B>,
+{
+    type State = C::State;
+    type Outcome = C::Outcome;
+
+    #[inline]
+    fn begin(&self) -> C::State {
+        self.0.begin()
+    }
+    #[inline]
+    fn feed(&self, state: C::State, block: Along<P, B>) -> C::State {
+        self.0.feed(state, block.piece.into_seq(), block.beside)
+    }
+    #[inline]
+    fn end(&self, state: C::State) -> C::Outcome {
+        self.0.end(state)
+    }
+    #[inline]
+    fn resume(&self, outcome: C::Outcome) -> C::State {
+        self.0.resume(outcome)
+    }
+    #[inline]
+    fn join(&self, lower: C::Outcome, upper: C::Outcome) -> C::Outcome {
+        self.0.join(lower, upper)
+    }
+    #[inline]
+    fn is_done(&self, state: &C::State, rest: &Along<P, B>) -> bool {
+        self.0.is_done(state, &rest.beside)
+    }
+}

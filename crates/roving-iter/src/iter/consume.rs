@@ -1,0 +1,534 @@
+//! The consumers at the end of each iterator.
+
+use std::iter;
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::attempt::Try;
+use super::{Either, ParallelIterator};
+use crate::engine::{At, Companion, Consumer, state_is_outcome};
+use crate::memory::{Filled, Slots};
+
+/// Runs an iterator to its end, on a worker.
+#[inline]
+pub(crate) fn run<I, B, C>(iter: I, beside: B, consumer: C) -> C::Outcome
+where
+    I: ParallelIterator,
+    B: Companion,
+    C: Consumer<I::Item, B>,
+{
+    roving::adapt::run_on_worker(move || {
+        let state = consumer.begin();
+        consumer.end(iter.drive(beside, &consumer, state))
+    })
+}
+
+/// Calls a closure with each item.
+pub(crate) struct ForEach<F>(pub(crate) F);
+
+impl<T, F: Fn(T) + Send + Sync> Consumer<T> for ForEach<F> {
+    state_is_outcome!(());
+    #[inline]
+    fn begin(&self) {}
+    #[inline]
+    fn feed<I: Iterator<Item = T>>(&self, (): (), items: I, (): ()) {
+        items.for_each(&self.0);
+    }
+    #[inline]
+    fn join(&self, (): (), (): ()) {}
+}
+
+/// Combines all items by a closure.
+pub(crate) struct Reduce<T, F> {
+    f: F,
+    items: PhantomData<fn(T)>,
+}
+
+impl<T, F> Reduce<T, F> {
+    pub(crate) fn new(f: F) -> Self {
+        Reduce {
+            f,
+            items: PhantomData,
+        }
+    }
+}
+
+impl<T: Send, F: Fn(T, T) -> T + Send + Sync> Consumer<T> for Reduce<T, F> {
+    state_is_outcome!(Option<T>);
+    fn begin(&self) -> Option<T> {
+        None
+    }
+    #[inline]
+    fn feed<I: Iterator<Item = T>>(&self, state: Option<T>, items: I, (): ()) -> Option<T> {
+        match state {
+            Some(total) => Some(items.fold(total, &self.f)),
+            None => items.reduce(&self.f),
+        }
+    }
+    fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
+        match (lower, upper) {
+            (Some(lower), Some(upper)) => Some((self.f)(lower, upper)),
+            (lower, upper) => lower.or(upper),
+        }
+    }
+}
+
+/// Adds up all items.
+pub(crate) struct Sum<S>(PhantomData<fn() -> S>);
+
+impl<S> Sum<S> {
+    pub(crate) fn new() -> Self {
+        Sum(PhantomData)
+    }
+}
+
+impl<T, S: Send + iter::Sum<T> + iter::Sum<S>> Consumer<T> for Sum<S> {
+    state_is_outcome!(S);
+    #[inline]
+    fn begin(&self) -> S {
+        iter::empty::<T>().sum()
+    }
+    #[inline]
+    fn feed<I: Iterator<Item = T>>(&self, state: S, items: I, (): ()) -> S {
+        [state, items.sum()].into_iter().sum()
+    }
+    #[inline]
+    fn join(&self, lower: S, upper: S) -> S {
+        [lower, upper].into_iter().sum()
+    }
+}
+
+/// Multiplies all items.
+pub(crate) struct Product<S>(PhantomData<fn() -> S>);
+
+impl<S> Product<S> {
+    pub(crate) fn new() -> Self {
+        Product(PhantomData)
+    }
+}
+
+impl<T, S: Send + iter::Product<T> + iter::Product<S>> Consumer<T> for Product<S> {
+    state_is_outcome!(S);
+    fn begin(&self) -> S {
+        iter::empty::<T>().product()
+    }
+    #[inline]
+    fn feed<I: Iterator<Item = T>>(&self, state: S, items: I, (): ()) -> S {
+        [state, items.product()].into_iter().product()
+    }
+    fn join(&self, lower: S, upper: S) -> S {
+        [lower, upper].into_iter().product()
+    }
+}
+
+/// Counts the items.
+pub(crate) struct Count;
+
+impl<T> Consumer<T> for Count {
+    state_is_outcome!(usize);
+    fn begin(&self) -> usize {
+        0
+    }
+    #[inline]
+    fn feed<I: Iterator<Item = T>>(&self, state: usize, items: I, (): ()) -> usize {
+        state + items.count()
+    }
+    fn join(&self, lower: usize, upper: usize) -> usize {
+        lower + upper
+    }
+}
+
+/// Looks for an item that a closure wants, whichever is found.
+pub(crate) struct FindAny<T, P> {
+    is_wanted: P,
+    is_found: AtomicBool,
+    items: PhantomData<fn(T)>,
+}
+
+impl<T, P> FindAny<T, P> {
+    pub(crate) fn new(is_wanted: P) -> Self {
+        FindAny {
+            is_wanted,
+            is_found: AtomicBool::new(false),
+            items: PhantomData,
+        }
+    }
+
+    fn is_found(&self) -> bool {
+        // Ordering: Relaxed; a request to end. The item itself goes through the joins.
+        self.is_found.load(Ordering::Relaxed)
+    }
+}
+
+impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T> for FindAny<T, P> {
+    state_is_outcome!(Option<T>);
+    fn begin(&self) -> Option<T> {
+        None
+    }
+    fn feed<I: Iterator<Item = T>>(&self, state: Option<T>, items: I, (): ()) -> Option<T> {
+        if state.is_some() {
+            return state;
+        }
+        for item in items {
+            if self.is_found() {
+                return None;
+            }
+            if (self.is_wanted)(&item) {
+                // Ordering: Relaxed; see `is_found`.
+                self.is_found.store(true, Ordering::Relaxed);
+                return Some(item);
+            }
+        }
+        None
+    }
+    fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
+        lower.or(upper)
+    }
+    fn is_done(&self, _: &Option<T>, (): &()) -> bool {
+        self.is_found()
+    }
+}
+
+/// Looks for the first item that a closure wants.
+pub(crate) struct FindFirst<T, P> {
+    is_wanted: P,
+    /// The lowest block with such an item so far; a hint, by which those above are left out.
+    below: AtomicUsize,
+    items: PhantomData<fn(T)>,
+}
+
+impl<T, P> FindFirst<T, P> {
+    pub(crate) fn new(is_wanted: P) -> Self {
+        FindFirst {
+            is_wanted,
+            below: AtomicUsize::new(usize::MAX),
+            items: PhantomData,
+        }
+    }
+}
+
+impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindFirst<T, P> {
+    state_is_outcome!(Option<T>);
+    fn begin(&self) -> Option<T> {
+        None
+    }
+    fn feed<I>(&self, state: Option<T>, mut items: I, at: At) -> Option<T>
+    where
+        I: Iterator<Item = T>,
+    {
+        if state.is_some() {
+            return state;
+        }
+        let found = items.find(&self.is_wanted);
+        if found.is_some() {
+            // Ordering: Relaxed; a hint. The joins decide.
+            self.below.fetch_min(at.unit, Ordering::Relaxed);
+        }
+        found
+    }
+    fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
+        lower.or(upper)
+    }
+    fn is_done(&self, state: &Option<T>, at: &At) -> bool {
+        // Ordering: Relaxed; a hint. The joins decide.
+        state.is_some() || at.unit > self.below.load(Ordering::Relaxed)
+    }
+}
+
+/// Looks for the last item that a closure wants.
+pub(crate) struct FindLast<T, P> {
+    is_wanted: P,
+    /// The highest block with such an item so far; a hint, by which those below are left out.
+    above: AtomicUsize,
+    items: PhantomData<fn(T)>,
+}
+
+impl<T, P> FindLast<T, P> {
+    pub(crate) fn new(is_wanted: P) -> Self {
+        FindLast {
+            is_wanted,
+            above: AtomicUsize::new(0),
+            items: PhantomData,
+        }
+    }
+}
+
+impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindLast<T, P> {
+    state_is_outcome!(Option<T>);
+    fn begin(&self) -> Option<T> {
+        None
+    }
+    fn feed<I: Iterator<Item = T>>(&self, state: Option<T>, items: I, at: At) -> Option<T> {
+        let found = items.filter(&self.is_wanted).last();
+        if found.is_some() {
+            // Ordering: Relaxed; a hint. The joins decide.
+            self.above.fetch_max(at.unit, Ordering::Relaxed);
+        }
+        found.or(state)
+    }
+    fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
+        upper.or(lower)
+    }
+    fn is_done(&self, _: &Option<T>, at: &At) -> bool {
+        // Ordering: Relaxed; a hint. The joins decide.
+        at.unit < self.above.load(Ordering::Relaxed)
+    }
+}
+
+/// Calls a closure with each item until it says that this is enough.
+pub(crate) struct TryForEach<F, R> {
+    f: F,
+    has_ended: AtomicBool,
+    results: PhantomData<fn() -> R>,
+}
+
+impl<F, R> TryForEach<F, R> {
+    pub(crate) fn new(f: F) -> Self {
+        TryForEach {
+            f,
+            has_ended: AtomicBool::new(false),
+            results: PhantomData,
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        // Ordering: Relaxed; a request to end. The result itself goes through the joins.
+        self.has_ended.load(Ordering::Relaxed)
+    }
+}
+
+impl<T, R, F> Consumer<T> for TryForEach<F, R>
+where
+    R: Try<Output = ()> + Send,
+    F: Fn(T) -> R + Send + Sync,
+{
+    state_is_outcome!(Option<R>);
+    fn begin(&self) -> Option<R> {
+        None
+    }
+    fn feed<I: Iterator<Item = T>>(&self, state: Option<R>, items: I, (): ()) -> Option<R> {
+        for item in items {
+            if self.has_ended() {
+                break;
+            }
+            if let ControlFlow::Break(residual) = (self.f)(item).branch() {
+                // Ordering: Relaxed; see `has_ended`.
+                self.has_ended.store(true, Ordering::Relaxed);
+                return Some(R::from_residual(residual));
+            }
+        }
+        state
+    }
+    fn join(&self, lower: Option<R>, upper: Option<R>) -> Option<R> {
+        lower.or(upper)
+    }
+    fn is_done(&self, _: &Option<R>, (): &()) -> bool {
+        self.has_ended()
+    }
+}
+
+/// Combines all items by a closure until one of them, or the closure, says that this is enough.
+pub(crate) struct TryReduce<F> {
+    f: F,
+    has_ended: AtomicBool,
+}
+
+impl<F> TryReduce<F> {
+    pub(crate) fn new(f: F) -> Self {
+        TryReduce {
+            f,
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    fn end_with<R: Try>(&self, residual: R::Residual) -> Option<R> {
+        // Ordering: Relaxed; a request to end. The result itself goes through the joins.
+        self.has_ended.store(true, Ordering::Relaxed);
+        Some(R::from_residual(residual))
+    }
+
+    fn has_ended(&self) -> bool {
+        // Ordering: Relaxed, as in `end_with`.
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    fn add<R: Try>(&self, total: Option<R::Output>, item: R) -> ControlFlow<R::Residual, R::Output>
+    where
+        F: Fn(R::Output, R::Output) -> R,
+    {
+        match (total, item.branch()) {
+            (Some(total), ControlFlow::Continue(item)) => (self.f)(total, item).branch(),
+            (_, item) => item,
+        }
+    }
+}
+
+impl<R, F> Consumer<R> for TryReduce<F>
+where
+    R: Try + Send,
+    F: Fn(R::Output, R::Output) -> R + Send + Sync,
+{
+    state_is_outcome!(Option<R>);
+    fn begin(&self) -> Option<R> {
+        None
+    }
+    fn feed<I: Iterator<Item = R>>(&self, state: Option<R>, items: I, (): ()) -> Option<R> {
+        let mut total = None;
+        if let Some(state) = state {
+            match state.branch() {
+                ControlFlow::Continue(output) => total = Some(output),
+                ControlFlow::Break(residual) => return self.end_with(residual),
+            }
+        }
+        for item in items {
+            if self.has_ended() {
+                break;
+            }
+            match self.add(total, item) {
+                ControlFlow::Continue(output) => total = Some(output),
+                ControlFlow::Break(residual) => return self.end_with(residual),
+            }
+        }
+        total.map(R::from_output)
+    }
+    fn join(&self, lower: Option<R>, upper: Option<R>) -> Option<R> {
+        match (lower, upper) {
+            (Some(lower), Some(upper)) => match lower.branch() {
+                ControlFlow::Break(residual) => self.end_with(residual),
+                ControlFlow::Continue(lower) => match self.add(Some(lower), upper) {
+                    ControlFlow::Continue(output) => Some(R::from_output(output)),
+                    ControlFlow::Break(residual) => self.end_with(residual),
+                },
+            },
+            (lower, upper) => lower.or(upper),
+        }
+    }
+    fn is_done(&self, _: &Option<R>, (): &()) -> bool {
+        self.has_ended()
+    }
+}
+
+/// Parts items between two vectors.
+pub(crate) struct Part<F>(pub(crate) F);
+
+impl<T, A, B, F> Consumer<T> for Part<F>
+where
+    A: Send,
+    B: Send,
+    F: Fn(T) -> Either<A, B> + Send + Sync,
+{
+    state_is_outcome!((Vec<A>, Vec<B>));
+    fn begin(&self) -> (Vec<A>, Vec<B>) {
+        (Vec::new(), Vec::new())
+    }
+    fn feed<I>(&self, mut state: (Vec<A>, Vec<B>), items: I, (): ()) -> (Vec<A>, Vec<B>)
+    where
+        I: Iterator<Item = T>,
+    {
+        items.for_each(|item| match (self.0)(item) {
+            Either::Left(left) => state.0.push(left),
+            Either::Right(right) => state.1.push(right),
+        });
+        state
+    }
+    fn join(&self, lower: (Vec<A>, Vec<B>), upper: (Vec<A>, Vec<B>)) -> (Vec<A>, Vec<B>) {
+        (append(lower.0, upper.0), append(lower.1, upper.1))
+    }
+}
+
+/// Puts the halves of pairs into two vectors.
+pub(crate) struct Unzip;
+
+impl<A: Send, B: Send> Consumer<(A, B)> for Unzip {
+    state_is_outcome!((Vec<A>, Vec<B>));
+    fn begin(&self) -> (Vec<A>, Vec<B>) {
+        (Vec::new(), Vec::new())
+    }
+    fn feed<I>(&self, mut state: (Vec<A>, Vec<B>), items: I, (): ()) -> (Vec<A>, Vec<B>)
+    where
+        I: Iterator<Item = (A, B)>,
+    {
+        state.extend(items);
+        state
+    }
+    fn join(&self, lower: (Vec<A>, Vec<B>), upper: (Vec<A>, Vec<B>)) -> (Vec<A>, Vec<B>) {
+        (append(lower.0, upper.0), append(lower.1, upper.1))
+    }
+}
+
+fn append<T>(mut lower: Vec<T>, mut upper: Vec<T>) -> Vec<T> {
+    if lower.is_empty() {
+        return upper;
+    }
+    lower.append(&mut upper);
+    lower
+}
+
+/// Puts items into a vector, in their order.
+pub(crate) struct Push;
+
+impl<T: Send> Consumer<T> for Push {
+    state_is_outcome!(Vec<T>);
+    fn begin(&self) -> Vec<T> {
+        Vec::new()
+    }
+    #[inline]
+    fn feed<I: Iterator<Item = T>>(&self, mut state: Vec<T>, items: I, (): ()) -> Vec<T> {
+        state.extend(items);
+        state
+    }
+    fn join(&self, lower: Vec<T>, upper: Vec<T>) -> Vec<T> {
+        append(lower, upper)
+    }
+}
+
+/// Puts characters and texts into a text, in their order.
+pub(crate) struct PushText;
+
+impl<T> Consumer<T> for PushText
+where
+    String: Extend<T>,
+{
+    state_is_outcome!(String);
+    fn begin(&self) -> String {
+        String::new()
+    }
+    fn feed<I: Iterator<Item = T>>(&self, mut state: String, items: I, (): ()) -> String {
+        state.extend(items);
+        state
+    }
+    fn join(&self, mut lower: String, upper: String) -> String {
+        if lower.is_empty() {
+            return upper;
+        }
+        lower.push_str(&upper);
+        lower
+    }
+}
+
+/// Moves items to where they belong in the memory of a vector.
+pub(crate) struct Fill<'a, T>(PhantomData<fn(&'a T)>);
+
+impl<T> Fill<'_, T> {
+    pub(crate) fn new() -> Self {
+        Fill(PhantomData)
+    }
+}
+
+impl<'a, T: Send> Consumer<T, Slots<'a, T>> for Fill<'a, T> {
+    state_is_outcome!(Filled<'a, T>);
+    fn begin(&self) -> Filled<'a, T> {
+        Filled::none()
+    }
+    #[inline]
+    fn feed<I>(&self, state: Filled<'a, T>, items: I, slots: Slots<'a, T>) -> Filled<'a, T>
+    where
+        I: Iterator<Item = T>,
+    {
+        state.and(slots.fill(items))
+    }
+    fn join(&self, lower: Filled<'a, T>, upper: Filled<'a, T>) -> Filled<'a, T> {
+        lower.and(upper)
+    }
+}

@@ -1,0 +1,100 @@
+//! Collections to which the items of a parallel iterator are added.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::hash::{BuildHasher, Hash};
+
+use super::collect::{append_exact, into_text, into_vec};
+use super::{IntoParallelIterator, ParallelIterator};
+
+/// A collection to which the items of a parallel iterator can be added.
+///
+/// ```
+/// use roving_iter::prelude::*;
+///
+/// let mut numbers = vec![1];
+/// numbers.par_extend(2..4);
+/// assert_eq!(numbers, [1, 2, 3]);
+/// ```
+pub trait ParallelExtend<T: Send> {
+    /// Adds these items.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// let mut text = String::from("a");
+    /// text.par_extend(["b", "c"]);
+    /// assert_eq!(text, "abc");
+    /// ```
+    fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I);
+}
+
+impl<T: Send> ParallelExtend<T> for Vec<T> {
+    fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I) {
+        let iter = iter.into_par_iter();
+        if iter.is_exact() {
+            append_exact(self, iter);
+        } else if self.is_empty() {
+            *self = into_vec(iter);
+        } else {
+            self.append(&mut into_vec(iter));
+        }
+    }
+}
+
+impl ParallelExtend<()> for () {
+    fn par_extend<I: IntoParallelIterator<Item = ()>>(&mut self, iter: I) {
+        iter.into_par_iter().for_each(|()| ());
+    }
+}
+
+macro_rules! by_extend {
+    ($([$($param:tt)*] $item:ty => $of:ty, $gather:ident;)+) => {$(
+        impl<$($param)*> ParallelExtend<$item> for $of {
+            fn par_extend<It: IntoParallelIterator<Item = $item>>(&mut self, iter: It) {
+                self.extend($gather(iter.into_par_iter()));
+            }
+        }
+    )+};
+}
+
+by_extend! {
+    [T: Send] T => VecDeque<T>, into_vec;
+    [T: Ord + Send] T => BinaryHeap<T>, into_vec;
+    [T: Send] T => LinkedList<T>, into_vec;
+    [T: Ord + Send] T => BTreeSet<T>, into_vec;
+    [T: Eq + Hash + Send, S: BuildHasher] T => HashSet<T, S>, into_vec;
+    [K: Ord + Send, V: Send] (K, V) => BTreeMap<K, V>, into_vec;
+    [K: Eq + Hash + Send, V: Send, S: BuildHasher] (K, V) => HashMap<K, V, S>, into_vec;
+    ['a, T: Copy + Send + Sync + 'a] &'a T => Vec<T>, copy_all;
+    ['a, T: Copy + Send + Sync + 'a] &'a T => VecDeque<T>, copy_all;
+    ['a, T: Copy + Ord + Send + Sync + 'a] &'a T => BTreeSet<T>, copy_all;
+    ['a, T: Copy + Eq + Hash + Send + Sync + 'a, S: BuildHasher] &'a T => HashSet<T, S>, copy_all;
+}
+
+fn copy_all<'a, T, I>(iter: I) -> Vec<T>
+where
+    T: Copy + Send + Sync + 'a,
+    I: ParallelIterator<Item = &'a T>,
+{
+    into_vec(iter.copied())
+}
+
+macro_rules! texts {
+    ($([$($life:lifetime)?] $item:ty;)+) => {$(
+        impl<$($life)?> ParallelExtend<$item> for String {
+            fn par_extend<I: IntoParallelIterator<Item = $item>>(&mut self, iter: I) {
+                self.push_str(&into_text(iter.into_par_iter()));
+            }
+        }
+    )+};
+}
+
+texts! {
+    [] char;
+    ['a] &'a char;
+    ['a] &'a str;
+    [] String;
+    [] Box<str>;
+    ['a] Cow<'a, str>;
+}

@@ -1,0 +1,250 @@
+//! Iterators over what parts of another one come to.
+
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+use super::ParallelIterator;
+use super::attempt::Try;
+use super::map::clone_locked;
+use crate::engine::{Companion, Consumer};
+
+/// An iterator over what the parts of another one come to: [`fold`](ParallelIterator::fold).
+#[derive(Clone, Debug)]
+pub struct Fold<I, N, F> {
+    pub(super) base: I,
+    pub(super) identity: N,
+    pub(super) f: F,
+}
+
+/// A [`Fold`] that begins with clones of a value: [`fold_with`](ParallelIterator::fold_with).
+#[derive(Debug)]
+pub struct FoldWith<I, T, F> {
+    base: I,
+    identity: Mutex<T>,
+    f: F,
+}
+
+impl<I, T, F> FoldWith<I, T, F> {
+    pub(super) fn new(base: I, identity: T, f: F) -> Self {
+        FoldWith {
+            base,
+            identity: Mutex::new(identity),
+            f,
+        }
+    }
+}
+
+/// An iterator over what the parts of another one come to, each up to its first failure:
+/// [`try_fold`](ParallelIterator::try_fold).
+#[derive(Clone, Debug)]
+pub struct TryFold<I, R, N, F> {
+    pub(super) base: I,
+    pub(super) identity: N,
+    pub(super) f: F,
+    pub(super) result: PhantomData<fn() -> R>,
+}
+
+impl<I, T, N, F> ParallelIterator for Fold<I, N, F>
+where
+    I: ParallelIterator,
+    T: Send,
+    N: Fn() -> T + Send + Sync,
+    F: Fn(T, I::Item) -> T + Send + Sync,
+{
+    type Item = T;
+
+    fn drive<B, C>(self, beside: B, consumer: &C, state: C::State) -> C::State
+    where
+        B: Companion,
+        C: Consumer<T, B>,
+    {
+        let into = FoldInto {
+            identity: self.identity,
+            f: self.f,
+            to: consumer,
+        };
+        let state = self.base.drive(beside, &into, (None, state));
+        into.close(state)
+    }
+    fn span(&self) -> usize {
+        self.base.span()
+    }
+}
+
+impl<I, T, F> ParallelIterator for FoldWith<I, T, F>
+where
+    I: ParallelIterator,
+    T: Clone + Send,
+    F: Fn(T, I::Item) -> T + Send + Sync,
+{
+    type Item = T;
+
+    fn drive<B, C>(self, beside: B, consumer: &C, state: C::State) -> C::State
+    where
+        B: Companion,
+        C: Consumer<T, B>,
+    {
+        let identity = || clone_locked(&self.identity);
+        let fold = self.base.fold(identity, self.f);
+        fold.drive(beside, consumer, state)
+    }
+    fn span(&self) -> usize {
+        self.base.span()
+    }
+}
+
+/// A consumer that folds what it takes, and gives another one what each part comes to.
+struct FoldInto<'c, N, F, C> {
+    identity: N,
+    f: F,
+    to: &'c C,
+}
+
+impl<N, F, C> FoldInto<'_, N, F, C> {
+    /// Hands over what a part has come to.
+    fn close<T, B>(&self, (open, state): (Option<(T, B)>, C::State)) -> C::State
+    where
+        C: Consumer<T, B>,
+    {
+        match open {
+            Some((total, beside)) => self.to.feed(state, std::iter::once(total), beside),
+            None => state,
+        }
+    }
+}
+
+impl<T, U, B, N, F, C> Consumer<U, B> for FoldInto<'_, N, F, C>
+where
+    B: Companion,
+    N: Fn() -> T + Send + Sync,
+    F: Fn(T, U) -> T + Send + Sync,
+    C: Consumer<T, B>,
+{
+    /// The total of a part that has begun, and where.
+    type State = (Option<(T, B)>, C::State);
+    type Outcome = C::Outcome;
+
+    fn begin(&self) -> Self::State {
+        (None, self.to.begin())
+    }
+    #[inline]
+    fn feed<I>(&self, (open, state): Self::State, items: I, mut beside: B) -> Self::State
+    where
+        I: Iterator<Item = U>,
+    {
+        let (total, at) = open.unwrap_or_else(|| ((self.identity)(), beside.inside()));
+        (Some((items.fold(total, &self.f), at)), state)
+    }
+    fn end(&self, state: Self::State) -> C::Outcome {
+        self.to.end(self.close(state))
+    }
+    fn resume(&self, outcome: C::Outcome) -> Self::State {
+        (None, self.to.resume(outcome))
+    }
+    fn join(&self, lower: C::Outcome, upper: C::Outcome) -> C::Outcome {
+        self.to.join(lower, upper)
+    }
+    fn is_done(&self, state: &Self::State, beside: &B) -> bool {
+        self.to.is_done(&state.1, beside)
+    }
+}
+
+impl<I, R, N, F> ParallelIterator for TryFold<I, R, N, F>
+where
+    I: ParallelIterator,
+    R: Try + Send,
+    N: Fn() -> R::Output + Send + Sync,
+    F: Fn(R::Output, I::Item) -> R + Send + Sync,
+{
+    type Item = R;
+
+    fn drive<B, C>(self, beside: B, consumer: &C, state: C::State) -> C::State
+    where
+        B: Companion,
+        C: Consumer<R, B>,
+    {
+        let into = TryFoldInto {
+            identity: self.identity,
+            f: self.f,
+            to: consumer,
+            result: self.result,
+        };
+        let state = self.base.drive(beside, &into, (None, state));
+        into.close(state)
+    }
+    fn span(&self) -> usize {
+        self.base.span()
+    }
+}
+
+struct TryFoldInto<'c, R, N, F, C> {
+    identity: N,
+    f: F,
+    to: &'c C,
+    result: PhantomData<fn() -> R>,
+}
+
+/// The total of a part, or why it has ended.
+type Tried<R> = ControlFlow<
+    <R as super::attempt::sealed::Try>::Residual,
+    <R as super::attempt::sealed::Try>::Output,
+>;
+
+impl<R: Try, N, F, C> TryFoldInto<'_, R, N, F, C> {
+    fn close<B>(&self, (open, state): (Option<(Tried<R>, B)>, C::State)) -> C::State
+    where
+        C: Consumer<R, B>,
+    {
+        let Some((tried, beside)) = open else {
+            return state;
+        };
+        let item = match tried {
+            ControlFlow::Continue(output) => R::from_output(output),
+            ControlFlow::Break(residual) => R::from_residual(residual),
+        };
+        self.to.feed(state, std::iter::once(item), beside)
+    }
+}
+
+impl<R, U, B, N, F, C> Consumer<U, B> for TryFoldInto<'_, R, N, F, C>
+where
+    R: Try,
+    B: Companion,
+    N: Fn() -> R::Output + Send + Sync,
+    F: Fn(R::Output, U) -> R + Send + Sync,
+    C: Consumer<R, B>,
+{
+    type State = (Option<(Tried<R>, B)>, C::State);
+    type Outcome = C::Outcome;
+
+    fn begin(&self) -> Self::State {
+        (None, self.to.begin())
+    }
+    fn feed<I>(&self, (open, state): Self::State, mut items: I, mut beside: B) -> Self::State
+    where
+        I: Iterator<Item = U>,
+    {
+        let (tried, at) =
+            open.unwrap_or_else(|| (ControlFlow::Continue((self.identity)()), beside.inside()));
+        let tried = match tried {
+            ControlFlow::Continue(total) => {
+                items.try_fold(total, |total, item| (self.f)(total, item).branch())
+            }
+            over => over,
+        };
+        (Some((tried, at)), state)
+    }
+    fn end(&self, state: Self::State) -> C::Outcome {
+        self.to.end(self.close(state))
+    }
+    fn resume(&self, outcome: C::Outcome) -> Self::State {
+        (None, self.to.resume(outcome))
+    }
+    fn join(&self, lower: C::Outcome, upper: C::Outcome) -> C::Outcome {
+        self.to.join(lower, upper)
+    }
+    fn is_done(&self, state: &Self::State, beside: &B) -> bool {
+        matches!(state.0, Some((ControlFlow::Break(_), _))) || self.to.is_done(&state.1, beside)
+    }
+}

@@ -1,0 +1,360 @@
+//! Iterators that make one item of each item.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::{IndexedParallelIterator, ParallelIterator};
+use crate::engine::{Companion, Consumer, Exact, Piece};
+
+/// An iterator that makes one item of each item of another one. The names of what it makes of them
+/// are [`Map`], [`MapWith`], [`MapInit`], [`Inspect`], [`Update`], [`Cloned`] and [`Copied`].
+///
+/// ```
+/// use roving_iter::prelude::*;
+///
+/// let doubled: roving_iter::iter::Map<_, _> = vec![1, 2].into_par_iter().map(|n| 2 * n);
+/// assert_eq!(doubled.collect::<Vec<_>>(), [2, 4]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Mapped<I, O> {
+    base: I,
+    op: O,
+}
+
+/// An iterator that calls a closure with each item: [`map`](ParallelIterator::map).
+pub type Map<I, F> = Mapped<I, MapFn<F>>;
+/// An iterator that calls a closure with each item and a value of its own:
+/// [`map_with`](ParallelIterator::map_with).
+pub type MapWith<I, T, F> = Mapped<I, WithFn<T, F>>;
+/// An iterator that calls a closure with each item and a value made by another one:
+/// [`map_init`](ParallelIterator::map_init).
+pub type MapInit<I, N, F> = Mapped<I, InitFn<N, F>>;
+/// An iterator that shows each item to a closure: [`inspect`](ParallelIterator::inspect).
+pub type Inspect<I, F> = Mapped<I, InspectFn<F>>;
+/// An iterator that lets a closure change each item: [`update`](ParallelIterator::update).
+pub type Update<I, F> = Mapped<I, UpdateFn<F>>;
+/// An iterator that clones each item: [`cloned`](ParallelIterator::cloned).
+pub type Cloned<I> = Mapped<I, Cloning>;
+/// An iterator that copies each item: [`copied`](ParallelIterator::copied).
+pub type Copied<I> = Mapped<I, Copying>;
+
+/// A way to make one item of each item.
+pub trait Op<T>: Send + Sync {
+    /// A value for each part of the work.
+    type Local;
+    /// The items that are made.
+    type Output;
+    /// Makes the value for a part.
+    fn local(&self) -> Self::Local;
+    /// Makes an item.
+    fn apply(&self, local: &mut Self::Local, item: T) -> Self::Output;
+}
+
+/// A closure from item to item.
+#[derive(Clone, Debug)]
+pub struct MapFn<F>(pub(super) F);
+
+impl<T, R, F: Fn(T) -> R + Send + Sync> Op<T> for MapFn<F> {
+    type Local = ();
+    type Output = R;
+    fn local(&self) {}
+    #[inline]
+    fn apply(&self, (): &mut (), item: T) -> R {
+        (self.0)(item)
+    }
+}
+
+/// A closure that looks at items.
+#[derive(Clone, Debug)]
+pub struct InspectFn<F>(pub(super) F);
+
+impl<T, F: Fn(&T) + Send + Sync> Op<T> for InspectFn<F> {
+    type Local = ();
+    type Output = T;
+    fn local(&self) {}
+    #[inline]
+    fn apply(&self, (): &mut (), item: T) -> T {
+        (self.0)(&item);
+        item
+    }
+}
+
+/// A closure that changes items.
+#[derive(Clone, Debug)]
+pub struct UpdateFn<F>(pub(super) F);
+
+impl<T, F: Fn(&mut T) + Send + Sync> Op<T> for UpdateFn<F> {
+    type Local = ();
+    type Output = T;
+    fn local(&self) {}
+    #[inline]
+    fn apply(&self, (): &mut (), mut item: T) -> T {
+        (self.0)(&mut item);
+        item
+    }
+}
+
+/// Clones items.
+#[derive(Clone, Debug)]
+pub struct Cloning;
+
+impl<'a, T: Clone> Op<&'a T> for Cloning {
+    type Local = ();
+    type Output = T;
+    fn local(&self) {}
+    #[inline]
+    fn apply(&self, (): &mut (), item: &'a T) -> T {
+        item.clone()
+    }
+}
+
+/// Copies items.
+#[derive(Clone, Debug)]
+pub struct Copying;
+
+impl<'a, T: Copy> Op<&'a T> for Copying {
+    type Local = ();
+    type Output = T;
+    fn local(&self) {}
+    #[inline]
+    fn apply(&self, (): &mut (), item: &'a T) -> T {
+        *item
+    }
+}
+
+/// A closure with a value that is cloned for each part.
+#[derive(Debug)]
+pub struct WithFn<W, F> {
+    /// Locked because it need not be `Sync`.
+    template: Mutex<W>,
+    f: F,
+}
+
+impl<W, F> WithFn<W, F> {
+    pub(super) fn new(template: W, f: F) -> Self {
+        WithFn {
+            template: Mutex::new(template),
+            f,
+        }
+    }
+}
+
+impl<W: Clone, F: Clone> Clone for WithFn<W, F> {
+    fn clone(&self) -> Self {
+        WithFn::new(clone_locked(&self.template), self.f.clone())
+    }
+}
+
+/// Clones what is behind a lock. Where an earlier clone has panicked the value is as it was.
+pub(super) fn clone_locked<W: Clone>(template: &Mutex<W>) -> W {
+    let template = template.lock().unwrap_or_else(PoisonError::into_inner);
+    template.clone()
+}
+
+impl<T, R, W, F> Op<T> for WithFn<W, F>
+where
+    W: Clone + Send,
+    F: Fn(&mut W, T) -> R + Send + Sync,
+{
+    type Local = W;
+    type Output = R;
+    fn local(&self) -> W {
+        clone_locked(&self.template)
+    }
+    #[inline]
+    fn apply(&self, local: &mut W, item: T) -> R {
+        (self.f)(local, item)
+    }
+}
+
+/// A closure with a value that is made for each part.
+#[derive(Clone, Debug)]
+pub struct InitFn<N, F> {
+    pub(super) init: N,
+    pub(super) f: F,
+}
+
+impl<T, R, W, N, F> Op<T> for InitFn<N, F>
+where
+    N: Fn() -> W + Send + Sync,
+    F: Fn(&mut W, T) -> R + Send + Sync,
+{
+    type Local = W;
+    type Output = R;
+    fn local(&self) -> W {
+        (self.init)()
+    }
+    #[inline]
+    fn apply(&self, local: &mut W, item: T) -> R {
+        (self.f)(local, item)
+    }
+}
+
+impl<I, O> Mapped<I, O> {
+    pub(super) fn new(base: I, op: O) -> Self {
+        Mapped { base, op }
+    }
+}
+
+impl<I, O> ParallelIterator for Mapped<I, O>
+where
+    I: ParallelIterator,
+    O: Op<I::Item, Output: Send>,
+{
+    type Item = O::Output;
+
+    #[inline]
+    fn drive<B, C>(self, beside: B, consumer: &C, state: C::State) -> C::State
+    where
+        B: Companion,
+        C: Consumer<O::Output, B>,
+    {
+        let into = MapInto {
+            op: &self.op,
+            to: consumer,
+        };
+        let state = (self.op.local(), state);
+        self.base.drive(beside, &into, state).1
+    }
+    fn span(&self) -> usize {
+        self.base.span()
+    }
+    fn is_exact(&self) -> bool {
+        self.base.is_exact()
+    }
+}
+
+/// A consumer that maps what it takes for another one. Each part has one value of the closure's.
+struct MapInto<'c, O, C> {
+    op: &'c O,
+    to: &'c C,
+}
+
+impl<T, B, O, C> Consumer<T, B> for MapInto<'_, O, C>
+where
+    O: Op<T>,
+    C: Consumer<O::Output, B>,
+{
+    type State = (O::Local, C::State);
+    type Outcome = C::Outcome;
+
+    #[inline]
+    fn begin(&self) -> Self::State {
+        (self.op.local(), self.to.begin())
+    }
+    #[inline]
+    fn feed<I: Iterator<Item = T>>(&self, state: Self::State, items: I, beside: B) -> Self::State {
+        let (mut local, state) = state;
+        let items = items.map(|item| self.op.apply(&mut local, item));
+        let state = self.to.feed(state, items, beside);
+        (local, state)
+    }
+    #[inline]
+    fn end(&self, state: Self::State) -> C::Outcome {
+        self.to.end(state.1)
+    }
+    #[inline]
+    fn resume(&self, outcome: C::Outcome) -> Self::State {
+        (self.op.local(), self.to.resume(outcome))
+    }
+    #[inline]
+    fn join(&self, lower: C::Outcome, upper: C::Outcome) -> C::Outcome {
+        self.to.join(lower, upper)
+    }
+    #[inline]
+    fn is_done(&self, state: &Self::State, beside: &B) -> bool {
+        self.to.is_done(&state.1, beside)
+    }
+}
+
+impl<I, O> IndexedParallelIterator for Mapped<I, O>
+where
+    I: IndexedParallelIterator,
+    O: Op<I::Item, Output: Send>,
+{
+    type Piece<'a>
+        = MapPiece<'a, I::Piece<'a>, O>
+    where
+        Self: 'a;
+
+    fn len(&self) -> usize {
+        self.base.len()
+    }
+    fn piece(&mut self) -> Self::Piece<'_> {
+        MapPiece {
+            piece: self.base.piece(),
+            op: &self.op,
+        }
+    }
+}
+
+/// A part of a mapped iterator.
+pub struct MapPiece<'a, P, O> {
+    piece: P,
+    op: &'a O,
+}
+
+impl<'a, P: Piece, O: Op<P::Item>> Piece for MapPiece<'a, P, O> {
+    type Item = O::Output;
+    type Seq = MapSeq<'a, P::Seq, O, O::Local>;
+
+    fn units(&self) -> usize {
+        self.piece.units()
+    }
+    fn cut(self, at: usize) -> (Self, Self) {
+        let (lower, upper) = self.piece.cut(at);
+        let op = self.op;
+        (MapPiece { piece: lower, op }, MapPiece { piece: upper, op })
+    }
+    fn least(&self) -> usize {
+        self.piece.least()
+    }
+    fn most(&self) -> usize {
+        self.piece.most()
+    }
+    fn into_seq(self) -> Self::Seq {
+        MapSeq {
+            seq: self.piece.into_seq(),
+            op: self.op,
+            local: self.op.local(),
+        }
+    }
+}
+
+impl<P: Exact, O: Op<P::Item>> Exact for MapPiece<'_, P, O> {}
+
+/// Mapped items, one by one.
+pub struct MapSeq<'a, S, O, L> {
+    seq: S,
+    op: &'a O,
+    local: L,
+}
+
+impl<S: Iterator, O: Op<S::Item>> Iterator for MapSeq<'_, S, O, O::Local> {
+    type Item = O::Output;
+
+    #[inline]
+    fn next(&mut self) -> Option<O::Output> {
+        let item = self.seq.next()?;
+        Some(self.op.apply(&mut self.local, item))
+    }
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.seq.size_hint()
+    }
+    #[inline]
+    fn fold<A, F: FnMut(A, O::Output) -> A>(self, start: A, mut f: F) -> A {
+        let (op, mut local) = (self.op, self.local);
+        self.seq
+            .fold(start, |so_far, item| f(so_far, op.apply(&mut local, item)))
+    }
+}
+
+impl<S: DoubleEndedIterator, O: Op<S::Item>> DoubleEndedIterator for MapSeq<'_, S, O, O::Local> {
+    #[inline]
+    fn next_back(&mut self) -> Option<O::Output> {
+        let item = self.seq.next_back()?;
+        Some(self.op.apply(&mut self.local, item))
+    }
+}
+
+impl<S: ExactSizeIterator, O: Op<S::Item>> ExactSizeIterator for MapSeq<'_, S, O, O::Local> {}

@@ -1,0 +1,17 @@
+//! The unsafe half of the crate: memory whose items belong to many workers at a time.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `owned` | items that pieces own, inside the memory of a vector that outlives them |
+//! | `slots` | memory of a vector that is written in parallel, and counted |
+//! | `merge` | a stable sort: adjacent runs merged in parallel, through a second memory |
+
+mod merge;
+mod owned;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use merge::sort_runs;
+pub(crate) use owned::{Owned, OwnedSeq, own_all};
+pub(crate) use slots::{Filled, Slots, append_filled};

@@ -1,0 +1,152 @@
+//! Iterators of `std`, whose items are taken one by one under a lock and used in parallel.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::engine::{Companion, Consumer, Piece, drive};
+use crate::iter::ParallelIterator;
+
+/// Turns an iterator of `std` into a parallel one.
+///
+/// ```
+/// use roving_iter::prelude::*;
+///
+/// let lengths: usize = "to be or not".split(' ').par_bridge().map(str::len).sum();
+/// assert_eq!(lengths, 9);
+/// ```
+pub trait ParallelBridge: Sized {
+    /// Returns a parallel iterator over the items, in no particular order. They are taken one at a
+    /// time, by whoever has time for one, so that the iterator may wait for what makes them.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// std::thread::spawn(move || (0..100).for_each(|n| sender.send(n).unwrap()));
+    /// assert_eq!(receiver.into_iter().par_bridge().sum::<i32>(), 4950);
+    /// ```
+    fn par_bridge(self) -> IterBridge<Self>;
+}
+
+impl<I: Iterator<Item: Send> + Send> ParallelBridge for I {
+    fn par_bridge(self) -> IterBridge<I> {
+        IterBridge { items: self }
+    }
+}
+
+/// An iterator of `std` whose items are used in parallel:
+/// [`par_bridge`](ParallelBridge::par_bridge).
+///
+/// ```
+/// use roving_iter::prelude::*;
+///
+/// assert_eq!((0..4).par_bridge().map(|n| n * n).max(), Some(9));
+/// ```
+#[derive(Clone, Debug)]
+pub struct IterBridge<I> {
+    items: I,
+}
+
+impl<I: Iterator<Item: Send> + Send> ParallelIterator for IterBridge<I> {
+    type Item = I::Item;
+
+    fn drive<B, C>(self, beside: B, consumer: &C, state: C::State) -> C::State
+    where
+        B: Companion,
+        C: Consumer<I::Item, B>,
+    {
+        let shared = Shared {
+            items: Mutex::new(Some(self.items)),
+            is_over: AtomicBool::new(false),
+        };
+        let piece = Share {
+            shared: &shared,
+            limit: usize::MAX,
+        };
+        drive(piece, beside, consumer, state)
+    }
+
+    fn span(&self) -> usize {
+        usize::MAX
+    }
+}
+
+struct Shared<I> {
+    /// `None` once it has ended.
+    items: Mutex<Option<I>>,
+    is_over: AtomicBool,
+}
+
+impl<I: Iterator> Shared<I> {
+    fn next(&self) -> Option<I::Item> {
+        // An iterator that has panicked is over.
+        let mut items = match self.items.lock() {
+            Ok(items) => items,
+            Err(poisoned) => {
+                self.end();
+                drop(PoisonError::into_inner(poisoned));
+                return None;
+            }
+        };
+        let item = items.as_mut()?.next();
+        if item.is_none() {
+            self.end();
+            *items = None;
+        }
+        item
+    }
+
+    fn end(&self) {
+        // Ordering: Relaxed; a hint. The lock decides.
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The right to take some of the items.
+struct Share<'s, I> {
+    shared: &'s Shared<I>,
+    limit: usize,
+}
+
+impl<'s, I: Iterator + Send> Piece for Share<'s, I> {
+    type Item = I::Item;
+    type Seq = ShareSeq<'s, I>;
+
+    fn units(&self) -> usize {
+        // Ordering: Relaxed; a hint. Whoever misses it finds no item.
+        if self.shared.is_over.load(Ordering::Relaxed) {
+            0
+        } else {
+            self.limit
+        }
+    }
+    fn cut(self, at: usize) -> (Self, Self) {
+        let lower = Share { limit: at, ..self };
+        let upper = Share {
+            limit: self.limit.saturating_sub(at).max(1),
+            ..self
+        };
+        (lower, upper)
+    }
+    fn into_seq(self) -> ShareSeq<'s, I> {
+        ShareSeq {
+            shared: self.shared,
+            left: self.limit,
+        }
+    }
+}
+
+/// Items taken under the lock.
+struct ShareSeq<'s, I> {
+    shared: &'s Shared<I>,
+    left: usize,
+}
+
+impl<I: Iterator> Iterator for ShareSeq<'_, I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.left = self.left.checked_sub(1)?;
+        self.shared.next()
+    }
+}

@@ -1,0 +1,164 @@
+//! Each item is dropped once, whatever panics.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roving_iter::prelude::*;
+
+/// Counts itself.
+struct Item<'c> {
+    count: &'c Counts,
+    number: usize,
+}
+
+#[derive(Default)]
+struct Counts {
+    made: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+impl Counts {
+    fn item(&self, number: usize) -> Item<'_> {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        Item {
+            count: self,
+            number,
+        }
+    }
+
+    fn items(&self, len: usize) -> Vec<Item<'_>> {
+        (0..len).map(|number| self.item(number)).collect()
+    }
+
+    #[track_caller]
+    fn check(&self) {
+        let made = self.made.load(Ordering::Relaxed);
+        assert_eq!(self.dropped.load(Ordering::Relaxed), made);
+    }
+}
+
+impl Drop for Item<'_> {
+    fn drop(&mut self) {
+        self.count.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs `f`, which is to panic, or not, for each number.
+fn on_pools(f: impl Fn(&Counts) + Sync) {
+    for seed in 0..40 {
+        let counts = Counts::default();
+        let pool = roving::Pool::builder().deterministic(seed).build().unwrap();
+        let _ = catch_unwind(AssertUnwindSafe(|| pool.install(|| f(&counts))));
+        counts.check();
+    }
+    let counts = Counts::default();
+    let _ = catch_unwind(AssertUnwindSafe(|| f(&counts)));
+    counts.check();
+}
+
+fn panics_at(number: usize) -> impl Fn(usize) -> usize + Sync {
+    move |n| {
+        assert!(n != number, "as it should");
+        n
+    }
+}
+
+#[test]
+fn a_panic_in_a_closure_drops_what_was_taken_and_what_was_not() {
+    for at in [0, 1, 57, 99, usize::MAX] {
+        let check = panics_at(at);
+        on_pools(|counts| {
+            counts
+                .items(100)
+                .into_par_iter()
+                .for_each(|item| assert!(check(item.number) < 100));
+        });
+        on_pools(|counts| {
+            let items = counts.items(100).into_par_iter().rev().enumerate();
+            items.for_each(|(at, item)| assert_eq!(check(item.number), 99 - at));
+        });
+    }
+}
+
+#[test]
+fn a_panic_while_a_vector_is_filled_drops_what_was_made() {
+    for at in [0, 1, 57, 99, usize::MAX] {
+        let check = panics_at(at);
+        on_pools(|counts| {
+            let made = |n| counts.item(check(n));
+            let all: Vec<Item<'_>> = (0..100).into_par_iter().map(made).collect();
+            assert_eq!(all.len(), 100);
+        });
+        on_pools(|counts| {
+            let made = |n| (n % 3 == 0).then(|| counts.item(check(n)));
+            let some: Vec<Item<'_>> = (0..100).into_par_iter().filter_map(made).collect();
+            assert_eq!(some.len(), 34);
+        });
+        on_pools(|counts| {
+            let items = counts.items(50).into_par_iter().chain(counts.items(50));
+            let mut all = counts.items(3);
+            all.par_extend(items.map(|item| {
+                check(item.number);
+                item
+            }));
+            assert_eq!(all.len(), 103);
+        });
+    }
+}
+
+#[test]
+fn items_that_nobody_takes_are_dropped() {
+    on_pools(|counts| drop(counts.items(10).into_par_iter()));
+    on_pools(|counts| {
+        assert_eq!(
+            counts.items(100).into_par_iter().skip(7).take(50).count(),
+            50
+        )
+    });
+    on_pools(|counts| assert_eq!(counts.items(100).into_par_iter().zip(0..3).count(), 3));
+    on_pools(|counts| assert_eq!(counts.items(100).into_par_iter().step_by(9).count(), 12));
+    on_pools(|counts| {
+        let found = counts
+            .items(100)
+            .into_par_iter()
+            .find_any(|item| item.number == 40);
+        assert_eq!(found.unwrap().number, 40);
+    });
+    on_pools(|counts| {
+        let found = counts
+            .items(100)
+            .into_par_iter()
+            .find_first(|item| item.number > 40);
+        assert_eq!(found.unwrap().number, 41);
+    });
+    on_pools(|counts| {
+        let failed: Result<Vec<Item<'_>>, usize> = counts
+            .items(100)
+            .into_par_iter()
+            .map(|item| {
+                if item.number < 50 {
+                    Ok(item)
+                } else {
+                    Err(item.number)
+                }
+            })
+            .collect();
+        assert!(failed.is_err());
+    });
+}
+
+#[test]
+fn a_panic_of_an_iterator_behind_a_bridge_comes_out() {
+    for seed in 0..20 {
+        let pool = roving::Pool::builder().deterministic(seed).build().unwrap();
+        let items = (0..100).map(panics_at(50));
+        let used = AtomicUsize::new(0);
+        let run = || {
+            items.par_bridge().for_each(|_| {
+                used.fetch_add(1, Ordering::Relaxed);
+            });
+        };
+        assert!(catch_unwind(AssertUnwindSafe(|| pool.install(run))).is_err());
+        assert!(used.into_inner() <= 50);
+    }
+}

@@ -1,0 +1,283 @@
+//! Iterators that end early, and those that are empty, huge, nested or cancelled.
+
+use std::cell::Cell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roving::Cancel;
+use roving_iter::prelude::*;
+
+/// Counts calls.
+struct Calls(AtomicUsize);
+
+impl Calls {
+    fn new() -> Calls {
+        Calls(AtomicUsize::new(0))
+    }
+    fn count(&self) -> usize {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+    fn all(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+const HUGE: u64 = 1 << 60;
+
+#[test]
+fn searches_end_when_they_have_found() {
+    let pool = roving::Pool::new(3).unwrap();
+    pool.install(|| {
+        assert!((0..HUGE).into_par_iter().any(|n| n % 1000 == 999));
+        assert!(!(0..HUGE).into_par_iter().all(|n| n % 1000 != 999));
+        assert!(
+            (0..u128::MAX)
+                .into_par_iter()
+                .find_any(|n| *n % 1000 == 999)
+                .is_some()
+        );
+        assert_eq!(
+            (0..HUGE).into_par_iter().find_first(|n| *n > 5_000),
+            Some(5_001)
+        );
+        assert_eq!(
+            (0..HUGE)
+                .into_par_iter()
+                .filter(|n| n % 2 == 1)
+                .find_first(|n| *n > 99),
+            Some(101)
+        );
+        let far = |n: u64| (n > 5_000).then_some(n);
+        assert_eq!((0..HUGE).into_par_iter().find_map_first(far), Some(5_001));
+        let flat = (0..HUGE).into_par_iter().flat_map(|n| n..n + 10);
+        assert_eq!(flat.find_first(|n| *n == 5_000), Some(5_000));
+        let stop = (0..HUGE)
+            .into_par_iter()
+            .try_for_each(|n| if n < 5_000 { Ok(()) } else { Err(n) });
+        assert!(stop.unwrap_err() >= 5_000);
+        let failed: Option<Vec<u64>> = (0..HUGE)
+            .into_par_iter()
+            .map(|n| (n % 1000 < 999).then_some(n))
+            .collect();
+        assert_eq!(failed, None);
+        let sum = (0..HUGE)
+            .into_par_iter()
+            .map(|n| n.checked_add(1 << 50))
+            .try_reduce(|| 0, u64::checked_add);
+        assert_eq!(sum, None);
+        let endless = std::iter::repeat(7).par_bridge();
+        assert_eq!(endless.find_any(|n| *n == 7), Some(7));
+    });
+}
+
+#[test]
+fn a_search_on_one_worker_takes_no_item_behind_the_one_it_finds() {
+    let pool = roving::Pool::new(1).unwrap();
+    let calls = Calls::new();
+    let find = |wanted: usize| {
+        let calls = &calls;
+        move || {
+            (0..100_000)
+                .into_par_iter()
+                .find_any(|n| calls.count() < usize::MAX && *n == wanted)
+        }
+    };
+    assert_eq!(pool.install(find(5_000)), Some(5_000));
+    assert_eq!(calls.all(), 5_001);
+}
+
+#[test]
+fn the_last_of_many_leaves_out_those_before() {
+    // Another worker that has found one makes this one leave out what is before it.
+    let pool = roving::Pool::new(2).unwrap();
+    let last = pool.install(|| (0..1_000_000).into_par_iter().find_last(|n| n % 3 == 0));
+    assert_eq!(last, Some(999_999));
+}
+
+#[test]
+fn a_cancelled_iterator_ends() {
+    for workers in 1..4 {
+        let pool = roving::Pool::new(workers).unwrap();
+        let cancel = Cancel::new();
+        let calls = Calls::new();
+        let outcome = pool.install(|| {
+            cancel.run(|| {
+                (0..HUGE).into_par_iter().for_each(|_| {
+                    if calls.count() == 1_000 {
+                        cancel.cancel();
+                    }
+                });
+            })
+        });
+        assert!(outcome.is_err());
+        assert!(calls.all() > 1_000);
+    }
+}
+
+#[test]
+fn a_cancelled_collection_drops_what_it_has() {
+    let cancel = Cancel::new();
+    let token = std::sync::Arc::new(());
+    let outcome = cancel.run(|| {
+        let all: Vec<_> = (0..1_000_000_usize)
+            .into_par_iter()
+            .map(|n| {
+                if n == 70 {
+                    cancel.cancel();
+                }
+                std::sync::Arc::clone(&token)
+            })
+            .collect();
+        all.len()
+    });
+    assert!(outcome.is_err());
+    assert_eq!(std::sync::Arc::strong_count(&token), 1);
+}
+
+#[test]
+fn nothing_and_one() {
+    assert_eq!(Vec::<u8>::new().par_iter().max(), None);
+    assert_eq!((0..0).into_par_iter().collect::<Vec<u32>>(), []);
+    assert_eq!(
+        (5..5).into_par_iter().chain(7..8).collect::<Vec<u32>>(),
+        [7]
+    );
+    assert_eq!(
+        vec![String::from("a")].into_par_iter().collect::<Vec<_>>(),
+        ["a"]
+    );
+    assert_eq!("".par_lines().count(), 0);
+    assert_eq!("".par_split(',').collect::<Vec<_>>(), [""]);
+    assert_eq!([0_u8; 0].par_windows(3).count(), 0);
+    assert_eq!([1, 2].par_windows(3).len(), 0);
+    assert_eq!((0..3).into_par_iter().skip(5).len(), 0);
+    assert_eq!((0..3).into_par_iter().sum::<u8>(), 3);
+    assert_eq!((0..0).into_par_iter().product::<u8>(), 1);
+    assert_eq!(std::iter::empty::<u8>().par_bridge().count(), 0);
+    assert_eq!(
+        (0..0)
+            .into_par_iter()
+            .flat_map(|n| 0..n)
+            .find_last(|_| true),
+        None::<u8>
+    );
+}
+
+#[test]
+fn items_without_a_size() {
+    let units = vec![(); 100_000];
+    assert_eq!(units.par_iter().count(), 100_000);
+    let taken: Vec<()> = units.into_par_iter().map(|()| ()).collect();
+    assert_eq!(taken.len(), 100_000);
+    let mut sorted = [(); 10_000];
+    sorted.par_sort();
+    sorted.par_sort_unstable();
+    assert_eq!(sorted.len(), 10_000);
+}
+
+#[test]
+fn iterators_inside_iterators() {
+    let table: Vec<Vec<u64>> = (0..50)
+        .into_par_iter()
+        .map(|row| (0..row).into_par_iter().map(|n| n * row).collect())
+        .collect();
+    let sum: u64 = table
+        .par_iter()
+        .map(|row| row.par_iter().sum::<u64>())
+        .sum();
+    assert_eq!(
+        sum,
+        (0..50)
+            .map(|row| (0..row).map(|n| n * row).sum::<u64>())
+            .sum()
+    );
+    let deep = (0..20).into_par_iter().flat_map(|a| {
+        (0..a)
+            .into_par_iter()
+            .flat_map(move |b| (0..b).into_par_iter().map(move |c| (a, b, c)))
+    });
+    let serial = (0..20).flat_map(|a| (0..a).flat_map(move |b| (0..b).map(move |c| (a, b, c))));
+    assert_eq!(
+        deep.collect::<Vec<(u32, u32, u32)>>(),
+        serial.collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn a_lock_may_be_held_across_an_iterator() {
+    let total = Mutex::new(0);
+    let pool = roving::Pool::new(3).unwrap();
+    pool.install(|| {
+        (0..200_u64).into_par_iter().for_each(|n| {
+            let mut total = total.lock().unwrap();
+            *total += (0..n).into_par_iter().map(|m| m % 2).sum::<u64>();
+        });
+    });
+    assert_eq!(total.into_inner().unwrap(), (0..200).map(|n| n / 2).sum());
+}
+
+#[test]
+fn values_of_parts_stay_on_their_thread() {
+    let made = Calls::new();
+    let init = || {
+        made.count();
+        // Neither `Send` nor `Sync`.
+        std::rc::Rc::new(Cell::new(0_u64))
+    };
+    let counts = (0..10_000_u64).into_par_iter().map_init(init, |seen, n| {
+        seen.set(seen.get() + 1);
+        (seen.get(), n)
+    });
+    let all: Vec<(u64, u64)> = counts.collect();
+    let begun = all.iter().filter(|(count, _)| *count == 1).count();
+    assert!(all.iter().map(|(_, n)| *n).eq(0..10_000));
+    assert!(
+        (1..=made.all()).contains(&begun),
+        "{begun} of {}",
+        made.all()
+    );
+    // Not a new one for each block.
+    assert!(made.all() < 5_000, "{}", made.all());
+    (0..100_u64)
+        .into_par_iter()
+        .for_each_with(Cell::new(0), |seen, n| seen.set(n));
+}
+
+#[test]
+fn an_iterator_that_waits_for_its_items_gets_them_one_by_one() {
+    // Each item is made only when the one before has been used.
+    let (sender, receiver) = std::sync::mpsc::channel();
+    sender.send(0).unwrap();
+    let sender = Mutex::new(Some(sender));
+    let used = Calls::new();
+    receiver.into_iter().par_bridge().for_each(|n: u32| {
+        used.count();
+        let mut sender = sender.lock().unwrap();
+        match n {
+            500 => *sender = None,
+            _ => sender.as_ref().unwrap().send(n + 1).unwrap(),
+        }
+    });
+    assert_eq!(used.all(), 501);
+}
+
+#[test]
+fn names_of_pools() {
+    let pool = roving_iter::ThreadPoolBuilder::new()
+        .num_threads(2)
+        .build()
+        .unwrap();
+    let sums = pool.install(|| {
+        (0..100_u32)
+            .into_par_iter()
+            .map(|n| n + roving_iter::current_num_threads() as u32)
+            .sum::<u32>()
+    });
+    assert_eq!(sums, 4950 + 200);
+    let (mut a, mut b) = (0, 0);
+    pool.scope(|s| {
+        s.spawn(|_| a = 1);
+        s.spawn(|_| b = 2);
+    });
+    assert_eq!((a, b), (1, 2));
+}
