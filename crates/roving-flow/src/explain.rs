@@ -21,14 +21,14 @@ impl Shared {
         self.capacity_max.store(messages, Ordering::Relaxed);
     }
 
-    fn process_name(&self, process: u32) -> String {
+    pub(crate) fn process_name(&self, process: u32) -> String {
         match self.plan.get() {
             Some(plan) if process != OUTSIDE => plan.processes.get(process as usize).to_owned(),
             _ => "the outside".to_owned(),
         }
     }
 
-    fn channel_name(&self, channel: u32) -> String {
+    pub(crate) fn channel_name(&self, channel: u32) -> String {
         let plan = self.plan.get();
         plan.map_or(String::new(), |plan| {
             plan.channels.get(channel as usize).to_owned()

@@ -96,6 +96,8 @@ mod error;
 mod explain;
 #[cfg(not(loom))]
 mod export;
+#[cfg(not(loom))]
+mod hint;
 mod line;
 mod lines;
 #[cfg(not(loom))]
@@ -128,6 +130,8 @@ mod shared;
 mod sources;
 #[cfg(not(loom))]
 mod stage;
+#[cfg(not(loom))]
+mod steps;
 #[allow(unsafe_code)]
 mod turn;
 mod unwind;

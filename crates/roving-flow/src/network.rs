@@ -9,6 +9,7 @@ use roving::task::Scope;
 
 use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
+use crate::hint;
 use crate::placement::Placement;
 use crate::port::{self, In, Out};
 use crate::ports::{Ports, Visitor};
@@ -81,6 +82,8 @@ pub struct Network<'env> {
     /// The time of its processes is estimated, whatever the placement.
     pub(crate) metered: bool,
     pub(crate) invalid: Option<String>,
+    /// No port is to be held outside.
+    pub(crate) closed: bool,
 }
 
 impl Default for Network<'_> {
@@ -112,6 +115,7 @@ impl<'env> Network<'env> {
             accounting: false,
             metered: false,
             invalid: None,
+            closed: false,
         }
     }
 
@@ -306,6 +310,38 @@ impl<'env> Network<'env> {
         let result = build(self);
         self.prefix.truncate(outer);
         result
+    }
+
+    /// Declares that every port belongs to a process: [`Self::run`] then refuses a network of which
+    /// a port is held outside, or captured by a process instead of given to it, and names it.
+    /// Without this such a network may wait for that port for ever: see
+    /// [standstills](https://github.com/roving-rs/roving/blob/main/docs/networks.md#standstills).
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut network = Network::new();
+    /// network.closed();
+    /// let (_forgotten, input) = network.channel::<u32>("numbers");
+    /// network.sink("sink", input, |_| {});
+    /// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+    /// assert!(error.to_string().contains("the sending port of `numbers` is held outside"));
+    /// ```
+    pub fn closed(&mut self) {
+        self.closed = true;
+    }
+
+    /// Which port is held outside, if one is.
+    pub(crate) fn held_outside(&self) -> Option<String> {
+        let held = |words: &Handle| hint::outside(words).next();
+        let mut channels = (0..).zip(&self.channels);
+        let (channel, end) = channels.find_map(|(index, words)| Some((index, held(words)?)))?;
+        Some(format!(
+            "the {} port of `{}` is held outside of a closed network: give it to a process, drop \
+             it, or do not call `closed`",
+            hint::port(end),
+            self.plan.channels.get(channel)
+        ))
     }
 
     /// The network cannot be run, for that reason; the first one counts.

@@ -11,6 +11,7 @@ use roving::task::Scope;
 
 use crate::accounting::{Accounts, accounted};
 use crate::error::Error;
+use crate::hint::Hint;
 use crate::network::Network;
 use crate::placement::{Meter, Metered, Placer};
 use crate::process::Process;
@@ -67,6 +68,9 @@ impl Network<'_> {
         if let Err(message) = self.placement.check() {
             return Err(Error::Invalid { message });
         }
+        if let (true, Some(message)) = (self.closed, self.held_outside()) {
+            return Err(Error::Invalid { message });
+        }
         let Network {
             shared,
             last,
@@ -98,6 +102,7 @@ impl Network<'_> {
         let accounts = setting.accounts.clone();
         let stopped = Arc::clone(&shared);
         let cancels = OnCancel::new(pool, move || stopped.stop(Failure::Cancelled));
+        let hint = Hint::start(&shared);
         let began = Instant::now();
         let run = || {
             pool.run(move |scope| async move {
@@ -117,7 +122,7 @@ impl Network<'_> {
             }
         };
         let elapsed = began.elapsed();
-        drop(cancels);
+        drop((cancels, hint));
         let report = shared.report(elapsed, moves, accounts.as_deref());
         if Arc::strong_count(&last) > 1 {
             let _first = last.set(report.clone());

@@ -35,26 +35,102 @@ impl<'env> Network<'env> {
         U: Send + 'env,
         F: FnMut(T) -> U + Clone + Send + 'env,
     {
-        self.group(name, |network| {
-            let places = k.saturating_mul(2 * (WAITING + 1)).max(1);
-            let (dealt, order) = network.bounded("order", places);
-            let results = network.workers(k, input, Some(dealt), f);
-            let ports = (results, order, out);
-            network.process(
-                "gather",
-                ports,
-                async |(mut results, mut order, mut out)| {
-                    while let Some(worker) = order.recv().await {
-                        let worker: usize = worker;
-                        let Some(result) = results[worker].recv().await else {
-                            break;
-                        };
-                        if out.send(result).await.is_err() {
-                            break;
-                        }
+        self.in_order(name, k, input, out, |network, worker, ports| {
+            let mut f = f.clone();
+            network.process(worker, ports, move |(mut work, mut done)| async move {
+                while let Some(message) = work.recv().await {
+                    if done.send(f(message)).await.is_err() {
+                        break;
                     }
-                },
-            );
+                }
+            });
+        });
+    }
+
+    /// Adds a stage like [`Self::stage`] whose function may fail: the first error ends the network,
+    /// and [`Self::run`] returns it with the name of the process.
+    ///
+    /// ```
+    /// use roving_flow::{Error, Network};
+    ///
+    /// let mut network = Network::new();
+    /// let (out, lines) = network.channel("lines");
+    /// let (parsed, numbers) = network.channel("numbers");
+    /// network.source("source", out, ["1", "2", "three"]);
+    /// network.try_stage("parse", 2, lines, parsed, |line: &str| line.parse::<u32>());
+    /// network.sink("sink", numbers, |_| {});
+    /// let error = network.run(&roving::Pool::new(2).unwrap()).unwrap_err();
+    /// let Error::Failed { process, error } = error else { panic!("{error}") };
+    /// assert!(process.starts_with("parse/"));
+    /// assert_eq!(error.to_string(), "invalid digit found in string");
+    /// ```
+    pub fn try_stage<T, U, E, F>(
+        &mut self,
+        name: impl Display,
+        k: usize,
+        input: In<T>,
+        out: Out<U>,
+        f: F,
+    ) where
+        T: Send + 'env,
+        U: Send + 'env,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + 'env,
+        F: FnMut(T) -> Result<U, E> + Clone + Send + 'env,
+    {
+        self.in_order(name, k, input, out, |network, worker, ports| {
+            let mut f = f.clone();
+            network.try_process(worker, ports, move |(mut work, mut done)| async move {
+                while let Some(message) = work.recv().await {
+                    let result = f(message)?;
+                    if done.send(result).await.is_err() {
+                        break;
+                    }
+                }
+                Ok::<(), E>(())
+            });
+        });
+    }
+
+    /// Adds a stage like [`Self::stage`] whose function awaits. Each of the `k` processes awaits one
+    /// future at a time, and no worker is blocked meanwhile.
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut got = Vec::new();
+    /// let mut network = Network::new();
+    /// let (out, input) = network.channel("numbers");
+    /// let (doubled, doubles) = network.channel("doubles");
+    /// network.source("source", out, 0..10);
+    /// network.stage_async("double", 3, input, doubled, async |number: u32| {
+    ///     std::future::ready(number * 2).await
+    /// });
+    /// network.collect_into("sink", doubles, &mut got);
+    /// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+    /// assert!(got.into_iter().eq((0..10).map(|number| number * 2)));
+    /// ```
+    pub fn stage_async<T, U, F, Fut>(
+        &mut self,
+        name: impl Display,
+        k: usize,
+        input: In<T>,
+        out: Out<U>,
+        f: F,
+    ) where
+        T: Send + 'env,
+        U: Send + 'env,
+        F: Fn(T) -> Fut + Clone + Send + 'env,
+        Fut: Future<Output = U> + Send + 'env,
+    {
+        self.in_order(name, k, input, out, |network, worker, ports| {
+            let f = f.clone();
+            network.process(worker, ports, move |(mut work, mut done)| async move {
+                while let Some(message) = work.recv().await {
+                    if done.send(f(message).await).await.is_err() {
+                        break;
+                    }
+                }
+            });
         });
     }
 
@@ -90,7 +166,16 @@ impl<'env> Network<'env> {
         F: FnMut(T) -> U + Clone + Send + 'env,
     {
         self.group(name, |network| {
-            let results = network.workers(k, input, None, f);
+            let results = network.workers(k, input, None, |network, worker, ports| {
+                let mut f = f.clone();
+                network.process(worker, ports, move |(mut work, mut done)| async move {
+                    while let Some(message) = work.recv().await {
+                        if done.send(f(message)).await.is_err() {
+                            break;
+                        }
+                    }
+                });
+            });
             let ports = (Merge::new(results), out);
             network.process("gather", ports, async |(mut results, mut out)| {
                 while let Some((_, result)) = results.recv().await {
@@ -102,19 +187,39 @@ impl<'env> Network<'env> {
         });
     }
 
+    /// A stage whose results come out in the order of its messages; `add` adds each process that
+    /// works, with its number and its ports.
+    fn in_order<T, U>(
+        &mut self,
+        name: impl Display,
+        k: usize,
+        input: In<T>,
+        out: Out<U>,
+        add: impl FnMut(&mut Self, usize, (In<T>, Out<U>)),
+    ) where
+        T: Send + 'env,
+        U: Send + 'env,
+    {
+        self.group(name, |network| {
+            let places = k.saturating_mul(2 * (WAITING + 1)).max(1);
+            let (dealt, order) = network.bounded("order", places);
+            let results = network.workers(k, input, Some(dealt), add);
+            network.process("gather", (results, order, out), gather);
+        });
+    }
+
     /// The processes that deal and that work; returns where the results of each come out. Who got
     /// which message is sent to `order`.
-    fn workers<T, U, F>(
+    fn workers<T, U>(
         &mut self,
         k: usize,
         input: In<T>,
         order: Option<Out<usize>>,
-        f: F,
+        mut add: impl FnMut(&mut Self, usize, (In<T>, Out<U>)),
     ) -> Vec<In<U>>
     where
         T: Send + 'env,
         U: Send + 'env,
-        F: FnMut(T) -> U + Clone + Send + 'env,
     {
         if k == 0 {
             self.refuse("a stage of 0 processes does nothing; at least 1 is allowed: give more");
@@ -125,15 +230,7 @@ impl<'env> Network<'env> {
             let (done, result) = self.bounded(format_args!("from {worker}"), WAITING);
             outs.push(Some(out));
             results.push(result);
-            let mut f = f.clone();
-            let ports = (work, done);
-            self.process(worker, ports, move |(mut work, mut done)| async move {
-                while let Some(message) = work.recv().await {
-                    if done.send(f(message)).await.is_err() {
-                        break;
-                    }
-                }
-            });
+            add(self, worker, (work, done));
         }
         self.process(
             "deal",
@@ -143,6 +240,18 @@ impl<'env> Network<'env> {
             },
         );
         results
+    }
+}
+
+/// Sends the results on in the order in which their messages were dealt.
+async fn gather<U>((mut results, mut order, mut out): (Vec<In<U>>, In<usize>, Out<U>)) {
+    while let Some(worker) = order.recv().await {
+        let Some(result) = results[worker].recv().await else {
+            break;
+        };
+        if out.send(result).await.is_err() {
+            break;
+        }
     }
 }
 

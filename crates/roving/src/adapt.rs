@@ -2,6 +2,7 @@
 //! such as the drop-in for Rayon and `roving-iter`. Semantic versioning covers nothing in it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use crate::context::waiting::OnCancel;
 pub use crate::join::join_at;
@@ -20,6 +21,7 @@ use crate::pool::registry::Registry;
 use crate::pool::{Pool, detached, global, install, run_if_alone, with_registry_at};
 use crate::scope::{Scope, in_place_scope_in};
 use crate::sleep::Parts;
+use crate::watch;
 use crate::worker::Worker;
 
 /// Makes the pool that `build` returns the global one.
@@ -176,4 +178,15 @@ pub fn run_one(own_only: bool) -> Option<bool> {
 /// Returns whether a pool of this process keeps a trace, so that spans are worth their names.
 pub fn keeps_trace() -> bool {
     crate::trace::is_on()
+}
+
+/// The patience that `ROVING_WATCH` asks for.
+pub fn watch_patience() -> Option<Duration> {
+    watch::wished()
+}
+
+/// Gives a report of a standstill to [`watch::on_report`](crate::watch::on_report)'s function, or
+/// to standard error.
+pub fn tell_standstill(text: &str) {
+    watch::tell(text);
 }

@@ -44,6 +44,7 @@ pub(crate) use table::{Watch, Why};
 pub(crate) use watcher::{enter, join_retired, leave};
 
 use std::env;
+use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -68,6 +69,15 @@ fn reporter() -> Option<Reporter> {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .clone()
+}
+
+/// Gives a report to who wants it, or to standard error.
+pub(crate) fn tell(text: &str) {
+    match reporter() {
+        Some(report) => report(text),
+        // Nobody is left to hear that standard error is closed.
+        None => drop(io::stderr().write_all(text.as_bytes())),
+    }
 }
 
 /// How long nothing moves before it is reported, by default.

@@ -1,11 +1,10 @@
 //! The thread that looks at the pools that are watched. There is one while there is such a pool,
 //! and none otherwise.
 
-use std::io::Write as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::{guard, report, reporter, system};
+use super::{guard, report, system};
 use crate::os;
 use crate::pool::registry::Registry;
 use crate::service::Service;
@@ -150,11 +149,7 @@ fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
         return;
     };
     seen.is_reported = true;
-    match reporter() {
-        Some(report) => report(&text),
-        // Nobody is left to hear that standard error is closed.
-        None => drop(std::io::stderr().write_all(text.as_bytes())),
-    }
+    super::tell(&text);
 }
 
 /// Figures that change as soon as something moves: each thread's time on a processor, and what it

@@ -1,0 +1,133 @@
+//! A word to who has built a network that waits for a port which no process holds, and that nobody
+//! drops: the network would wait for ever, and its deadlock detection can say nothing, because the
+//! port may be used at any time.
+
+use std::fmt::Write as _;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use roving::adapt;
+
+use crate::channel::OUTSIDE;
+use crate::channel::words::{End, Words};
+use crate::deadlock;
+use crate::shared::Shared;
+
+/// How long nothing moves before a debug build says so.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Most waits that are told.
+const TOLD_MAX: usize = 4;
+
+/// Watches a network with ports outside, as long as it lives: in builds with debug assertions, and
+/// where `ROVING_WATCH` asks for it. A network stands still when two looks find all its processes
+/// suspended and no message moved between them; that is told once.
+pub(crate) struct Hint {
+    /// Dropped to end the thread.
+    over: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hint {
+    pub(crate) fn start(shared: &Arc<Shared>) -> Option<Hint> {
+        let patience = adapt::watch_patience().or(cfg!(debug_assertions).then_some(PATIENCE))?;
+        // Where a part of the network is elsewhere, somebody else looks at the whole.
+        let is_part = shared.rest.get().is_some();
+        if is_part
+            || !shared
+                .channels()
+                .iter()
+                .any(|one| outside(one).next().is_some())
+        {
+            return None;
+        }
+        let (over, ends) = mpsc::channel();
+        let shared = Arc::downgrade(shared);
+        let watch = move || {
+            let mut before = None;
+            while ends.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                let now = moved(&shared);
+                if now.is_some() && now == before {
+                    return tell(&shared, patience);
+                }
+                before = now;
+            }
+        };
+        let name = thread::Builder::new().name("roving-flow-hint".into());
+        // Without the thread the network runs all the same.
+        let thread = name.spawn(watch).ok()?;
+        Some(Hint {
+            over: Some(over),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Hint {
+    fn drop(&mut self) {
+        drop(self.over.take());
+        if let Some(thread) = self.thread.take() {
+            // It prints, and may panic by that: no reason to fail.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The ends of a channel that no process was given, and whose ports are still held.
+pub(crate) fn outside(words: &Words) -> impl Iterator<Item = End> + '_ {
+    [End::Writer, End::Reader].into_iter().filter(|&end| {
+        let is_gone = match end {
+            End::Writer => words.sent().is_gone(),
+            End::Reader => words.taken().is_gone(),
+        };
+        words.process(end) == OUTSIDE && !is_gone
+    })
+}
+
+/// What a port at that end does.
+pub(crate) fn port(end: End) -> &'static str {
+    match end {
+        End::Writer => "sending",
+        End::Reader => "receiving",
+    }
+}
+
+/// How many messages have moved, if no process can go on.
+fn moved(shared: &Weak<Shared>) -> Option<u64> {
+    let shared = shared.upgrade()?;
+    let channels = shared.channels();
+    let counts = channels.iter();
+    let counts = counts.map(|words| words.sent().number().wrapping_add(words.taken().number()));
+    let moved = counts.fold(0_u64, u64::wrapping_add);
+    drop(channels);
+    shared.is_quiet().then_some(moved)
+}
+
+fn tell(shared: &Weak<Shared>, patience: Duration) {
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    let waits = deadlock::waits(&shared).into_iter();
+    let waits = waits.filter(|wait| wait.target.is_none()).take(TOLD_MAX);
+    let mut text = String::new();
+    for one in waits {
+        let end = one.wait.end;
+        let does = match end {
+            End::Reader => "waits for a message in",
+            End::Writer => "waits for room in",
+        };
+        let _ = writeln!(
+            text,
+            "  process `{}` {does} `{}`, whose {} port is held outside of the network, or captured \
+             by a process: use it, drop it, or give it to a process",
+            shared.process_name(one.wait.process),
+            shared.channel_name(one.wait.channel),
+            port(end.other()),
+        );
+    }
+    if !text.is_empty() {
+        let head = format!("roving-flow: a network has stood still for {patience:?}:\n");
+        adapt::tell_standstill(&(head + &text));
+    }
+}
