@@ -85,7 +85,7 @@ pub(crate) fn outside(words: &Words) -> impl Iterator<Item = End> + '_ {
     })
 }
 
-/// What a port at that end does.
+/// The kind of the port at that end, in a word.
 pub(crate) fn port(end: End) -> &'static str {
     match end {
         End::Writer => "sending",

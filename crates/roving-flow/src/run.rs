@@ -62,15 +62,7 @@ impl Network<'_> {
     /// assert_eq!(report.processes().len(), 1);
     /// ```
     pub fn run(self, pool: &Pool) -> Result<Report, Error> {
-        if let Some(message) = self.invalid {
-            return Err(Error::Invalid { message });
-        }
-        if let Err(message) = self.placement.check() {
-            return Err(Error::Invalid { message });
-        }
-        if let (true, Some(message)) = (self.closed, self.held_outside()) {
-            return Err(Error::Invalid { message });
-        }
+        self.check()?;
         let Network {
             shared,
             last,
@@ -130,6 +122,19 @@ impl Network<'_> {
         match shared.take_failure() {
             Some(failure) => Err(shared.explain(failure)),
             None => Ok(report),
+        }
+    }
+
+    /// Refuses a network that was not built as it should be.
+    fn check(&self) -> Result<(), Error> {
+        let held = || self.closed.then(|| self.held_outside()).flatten();
+        let invalid = self.invalid.clone();
+        match invalid
+            .or_else(|| self.placement.check().err())
+            .or_else(held)
+        {
+            Some(message) => Err(Error::Invalid { message }),
+            None => Ok(()),
         }
     }
 }

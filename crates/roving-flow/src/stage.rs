@@ -91,8 +91,8 @@ impl<'env> Network<'env> {
         });
     }
 
-    /// Adds a stage like [`Self::stage`] whose function awaits. Each of the `k` processes awaits one
-    /// future at a time, and no worker is blocked meanwhile.
+    /// Adds a stage like [`Self::stage`] whose function awaits. Each of the `k` processes awaits
+    /// one future at a time, and no worker is blocked meanwhile.
     ///
     /// ```
     /// use roving_flow::Network;
