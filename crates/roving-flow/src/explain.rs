@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use crate::accounting::Accounts;
 use crate::channel::OUTSIDE;
-use crate::channel::words::{End, UNBOUNDED};
+use crate::channel::words::{End, UNBOUNDED, Words};
 use crate::deadlock::Wait;
 use crate::error::{Blocked, Error, Operation};
+use crate::network::Network;
 use crate::placement::Moved;
 use crate::prim::Ordering;
 use crate::report::{Growth, Record, Report};
@@ -107,16 +108,8 @@ impl Shared {
         let channels = self.channels();
         let records = channels.iter().enumerate().map(|(index, words)| {
             let at_failure = self.at_failure.get().and_then(|counts| counts.get(index));
-            let now = || (words.sent().number(), words.taken().number());
-            let (messages, received) = at_failure.copied().unwrap_or_else(now);
-            Record {
-                messages,
-                received,
-                producer: words.process(End::Writer),
-                consumer: words.process(End::Reader),
-                capacity: words.capacity(),
-                message_bytes: u32::try_from(words.message_bytes()).unwrap_or(u32::MAX),
-            }
+            let counts = at_failure.copied();
+            Record::of(words, counts.unwrap_or_else(|| counts_of(words)))
         });
         let growths = lock(&self.growths);
         let growths = growths.iter().map(|growth| Growth {
@@ -135,6 +128,53 @@ impl Shared {
             accounts: accounts.map(Accounts::figures),
         }
     }
+}
+
+impl Network<'_> {
+    /// Returns the report of the network as it has been built so far, in which nothing has been
+    /// counted: its processes, its channels, and pictures of them.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, input) = network.channel::<u32>("numbers");
+    /// network.source("count", out, 0..3);
+    /// network.sink("sum", input, |_| {});
+    /// let report = network.report();
+    /// assert_eq!((report.processes().len(), report.channel(0).messages), (2, 0));
+    /// assert!(report.to_dot().contains("numbers"));
+    /// ```
+    pub fn report(&self) -> Report {
+        let records = self.channels.iter();
+        let records = records.map(|words| Record::of(words, counts_of(words)));
+        Report {
+            elapsed: Duration::ZERO,
+            deterministic: self.shared.is_kahn_network(),
+            growths: Vec::new(),
+            moves: Vec::new(),
+            process_names: Arc::clone(&self.plan.processes),
+            channel_names: Arc::clone(&self.plan.channels),
+            channels: records.collect(),
+            accounts: None,
+        }
+    }
+}
+
+impl Record {
+    fn of(words: &Words, (messages, received): (u64, u64)) -> Record {
+        Record {
+            messages,
+            received,
+            producer: words.process(End::Writer),
+            consumer: words.process(End::Reader),
+            capacity: words.capacity(),
+            message_bytes: u32::try_from(words.message_bytes()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// How many messages the channel has sent and received by now.
+fn counts_of(words: &Words) -> (u64, u64) {
+    (words.sent().number(), words.taken().number())
 }
 
 /// Copies the text of a panic's payload; a payload that is no text becomes `()`.

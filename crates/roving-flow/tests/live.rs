@@ -116,3 +116,37 @@ fn a_network_that_came_to_its_end_keeps_its_last_figures() {
     assert_eq!(live.queue("numbers").unwrap().to_string(), "0");
     assert_eq!(live.snapshot().channels[0].received, 10);
 }
+
+/// The picture before the start has all parts, those that no process holds, and what was sent into
+/// them already.
+#[test]
+fn a_network_is_drawn_before_it_runs() {
+    let mut network = Network::new();
+    let (mut out, input) = network.bounded::<u32>("questions", 8);
+    let (done, mut results) = network.channel("answers");
+    network.stage("square", 2, input, done, |number| number * number);
+    out.send_blocking(3).unwrap();
+    let before = network.report();
+    let names: Vec<String> = before
+        .processes()
+        .map(|process| process.name.to_string())
+        .collect();
+    assert_eq!(
+        names,
+        ["square/0", "square/1", "square/deal", "square/gather"]
+    );
+    assert_eq!(
+        (before.channel(0).messages, before.channel(1).messages),
+        (1, 0)
+    );
+    for picture in [before.to_dot(), before.to_svg()] {
+        for name in ["outside", "questions", "answers", "square/deal"] {
+            assert!(picture.contains(name), "{name}: {picture}");
+        }
+    }
+    drop(out);
+    let after = network.run(&Pool::new(2).unwrap()).unwrap();
+    assert_eq!(results.recv_blocking(), Some(9));
+    let names = |report: &roving_flow::Report| report.to_dot().matches("square/").count();
+    assert_eq!(names(&after), names(&before));
+}
