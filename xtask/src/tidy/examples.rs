@@ -86,7 +86,14 @@ pub(crate) fn check(folder: &Path, sources: &[Source]) -> Vec<Finding> {
 #[derive(Default)]
 struct Public {
     items: BTreeSet<String>,
+    /// The items with their modules: `join`, `task::fork`.
+    paths: BTreeSet<String>,
     modules: Vec<PathBuf>,
+}
+
+/// The public items of a crate, each with its module: `join`, `task::fork`.
+pub(crate) fn paths(folder: &Path, sources: &[Source]) -> BTreeSet<String> {
+    public(folder, sources).paths
 }
 
 /// The names that the root and its public modules export, and those modules.
@@ -97,7 +104,7 @@ fn public(folder: &Path, sources: &[Source]) -> Public {
         let Some(source) = sources.iter().find(|source| source.path == path) else {
             continue;
         };
-        let names = quoted::exported(&source.raw.join("\n"));
+        let mut names = quoted::exported(&source.raw.join("\n"));
         for name in &names {
             let module = [
                 below.join(format!("{name}.rs")),
@@ -111,12 +118,16 @@ fn public(folder: &Path, sources: &[Source]) -> Public {
                 open.extend(module.map(|path| (path, below.join(name))));
             }
         }
-        public.items.extend(names);
-        if !path.ends_with("lib.rs") {
-            let own = told(source).into_iter().filter(|one| one.of.is_none());
-            public.items.extend(own.map(|one| one.name));
+        if below != folder {
+            let own = told(source).into_iter();
+            let own = own.filter(|one| one.of.is_none() && !one.is_hidden);
+            names.extend(own.map(|one| one.name));
             public.modules.push(path);
         }
+        let module = below.strip_prefix(folder).unwrap_or(&below);
+        let path = |name: &String| module.join(name).to_string_lossy().replace('/', "::");
+        public.paths.extend(names.iter().map(path));
+        public.items.extend(names);
     }
     public
 }
@@ -308,6 +319,9 @@ mod tests {
             ("c.rs", "pub fn f() {}"),
         ];
         assert_eq!(found(&all), Vec::<String>::new());
+        let sources = all.map(|(path, text)| Source::new(Path::new("src").join(path), text));
+        let paths: Vec<String> = paths(Path::new("src"), &sources).into_iter().collect();
+        assert_eq!(paths, ["Pool", "b", "b::One", "join"]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The page with every public item: its sentences are those of the documentation, and each item of
-//! a crate's root has a row below that crate's heading.
+//! a crate's root or of a public module has a row below that crate's heading.
 //!
 //! What this cannot see: a sentence that stands at another item of the crate.
 

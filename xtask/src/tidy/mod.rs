@@ -213,7 +213,7 @@ fn check_quoted(workspace: &Workspace, pages: &[PathBuf]) -> Result<Vec<Finding>
             found.extend(quoted::untold(&root, &text, &words));
             let sources = sources(&package.dir.join("src"))?;
             found.extend(examples::check(&package.dir.join("src"), &sources));
-            let exported = quoted::exported(&text);
+            let exported = examples::paths(&package.dir.join("src"), &sources);
             found.extend(items::check(
                 &items,
                 &read(&items)?,
