@@ -18,7 +18,8 @@ use crate::deadlock::{self, Wait};
 use crate::error::Error;
 use crate::network::Network;
 use crate::port::{self, In, Out, TryRecvError};
-use crate::ports::{Ports, Visitor};
+use crate::ports::Ports;
+use crate::ports::sealed::Visitor;
 use crate::prim::Ordering;
 use crate::shared::Shared;
 

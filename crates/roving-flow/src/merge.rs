@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 
 use crate::port::{In, Out};
-use crate::ports::{Ports, Visitor};
+use crate::ports::Ports;
+use crate::ports::sealed::{Sealed, Visitor};
 
 /// Several inputs from which a process takes the next message of any.
 ///
@@ -140,7 +141,9 @@ pub(crate) async fn ready<T>(outs: &mut [Option<Out<T>>], next: &mut usize) -> O
     .await
 }
 
-impl<T> Ports for Merge<T> {
+impl<T> Ports for Merge<T> {}
+
+impl<T> Sealed for Merge<T> {
     fn visit(&self, visitor: &mut Visitor<'_>) {
         self.ports.visit(visitor);
     }

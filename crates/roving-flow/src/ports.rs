@@ -1,7 +1,8 @@
 //! The arguments of a process: any structure of ports.
 
-use crate::channel::words::{End, Words};
+use crate::channel::words::End;
 use crate::port::{In, Out};
+use sealed::{Sealed, Visitor};
 
 /// Ports that a process is given, so that the network knows which process holds which end: [`In`],
 /// [`Out`], and tuples, arrays, vectors and options of these. The closure of a process captures
@@ -27,70 +28,91 @@ use crate::port::{In, Out};
 /// });
 /// network.run(&roving::Pool::new(1).unwrap()).unwrap();
 /// ```
-pub trait Ports {
-    #[doc(hidden)]
-    fn visit(&self, visitor: &mut Visitor<'_>);
-}
+///
+/// The trait is sealed: another crate can ask for it, and cannot implement it.
+///
+/// ```compile_fail,E0277
+/// struct Mine;
+/// impl roving_flow::Ports for Mine {}
+/// ```
+pub trait Ports: Sealed {}
 
-/// The callback that [`Ports::visit`] gives each port to.
-#[doc(hidden)]
-pub struct Visitor<'v>(pub(crate) &'v mut dyn FnMut(&Words, End));
+/// The method of [`Ports`]: out of the reach of other crates, which so cannot implement it.
+pub(crate) mod sealed {
+    use crate::channel::words::{End, Words};
 
-impl std::fmt::Debug for Visitor<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Visitor").finish_non_exhaustive()
+    pub trait Sealed {
+        fn visit(&self, visitor: &mut Visitor<'_>);
+    }
+
+    /// The callback that [`Sealed::visit`] gives each port to.
+    pub struct Visitor<'v>(pub(crate) &'v mut dyn FnMut(&Words, End));
+
+    impl std::fmt::Debug for Visitor<'_> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_struct("Visitor").finish_non_exhaustive()
+        }
     }
 }
 
-impl<T> Ports for In<T> {
+impl<T> Ports for In<T> {}
+impl<T> Sealed for In<T> {
     fn visit(&self, visitor: &mut Visitor<'_>) {
         (visitor.0)(self.words(), End::Reader);
     }
 }
 
-impl<T> Ports for Out<T> {
+impl<T> Ports for Out<T> {}
+impl<T> Sealed for Out<T> {
     fn visit(&self, visitor: &mut Visitor<'_>) {
         (visitor.0)(self.words(), End::Writer);
     }
 }
 
-impl<P: Ports> Ports for [P] {
+impl<P: Ports> Ports for [P] {}
+impl<P: Ports> Sealed for [P] {
     fn visit(&self, visitor: &mut Visitor<'_>) {
         self.iter().for_each(|port| port.visit(visitor));
     }
 }
 
-impl<P: Ports, const N: usize> Ports for [P; N] {
+impl<P: Ports, const N: usize> Ports for [P; N] {}
+impl<P: Ports, const N: usize> Sealed for [P; N] {
     fn visit(&self, visitor: &mut Visitor<'_>) {
         self.as_slice().visit(visitor);
     }
 }
 
-impl<P: Ports> Ports for Vec<P> {
+impl<P: Ports> Ports for Vec<P> {}
+impl<P: Ports> Sealed for Vec<P> {
     fn visit(&self, visitor: &mut Visitor<'_>) {
         self.as_slice().visit(visitor);
     }
 }
 
-impl<P: Ports + ?Sized> Ports for Box<P> {
+impl<P: Ports + ?Sized> Ports for Box<P> {}
+impl<P: Ports + ?Sized> Sealed for Box<P> {
     fn visit(&self, visitor: &mut Visitor<'_>) {
         P::visit(self, visitor);
     }
 }
 
-impl<P: Ports> Ports for Option<P> {
+impl<P: Ports> Ports for Option<P> {}
+impl<P: Ports> Sealed for Option<P> {
     fn visit(&self, visitor: &mut Visitor<'_>) {
         self.iter().for_each(|port| port.visit(visitor));
     }
 }
 
-impl Ports for () {
+impl Ports for () {}
+impl Sealed for () {
     fn visit(&self, _: &mut Visitor<'_>) {}
 }
 
 macro_rules! tuples {
     ($($name:ident)+) => {
-        impl<$($name: Ports),+> Ports for ($($name,)+) {
+        impl<$($name: Ports),+> Ports for ($($name,)+) {}
+        impl<$($name: Ports),+> Sealed for ($($name,)+) {
             fn visit(&self, visitor: &mut Visitor<'_>) {
                 #[allow(non_snake_case)]
                 let ($($name,)+) = self;

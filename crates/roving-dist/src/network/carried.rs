@@ -6,6 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use roving_flow::bridge::{Side, each_port};
 use roving_flow::{In, Out, Ports};
 
+use sealed::Sealed;
+
 /// The ports of a process that can move: [`In`], [`Out`], and tuples, arrays, vectors, boxes and
 /// options of these.
 ///
@@ -15,13 +17,25 @@ use roving_flow::{In, Out, Ports};
 /// fn are_movable<P: roving_dist::MovablePorts>() {}
 /// are_movable::<(In<u32>, Vec<Out<String>>, Option<In<()>>)>();
 /// ```
-pub trait MovablePorts: Ports + Sized {
-    /// Puts each port on the shelf, and says how they stood.
-    #[doc(hidden)]
-    fn put_away(self, shelf: &mut Shelf);
-    /// Takes ports as they stood elsewhere. None where there is another structure of ports.
-    #[doc(hidden)]
-    fn take_back(shelf: &mut Shelf) -> Option<Self>;
+///
+/// The trait is sealed: another crate can ask for it, and cannot implement it.
+///
+/// ```compile_fail,E0277
+/// struct Mine;
+/// impl roving_dist::MovablePorts for Mine {}
+/// ```
+pub trait MovablePorts: Ports + Sealed {}
+
+/// The methods of [`MovablePorts`]: out of the reach of other crates, which so cannot implement it.
+pub(crate) mod sealed {
+    use super::Shelf;
+
+    pub trait Sealed: Sized {
+        /// Puts each port on the shelf, and says how they stood.
+        fn put_away(self, shelf: &mut Shelf);
+        /// Takes ports as they stood elsewhere. None where there is another structure of ports.
+        fn take_back(shelf: &mut Shelf) -> Option<Self>;
+    }
 }
 
 /// The ports of a process that is elsewhere. A process may let ports change places and drop some,
@@ -67,7 +81,8 @@ impl Shelf {
     }
 }
 
-impl<T: Send + 'static> MovablePorts for In<T> {
+impl<T: Send + 'static> MovablePorts for In<T> {}
+impl<T: Send + 'static> Sealed for In<T> {
     fn put_away(self, shelf: &mut Shelf) {
         shelf.put(self);
     }
@@ -77,7 +92,8 @@ impl<T: Send + 'static> MovablePorts for In<T> {
     }
 }
 
-impl<T: Send + 'static> MovablePorts for Out<T> {
+impl<T: Send + 'static> MovablePorts for Out<T> {}
+impl<T: Send + 'static> Sealed for Out<T> {
     fn put_away(self, shelf: &mut Shelf) {
         shelf.put(self);
     }
@@ -87,7 +103,8 @@ impl<T: Send + 'static> MovablePorts for Out<T> {
     }
 }
 
-impl<P: MovablePorts, const N: usize> MovablePorts for [P; N] {
+impl<P: MovablePorts, const N: usize> MovablePorts for [P; N] {}
+impl<P: MovablePorts, const N: usize> Sealed for [P; N] {
     fn put_away(self, shelf: &mut Shelf) {
         self.into_iter().for_each(|port| port.put_away(shelf));
     }
@@ -98,7 +115,8 @@ impl<P: MovablePorts, const N: usize> MovablePorts for [P; N] {
     }
 }
 
-impl<P: MovablePorts> MovablePorts for Vec<P> {
+impl<P: MovablePorts> MovablePorts for Vec<P> {}
+impl<P: MovablePorts> Sealed for Vec<P> {
     fn put_away(self, shelf: &mut Shelf) {
         shelf.layout.push_back(self.len() as u64);
         self.into_iter().for_each(|port| port.put_away(shelf));
@@ -110,7 +128,8 @@ impl<P: MovablePorts> MovablePorts for Vec<P> {
     }
 }
 
-impl<P: MovablePorts> MovablePorts for Box<P> {
+impl<P: MovablePorts> MovablePorts for Box<P> {}
+impl<P: MovablePorts> Sealed for Box<P> {
     fn put_away(self, shelf: &mut Shelf) {
         P::put_away(*self, shelf);
     }
@@ -120,7 +139,8 @@ impl<P: MovablePorts> MovablePorts for Box<P> {
     }
 }
 
-impl<P: MovablePorts> MovablePorts for Option<P> {
+impl<P: MovablePorts> MovablePorts for Option<P> {}
+impl<P: MovablePorts> Sealed for Option<P> {
     fn put_away(self, shelf: &mut Shelf) {
         shelf.layout.push_back(u64::from(self.is_some()));
         if let Some(port) = self {
@@ -136,7 +156,8 @@ impl<P: MovablePorts> MovablePorts for Option<P> {
     }
 }
 
-impl MovablePorts for () {
+impl MovablePorts for () {}
+impl Sealed for () {
     fn put_away(self, _: &mut Shelf) {}
 
     fn take_back(_: &mut Shelf) -> Option<Self> {
@@ -146,7 +167,8 @@ impl MovablePorts for () {
 
 macro_rules! tuples {
     ($($name:ident)+) => {
-        impl<$($name: MovablePorts),+> MovablePorts for ($($name,)+) {
+        impl<$($name: MovablePorts),+> MovablePorts for ($($name,)+) {}
+        impl<$($name: MovablePorts),+> Sealed for ($($name,)+) {
             fn put_away(self, shelf: &mut Shelf) {
                 #[allow(non_snake_case, reason = "one variable for each type")]
                 let ($($name,)+) = self;
