@@ -1,9 +1,9 @@
 //! Each public item and method of a published crate has an example that runs.
 //!
 //! An *example* is a code block of a documentation comment that `cargo test` runs: not one that is
-//! text, or must not compile, or is only compiled. An item is covered by an example of its own, or
-//! by one of its file that names it; a method by one of its own, or by one of its type that calls
-//! it or, for that of a trait, has its own.
+//! text, or must not compile, or is only compiled. An item is covered by an example of its own, by
+//! one of its file that names it, or as a type by one of a function that returns it; a method by
+//! one of its own, or by one of its type that calls it or, for that of a trait, has its own.
 //!
 //! What this cannot see: an item that a macro makes, and one that shares the name of a public item
 //! without being one.
@@ -26,6 +26,8 @@ struct Told<'s> {
     /// The type of a method.
     of: Option<String>,
     examples: String,
+    /// The type that a function returns.
+    returns: String,
     is_hidden: bool,
 }
 
@@ -52,6 +54,8 @@ pub(crate) fn check(folder: &Path, sources: &[Source]) -> Vec<Finding> {
         let front = examples(&front(source));
         of_file.entry(&source.path).or_default().push_str(&front);
     }
+    let shown = all.iter().filter(|one| !one.examples.is_empty());
+    let returned: String = shown.map(|one| one.returns.as_str()).collect();
     let mut found = Vec::new();
     for one in &all {
         let top = one.of.as_ref().unwrap_or(&one.name);
@@ -64,7 +68,8 @@ pub(crate) fn check(folder: &Path, sources: &[Source]) -> Vec<Finding> {
                 format!("`{of}::{}`", one.name),
             ),
             None => (
-                names(&of_file[one.source.path.as_path()], &one.name),
+                names(&of_file[one.source.path.as_path()], &one.name)
+                    || names(&returned, &one.name),
                 format!("`{}`", one.name),
             ),
         };
@@ -178,6 +183,7 @@ fn told(source: &Source) -> Vec<Told<'_>> {
                 name,
                 of,
                 examples: examples(&docs),
+                returns: returns(source, at),
                 is_hidden,
             });
         }
@@ -240,6 +246,20 @@ fn owner(source: &Source, at: usize) -> Option<Owner> {
     Some(owner(name.to_owned(), false))
 }
 
+/// The type that a function returns which is declared at a line.
+fn returns(source: &Source, at: usize) -> String {
+    let head: Vec<&str> = source.code[at..]
+        .iter()
+        .take(16)
+        .map(|c| c.trim())
+        .collect();
+    let head = head.join(" ");
+    let head = head.split([';', '{']).next().unwrap_or_default();
+    let head = head.split(" where ").next().unwrap_or_default();
+    let returned = head.rsplit_once(") -> ").map(|(_, returned)| returned);
+    returned.map_or_else(String::new, |name| format!("{name}\n"))
+}
+
 /// The documentation of the file itself.
 fn front(source: &Source) -> Vec<&str> {
     let lines = source.raw.iter();
@@ -300,12 +320,13 @@ mod tests {
         found.iter().map(ToString::to_string).collect()
     }
 
-    const ROOT: &str = "mod a;\npub mod b;\n#[doc(hidden)]\npub mod c;\npub use a::{Pool, join};\n";
+    const ROOT: &str =
+        "mod a;\npub mod b;\n#[doc(hidden)]\npub mod c;\npub use a::{Joined, Pool, join};\n";
     const FRONT: &str = "//! ```\n//! use x::b::One;\n//! ```\n";
 
     #[test]
     fn items_with_examples_are_clean() {
-        let item = "/// ```\n/// join();\n/// ```\n#[inline]\npub fn join() {}\n\
+        let item = "/// ```\n/// join();\n/// ```\n#[inline]\npub fn join() -> Joined<u8> {}\npub struct Joined;\n\
             /// ```\n/// Pool::new().run::<u8>();\n/// ```\npub struct Pool;\n\
             impl<T: Into<u8>> Pool {\n    pub fn new() {}\n    pub const fn run(&self) {}\n\
             \x20   #[doc(hidden)]\n    pub fn raw(&self) {}\n    fn own(&self) {}\n}\n\
@@ -321,12 +342,12 @@ mod tests {
         assert_eq!(found(&all), Vec::<String>::new());
         let sources = all.map(|(path, text)| Source::new(Path::new("src").join(path), text));
         let paths: Vec<String> = paths(Path::new("src"), &sources).into_iter().collect();
-        assert_eq!(paths, ["Pool", "b", "b::One", "join"]);
+        assert_eq!(paths, ["Joined", "Pool", "b", "b::One", "join"]);
     }
 
     #[test]
     fn items_methods_and_modules_without_are_found() {
-        let item = "/// ```text\n/// join();\n/// ```\npub fn join() {}\n\
+        let item = "/// ```text\n/// join();\n/// ```\npub fn join() -> Joined {}\npub struct Joined;\n\
             /// ```no_run\n/// Pool::new();\n/// ```\npub struct Pool;\n\
             impl Pool {\n    /// ```\n    /// Pool::newer();\n    /// ```\n    pub fn newer() {}\n\
             \x20   pub fn new() {}\n}\n";
@@ -335,7 +356,8 @@ mod tests {
         let found = found(&all);
         let expected = [
             "src/a.rs:4: `join` has no example that runs",
-            "src/a.rs:14: `Pool::new` has no example that runs",
+            "src/a.rs:5: `Joined` has no example that runs",
+            "src/a.rs:15: `Pool::new` has no example that runs",
             "src/b.rs:2: `One` has no example that runs",
             "src/b.rs:3: `One::all` has no example that runs",
             "src/b.rs:1: the module's page has no example that runs",

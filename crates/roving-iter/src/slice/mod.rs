@@ -1,4 +1,13 @@
 //! Iterators over slices, and parallel sorting.
+//!
+//! ```
+//! use roving_iter::prelude::*;
+//!
+//! let mut numbers = [5, 3, 4, 1];
+//! numbers.par_sort_unstable();
+//! let sums: Vec<i32> = numbers.par_windows(2).map(|two| two.iter().sum()).collect();
+//! assert_eq!(sums, [4, 7, 9]);
+//! ```
 
 mod sort;
 
