@@ -18,7 +18,7 @@
 //! | for | use |
 //! |---|---|
 //! | iterators over slices, vectors, ranges, maps, texts | [`prelude`], [`iter`] |
-//! | parts of slices, and sorting | [`slice`] |
+//! | parts of slices, and sorting | [`slice`](mod@slice) |
 //! | characters, lines and words | [`str`](mod@str) |
 //! | an iterator of `std` whose items are used in parallel | [`iter::ParallelBridge`] |
 //! | two things at once; any number of tasks | [`join`], [`scope()`], [`spawn`] |

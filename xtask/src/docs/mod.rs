@@ -18,11 +18,12 @@ use crate::workspace::Workspace;
 use crate::{Result, features, tidy, tool};
 
 /// The libraries that pages may use, by the names of their crates.
-const LIBRARIES: [&str; 6] = [
+const LIBRARIES: [&str; 7] = [
     "roving",
     "roving_dist",
     "roving_flow",
     "roving_gpu",
+    "roving_iter",
     "roving_model",
     "roving_partition",
 ];
