@@ -5,6 +5,7 @@
 
 mod beside;
 mod cargo_test;
+mod ceilings;
 mod checks;
 mod deep;
 mod docs;
@@ -147,6 +148,15 @@ enum Verb {
         #[arg(long)]
         prove: bool,
     },
+    /// Instructions of the fast paths under callgrind, each against its ceiling
+    Ceilings {
+        /// Write down the counts that are lower, and those of new paths
+        #[arg(long)]
+        lower: bool,
+        /// Write down all counts, higher ones too
+        #[arg(long, conflicts_with = "lower")]
+        force: bool,
+    },
     /// Take the figures of README.md from docs/results
     Figures,
     /// All benchmarks of the lab; writes docs/results, then the figures
@@ -226,6 +236,7 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
                 rayon::downstream(workspace, step, only.as_deref(), prove)
             });
         }
+        Verb::Ceilings { lower, force } => ceilings::verb(workspace, &mut report, lower, force),
         Verb::Figures => report.step("figures", |_| {
             results::mark(workspace)?;
             tidy::refresh_figures(workspace)

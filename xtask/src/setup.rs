@@ -33,7 +33,7 @@ const WANTED: [Wanted; 12] = [
     Wanted {
         package: "valgrind",
         present: || tool::works("valgrind", &["--version"]),
-        without: "instruction counts are left out of `roving bench`",
+        without: "instruction counts are left out: no check of ceilings, no row of `roving bench`",
     },
     Wanted {
         package: "libvulkan1",
