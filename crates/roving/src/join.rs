@@ -87,7 +87,9 @@ where
     RA: Send,
     RB: Send,
 {
-    if const { fits::<B>() && fits::<Outcome<RB>>() } {
+    if const { in_registers::<A>() && in_registers::<B>() && in_registers::<(RA, RB)>() } {
+        join_by_registers::<H, _, _, _, _>(a, b)
+    } else if const { fits::<B>() && fits::<Outcome<RB>>() } {
         join_in_slot::<H, _, _, _, _>(a, b)
     } else {
         // What does not fit stays in this frame, and references to it fit.
@@ -97,6 +99,26 @@ where
         let (ra, ()) = join_in_slot::<H, _, _, _, _>(a, by_reference);
         (ra, result.expect("join runs both closures"))
     }
+}
+
+/// Whether a function takes and returns such a value in registers.
+const fn in_registers<T>() -> bool {
+    size_of::<T>() <= PAIR_OF_REGISTERS
+}
+
+/// [`join_in_slot`] as a function of its own, where nothing goes through memory for it. LLVM
+/// inlines it into its only caller, unless that is as small as `fib`: then it inlines the caller
+/// here, and the recursion makes no calls for its leaves.
+#[inline]
+fn join_by_registers<H, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    H: Home,
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    join_in_slot::<H, _, _, _, _>(a, b)
 }
 
 /// A stolen closure's result, or the payload of its panic.
@@ -111,7 +133,8 @@ type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 /// copied into the slot by wider moves, for which the processor has to wait until the words have
 /// left its store buffer. So whatever a slow path takes is packed into a tuple first, which is
 /// memory of its own, and what it returns has memory of its own too. For the same reason all down
-/// to here is inlined into the caller, where the closures are made.
+/// to here is inlined into the caller, where the closures are made, unless they are so small that a
+/// call hands them over in registers.
 #[inline(always)]
 fn join_in_slot<H, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -167,7 +190,7 @@ where
     // SAFETY: as in `join_in_slot`. It may be another line than before: an alarm has its own.
     let line = unsafe { &*current_line() };
     if slot < line.pop_limit.get() {
-        return if const { size_of::<(RA, RB)>() <= PAIR_OF_REGISTERS } {
+        return if const { in_registers::<(RA, RB)>() } {
             // SAFETY: the caller's promise is handed on.
             unsafe { finish_slowly::<B, RA, RB>(slot, (ra,)) }
         } else {
@@ -183,7 +206,7 @@ where
     (ra, b(false))
 }
 
-/// Two results of this size at most are returned in registers.
+/// Values of this size at most are handed over in registers.
 const PAIR_OF_REGISTERS: usize = 2 * size_of::<usize>();
 
 /// The result of a push: the slot, or the closures back with the reason.
