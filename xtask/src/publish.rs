@@ -45,7 +45,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         }
     }
     let clone = clone(workspace)?;
-    let target = workspace.target.join("package-target");
+    let target = target(workspace, &clone)?;
     let mut command = workspace.cargo(&["package"]);
     command.current_dir(&clone).env("CARGO_TARGET_DIR", &target);
     for name in PUBLISHED {
@@ -74,6 +74,19 @@ fn clone(workspace: &Workspace) -> Result<std::path::PathBuf> {
     command.arg(format!("file://{}", workspace.root.display()));
     tool::output(command.arg(&clone))?;
     Ok(clone)
+}
+
+/// Each commit has a folder of its own. The packages lie in a registry in there, and cargo unpacks a
+/// version of a registry once: in the folder of another commit it would build that one's sources.
+fn target(workspace: &Workspace, clone: &Path) -> Result<std::path::PathBuf> {
+    let mut command = Command::new("git");
+    let commit = tool::output(command.args(["rev-parse", "HEAD"]).current_dir(clone))?;
+    let all = workspace.target.join("package-target");
+    let target = all.join(commit.trim());
+    if !target.exists() {
+        let _ = std::fs::remove_dir_all(&all);
+    }
+    Ok(target)
 }
 
 fn version(workspace: &Workspace) -> Result<String> {
