@@ -76,8 +76,8 @@ fn clone(workspace: &Workspace) -> Result<std::path::PathBuf> {
     Ok(clone)
 }
 
-/// Each commit has a folder of its own. The packages lie in a registry in there, and cargo unpacks a
-/// version of a registry once: in the folder of another commit it would build that one's sources.
+/// Each commit has a folder of its own. The packages lie in a registry in there, and cargo unpacks
+/// a version of a registry once: in the folder of another commit it would build that one's sources.
 fn target(workspace: &Workspace, clone: &Path) -> Result<std::path::PathBuf> {
     let mut command = Command::new("git");
     let commit = tool::output(command.args(["rev-parse", "HEAD"]).current_dir(clone))?;
