@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
 use crate::{
-    Result, checks, emulated, fuzz, loom, miri, mutants, nightly, publish, rayon, semver, suite,
-    tool, torture, valgrind,
+    Result, checks, code_mutants, emulated, fuzz, loom, miri, mutants, nightly, publish, rayon,
+    semver, suite, tool, torture, valgrind,
 };
 
 /// Below the root.
@@ -20,11 +20,14 @@ const TORTURE_MINUTES: f64 = 30.0;
 /// Its name, and what it does.
 type Check = (&'static str, fn(&Workspace, &mut Step) -> Result<()>);
 
-const CHECKS: [Check; 20] = [
+const CHECKS: [Check; 21] = [
     ("all-cases", suite::all_cases),
     ("plain", suite::plain),
     ("loom", loom::check),
     ("mutants", mutants::check),
+    ("code-mutants", |workspace, step| {
+        code_mutants::check(workspace, step, code_mutants::PLAN)
+    }),
     ("outside", rayon::outside),
     ("rayon-suite", |workspace, step| {
         rayon::suite(workspace, step, false)

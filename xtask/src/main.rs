@@ -7,6 +7,7 @@ mod beside;
 mod cargo_test;
 mod ceilings;
 mod checks;
+mod code_mutants;
 mod deep;
 mod docs;
 mod emulated;
@@ -82,6 +83,8 @@ enum Verb {
     Loom,
     /// Weaken one ordering at a time; the named loom test must fail
     Mutants,
+    /// Change one line of code at a time; a test must fail. Names the survivors
+    CodeMutants(code_mutants::Plan),
     /// ThreadSanitizer on the runtime and the crates built on it (nightly with rust-src)
     Tsan {
         /// Only these crates
@@ -202,6 +205,7 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         }
         Verb::Loom => report.step("loom", |step| loom::check(workspace, step)),
         Verb::Mutants => report.step("mutants", |step| mutants::check(workspace, step)),
+        Verb::CodeMutants(plan) => code_mutants::verb(workspace, &mut report, plan),
         Verb::Tsan { packages } => report.step("tsan", |step| {
             nightly::sanitize(workspace, step, &nightly::THREAD, &packages)
         }),

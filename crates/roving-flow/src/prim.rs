@@ -21,7 +21,7 @@ pub(crate) use std::{
 
 pub(crate) use std::sync::atomic::Ordering;
 
-pub(crate) use roving::prim::{DataCell, ord};
+pub(crate) use roving::prim::{DataCell, ord, pause};
 #[cfg(loom)]
 pub(crate) use roving::prim::{explore, explore_within};
 

@@ -12,7 +12,7 @@ use crate::lines::Lines;
 use crate::names::Names;
 use crate::prim::{
     Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering,
-    RwLock, RwLockReadGuard, fence, ord,
+    RwLock, RwLockReadGuard, fence, ord, pause,
 };
 use crate::word::{AtomicWord, Word};
 
@@ -52,6 +52,7 @@ impl Control {
     #[inline]
     pub(crate) fn wake(&self) {
         if let Some(waker) = self.waker.get() {
+            pause();
             waker.wake_by_ref();
         }
     }

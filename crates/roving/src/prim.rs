@@ -16,6 +16,8 @@ pub(crate) use std::{
     thread,
 };
 
+#[cfg(all(roving_pauses, not(loom)))]
+use std::ptr;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -98,6 +100,35 @@ pub fn mutant(name: &'static str) -> bool {
     static MUTANT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
     let mutant = MUTANT.get_or_init(|| std::env::var("ROVING_MUTANT").ok());
     mutant.as_deref() == Some(name)
+}
+
+/// A point between two steps of a protocol at which a thread may lose its core for long.
+///
+/// Nothing in a normal build. With `--cfg roving_pauses` one thread in eight sleeps here, for up to
+/// some milliseconds, and two in eight give their core away: what a program meets in days, it meets
+/// in seconds.
+#[cfg(any(loom, not(roving_pauses)))]
+#[inline(always)]
+#[doc(hidden)]
+pub const fn pause() {}
+
+#[cfg(all(roving_pauses, not(loom)))]
+#[doc(hidden)]
+pub fn pause() {
+    thread_local! {
+        static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+    LAST.with(|last| {
+        // Another sequence for each thread: by the address of its own word.
+        let word = last.get() ^ ptr::from_ref(last).addr() as u64;
+        let next = word.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        last.set(next);
+        match next >> 61 {
+            0 => thread::sleep(Duration::from_micros(50 << (next >> 40 & 7))),
+            1 | 2 => thread::yield_now(),
+            _ => {}
+        }
+    });
 }
 
 /// Explores all executions of a small program, and returns how many there were: `cargo xtask loom`

@@ -85,6 +85,39 @@ fn a_task_that_is_woken_before_it_waits_or_twice_runs_on() {
     });
 }
 
+/// A task that was woken by another one on its worker, and waits again, is not polled once more.
+#[test]
+fn a_task_is_polled_once_for_each_wake_up() {
+    const WAKES: usize = 3;
+    watched(|| {
+        let kept: Mutex<Option<Waker>> = Mutex::default();
+        let polls = AtomicUsize::new(0);
+        let (kept, polls) = (&kept, &polls);
+        pool(1).run(async move |scope| {
+            let waits = scope.spawn(poll_fn(move |context: &mut Context<'_>| {
+                *kept.lock().unwrap() = Some(context.waker().clone());
+                match polls.fetch_add(1, SeqCst) < WAKES {
+                    true => Poll::Pending,
+                    false => Poll::Ready(()),
+                }
+            }));
+            for woken in 1..=WAKES {
+                while polls.load(SeqCst) < woken {
+                    yield_now().await;
+                }
+                for _ in 0..3 {
+                    yield_now().await;
+                    assert_eq!(polls.load(SeqCst), woken);
+                }
+                let waker = kept.lock().unwrap().take();
+                waker.expect("it has been polled").wake();
+            }
+            waits.await;
+        });
+        assert_eq!(polls.load(SeqCst), WAKES + 1);
+    });
+}
+
 #[test]
 fn channels_between_tasks() {
     on_pools(|pool| {

@@ -12,7 +12,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use super::timer;
-use crate::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant};
+use crate::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant, pause};
 use crate::unwind::drop_quietly;
 
 /// One node of the tree.
@@ -122,6 +122,7 @@ impl Token {
     /// Wakes all that wait at this token.
     fn wake(&self) {
         let woken = mem::take(&mut self.waiters().wakers);
+        pause();
         // Outside of the lock: a waker may run anything.
         for waker in woken.into_values() {
             let wake = AssertUnwindSafe(|| waker.wake());

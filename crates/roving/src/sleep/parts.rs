@@ -10,7 +10,7 @@ use super::in_use::InUse;
 use super::roster::Roster;
 use super::spares::{Spares, StandIn};
 use crate::inject::{Injector, Queue};
-use crate::prim::{AtomicUsize, Ordering, mutant};
+use crate::prim::{AtomicUsize, Ordering, mutant, pause};
 use crate::priority::Priority;
 use crate::stack::TaskStack;
 
@@ -82,6 +82,7 @@ pub(crate) trait Parts: Sized {
     fn wake_one(&self) -> bool {
         let taken = self.idle().take_one();
         if let Some(index) = taken {
+            pause();
             self.unpark(index);
         }
         taken.is_some()

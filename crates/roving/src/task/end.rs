@@ -1,6 +1,6 @@
 //! A child's end and its handle: where the two meet.
 
-use crate::prim::{AtomicU64, Ordering, ord};
+use crate::prim::{AtomicU64, Ordering, ord, pause};
 
 /// The word between the worker that ends a frame and the holder of the frame's handle.
 ///
@@ -87,6 +87,7 @@ impl End {
     /// frame that has panicked is never ended like this, so no panic is lost.
     #[inline(always)]
     pub(super) fn end_alone(&self) {
+        pause();
         // Ordering: Edge [end_alone]: Release hands the outcome to whoever drops the handle
         // elsewhere. The task itself goes on on this thread.
         self.0.store(ENDED, ord("end_alone", Ordering::Release));
@@ -96,6 +97,7 @@ impl End {
     pub(super) fn end(&self) -> Ending {
         // Ordering: Relaxed; the compare-and-swap decides.
         let mut word = self.0.load(Ordering::Relaxed);
+        pause();
         loop {
             let (next, ending) = if word & AWAITED != 0 {
                 (word & !AWAITED | TAKING, Ending::TakeAwaiter)
@@ -152,6 +154,7 @@ impl End {
     /// dispose of.
     #[must_use]
     pub(super) fn detach(&self) -> bool {
+        pause();
         // Ordering: Edge [detach]: Release, so that the worker which disposes of the frame comes
         // after all that the handle did with it. Acquire pairs with [end] and [end_alone] for the
         // outcome.
