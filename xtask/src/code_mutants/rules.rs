@@ -203,7 +203,7 @@ fn comparison(lines: &Lines<'_>, line: usize) -> Option<Site> {
             let (left, right) = (&raw[from..at], &raw[at + sign.len()..to]);
             Site {
                 line,
-                what: format!("{left}{other}{right} for{sign}"),
+                what: format!("{left}{other}{right} for{}", sign.trim_end()),
                 before: raw[..from].to_owned(),
                 after: format!(
                     "(if @on {{ {left}{other}{right} }} else {{ {left}{sign}{right} }}){}",
