@@ -35,7 +35,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use roving::{Cancel, is_cancelled, map_reduce};
 use roving_examples::{Failure, Words, beside_serial, random};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 
 const USAGE: &str = "server [--listen PORT | REQUESTS]      1 to 200 requests to itself, default 8";
 
@@ -201,9 +201,8 @@ impl Server {
         // From now on, so that the time in the queue counts.
         let cancel = Cancel::after(self.deadline);
         let _guard = CancelOnDrop(cancel.clone());
-        let (sender, receiver) = oneshot::channel();
         let journal = self.journal.clone();
-        roving::spawn(move || {
+        let task = roving::spawn(move || {
             let computed = AtomicU64::new(0);
             let sum = || catch_unwind(AssertUnwindSafe(|| sum(rows, &computed)));
             let outcome = match cancel.run(sum) {
@@ -212,14 +211,15 @@ impl Server {
                 Err(_) => Outcome::Cancelled,
             };
             drop(place);
-            // Neither the client nor a reader of the journal need be there any more.
-            let _ = sender.send(outcome);
+            // A reader of the journal need not be there any more.
             let _ = journal.send(Ended {
                 outcome,
                 rows_computed: computed.into_inner(),
             });
+            outcome
         });
-        Some(receiver.await.unwrap_or(Outcome::Panicked))
+        // The thread of tokio is free meanwhile.
+        Some(task.await.unwrap_or(Outcome::Panicked))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Small networks, each of which shows one thing.
 
 use roving::Pool;
-use roving_flow::{Error, Network};
+use roving_flow::{Error, Network, Out};
 
 const MESSAGES: u64 = if cfg!(miri) { 20 } else { 10_000 };
 
@@ -71,4 +71,33 @@ fn a_panic_ends_the_network_and_is_named() {
         }
         other => panic!("{other}"),
     }
+}
+
+/// A library that runs a network starts no threads: it runs where its caller does.
+#[test]
+fn a_network_runs_on_the_pool_that_one_is_in() {
+    fn names() -> Vec<String> {
+        let mut names = Vec::new();
+        let mut network = Network::new();
+        let (out, input) = network.channel("names");
+        network.process("asks", out, async |mut out: Out<String>| {
+            for _ in 0..10 {
+                let name = std::thread::current().name().unwrap_or_default().to_owned();
+                let _ = out.send(name).await;
+            }
+        });
+        network.collect_into("keeps", input, &mut names);
+        network.run_here().unwrap();
+        names
+    }
+    for workers in [1, 2] {
+        let pool = Pool::builder().workers(workers).name("own").build();
+        let names = pool.unwrap().install(names);
+        assert_eq!(names.len(), 10);
+        assert!(
+            names.iter().all(|name| name.starts_with("own")),
+            "{names:?}"
+        );
+    }
+    assert_eq!(names().len(), 10, "on the global pool");
 }

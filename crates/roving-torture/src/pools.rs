@@ -194,7 +194,7 @@ fn one(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
     match random.below(4) {
         0 => Ok(()),
         1 => {
-            (0..10).for_each(|_| pool.spawn(|| drop(vec![0_u8; 100])));
+            (0..10).for_each(|_| drop(pool.spawn(|| drop(vec![0_u8; 100]))));
             Ok(())
         }
         _ => works(&pool, run),

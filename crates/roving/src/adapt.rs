@@ -16,9 +16,10 @@ pub use crate::task::placed::{Place, spawn_placed};
 pub use crate::task::yielded::yield_to_woken;
 
 use crate::broadcast::{broadcast_to, spawn_broadcast_to};
-use crate::inject::Kind;
+use crate::detached::detached;
+use crate::inject::{Job, Kind};
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, detached, global, install, run_if_alone, with_registry_at};
+use crate::pool::{Pool, global, install, run_if_alone, with_registry_at};
 use crate::scope::{Scope, in_place_scope_in};
 use crate::sleep::Parts;
 use crate::watch;
@@ -121,10 +122,10 @@ impl<'p> Target<'p> {
                         // One for each job in `in_order`, unless those have been dropped.
                         let ticket = move || {
                             if let Some(job) = registry.seats[index].in_order.pop() {
-                                job();
+                                job.run();
                             }
                         };
-                        worker.seat().spawned.push(Kind::Awaited, Box::new(ticket));
+                        worker.seat().spawned.push(Kind::Awaited, Job::new(ticket));
                     }
                 }
                 registry.job_was_added();

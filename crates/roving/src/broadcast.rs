@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::context::node;
+use crate::detached::detached;
 use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, SendPtr, detached, forget_lifetime, with_current_registry};
+use crate::pool::{Pool, SendPtr, with_current_registry};
 use crate::unwind::{drop_quietly, with_frame_lent};
 use crate::worker::Worker;
 
@@ -152,9 +153,7 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
         };
         // SAFETY: this frame does not return before the latch is down, which needs this job,
         // and a posted job always runs or is dropped.
-        registry.post(index, Kind::Awaited, unsafe {
-            forget_lifetime(Box::new(job))
-        });
+        registry.post(index, Kind::Awaited, unsafe { Job::borrowing(job) });
     }
     if let Some(index) = here.filter(|&index| index < workers) {
         run(index);
@@ -191,7 +190,7 @@ fn post_in_place(job: impl Fn(usize) -> Job) {
         };
         let jobs: Vec<_> = order.into_iter().map(|index| (index, job(index))).collect();
         for (index, job) in jobs {
-            worker.waiting(|| worker.play(index, |worker| worker.framed_outside(job)));
+            worker.waiting(|| worker.play(index, |worker| worker.framed_outside(|| job.run())));
         }
     });
 }

@@ -5,11 +5,9 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::PoisonError;
 
+pub(crate) use crate::detached::Job;
 use crate::prim::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use crate::priority::{Priority, Ranked};
-
-/// A closure that catches its own panics.
-pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// Whether somebody waits for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,7 +26,7 @@ impl Worker {
     /// Runs a job; until it has ended, the worker takes none below its class on top of a wait.
     pub(crate) fn run_classed(&self, (job, class): Classed) {
         let before = self.class().replace(class.unwrap_or_default());
-        self.framed_outside(job);
+        self.framed_outside(|| job.run());
         self.class().set(before);
     }
 
@@ -88,7 +88,7 @@ impl Worker {
 
     fn run_own(&self) -> bool {
         if let Some(job) = self.seat().spawned.pop_newest() {
-            self.framed_outside(job);
+            self.framed_outside(|| job.run());
             return true;
         }
         if let Some(schedule) = self.schedule() {

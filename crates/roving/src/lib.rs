@@ -21,7 +21,7 @@
 //! | for | use |
 //! |---|---|
 //! | recursion, two things at once | [`join`] |
-//! | any number of tasks, which may borrow | [`scope`]; [`spawn`] for one that nobody waits for |
+//! | any number of tasks, which may borrow | [`scope`]; [`spawn`] for one that runs by itself, with a handle to wait for it |
 //! | loops | [`par_for`], [`par_chunks_mut`], [`map_reduce`] |
 //! | loops that end at the first answer or error | [`par_find_any`], [`par_find_first`], [`try_par_for`] |
 //! | sums of floats that are the same in each run | [`reduce`], [`reduce_slice`], [`reduce_chunks`] |
@@ -81,6 +81,7 @@
 // | `worker` | runs slots; knows which thread is which worker |
 // | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back; the handler for a stack that is full |
 // | `context` | leads threads to contexts that others keep |
+// | `detached` | puts a closure and its outcome into one piece of memory, which two keep |
 // | `task` | moves futures into frames, and frames between workers |
 // | `arena` | makes a thread the worker at a seat, for as long as the seat's word says so |
 // | `lease` | one thread takes out what others have used, when all have gone |
@@ -106,6 +107,8 @@ mod broadcast;
 mod compile_fail;
 #[allow(unsafe_code, reason = "listed above")]
 pub mod context;
+#[allow(unsafe_code)]
+mod detached;
 #[cfg(not(loom))]
 pub mod embed;
 #[cfg(all(not(loom), roving_faults))]
@@ -176,13 +179,14 @@ pub use {
     arena::{Arena, ArenaBuilder},
     blocking::blocking,
     broadcast::broadcast,
+    detached::{JoinError, JoinHandle, QueueFullError, spawn, try_spawn},
     join::{join, join_context},
     local::WorkerLocal,
     loops::{
         Attempt, map_reduce, par_chunks_mut, par_find_any, par_find_first, par_for, reduce,
         reduce_chunks, reduce_slice, try_par_for,
     },
-    pool::{BuildError, Dropped, Pool, PoolBuilder, current_worker, current_workers, spawn},
+    pool::{BuildError, Dropped, Pool, PoolBuilder, PoolRef, current_worker, current_workers},
     scope::{Scope, in_place_scope, scope},
 };
 

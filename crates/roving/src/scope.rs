@@ -12,10 +12,10 @@ use std::thread;
 use self::remote::{Remote, Running};
 use crate::broadcast::post_to_all;
 use crate::context::{self, node};
-use crate::inject::Kind;
+use crate::inject::{Job, Kind};
 use crate::pool::home::{Home, Roving};
 use crate::pool::registry::Registry;
-use crate::pool::{Pool, forget_lifetime, global, install, with_registry_at};
+use crate::pool::{Pool, global, install, with_registry_at};
 use crate::prim::{AtomicUsize, Ordering};
 use crate::stack::slot::{Further, Slot, fits};
 use crate::unwind::drop_quietly;
@@ -345,9 +345,9 @@ impl<'scope> Scope<'scope> {
             node::run_in(context.as_ref(), || unsafe { task.run() });
         };
         // SAFETY: the scope does not end before the job has.
-        remote.push(unsafe { forget_lifetime(Box::new(job)) });
+        remote.push(unsafe { Job::borrowing(job) });
         self.registry()
-            .inject(Kind::Awaited, Box::new(move || remote.run_one()));
+            .inject(Kind::Awaited, Job::new(move || remote.run_one()));
     }
 
     /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
@@ -385,7 +385,7 @@ impl<'scope> Scope<'scope> {
                 node::run_in(context.as_ref(), || unsafe { run_broadcast(task, index) });
             };
             // SAFETY: the scope does not end before the job has run, or been dropped.
-            unsafe { forget_lifetime(Box::new(job)) }
+            unsafe { Job::borrowing(job) }
         });
     }
 

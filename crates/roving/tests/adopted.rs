@@ -243,7 +243,9 @@ fn waits() -> Vec<(&'static str, fn())> {
             roving::task::block_on(async move { roving::blocking(|| receiver.recv().unwrap()) });
         }),
         ("a scope on another thread", || {
-            scope(|s| thread::scope(|t| t.spawn(|| s.spawn(|_| spawn(|| ()))).join().unwrap()));
+            scope(|s| {
+                thread::scope(|t| t.spawn(|| s.spawn(|_| drop(spawn(|| ())))).join().unwrap())
+            });
         }),
         ("what waits for what comes later", || {
             let (sender, receiver) = mpsc::channel();

@@ -330,8 +330,8 @@ fn shares_and_handles_can_be_dropped_in_any_order() {
                     HELD.set(Some(ran));
                 }
             };
-            (0..10).for_each(|_| a.spawn(job()));
-            (0..10).for_each(|_| b.spawn(job()));
+            (0..10).for_each(|_| drop(a.spawn(job())));
+            (0..10).for_each(|_| drop(b.spawn(job())));
             match round % 4 {
                 0 => drop((a, b, arena)),
                 1 => drop((arena, b, a)),

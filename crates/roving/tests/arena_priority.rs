@@ -194,7 +194,10 @@ fn a_share_whose_callback_spawns_gets_on_beside_a_higher_one() {
         let stops = Arc::clone(&stop);
         high.spawn(move || again(stops));
         let low = arena.pool().workers(1).priority(Priority::Low);
-        let low = low.on_start(|_| roving::spawn(|| ())).build().unwrap();
+        let low = low
+            .on_start(|_| drop(roving::spawn(|| ())))
+            .build()
+            .unwrap();
         assert_eq!(low.install(|| 7), 7);
         stop.store(true, SeqCst);
     });

@@ -196,10 +196,10 @@ fn it_waits_for_who_uses_it() {
             };
             let (done, is_done) = mpsc::channel();
             match on_worker {
-                true => other.spawn(move || {
+                true => drop(other.spawn(move || {
                     shut();
                     done.send(()).unwrap();
-                }),
+                })),
                 false => drop(thread::spawn(move || {
                     shut();
                     done.send(()).unwrap();

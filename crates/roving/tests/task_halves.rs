@@ -193,7 +193,7 @@ impl Case {
             What::DropInTask | What::PollInTask => {
                 drop(spawn(async move { case.elsewhere(half, polls) }));
             }
-            What::DropInPool => other.spawn(move || case.elsewhere(half, polls)),
+            What::DropInPool => drop(other.spawn(move || case.elsewhere(half, polls))),
             What::DropInTaskOfPool | What::PollInTaskOfPool => {
                 other.spawn(move || block_on(async move { case.elsewhere(half, polls) }));
             }

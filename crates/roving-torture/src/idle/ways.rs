@@ -151,7 +151,7 @@ fn waker(pool: &Pool, random: &mut Random) {
         };
         match random.one_in(2) || pool.workers() == 1 {
             true => drop(threads.spawn(ring)),
-            false => pool.spawn(ring),
+            false => drop(pool.spawn(ring)),
         }
         pool.run(|_| async move {
             poll_fn(|context| {

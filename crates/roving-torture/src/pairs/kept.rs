@@ -120,7 +120,7 @@ fn use_once(kept: &mut Kept) {
         Kept::Until(until) => {
             let _ = until.as_mut().poll(&mut context);
         }
-        Kept::Pool(pool) => pool.spawn(|| ()),
+        Kept::Pool(pool) => drop(pool.spawn(|| ())),
         Kept::Local(local) => {
             local.try_with(|value| *value);
         }

@@ -429,9 +429,9 @@ fn job(priority: Option<Priority>, part: &Arc<Node>, cx: Cx<'_>) -> u64 {
         // The last thing, because somebody waits for it. A panic goes to the pool's handler.
         census.job_ended(Ok(mix(value)));
     };
-    match priority {
+    drop(match priority {
         None => roving::spawn(job),
         Some(priority) => cx.pools[0].spawn_with(priority, job),
-    }
+    });
     3
 }

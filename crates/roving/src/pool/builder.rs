@@ -7,12 +7,14 @@ mod policy;
 use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use super::Pool;
 use super::error::{self, BuildError, Reason};
 use crate::arena::{Arena, Share};
+use crate::detached::Places;
 use crate::os;
 use crate::policy::{Amount, SpawnOrder};
 use crate::priority::Priority;
@@ -63,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) on_start: Option<IndexHandler>,
     pub(crate) on_exit: Option<IndexHandler>,
     pub(crate) panic_handler: Option<PanicHandler>,
+    /// For the tasks that are tried to be spawned, where there is a limit.
+    pub(crate) places: Option<Arc<Places>>,
 }
 
 impl Settings {
@@ -155,6 +159,7 @@ pub struct PoolBuilder {
     on_start: Option<IndexHandler>,
     on_exit: Option<IndexHandler>,
     panic_handler: Option<PanicHandler>,
+    queue_limit: Option<usize>,
 }
 
 impl PoolBuilder {
@@ -184,6 +189,7 @@ impl PoolBuilder {
             on_start: None,
             on_exit: None,
             panic_handler: None,
+            queue_limit: None,
         }
     }
 
@@ -461,6 +467,7 @@ impl PoolBuilder {
             on_start: self.on_start,
             on_exit: self.on_exit,
             panic_handler: self.panic_handler,
+            places: self.queue_limit.map(Places::new),
         }))
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod builder;
 pub(crate) mod error;
 pub(crate) mod global;
+mod here;
 pub(crate) mod home;
 mod muster;
 pub(crate) mod overflow;
@@ -14,22 +15,21 @@ mod threads;
 
 use std::fmt;
 use std::io;
-use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 pub use builder::PoolBuilder;
 pub use error::BuildError;
 pub use global::{StillUsedError, shutdown_global, shutdown_global_now};
+pub use here::PoolRef;
 pub use stop::Dropped;
 pub use threads::WorkerThread;
 
 use crate::arena::Arena;
-use crate::context::{self, node};
+use crate::context::node;
 use crate::inject::{Job, Kind};
 use crate::latch::Latch;
 use crate::os;
-use crate::priority::Priority;
 use crate::sleep::Parts;
 use crate::sleep::spares::StandIn;
 use crate::stats::Profile;
@@ -171,49 +171,6 @@ impl Pool {
         install(&self.registry, f)
     }
 
-    /// Runs `f` on a worker of this pool at some later time, without waiting for it; see
-    /// [`crate::spawn`].
-    ///
-    /// ```
-    /// let pool = roving::Pool::new(2).unwrap();
-    /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// pool.spawn(move || sender.send(7).unwrap());
-    /// assert_eq!(receiver.recv(), Ok(7));
-    /// ```
-    pub fn spawn<F>(&self, f: F)
-    where
-        F: FnOnce() + Send + 'static,
-    {
-        spawn_detached(&self.registry, f);
-    }
-
-    /// Spawns a detached task like [`Self::spawn`], with a priority class: of the jobs that wait
-    /// for a worker, those of a higher class begin first; see [`Priority`]. [`Self::spawn`] and
-    /// [`Self::install`] use the class [`Priority::Normal`]. Tasks that a job pushes or forks have
-    /// no class: they belong to a job that has begun.
-    ///
-    /// ```
-    /// use roving::{Pool, Priority};
-    ///
-    /// let pool = Pool::new(1).unwrap();
-    /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// pool.install(|| {
-    ///     // The only worker is here, so all of them wait.
-    ///     for priority in [Priority::Low, Priority::Normal, Priority::High] {
-    ///         let sender = sender.clone();
-    ///         pool.spawn_with(priority, move || sender.send(priority).unwrap());
-    ///     }
-    /// });
-    /// let order: Vec<Priority> = receiver.iter().take(3).collect();
-    /// assert_eq!(order, [Priority::High, Priority::Normal, Priority::Low]);
-    /// ```
-    pub fn spawn_with<F>(&self, priority: Priority, f: F)
-    where
-        F: FnOnce() + Send + 'static,
-    {
-        spawn_detached_in(&self.registry, priority, f);
-    }
-
     /// Returns what the workers have done since the pool started, or since [`Self::reset_profile`].
     ///
     /// ```
@@ -345,7 +302,7 @@ where
     with_frame_lent(|| {
         // SAFETY: this frame does not return before the job has run, and a job that was injected
         // always runs: a pool that is being dropped runs what it holds.
-        let job = unsafe { forget_lifetime(Box::new(job)) };
+        let job = unsafe { Job::borrowing(job) };
         let woken = match worker.is_some() && registry.share.is_some() {
             true => registry.inject_urgent(job),
             false => registry.inject(Kind::Awaited, job),
@@ -379,62 +336,6 @@ pub(crate) struct SendPtr<T>(pub(crate) T);
 // itself.
 unsafe impl<T> Send for SendPtr<T> {}
 
-/// # Safety
-/// The job is called before anything that it borrows ends.
-pub(crate) unsafe fn forget_lifetime<'a>(job: Box<dyn FnOnce() + Send + 'a>) -> Job {
-    // SAFETY: only the lifetime changes, and the caller answers for it.
-    unsafe { mem::transmute::<Box<dyn FnOnce() + Send + 'a>, Job>(job) }
-}
-
-/// See [`Pool::spawn`].
-pub(crate) fn spawn_detached<F>(registry: &Arc<Registry>, f: F)
-where
-    F: FnOnce() + Send + 'static,
-{
-    spawn_detached_in(registry, Priority::Normal, f);
-}
-
-fn spawn_detached_in<F>(registry: &Arc<Registry>, priority: Priority, f: F)
-where
-    F: FnOnce() + Send + 'static,
-{
-    registry.check_has_threads();
-    let job = match registry.share.is_some() {
-        true => Worker::keep_for_the_end(registry, detached(registry, f)),
-        false => Some(detached(registry, f)),
-    };
-    if let Some(job) = job {
-        registry.inject_in(priority, Kind::Detached, job);
-        run_if_alone(registry);
-    }
-}
-
-/// A job whose panic goes to the pool's handler. It does not keep the pool. It inherits the context
-/// that the calling thread is in; if that has been cancelled before it begins, it is dropped.
-pub(crate) fn detached<F>(registry: &Arc<Registry>, f: F) -> Job
-where
-    F: FnOnce() + Send + 'static,
-{
-    let weak = Arc::downgrade(registry);
-    let run = move |is_dropped: bool| {
-        let run = || match is_dropped {
-            true => drop(f),
-            false => stop::run_or_drop(f),
-        };
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run)) {
-            if let Some(registry) = weak.upgrade() {
-                registry.handle_panic(payload);
-            }
-        }
-    };
-    match node::current() {
-        None => Box::new(move || run(false)),
-        Some(context) => {
-            Box::new(move || node::run_in(Some(&context), || run(context::is_dropped())))
-        }
-    }
-}
-
 /// A job was added to a pool whose only worker may be the caller.
 pub(crate) fn run_if_alone(registry: &Arc<Registry>) {
     // A frame further out runs it when it ends. Another thread that has the pool is not waited for:
@@ -446,25 +347,6 @@ pub(crate) fn run_if_alone(registry: &Arc<Registry>) {
         let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
         mine.inspect(|worker| worker.run_what_is_left());
     });
-}
-
-/// Runs `f` at some later time on a worker of the current pool (the global one, for a thread that
-/// is no worker), without waiting for it. If the pool is dropped first, it runs before the drop
-/// ends.
-///
-/// It is queued first in, first out, and never runs on top of a waiting frame. Its panic goes to
-/// the pool's panic handler. Costs an allocation and a lock.
-///
-/// ```
-/// let (sender, receiver) = std::sync::mpsc::channel();
-/// roving::spawn(move || sender.send("done").unwrap());
-/// assert_eq!(receiver.recv(), Ok("done"));
-/// ```
-pub fn spawn<F>(f: F)
-where
-    F: FnOnce() + Send + 'static,
-{
-    with_current_registry(|registry| spawn_detached(registry, f));
 }
 
 /// Returns the index of the worker that the calling thread is, in its pool; `None` on other

@@ -543,7 +543,7 @@ const SHOWN_MAX: usize = 16;
 #[cfg(test)]
 mod tests {
     use crate::Pool;
-    use crate::inject::Kind;
+    use crate::inject::{Job, Kind};
     use crate::sleep::Parts;
 
     /// The crew's threads are played by this one: worker 0 is asleep while worker 1 posts something
@@ -560,11 +560,11 @@ mod tests {
         registry.enlist(0);
         registry.close();
         registry.go_quiet();
-        registry.post(0, Kind::Awaited, Box::new(|| ()));
+        registry.post(0, Kind::Awaited, Job::new(|| ()));
         registry.go_quiet();
         assert!(!registry.has_ended(), "worker 0 has mail");
         assert!(!registry.crew().has_ended_or_be_busy(), "worker 0 wakes");
-        registry.seats[0].mailbox.pop().expect("its mail")();
+        registry.seats[0].mailbox.pop().expect("its mail").run();
         registry.go_quiet();
         assert!(registry.has_ended());
     }

@@ -221,9 +221,14 @@ impl Registry {
     }
 
     fn drop_job(&self, job: Job) {
-        self.stopping.count();
-        let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(job)));
-        dropped.unwrap_or_else(|payload| self.handle_panic(payload));
+        let dropped = panic::catch_unwind(AssertUnwindSafe(|| job.discard()));
+        let was_dropped = dropped.unwrap_or_else(|payload| {
+            self.handle_panic(payload);
+            true
+        });
+        if was_dropped {
+            self.stopping.count();
+        }
     }
 
     /// Returns when the threads that the pool has started are gone, but for those that another
@@ -246,18 +251,17 @@ impl Registry {
     }
 }
 
-/// A detached task's turn has come: runs it, or drops it if its pool is being stopped.
-pub(super) fn run_or_drop<F: FnOnce()>(f: F) {
+/// A detached task's turn has come: whether it is dropped instead, because its pool is being
+/// stopped. Counts it, then.
+#[inline]
+pub(crate) fn drops() -> bool {
     let is_dropped = Worker::with_current(|worker| {
         let stopping = worker.map(|worker| &worker.registry().stopping);
         let stopping = stopping.filter(|stopping| stopping.is_on());
         stopping.inspect(|stopping| stopping.count()).is_some()
     });
-    match is_dropped {
-        true => {
-            context::count_dropped();
-            drop(f);
-        }
-        false => f(),
+    if is_dropped {
+        context::count_dropped();
     }
+    is_dropped
 }

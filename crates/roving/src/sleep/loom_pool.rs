@@ -13,7 +13,7 @@ use super::parts::Parts;
 use super::rest::Sleeper;
 use super::roster::{Roster, post};
 use super::spares::{Spares, StandIn};
-use crate::inject::{Injector, Kind, Queue};
+use crate::inject::{Injector, Job, Kind, Queue};
 use crate::prim::thread::{self, Thread};
 use crate::prim::{AtomicBool, AtomicUsize, OnceLock, Ordering, park};
 use crate::priority::Priority;
@@ -160,10 +160,10 @@ impl SmallPool {
         });
     }
 
-    fn awaited(self: &Arc<SmallPool>) -> Box<dyn FnOnce() + Send> {
+    fn awaited(self: &Arc<SmallPool>) -> Job {
         let (job, waits) = (self.job(), thread::current());
-        Box::new(move || {
-            job();
+        Job::new(move || {
+            job.run();
             waits.unpark();
         })
     }
@@ -175,9 +175,9 @@ impl SmallPool {
         }
     }
 
-    fn job(self: &Arc<SmallPool>) -> Box<dyn FnOnce() + Send> {
+    fn job(self: &Arc<SmallPool>) -> Job {
         let pool = Arc::clone(self);
-        Box::new(move || {
+        Job::new(move || {
             // Ordering: Relaxed; read after the threads were joined, or as a hint.
             pool.ran.fetch_add(1, Ordering::Relaxed);
         })
@@ -381,7 +381,7 @@ impl SmallWorker {
         let job = job.or_else(|| pool.seats.iter().find_map(|seat| seat.spawned.pop()));
         let is_one = job.is_some();
         if let Some(job) = job {
-            job();
+            job.run();
         }
         is_one
     }
@@ -412,7 +412,7 @@ impl Sleeper for SmallWorker {
 
     fn serve_mailbox(&self) -> bool {
         let job = self.pool.mailbox(self.index).pop();
-        job.map(|job| job()).is_some()
+        job.map(Job::run).is_some()
     }
 
     fn count_park(&self) {}

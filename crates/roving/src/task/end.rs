@@ -24,7 +24,7 @@ const DETACHED: u64 = 8;
 /// The duty of the worker that ends a frame.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// Take the waker out of the frame, then ask again.
     TakeAwaiter,
     /// Nothing more: the frame is the handle's.
@@ -36,7 +36,7 @@ pub(super) enum Ending {
 /// The result of an attempt to leave a waker.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Awaiting {
+pub(crate) enum Awaiting {
     /// It will be woken.
     Left,
     /// The frame has ended meanwhile: the waker is still the caller's, and so is the outcome.
@@ -46,7 +46,7 @@ pub(super) enum Awaiting {
 /// The result of an attempt to take a waker back.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Retracted {
+pub(crate) enum Retracted {
     /// It is the caller's again.
     Back,
     /// None was left.

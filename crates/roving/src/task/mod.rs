@@ -41,7 +41,7 @@
 
 #[cfg(doctest)]
 mod compile_fail;
-mod end;
+pub(crate) mod end;
 mod life;
 #[cfg(all(test, loom))]
 mod loom_tests;

@@ -25,7 +25,7 @@ use super::handle::Forked;
 use super::local::Local;
 use super::root::Root;
 use super::scope::Scope;
-use crate::inject::Kind;
+use crate::inject::{Job, Kind};
 use crate::prim::{AtomicUsize, Ordering};
 use crate::stats::Activity;
 use crate::worker::Worker;
@@ -254,7 +254,7 @@ pub(super) unsafe fn deliver(root: *const Root, index: usize, frame: Frame) -> b
         registry.post(
             index,
             Kind::Awaited,
-            Box::new(|| Local::with(|local| local.placed.take_over())),
+            Job::new(|| Local::with(|local| local.placed.take_over())),
         );
     }
     true

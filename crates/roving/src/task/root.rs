@@ -15,7 +15,7 @@ use super::placed;
 use crate::context::CancelledError;
 use crate::context::node::{self, Node};
 use crate::faults;
-use crate::inject::Kind;
+use crate::inject::{Job, Kind};
 use crate::pool::registry::Registry;
 use crate::prim::{AtomicU64, Ordering};
 use crate::unwind::{drop_quietly, with_frame_lent};
@@ -342,7 +342,7 @@ impl Root {
     fn issue_ticket(self: &Arc<Root>) {
         let root = Arc::clone(self);
         self.registry
-            .inject(Kind::Awaited, Box::new(move || root.serve_ticket()));
+            .inject(Kind::Awaited, Job::new(move || root.serve_ticket()));
     }
 
     /// Serves a ticket: runs the oldest frame that is ready, if there still is one, and makes sure

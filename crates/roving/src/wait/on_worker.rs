@@ -4,7 +4,7 @@ use std::process;
 
 use super::{Chain, Found, Taken, Waiter};
 use crate::arena::with_core_given;
-use crate::inject::Kind;
+use crate::inject::{Job, Kind};
 use crate::os;
 use crate::priority::Priority;
 use crate::stack::owner::Owner;
@@ -57,7 +57,7 @@ impl Waiter<'static> for Worker {
                     worker.expect("jobs are run by workers").run_offered(offer);
                 });
             };
-            self.registry().inject(Kind::Awaited, Box::new(job));
+            self.registry().inject(Kind::Awaited, Job::new(job));
         }
     }
 
@@ -208,7 +208,7 @@ impl Worker {
         match self.seat().mailbox.pop() {
             Some(job) => {
                 let doing = self.clock().enter(Activity::Busy);
-                self.framed_outside(job);
+                self.framed_outside(|| job.run());
                 self.clock().enter(doing);
                 true
             }

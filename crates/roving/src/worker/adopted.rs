@@ -75,7 +75,13 @@ impl Worker {
 
     /// Whether this worker, if it is an adopted thread, is one no longer: its pool has been
     /// dropped, and it is outside of all that it does as a worker, so it leaves.
+    #[inline]
     pub(crate) fn leaves(&self) -> bool {
+        self.registry.settings.adopts && self.leaves_now()
+    }
+
+    #[cold]
+    fn leaves_now(&self) -> bool {
         let registry = &self.registry;
         if !self.is_adopted() || !registry.is_closing() || !self.is_outside() {
             return false;
@@ -91,7 +97,15 @@ impl Worker {
 
     /// An adopted thread has added a job to its pool. If that is closed, a thread is called for it;
     /// where none can be had, nobody else runs it.
+    #[inline]
     pub(crate) fn run_what_is_left(&self) {
+        if self.registry.settings.adopts {
+            self.run_what_an_adopted_thread_left();
+        }
+    }
+
+    #[cold]
+    fn run_what_an_adopted_thread_left(&self) {
         let registry = &self.registry;
         let is_mine = self.is_adopted() && registry.is_closing();
         if is_mine && !registry.call_for_the_rest() {

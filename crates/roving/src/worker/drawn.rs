@@ -295,7 +295,7 @@ impl Worker {
             Some(seat) => spawned(seat).pop_at(chosen),
         };
         if let Some(job) = job {
-            self.play(worker, |worker| worker.framed_outside(job));
+            self.play(worker, |worker| worker.framed_outside(|| job.run()));
         }
         true
     }

@@ -53,6 +53,25 @@ impl PoolBuilder {
         self
     }
 
+    /// Sets how many tasks of [`Pool::try_spawn`](crate::Pool::try_spawn) may wait for a worker:
+    /// one more is refused. A task that has begun does not count, nor do those of
+    /// [`Pool::spawn`](crate::Pool::spawn), calls of [`Pool::install`](crate::Pool::install) and
+    /// anything else, none of which is ever refused. No limit by default.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).queue_limit(1).build()?;
+    /// pool.install(|| {
+    ///     assert!(pool.try_spawn(|| ()).is_ok());
+    ///     assert!(pool.try_spawn(|| ()).is_err(), "the only worker is here, and one task waits");
+    ///     assert!(!pool.spawn(|| ()).is_finished(), "not refused");
+    /// });
+    /// # Ok::<(), roving::BuildError>(())
+    /// ```
+    pub fn queue_limit(mut self, limit: usize) -> PoolBuilder {
+        self.queue_limit = Some(limit);
+        self
+    }
+
     /// Sets the pool's class among the shares of its arena; [`Priority::Normal`] by default.
     /// Without an arena it has no effect.
     ///
