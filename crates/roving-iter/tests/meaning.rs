@@ -18,6 +18,50 @@ fn everywhere(seed: u64, run: impl Fn() + Send + Sync) {
         .install(&run);
 }
 
+#[test]
+fn items_that_are_skipped_are_made() {
+    let made = std::sync::atomic::AtomicUsize::new(0);
+    let count = || made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(
+        (0..100).into_par_iter().map(|_| count()).skip(60).count(),
+        40
+    );
+    assert_eq!(made.into_inner(), 100);
+}
+
+#[test]
+fn parts_are_as_long_as_they_may_be() {
+    for (least, most) in [(1, 1), (7, 3), (10, 100), (1, usize::MAX), (5_000, 1)] {
+        let parts = (0..1_000)
+            .into_par_iter()
+            .with_min_len(least)
+            .with_max_len(most);
+        let lengths: Vec<usize> = parts.fold(|| 0, |count, _| count + 1).collect();
+        let most = most.max(2 * least - 1);
+        assert!(
+            lengths
+                .iter()
+                .all(|n| (least.min(1_000)..=most).contains(n)),
+            "{lengths:?}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn comparisons(
+        a in prop::collection::vec(0_u8..3, 0..9),
+        b in prop::collection::vec(0_u8..3, 0..9),
+    ) {
+        let (x, y) = (|| a.par_iter(), || b.par_iter());
+        assert_eq!(IndexedParallelIterator::cmp(x(), y()), a.cmp(&b));
+        assert_eq!(x().partial_cmp(y()), a.partial_cmp(&b));
+        assert_eq!((x().eq(y()), x().ne(y())), (a == b, a != b));
+        assert_eq!((x().lt(y()), x().le(y())), (a < b, a <= b));
+        assert_eq!((x().gt(y()), x().ge(y())), (a > b, a >= b));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

@@ -4,6 +4,14 @@ use super::{IndexedParallelIterator, drive_exactly};
 use crate::engine::{Exact, Piece};
 
 /// An iterator over vectors of adjacent items: [`chunks`](IndexedParallelIterator::chunks).
+///
+/// ```
+/// use roving_iter::iter::Chunks;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Chunks<_> = (0..3).into_par_iter().chunks(2);
+/// assert_eq!(iter.collect::<Vec<_>>(), [vec![0, 1], vec![2]]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Chunks<I> {
     pub(super) base: I,

@@ -2,10 +2,19 @@
 
 use std::iter;
 
+use super::consume::ForEach;
 use super::{IndexedParallelIterator, drive_exactly};
-use crate::engine::{Exact, Piece};
+use crate::engine::{Exact, Piece, drive};
 
 /// An iterator over the items in reverse: [`rev`](IndexedParallelIterator::rev).
+///
+/// ```
+/// use roving_iter::iter::Rev;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Rev<_> = (0..3).into_par_iter().rev();
+/// assert_eq!(iter.collect::<Vec<_>>(), [2, 1, 0]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Rev<I> {
     pub(super) base: I,
@@ -47,6 +56,14 @@ impl<P: Exact> Piece for RevPiece<P> {
 impl<P: Exact> Exact for RevPiece<P> {}
 
 /// An iterator without the first items: [`skip`](IndexedParallelIterator::skip).
+///
+/// ```
+/// use roving_iter::iter::Skip;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Skip<_> = (0..3).into_par_iter().skip(1);
+/// assert_eq!(iter.collect::<Vec<_>>(), [1, 2]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Skip<I> {
     pub(super) base: I,
@@ -59,11 +76,22 @@ drive_exactly! {
     type Piece<'a> = I::Piece<'a>;
     fn piece(self) {
         let count = self.count.min(self.base.len());
-        self.base.piece().cut(count).1
+        let (skipped, rest) = self.base.piece().cut(count);
+        // What they do when they are made happens, as in `std`.
+        drive(skipped, (), &ForEach(drop), ());
+        rest
     }
 }
 
 /// An iterator over the first items alone: [`take`](IndexedParallelIterator::take).
+///
+/// ```
+/// use roving_iter::iter::Take;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Take<_> = (0..3).into_par_iter().take(2);
+/// assert_eq!(iter.collect::<Vec<_>>(), [0, 1]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Take<I> {
     pub(super) base: I,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedL
 use std::hash::{BuildHasher, Hash};
 
 use super::collect::{append_exact, into_text, into_vec};
+use super::consume::{Unzip, run};
 use super::{IntoParallelIterator, ParallelIterator};
 
 /// A collection to which the items of a parallel iterator can be added.
@@ -45,6 +46,20 @@ impl<T: Send> ParallelExtend<T> for Vec<T> {
 impl ParallelExtend<()> for () {
     fn par_extend<I: IntoParallelIterator<Item = ()>>(&mut self, iter: I) {
         iter.into_par_iter().for_each(|()| ());
+    }
+}
+
+impl<A, B, FromA, FromB> ParallelExtend<(A, B)> for (FromA, FromB)
+where
+    A: Send,
+    B: Send,
+    FromA: ParallelExtend<A>,
+    FromB: ParallelExtend<B>,
+{
+    fn par_extend<I: IntoParallelIterator<Item = (A, B)>>(&mut self, iter: I) {
+        let (a, b) = run(iter.into_par_iter(), (), Unzip);
+        self.0.par_extend(a);
+        self.1.par_extend(b);
     }
 }
 

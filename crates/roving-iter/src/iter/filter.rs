@@ -28,6 +28,14 @@ macro_rules! drive_into {
 
 /// An iterator over the items for which a closure says `true`:
 /// [`filter`](ParallelIterator::filter).
+///
+/// ```
+/// use roving_iter::iter::Filter;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Filter<_, _> = (0..5).into_par_iter().filter(|n| n % 2 == 0);
+/// assert_eq!(iter.collect::<Vec<_>>(), [0, 2, 4]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Filter<I, P> {
     pub(super) base: I,
@@ -66,6 +74,14 @@ where
 
 /// An iterator over what a closure makes of some items:
 /// [`filter_map`](ParallelIterator::filter_map).
+///
+/// ```
+/// use roving_iter::iter::FilterMap;
+/// use roving_iter::prelude::*;
+///
+/// let iter: FilterMap<_, _> = (0_u8..3).into_par_iter().filter_map(|n| n.checked_sub(1));
+/// assert_eq!(iter.collect::<Vec<_>>(), [0, 1]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct FilterMap<I, F> {
     pub(super) base: I,
@@ -104,6 +120,14 @@ where
 }
 
 /// An iterator that ends at a `None`: [`while_some`](ParallelIterator::while_some).
+///
+/// ```
+/// use roving_iter::iter::WhileSome;
+/// use roving_iter::prelude::*;
+///
+/// let iter: WhileSome<_> = vec![Some(1), Some(2)].into_par_iter().while_some();
+/// assert_eq!(iter.collect::<Vec<_>>(), [1, 2]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct WhileSome<I> {
     pub(super) base: I,

@@ -10,6 +10,14 @@ use super::map::clone_locked;
 use crate::engine::{Companion, Consumer};
 
 /// An iterator over what the parts of another one come to: [`fold`](ParallelIterator::fold).
+///
+/// ```
+/// use roving_iter::iter::Fold;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Fold<_, _, _> = (0..9).into_par_iter().fold(|| 0, |sum, n| sum + n);
+/// assert_eq!(iter.sum::<i32>(), 36);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Fold<I, N, F> {
     pub(super) base: I,
@@ -18,6 +26,14 @@ pub struct Fold<I, N, F> {
 }
 
 /// A [`Fold`] that begins with clones of a value: [`fold_with`](ParallelIterator::fold_with).
+///
+/// ```
+/// use roving_iter::iter::FoldWith;
+/// use roving_iter::prelude::*;
+///
+/// let iter: FoldWith<_, _, _> = (0..9).into_par_iter().fold_with(0, |sum, n| sum + n);
+/// assert_eq!(iter.sum::<i32>(), 36);
+/// ```
 #[derive(Debug)]
 pub struct FoldWith<I, T, F> {
     base: I,
@@ -37,6 +53,14 @@ impl<I, T, F> FoldWith<I, T, F> {
 
 /// An iterator over what the parts of another one come to, each up to its first failure:
 /// [`try_fold`](ParallelIterator::try_fold).
+///
+/// ```
+/// use roving_iter::iter::TryFold;
+/// use roving_iter::prelude::*;
+///
+/// let iter: TryFold<_, Option<u8>, _, _> = (0..9).into_par_iter().try_fold(|| 0, u8::checked_add);
+/// assert_eq!(iter.try_reduce(|| 0, u8::checked_add), Some(36));
+/// ```
 #[derive(Clone, Debug)]
 pub struct TryFold<I, R, N, F> {
     pub(super) base: I,

@@ -1,5 +1,7 @@
 //! The trait of parallel iterators that know where each item stands.
 
+use std::cmp::Ordering;
+
 use super::collect::append_exact;
 use super::{
     Chunks, Enumerate, IntoParallelIterator, MaxLen, MinLen, ParallelIterator, Rev, Skip, StepBy,
@@ -106,7 +108,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         Rev { base: self }
     }
 
-    /// Leaves out the first `count` items.
+    /// Leaves out the first `count` items, which are made and dropped.
     ///
     /// ```
     /// use roving_iter::prelude::*;
@@ -155,7 +157,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
     /// assert_eq!(chunks, [vec![0, 1], vec![2, 3], vec![4]]);
     /// ```
     fn chunks(self, size: usize) -> Chunks<Self> {
-        assert!(size > 0, "size is 0: say 1 or more");
+        assert!(size != 0, "chunk_size must not be zero");
         Chunks { base: self, size }
     }
 
@@ -269,5 +271,148 @@ pub trait IndexedParallelIterator: ParallelIterator {
         wanted
             .find_last(|(_, is_wanted)| *is_wanted)
             .map(|(at, _)| at)
+    }
+
+    /// Compares the items one after the other with those of another iterator: the first that differ
+    /// decide, or else the lengths.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// use std::cmp::Ordering;
+    ///
+    /// assert_eq!(IndexedParallelIterator::cmp([1, 2].par_iter(), &[1, 3]), Ordering::Less);
+    /// ```
+    fn cmp<O>(self, other: O) -> Ordering
+    where
+        O: IntoParallelIterator<Item = Self::Item, Iter: IndexedParallelIterator>,
+        Self::Item: Ord,
+    {
+        let other = other.into_par_iter();
+        let lengths = self.len().cmp(&other.len());
+        let differing = self.zip(other).map(|(a, b)| a.cmp(&b));
+        differing
+            .find_first(|order| order.is_ne())
+            .unwrap_or(lengths)
+    }
+
+    /// Compares like [`cmp`](Self::cmp), where items may have no order; the first pair that has
+    /// none
+    /// decides, too.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// assert_eq!([1.0, f64::NAN].par_iter().partial_cmp(&[1.0, 2.0]), None);
+    /// ```
+    fn partial_cmp<O>(self, other: O) -> Option<Ordering>
+    where
+        O: IntoParallelIterator<Iter: IndexedParallelIterator>,
+        Self::Item: PartialOrd<O::Item>,
+    {
+        let other = other.into_par_iter();
+        let lengths = self.len().cmp(&other.len());
+        let differing = self.zip(other).map(|(a, b)| a.partial_cmp(&b));
+        let first = differing.find_first(|order| *order != Some(Ordering::Equal));
+        first.unwrap_or(Some(lengths))
+    }
+
+    /// Whether the items are equal to those of another iterator, and as many.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// assert!(IndexedParallelIterator::eq([1, 2].par_iter(), &[1, 2]));
+    /// ```
+    fn eq<O>(self, other: O) -> bool
+    where
+        O: IntoParallelIterator<Iter: IndexedParallelIterator>,
+        Self::Item: PartialEq<O::Item>,
+    {
+        let other = other.into_par_iter();
+        self.len() == other.len() && self.zip(other).all(|(a, b)| a == b)
+    }
+
+    /// Whether the items differ from those of another iterator, or are not as many.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// assert!(IndexedParallelIterator::ne([1, 2].par_iter(), &[1]));
+    /// ```
+    fn ne<O>(self, other: O) -> bool
+    where
+        O: IntoParallelIterator<Iter: IndexedParallelIterator>,
+        Self::Item: PartialEq<O::Item>,
+    {
+        !self.eq(other)
+    }
+
+    /// Whether the items are less than those of another iterator, as
+    /// [`partial_cmp`](Self::partial_cmp)
+    /// compares.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// assert!(IndexedParallelIterator::lt([1].par_iter(), &[2]));
+    /// ```
+    fn lt<O>(self, other: O) -> bool
+    where
+        O: IntoParallelIterator<Iter: IndexedParallelIterator>,
+        Self::Item: PartialOrd<O::Item>,
+    {
+        self.partial_cmp(other).is_some_and(Ordering::is_lt)
+    }
+
+    /// Whether the items are less than or equal to those of another iterator, as
+    /// [`partial_cmp`](Self::partial_cmp)
+    /// compares.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// assert!(IndexedParallelIterator::le([2].par_iter(), &[2]));
+    /// ```
+    fn le<O>(self, other: O) -> bool
+    where
+        O: IntoParallelIterator<Iter: IndexedParallelIterator>,
+        Self::Item: PartialOrd<O::Item>,
+    {
+        self.partial_cmp(other).is_some_and(Ordering::is_le)
+    }
+
+    /// Whether the items are greater than those of another iterator, as
+    /// [`partial_cmp`](Self::partial_cmp)
+    /// compares.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// assert!(IndexedParallelIterator::gt([3].par_iter(), &[2]));
+    /// ```
+    fn gt<O>(self, other: O) -> bool
+    where
+        O: IntoParallelIterator<Iter: IndexedParallelIterator>,
+        Self::Item: PartialOrd<O::Item>,
+    {
+        self.partial_cmp(other).is_some_and(Ordering::is_gt)
+    }
+
+    /// Whether the items are greater than or equal to those of another iterator, as
+    /// [`partial_cmp`](Self::partial_cmp)
+    /// compares.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// assert!(IndexedParallelIterator::ge([2].par_iter(), &[2]));
+    /// ```
+    fn ge<O>(self, other: O) -> bool
+    where
+        O: IntoParallelIterator<Iter: IndexedParallelIterator>,
+        Self::Item: PartialOrd<O::Item>,
+    {
+        self.partial_cmp(other).is_some_and(Ordering::is_ge)
     }
 }

@@ -21,20 +21,76 @@ pub struct Mapped<I, O> {
 }
 
 /// An iterator that calls a closure with each item: [`map`](ParallelIterator::map).
+///
+/// ```
+/// use roving_iter::iter::Map;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Map<_, _> = (0..3).into_par_iter().map(|n| 5 * n);
+/// assert_eq!(iter.collect::<Vec<_>>(), [0, 5, 10]);
+/// ```
 pub type Map<I, F> = Mapped<I, MapFn<F>>;
 /// An iterator that calls a closure with each item and a value of its own:
 /// [`map_with`](ParallelIterator::map_with).
+///
+/// ```
+/// use roving_iter::iter::MapWith;
+/// use roving_iter::prelude::*;
+///
+/// let iter: MapWith<_, _, _> = (0..3).into_par_iter().map_with(5, |k, n| *k * n);
+/// assert_eq!(iter.collect::<Vec<_>>(), [0, 5, 10]);
+/// ```
 pub type MapWith<I, T, F> = Mapped<I, WithFn<T, F>>;
 /// An iterator that calls a closure with each item and a value made by another one:
 /// [`map_init`](ParallelIterator::map_init).
+///
+/// ```
+/// use roving_iter::iter::MapInit;
+/// use roving_iter::prelude::*;
+///
+/// let iter: MapInit<_, _, _> = (0..3).into_par_iter().map_init(|| 5, |k, n| *k * n);
+/// assert_eq!(iter.collect::<Vec<_>>(), [0, 5, 10]);
+/// ```
 pub type MapInit<I, N, F> = Mapped<I, InitFn<N, F>>;
 /// An iterator that shows each item to a closure: [`inspect`](ParallelIterator::inspect).
+///
+/// ```
+/// use roving_iter::iter::Inspect;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Inspect<_, _> = (0..3).into_par_iter().inspect(|n| assert!(*n < 3));
+/// assert_eq!(iter.collect::<Vec<_>>(), [0, 1, 2]);
+/// ```
 pub type Inspect<I, F> = Mapped<I, InspectFn<F>>;
 /// An iterator that lets a closure change each item: [`update`](ParallelIterator::update).
+///
+/// ```
+/// use roving_iter::iter::Update;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Update<_, _> = (0..3).into_par_iter().update(|n| *n += 1);
+/// assert_eq!(iter.collect::<Vec<_>>(), [1, 2, 3]);
+/// ```
 pub type Update<I, F> = Mapped<I, UpdateFn<F>>;
 /// An iterator that clones each item: [`cloned`](ParallelIterator::cloned).
+///
+/// ```
+/// use roving_iter::iter::Cloned;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Cloned<_> = [1, 2].par_iter().cloned();
+/// assert_eq!(iter.collect::<Vec<_>>(), [1, 2]);
+/// ```
 pub type Cloned<I> = Mapped<I, Cloning>;
 /// An iterator that copies each item: [`copied`](ParallelIterator::copied).
+///
+/// ```
+/// use roving_iter::iter::Copied;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Copied<_> = [1, 2].par_iter().copied();
+/// assert_eq!(iter.collect::<Vec<_>>(), [1, 2]);
+/// ```
 pub type Copied<I> = Mapped<I, Copying>;
 
 /// A way to make one item of each item.

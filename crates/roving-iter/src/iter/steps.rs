@@ -7,6 +7,14 @@ use crate::engine::{Exact, Piece};
 
 /// An iterator over the first item, and from there on in steps:
 /// [`step_by`](IndexedParallelIterator::step_by).
+///
+/// ```
+/// use roving_iter::iter::StepBy;
+/// use roving_iter::prelude::*;
+///
+/// let iter: StepBy<_> = (0..5).into_par_iter().step_by(2);
+/// assert_eq!(iter.collect::<Vec<_>>(), [0, 2, 4]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct StepBy<I> {
     pub(super) base: I,

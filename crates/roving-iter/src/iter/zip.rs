@@ -7,6 +7,14 @@ use super::{IndexedParallelIterator, drive_exactly};
 use crate::engine::{Exact, Piece};
 
 /// An iterator over pairs of items of two others: [`zip`](IndexedParallelIterator::zip).
+///
+/// ```
+/// use roving_iter::iter::Zip;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Zip<_, _> = (0..2).into_par_iter().zip(5..9);
+/// assert_eq!(iter.collect::<Vec<_>>(), [(0, 5), (1, 6)]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Zip<A, B> {
     pub(super) first: A,
@@ -67,6 +75,14 @@ impl<P: Exact, Q: Exact> Piece for ZipPiece<P, Q> {
 impl<P: Exact, Q: Exact> Exact for ZipPiece<P, Q> {}
 
 /// An iterator over items with their numbers: [`enumerate`](IndexedParallelIterator::enumerate).
+///
+/// ```
+/// use roving_iter::iter::Enumerate;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Enumerate<_> = (5..7).into_par_iter().enumerate();
+/// assert_eq!(iter.collect::<Vec<_>>(), [(0, 5), (1, 6)]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Enumerate<I> {
     pub(super) base: I,

@@ -326,6 +326,29 @@ impl<'data, T: Sync> ChunksExact<'data, T> {
 }
 
 impl<'data, T: Send> ChunksExactMut<'data, T> {
+    /// Returns the items behind the last chunk, mutably.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// assert_eq!([1, 2, 3].par_chunks_exact_mut(2).remainder(), [3]);
+    /// ```
+    pub fn remainder(&mut self) -> &mut [T] {
+        let whole = self.slice.len() / self.size * self.size;
+        &mut self.slice[whole..]
+    }
+
+    /// Turns into the items behind the last chunk.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// assert_eq!([1, 2, 3].par_chunks_exact_mut(2).into_remainder(), [3]);
+    /// ```
+    pub fn into_remainder(mut self) -> &'data mut [T] {
+        self.take_remainder()
+    }
+
     /// Takes the items behind the last chunk; none the second time.
     ///
     /// ```

@@ -7,6 +7,14 @@ use crate::engine::{Companion, Consumer, Piece, drive};
 use crate::iter::{Copied, IntoParallelRefIterator, ParallelIterator};
 
 /// An iterator over the bytes of a text: [`par_bytes`](ParallelString::par_bytes).
+///
+/// ```
+/// use roving_iter::str::Bytes;
+/// use roving_iter::prelude::*;
+///
+/// let iter: Bytes<'_> = "ab".par_bytes();
+/// assert_eq!(iter.collect::<Vec<_>>(), [b'a', b'b']);
+/// ```
 pub type Bytes<'t> = Copied<slice::Iter<'t, u8>>;
 
 /// Iterators over parts of a text.

@@ -23,7 +23,7 @@ pub trait Piece: Sized + Send {
         1
     }
 
-    /// Returns the number of units above which every part is to be cut.
+    /// Returns the number of units above which every part is to be cut, as far as `least` allows.
     fn most(&self) -> usize {
         usize::MAX
     }
@@ -104,7 +104,7 @@ impl<S> Pieces<'_, S> {
             if left == 0 || self.early.is_due() || self.sink.is_done(&state, &piece) {
                 return state;
             }
-            if left > most || left > 1 && left / 2 >= least && worker.is_asked() {
+            if left / 2 >= least && (left > most || worker.is_asked()) {
                 return self.divide(piece, state);
             }
             let count = pace.block().max(least);
