@@ -155,6 +155,9 @@ mod tests {
             ("cholesky", "1"),
             ("substring", "12"),
             ("substring", "1"),
+            ("skynet", "1"),
+            ("skynet", "1e3"),
+            ("skynet", "1e3,by=scope"),
         ] {
             let mut job = Job::parse(workload, Some(input)).unwrap();
             let (_, reference) = measure::rehearse(&mut job).unwrap();

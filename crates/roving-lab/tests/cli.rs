@@ -50,6 +50,8 @@ fn every_workload_is_listed_and_runs_and_is_verified() {
         ("fft", "4096", "definition"),
         ("cholesky", "rows=150,pairs=300", "definition"),
         ("substring", "12", "definition"),
+        ("skynet", "1000", "definition"),
+        ("skynet", "1000,by=scope", "definition"),
     ] {
         assert!(list.contains(&format!("{workload}: ")), "{list}");
         for form in ["join", "fork", "spawn", "branch"] {

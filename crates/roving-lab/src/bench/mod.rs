@@ -1,6 +1,7 @@
 //! `roving bench`: every figure that the README claims, measured and written down.
 
 mod arenas;
+mod cycles;
 mod dist;
 pub(crate) mod drop_in;
 mod duals;
@@ -145,7 +146,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 34] = [
+const ROWS: [Row; 35] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -155,6 +156,11 @@ const ROWS: [Row; 34] = [
         "joins",
         "Instructions of a join that nobody steals, by callgrind",
         Measure::Table(|_| joins::instructions()),
+    ),
+    row(
+        "cycles",
+        "Cycles of the fast paths on one worker, beside the committed row",
+        Measure::Table(cycles::cycles),
     ),
     row(
         "fib-2",

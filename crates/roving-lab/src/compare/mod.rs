@@ -511,6 +511,8 @@ mod tests {
             ("fft", "4096"),
             ("cholesky", "100"),
             ("substring", "10"),
+            ("skynet", "1e3"),
+            ("skynet", "1e2,by=scope"),
         ] {
             let mut runtimes = Runtime::OURS.to_vec();
             runtimes.extend(Runtime::RIVALS);

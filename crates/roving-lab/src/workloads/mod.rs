@@ -11,6 +11,7 @@ pub(crate) mod nqueens;
 pub(crate) mod numbers;
 mod part;
 pub(crate) mod simd;
+mod skynet;
 mod sort;
 mod sparselu;
 mod strassen;
@@ -276,6 +277,7 @@ jobs! {
     Fft(fft::Fft),
     Cholesky(cholesky::Cholesky),
     Substring(substring::Substring),
+    Skynet(skynet::Skynet),
 }
 
 impl Job {
