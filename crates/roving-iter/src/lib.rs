@@ -68,7 +68,7 @@ pub mod vec;
 
 pub use pool::{
     BroadcastContext, FnContext, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder, broadcast,
-    current_num_threads, current_thread_index, join_context,
+    current_num_threads, current_thread_index, join_context, spawn,
 };
 
 /// A scope, as its body and its tasks see it: [`roving::Scope`].
@@ -83,6 +83,3 @@ pub use roving::join;
 /// Opens a scope in which any number of tasks may be spawned: [`roving::scope`].
 #[doc(inline)]
 pub use roving::scope;
-/// Runs a closure at some later time: [`roving::spawn`].
-#[doc(inline)]
-pub use roving::spawn;

@@ -415,3 +415,14 @@ where
         })
     })
 }
+
+/// Runs a closure at some later time: [`roving::spawn`] without a handle.
+///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// roving_iter::spawn(move || sender.send(42).unwrap());
+/// assert_eq!(receiver.recv(), Ok(42));
+/// ```
+pub fn spawn<F: FnOnce() + Send + 'static>(f: F) {
+    roving::spawn(f);
+}
