@@ -16,6 +16,7 @@ mod overview;
 pub(crate) mod probe;
 mod quiet;
 mod record;
+mod server;
 mod sleepers;
 mod spawn;
 mod speed;
@@ -146,7 +147,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 35] = [
+const ROWS: [Row; 36] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -221,6 +222,11 @@ const ROWS: [Row; 35] = [
         "arenas",
         "What a share of an arena costs, compared with a pool that has threads",
         Measure::Table(arenas::arenas),
+    ),
+    row(
+        "server",
+        "A server that is asked for twice what it can do: latencies, and what is refused",
+        Measure::Table(server::server),
     ),
     row(
         "oversubscribed",

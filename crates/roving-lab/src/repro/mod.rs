@@ -89,7 +89,7 @@ fn catalogue() -> Vec<&'static Figure> {
 }
 
 /// The words for the papers.
-#[cfg(test)]
+#[cfg(all(test, feature = "top"))]
 pub(crate) fn papers() -> [&'static str; 4] {
     Paper::ALL.map(Paper::word)
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "top"))]
 pub(crate) use self::build::CORE;
 use self::build::{Built, Core, build};
 use self::ratio::{Ratio, geometric_mean, means_of_rounds};
@@ -34,7 +34,7 @@ const ROUNDS: usize = 15;
 const ROUNDS_MUST: usize = 31;
 const ROUNDS_LONG: usize = 9;
 /// The fewest and the most, as the help says them.
-#[cfg(test)]
+#[cfg(all(test, feature = "top"))]
 pub(crate) const ROUNDS_OF_HELP: (usize, usize) = (ROUNDS_LONG, ROUNDS_MUST);
 const LONG: Duration = Duration::from_millis(500);
 /// Times a program is asked for at once, and for those that take longer than [`SHORT`].
