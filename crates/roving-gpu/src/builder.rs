@@ -67,17 +67,7 @@ impl DevicesBuilder {
     pub fn discover() -> Result<Self, BuildError> {
         let mut builder = DevicesBuilder::new();
         let wanted = std::env::var("ROVING_GPU").unwrap_or_default();
-        let (cuda, wgpu) = match wanted.as_str() {
-            "off" => (false, false),
-            "cuda" => (true, false),
-            "wgpu" => (false, true),
-            "" => (true, true),
-            other => {
-                return Err(BuildError(format!(
-                    "ROVING_GPU is `{other}`; one of off, cuda, wgpu, or unset"
-                )));
-            }
-        };
+        let (cuda, wgpu) = kinds(&wanted)?;
         if cuda {
             builder.add(cuda_devices(), wanted == "cuda")?;
         }
@@ -86,7 +76,8 @@ impl DevicesBuilder {
         }
         if builder.backends.is_empty() && (wanted == "cuda" || wanted == "wgpu") {
             return Err(BuildError(format!(
-                "ROVING_GPU is `{wanted}`, but no such device is there, or the feature `{wanted}` is not built in"
+                "ROVING_GPU={wanted:?}, but no such device is there: build with the feature `{wanted}`, \
+                 install its driver, or unset the variable"
             )));
         }
         builder.history = file::default_path();
@@ -320,10 +311,34 @@ impl fmt::Debug for DevicesBuilder {
     }
 }
 
+/// Whether devices of CUDA, and those of wgpu, are looked for where `ROVING_GPU` has that value.
+fn kinds(wanted: &str) -> Result<(bool, bool), BuildError> {
+    match wanted {
+        "off" => Ok((false, false)),
+        "cuda" => Ok((true, false)),
+        "wgpu" => Ok((false, true)),
+        "" => Ok((true, true)),
+        other => Err(BuildError(format!(
+            "ROVING_GPU={other:?} is no kind of device: say off, cuda or wgpu, or unset it"
+        ))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Simulated;
+
+    #[test]
+    fn an_unknown_kind_of_device_is_refused_with_what_is_allowed_and_what_to_do() {
+        assert_eq!(
+            kinds("vulkan").unwrap_err().to_string(),
+            "ROVING_GPU=\"vulkan\" is no kind of device: say off, cuda or wgpu, or unset it"
+        );
+        for known in ["off", "cuda", "wgpu", ""] {
+            assert!(kinds(known).is_ok(), "{known}");
+        }
+    }
 
     #[test]
     fn a_device_that_cannot_be_opened_is_left_out_unless_it_was_asked_for() {

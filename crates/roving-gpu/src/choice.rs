@@ -44,7 +44,7 @@ impl fmt::Display for Choice {
 /// let error = "fastest".parse::<roving_gpu::Choice>().unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "`fastest` is no choice; one of cpu, gpu, auto, split=0 … split=1"
+///     "\"fastest\" is no choice: say cpu, gpu, auto, or split=S with S from 0 to 1"
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl fmt::Display for ParseChoiceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no choice; one of cpu, gpu, auto, split=0 … split=1",
+            "{:?} is no choice: say cpu, gpu, auto, or split=S with S from 0 to 1",
             self.0
         )
     }

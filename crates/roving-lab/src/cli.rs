@@ -60,7 +60,7 @@ enum Command {
     /// Run one workload on Roving and on its rivals, in turn, and compare.
     #[cfg_attr(not(feature = "rivals"), command(disable_help_flag = true))]
     Compare(CompareArgs),
-    /// Measure every figure that the README claims.
+    /// Measure every figure of docs/results, those that the README quotes among them.
     #[cfg_attr(not(feature = "rivals"), command(disable_help_flag = true))]
     Bench(BenchArgs),
     /// Draw what the model of stealing predicts, for far more workers than there are cores.
@@ -106,7 +106,7 @@ pub(crate) struct RunArgs {
     /// (adaptive) [default: join].
     #[arg(long, value_name = "FORM", allow_hyphen_values = true)]
     pub(crate) form: Option<String>,
-    /// How much a thief takes: one, fixed:D, half.
+    /// How much a thief takes: one, fixed:D, half [default: one].
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) steal: Option<String>,
     /// Where the processes of a network run: stealing, partitioned, adaptive [default: stealing].
@@ -115,7 +115,8 @@ pub(crate) struct RunArgs {
     /// Draw a network, coloured by load and traffic, from one run more with accounting on.
     #[arg(long, value_name = "FILE.svg|FILE.dot")]
     pub(crate) graph: Option<PathBuf>,
-    /// Run on all ranks that `mpirun` has started, with so many workers each; rank 0 prints.
+    /// Run on all ranks that `mpirun` has started, each with the workers of `--workers`; rank 0
+    /// prints.
     #[arg(long)]
     pub(crate) dist: bool,
     /// Run as tasks with a CPU and a GPU side. auto: each where it is expected to end first, by

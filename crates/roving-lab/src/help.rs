@@ -69,6 +69,7 @@ fn of_run() -> Vec<Claim> {
         ),
         usual("run form", plain.form.name()),
         run("run steal", "one, fixed:D, half", REFUSED),
+        usual("run steal", plain.steal),
         usual("run placement", Place::default().name()),
         run(
             "run graph",

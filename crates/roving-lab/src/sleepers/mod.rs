@@ -39,7 +39,7 @@ pub(crate) struct SleeperArgs {
     /// Shapes with commas between them [default: all].
     #[arg(long, value_name = "SHAPE,…", allow_hyphen_values = true)]
     shapes: Option<String>,
-    /// So many other programs compute meanwhile [default: 0].
+    /// How many other programs compute meanwhile [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     load: Option<String>,
     /// The share of each leaf that computes, in per cent [default: 0].
