@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -73,6 +74,34 @@ fn a_cancelled_loop_ends_in_all_its_parts_and_says_so() {
                 assert!(ran.load(SeqCst) < ITEMS / 2, "{name} went on");
             });
         }
+    });
+}
+
+/// Quick items make a loop read the clock seldom, and the next items may each take long: it looks
+/// whether it is to end after few of these.
+#[test]
+fn a_loop_looks_soon_where_slow_items_follow_quick_ones() {
+    // Too few for more than 1024 between two readings of the clock.
+    const ITEMS: usize = 1200;
+    watched(|| {
+        let pool = pool(1);
+        let late = |quick| {
+            let (token, late) = (Cancel::new(), AtomicUsize::new(0));
+            let step = |index| {
+                if index < quick {
+                    black_box(index);
+                } else if token.is_cancelled() {
+                    late.fetch_add(1, SeqCst);
+                } else {
+                    token.cancel();
+                }
+            };
+            let outcome = pool.install(|| token.run(|| roving::par_for(0..ITEMS, step)));
+            assert_eq!(outcome, Err(CancelledError));
+            late.into_inner()
+        };
+        let most = (0..ITEMS).step_by(50).map(late).max();
+        assert!(most < Some(64), "{most:?} items began after the cancel");
     });
 }
 

@@ -1,10 +1,14 @@
-//! Loops over ranges and slices that split themselves, when and only when somebody asks.
+//! Loops over ranges and slices that split themselves when, and only when, another worker asks.
 //!
 //! A loop works through its range from the lower end. Between blocks it looks whether the other
 //! workers would take more than this worker is showing them; only then does it split off the upper
 //! half of what is left as a task (lazy binary splitting; Tzannes, Caragea, Barua and Vishkin
-//! 2010). Blocks grow and shrink by the clock so that it looks every few microseconds: there is no
+//! 2010). Blocks grow and shrink by the clock, which is read every few microseconds: there is no
 //! grain to tune. When one part panics, or the loop is cancelled, all stop at their next look.
+//!
+//! Items may become a thousand times slower from one to the next, and a block whose size was found
+//! on quick ones then takes long. So a block is a small part of what is done between two readings
+//! of the clock.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -15,8 +19,14 @@ use crate::pool::home::Roving;
 use crate::pool::{global, install};
 use crate::worker::Worker;
 
-/// A loop looks around about this often.
-const BLOCK_TIME: Duration = Duration::from_micros(4);
+/// A loop reads the clock about this often.
+const CLOCK_TIME: Duration = Duration::from_micros(4);
+
+/// Looks around for each reading of the clock, which takes ten times as long as a look.
+const LOOKS_PER_CLOCK: usize = 16;
+
+/// Blocks of so many items are not made smaller, or loops over few quick items would take longer.
+const BLOCK_LEAST: usize = 64;
 
 /// After each of its first items a loop looks around without reading the clock, which would take
 /// longer than all of a short loop.
@@ -140,6 +150,8 @@ pub(super) struct Pace {
     block: usize,
     /// How many looks are still without the clock.
     unclocked: u8,
+    /// How many looks there are for each reading of the clock.
+    looks: u8,
     /// The last look with the clock.
     before: Option<Instant>,
     /// Not by the clock, but as the pool's schedule draws it.
@@ -153,6 +165,7 @@ impl Pace {
         Pace {
             block: 1,
             unclocked: if drawn { 0 } else { UNCLOCKED },
+            looks: 1,
             before: None,
             drawn,
         }
@@ -184,13 +197,17 @@ impl Pace {
             return;
         };
         let took = now.duration_since(before);
-        if took < BLOCK_TIME / 8 {
-            self.block = self.block.saturating_mul(4);
-        } else if took < BLOCK_TIME / 2 {
-            self.block = self.block.saturating_mul(2);
-        } else if took > BLOCK_TIME {
-            self.block = (self.block / 2).max(1);
+        let mut clocked = self.block.saturating_mul(self.looks.into());
+        if took < CLOCK_TIME / 8 {
+            clocked = clocked.saturating_mul(4);
+        } else if took < CLOCK_TIME / 2 {
+            clocked = clocked.saturating_mul(2);
+        } else if took > CLOCK_TIME {
+            clocked = (clocked / 2).max(1);
         }
+        self.looks = (clocked / BLOCK_LEAST).clamp(1, LOOKS_PER_CLOCK) as u8;
+        self.block = clocked / usize::from(self.looks);
+        self.unclocked = self.looks - 1;
     }
 }
 
@@ -223,7 +240,7 @@ impl<B, R, I> Fold<'_, B, R, I> {
                 );
                 return self.early.unless(|| (self.reduce)(total, rest));
             }
-            let end = range.start + pace.block.min(left);
+            let end = range.start + pace.block().min(left);
             total = self.early.unless(|| (self.block)(total, range.start..end));
             range.start = end;
             pace.adjust(worker);
@@ -256,7 +273,7 @@ impl<F> Chunks<'_, F> {
                 );
                 return;
             }
-            let count = pace.block.min(chunks);
+            let count = pace.block().min(chunks);
             let (block, rest) = slice.split_at_mut((count * self.length).min(slice.len()));
             self.early.unless(|| {
                 for (offset, chunk) in block.chunks_mut(self.length).enumerate() {
