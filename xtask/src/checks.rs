@@ -7,15 +7,15 @@ use crate::cargo_test::{Tally, is_warning};
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
 use crate::{
-    Result, docs, features, loom, miri, mutants, publish, rayon, results, setup, suite, tidy, tool,
-    torture,
+    Result, ceilings, docs, features, loom, miri, mutants, publish, rayon, results, setup, suite,
+    tidy, tool, torture,
 };
 
 /// One check of `all`; the flag says that nothing may be installed.
 type Check = (&'static str, fn(&Workspace, &mut Step, bool) -> Result<()>);
 
 /// Everything that CI requires. What takes longer is in `deep`, or the whole of it is.
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     ("setup", setup::prepare),
     ("fmt", |workspace, step, _| fmt(workspace, step)),
     ("tidy", |workspace, step, _| tidy::check(workspace, step)),
@@ -38,6 +38,9 @@ const CHECKS: [Check; 16] = [
     }),
     ("miri", miri::quick),
     ("faults", |workspace, step, _| faults(workspace, step)),
+    ("ceilings", |workspace, step, _| {
+        ceilings::check(workspace, step, ceilings::Write::No)
+    }),
     ("torture", |workspace, step, _| {
         torture::quick(workspace, step)
     }),
@@ -54,7 +57,7 @@ pub(crate) fn names() -> [&'static str; CHECKS.len()] {
 
 /// Of these, the ones that build in folders of their own, and mostly use one core: they run beside
 /// the others, in this order.
-const BESIDE: [&str; 4] = ["miri", "loom", "mutants", "faults"];
+const BESIDE: [&str; 5] = ["miri", "loom", "mutants", "faults", "ceilings"];
 
 /// All of them, or those that are named.
 pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool, only: &[String]) {
