@@ -45,6 +45,8 @@ where
 /// ```
 /// assert_eq!(roving::try_spawn(|| 6 * 7).unwrap().join().unwrap(), 42);
 /// ```
+///
+/// [`PoolBuilder::build_global`]: crate::PoolBuilder::build_global
 pub fn try_spawn<F, T>(f: F) -> Result<JoinHandle<T>, QueueFullError<F>>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -116,6 +118,8 @@ impl Pool {
     /// assert_eq!(spawned, 2);
     /// # Ok::<(), roving::BuildError>(())
     /// ```
+    ///
+    /// [`PoolBuilder::queue_limit`]: crate::PoolBuilder::queue_limit
     pub fn try_spawn<F, T>(&self, f: F) -> Result<JoinHandle<T>, QueueFullError<F>>
     where
         F: FnOnce() -> T + Send + 'static,
