@@ -207,7 +207,10 @@ fn settings_out_of_range_are_told_in_one_line() {
         );
     }
     let text = "split=2".parse::<Choice>().unwrap_err().to_string();
-    assert!(text.contains("`split=2`") && !text.contains('\n'), "{text}");
+    assert!(
+        text.contains("\"split=2\"") && !text.contains('\n'),
+        "{text}"
+    );
 }
 
 #[test]
