@@ -151,19 +151,26 @@ fn every_block_is_freed_with_the_pool() {
         };
         // Whatever the process allocates once.
         once();
-        let before = BLOCKS.load(Relaxed);
-        for _ in 0..tries(5) {
-            once();
-        }
-        // Threads give their last memory back some time after they were joined.
-        let mut left = BLOCKS.load(Relaxed) - before;
-        for _ in 0..100 {
-            if left <= 0 {
-                break;
+        let left = || {
+            let before = BLOCKS.load(Relaxed);
+            for _ in 0..tries(5) {
+                once();
             }
-            thread::sleep(Duration::from_millis(10));
-            left = BLOCKS.load(Relaxed) - before;
-        }
+            // Threads give their last memory back some time after they were joined.
+            let mut left = BLOCKS.load(Relaxed) - before;
+            for _ in 0..100 {
+                if left <= 0 {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(10));
+                left = BLOCKS.load(Relaxed) - before;
+            }
+            left
+        };
+        // Another test's thread may begin meanwhile, and waits for its turn with what it has
+        // allocated: once, where what a pool leaks would be left each time.
+        let left = [left(), left(), left()];
+        let left = left.into_iter().min().unwrap_or_default();
         assert!(left <= 0, "{left} blocks are left");
     });
 }
