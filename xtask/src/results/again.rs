@@ -26,8 +26,8 @@ const ENOUGH: usize = 6;
 const PLENTY: usize = 4 * ENOUGH;
 
 /// Rounds of each process. That of `rayon` takes minutes, and tells each of its rounds; each round
-/// of `idle` is two seconds of rest for each runtime. That of `fib-1` leaves out, in a single round,
-/// what takes longer than all else.
+/// of `idle` is two seconds of rest for each runtime. That of `fib-1` leaves out, in a single
+/// round, what takes longer than all else.
 fn rounds(file: &str) -> &'static str {
     match file {
         "rayon" => "6",
