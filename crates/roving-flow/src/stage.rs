@@ -36,14 +36,8 @@ impl<'env> Network<'env> {
         F: FnMut(T) -> U + Clone + Send + 'env,
     {
         self.in_order(name, k, input, out, |network, worker, ports| {
-            let mut f = f.clone();
-            network.process(worker, ports, move |(mut work, mut done)| async move {
-                while let Some(message) = work.recv().await {
-                    if done.send(f(message)).await.is_err() {
-                        break;
-                    }
-                }
-            });
+            let f = f.clone();
+            network.process(worker, ports, |ports| apply(ports, f));
         });
     }
 
@@ -167,14 +161,8 @@ impl<'env> Network<'env> {
     {
         self.group(name, |network| {
             let results = network.workers(k, input, None, |network, worker, ports| {
-                let mut f = f.clone();
-                network.process(worker, ports, move |(mut work, mut done)| async move {
-                    while let Some(message) = work.recv().await {
-                        if done.send(f(message)).await.is_err() {
-                            break;
-                        }
-                    }
-                });
+                let f = f.clone();
+                network.process(worker, ports, |ports| apply(ports, f));
             });
             let ports = (Merge::new(results), out);
             network.process("gather", ports, async |(mut results, mut out)| {
@@ -240,6 +228,15 @@ impl<'env> Network<'env> {
             },
         );
         results
+    }
+}
+
+/// Sends what `f` makes of each message, until there are no more or nobody wants the results.
+async fn apply<T, U>((mut work, mut done): (In<T>, Out<U>), mut f: impl FnMut(T) -> U) {
+    while let Some(message) = work.recv().await {
+        if done.send(f(message)).await.is_err() {
+            break;
+        }
     }
 }
 
