@@ -16,7 +16,8 @@ use crate::context::node::{self, Node};
 use crate::context::{self, CancelledError};
 use crate::pool::registry::Registry;
 use crate::pool::stop;
-use crate::task::end::Ending;
+use crate::task::awaited::Awaited;
+use crate::task::end::{Awaiting, Ending, Retracted};
 use crate::worker::Worker;
 
 /// The part of a detached task that does not depend on its closure.
@@ -206,21 +207,32 @@ pub(super) unsafe fn end(task: Task, by: Keeper) {
     }
 }
 
-impl Header {
-    /// # Safety
-    /// None is there, and the word says that nobody looks.
-    pub(super) unsafe fn put_awaiter(&self, waker: Waker) {
-        // SAFETY: the caller's promise.
+impl Awaited for Header {
+    #[inline]
+    fn is_ended(&self) -> bool {
+        self.word.is_ended()
+    }
+
+    fn retract_awaiter(&self) -> Retracted {
+        self.word.retract_awaiter()
+    }
+
+    fn leave_awaiter(&self) -> Awaiting {
+        self.word.leave_awaiter()
+    }
+
+    unsafe fn put_awaiter(&self, waker: Waker) {
+        // SAFETY: the caller has the cell to itself.
         unsafe { (*self.awaiter.get()).write(waker) };
     }
 
-    /// # Safety
-    /// One is there, and the word says that it is the caller's.
-    pub(super) unsafe fn take_awaiter(&self) -> Waker {
-        // SAFETY: the caller's promise.
+    unsafe fn take_awaiter(&self) -> Waker {
+        // SAFETY: the caller has the cell to itself, and a waker is in it.
         unsafe { (*self.awaiter.get()).assume_init_read() }
     }
+}
 
+impl Header {
     /// Runs the closure or drops it, and puts the outcome into the memory.
     ///
     /// # Safety

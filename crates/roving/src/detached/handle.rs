@@ -15,7 +15,7 @@ use super::word::{Keeper, Word};
 use crate::faults;
 use crate::inject::Job;
 use crate::pool::registry::Registry;
-use crate::task::end::{Awaiting, Retracted};
+use crate::task::awaited::ask;
 use crate::watch::Why;
 use crate::worker::Worker;
 
@@ -206,41 +206,6 @@ impl<T> JoinHandle<T> {
         &unsafe { self.task.as_ref() }.word
     }
 
-    /// Asks for the outcome. Ready when the task has ended.
-    fn ask(&self, context: &Context<'_>) -> Poll<()> {
-        // SAFETY: the handle keeps the task.
-        let header = unsafe { self.task.as_ref() };
-        let word: &Word = &header.word;
-        let mut left = None;
-        loop {
-            if word.is_ended() {
-                return Poll::Ready(());
-            }
-            match word.retract_awaiter() {
-                Retracted::None => {}
-                // SAFETY: left there before, and taken back just now.
-                Retracted::Back => left = Some(unsafe { header.take_awaiter() }),
-                Retracted::Ended => continue,
-                Retracted::BeingWoken => {
-                    // Whoever left a waker is woken; this call may come from somebody else.
-                    context.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-            }
-            let waker = match left.take() {
-                Some(waker) if waker.will_wake(context.waker()) => waker,
-                _ => context.waker().clone(),
-            };
-            // SAFETY: there is none, and the word says that nobody looks.
-            unsafe { header.put_awaiter(waker) };
-            match word.leave_awaiter() {
-                Awaiting::Left => return Poll::Pending,
-                // SAFETY: put there just now, and still this call's.
-                Awaiting::Ended => drop(unsafe { header.take_awaiter() }),
-            }
-        }
-    }
-
     /// The handle goes, of a task that somebody has touched.
     #[cold]
     #[inline(never)]
@@ -279,7 +244,8 @@ impl<T> Future for JoinHandle<T> {
             // Where there is one thread, nobody else would run it while this one waits.
             self.run_here(|registry| registry.settings.in_place);
         }
-        if self.ask(context).is_pending() {
+        // SAFETY: this is the handle, which keeps the task, and it is borrowed for this call alone.
+        if unsafe { ask(self.task.as_ref(), context) }.is_pending() {
             return Poll::Pending;
         }
         self.word().set_empty();

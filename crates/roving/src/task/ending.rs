@@ -3,6 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
+use super::awaited::Awaited;
 use super::drive::resume;
 use super::end::Ending;
 use super::frame::{self, Frame, Resume};

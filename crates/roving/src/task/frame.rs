@@ -10,7 +10,8 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::end::End;
+use super::awaited::Awaited;
+use super::end::{Awaiting, End, Retracted};
 use super::life::Life;
 use super::placed::Placed;
 use super::root::Root;
@@ -265,18 +266,29 @@ impl Header {
     pub(super) fn is_alone(&self) -> bool {
         self.end.is_untouched() & !self.life.is_shared()
     }
+}
 
-    /// # Safety
-    /// No waker is in the frame, and it is the caller's turn to put one in; see `end`.
-    pub(super) unsafe fn put_awaiter(&self, waker: Waker) {
+impl Awaited for Header {
+    #[inline]
+    fn is_ended(&self) -> bool {
+        self.end.is_ended()
+    }
+
+    fn retract_awaiter(&self) -> Retracted {
+        self.end.retract_awaiter()
+    }
+
+    fn leave_awaiter(&self) -> Awaiting {
+        self.end.leave_awaiter()
+    }
+
+    unsafe fn put_awaiter(&self, waker: Waker) {
         // SAFETY: the caller has the cell to itself.
         unsafe { (*self.awaiter.get()).write(waker) };
     }
 
-    /// # Safety
-    /// A waker is in the frame, and it is the caller's to take out; see `end`.
-    pub(super) unsafe fn take_awaiter(&self) -> Waker {
-        // SAFETY: the caller has the cell to itself.
+    unsafe fn take_awaiter(&self) -> Waker {
+        // SAFETY: the caller has the cell to itself, and a waker is in it.
         unsafe { (*self.awaiter.get()).assume_init_read() }
     }
 }

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
 
+use super::awaited;
 use super::bind::bind_new;
-use super::end::{Awaiting, Retracted};
 use super::fork::put_on_stack;
 use super::frame::{self, Failure, Frame};
 use super::local::{Local, Next};
@@ -198,34 +198,11 @@ fn take_back(child: Frame, context: &Context<'_>) -> bool {
 unsafe fn ask<T>(child: Frame, context: &Context<'_>) -> Poll<Result<T, Failure>> {
     // SAFETY: the handle keeps the frame.
     let header = unsafe { child.as_ref() };
-    let mut left = None;
-    loop {
-        if header.end.is_ended() {
-            // SAFETY: it has ended, and this was its handle.
-            return Poll::Ready(unsafe { frame::take_outcome(child) });
-        }
-        match header.end.retract_awaiter() {
-            Retracted::None => {}
-            // SAFETY: left there before, and taken back just now.
-            Retracted::Back => left = Some(unsafe { header.take_awaiter() }),
-            Retracted::Ended => continue,
-            Retracted::BeingWoken => {
-                // Whoever left a waker is woken; this call may come from somebody else.
-                context.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-        }
-        let waker = match left.take() {
-            Some(waker) if waker.will_wake(context.waker()) => waker,
-            _ => context.waker().clone(),
-        };
-        // SAFETY: there is none, and the word says that nobody looks.
-        unsafe { header.put_awaiter(waker) };
-        match header.end.leave_awaiter() {
-            Awaiting::Left => return Poll::Pending,
-            // SAFETY: put there just now, and still this call's.
-            Awaiting::Ended => drop(unsafe { header.take_awaiter() }),
-        }
+    // SAFETY: the caller has the handle, and is its only user.
+    match unsafe { awaited::ask(header, context) } {
+        // SAFETY: it has ended, and this was its handle.
+        Poll::Ready(()) => Poll::Ready(unsafe { frame::take_outcome(child) }),
+        Poll::Pending => Poll::Pending,
     }
 }
 

@@ -39,6 +39,8 @@
 //! read-modify-write. Tasks are ordinary futures with ordinary wakers, so they can await any other
 //! future; a counted waker is made only when a future clones it.
 
+#[cfg(not(loom))]
+pub(crate) mod awaited;
 #[cfg(doctest)]
 mod compile_fail;
 pub(crate) mod end;
