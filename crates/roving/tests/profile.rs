@@ -75,6 +75,28 @@ fn profile_times_add_up() {
 }
 
 #[test]
+fn a_pool_is_quiet_while_all_its_workers_are_idle() {
+    watched(|| {
+        let builder = Pool::builder().workers(2).profile(true);
+        let pool = builder.build().unwrap();
+        let quiet = || pool.profile().quiet;
+        for _ in 0..2 {
+            let before = quiet();
+            wait_until(|| quiet() > before);
+            let (first, second) = pool.install(|| {
+                let first = quiet();
+                thread::sleep(Duration::from_millis(2));
+                (first, quiet())
+            });
+            assert_eq!(first, second, "a worker was busy");
+            wait_until(|| quiet() > second);
+            assert!(quiet() < pool.profile().wall);
+            pool.reset_profile();
+        }
+    });
+}
+
+#[test]
 fn a_pool_without_a_profile_keeps_no_times() {
     watched(|| {
         let pool = pool(2);
@@ -88,6 +110,7 @@ fn a_pool_without_a_profile_keeps_no_times() {
             total.frame,
         ];
         assert_eq!(times, [Duration::ZERO; 5]);
+        assert_eq!([total.waiting, pool.profile().quiet], [Duration::ZERO; 2]);
         assert_eq!(total.counters.tasks, 0);
     });
 }

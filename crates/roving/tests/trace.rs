@@ -4,7 +4,11 @@ mod common;
 
 use std::collections::HashMap;
 use std::fs;
+use std::hint;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use common::this_program;
 use roving::{Pool, task, trace};
@@ -117,7 +121,9 @@ fn a_trace_has_states_thefts_and_spans() {
     check_states(&events);
     assert_eq!(named(&events, "round 0").len(), 1);
     assert!(!named(&events, "outer \"quoted\"").is_empty());
-    let (starts, ends) = (of_phase(&events, "s"), of_phase(&events, "f"));
+    let steals = named(&events, "steal");
+    let of_phase = |phase| steals.iter().filter(move |event| event["ph"] == phase);
+    let (starts, ends): (Vec<_>, Vec<_>) = (of_phase("s").collect(), of_phase("f").collect());
     assert!(starts.len() as u64 >= won && starts.len() == ends.len());
     for (start, end) in starts.iter().zip(&ends) {
         assert_eq!(start["id"], end["id"]);
@@ -132,6 +138,52 @@ fn a_trace_has_states_thefts_and_spans() {
     assert!(
         names.contains(&"worker 0") && names.contains(&"worker 1"),
         "{names:?}"
+    );
+}
+
+/// The first closure of a join goes on until a thief has the second, which ends long after it.
+fn wait_for_a_stolen_task() {
+    let is_stolen = AtomicBool::new(false);
+    roving::join(
+        || {
+            while !is_stolen.load(Ordering::Acquire) {
+                hint::spin_loop();
+            }
+        },
+        || {
+            is_stolen.store(true, Ordering::Release);
+            thread::sleep(Duration::from_millis(20));
+        },
+    );
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it reads the file that was written")]
+fn a_trace_has_waits_and_who_woke_whom() {
+    let scratch = Scratch::new("waits");
+    let pool = Pool::builder().workers(2).trace(&scratch.0);
+    let pool = pool.build().unwrap();
+    // On a busy machine the task may have ended before its owner waits.
+    while pool.profile().total().waiting == Duration::ZERO {
+        pool.install(wait_for_a_stolen_task);
+    }
+    let total = pool.profile().total();
+    assert!(total.waiting <= total.idle);
+    drop(pool);
+    let events = scratch.events();
+    check_states(&events);
+    let waits = named(&events, "wait");
+    assert!(!waits.is_empty());
+    let woken = named(&events, "wake");
+    let is_end_of_wait = |event: &&Value| {
+        let waits = waits.iter().filter(|wait| wait["tid"] == event["tid"]);
+        event["ph"] == "f" && waits.count() > 0
+    };
+    assert!(woken.iter().any(is_end_of_wait), "{woken:?}");
+    let outside = named(&events, "woken from outside");
+    assert!(
+        !outside.is_empty(),
+        "the caller of `install` wakes a worker"
     );
 }
 
@@ -172,7 +224,7 @@ fn spans_of_other_threads_have_their_own_lanes() {
         .trace(&scratch.0)
         .build()
         .unwrap();
-    let thread = std::thread::Builder::new().name("loader".to_owned());
+    let thread = thread::Builder::new().name("loader".to_owned());
     let load = || drop(trace::span("load"));
     thread.spawn(load).unwrap().join().unwrap();
     drop(pool);
@@ -237,6 +289,11 @@ fn the_environment_asks_for_a_table() {
         assert_eq!(said.matches(pool).count(), 1, "{said}");
     }
     assert_eq!(said.matches("  worker 1").count(), 2, "{said}");
+    assert_eq!(
+        said.matches("  while it had work: busy ").count(),
+        2,
+        "{said}"
+    );
     assert!(!program(&[("ROVING_PROFILE", "0")]).contains("pool"));
 }
 
@@ -287,7 +344,7 @@ fn a_socket_tells_what_the_workers_do() {
             let pool = pools.iter().find(|pool| pool["name"] == "watched").unwrap();
             let seats = pool["seats"].as_array().unwrap();
             assert!(seats.len() >= 2);
-            let doing = ["busy", "steal", "idle", "switch", "frame"];
+            let doing = ["busy", "steal", "idle", "wait", "switch", "frame"];
             for seat in seats {
                 assert!(doing.contains(&seat["doing"].as_str().unwrap()), "{seat}");
             }

@@ -214,7 +214,7 @@ impl Worker {
     ) -> R {
         let wake = self.owner().show_all();
         self.wake_if(wake);
-        let doing = self.clock().enter(Activity::Idle);
+        let doing = self.clock().enter(Activity::Wait);
         let is_outermost = !self.is_blocked().replace(true);
         if is_outermost {
             self.registry().spares.replace_me(self.registry());

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
@@ -28,7 +29,7 @@ use crate::sleep::lending::Lending;
 use crate::sleep::roster::{self, Roster};
 use crate::sleep::spares::{Spares, StandIn};
 use crate::stack::{Showing, TaskStack};
-use crate::stats::lane::Lane;
+use crate::stats::lane::{Event, Lane};
 use crate::stats::{Activity, Keep, Profile, WorkerProfile};
 use crate::trace;
 use crate::unwind::drop_quietly;
@@ -355,6 +356,7 @@ impl Registry {
         let workers = self.seats.iter().map(profile).collect();
         Profile {
             wall: started.elapsed(),
+            quiet: self.seats.quiet_time(),
             workers,
         }
     }
@@ -380,7 +382,16 @@ impl Registry {
             seat.clock.reset();
             seat.stack.tally().reset();
         }
+        self.seats.quiet.reset();
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// The worker of this pool that the calling thread is, if it is one.
+    fn index_here(&self) -> Option<usize> {
+        Worker::with_current(|worker| {
+            let worker = worker.filter(|worker| ptr::eq(&raw const **worker.registry(), self));
+            worker.map(Worker::index)
+        })
     }
 
     /// The user will provide the thread of a worker.
@@ -466,7 +477,12 @@ impl Parts for Registry {
     }
 
     fn unpark(&self, seat: usize) {
-        self.seats[seat].unpark();
+        let seat = &self.seats[seat];
+        seat.clock.note(|at| Event::Woken {
+            by: self.index_here(),
+            at,
+        });
+        seat.unpark();
     }
 
     fn is_vacant(&self, seat: usize) -> bool {

@@ -3,6 +3,7 @@
 use std::ops::Index;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
+use std::time::Duration;
 
 use crate::arena::{Share, Station};
 use crate::context::segments::Segments;
@@ -12,7 +13,7 @@ use crate::policy::SpawnOrder;
 use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::sleep::idle::IdleSet;
 use crate::stack::{Showing, TaskStack};
-use crate::stats::{Clock, Keep};
+use crate::stats::{Activity, Clock, Keep, Quiet};
 use crate::task::Local;
 
 /// A worker slot: the state of one worker, or of a compensation thread, that other threads may see.
@@ -54,6 +55,7 @@ impl Seat {
         tasks: Local,
         most: usize,
         station: Option<Station>,
+        quiet: &Arc<Quiet>,
     ) -> Option<Seat> {
         Some(Seat {
             stack: TaskStack::try_new(showing)?,
@@ -61,7 +63,7 @@ impl Seat {
             mailbox: Queue::new(),
             spawned: Queue::new(),
             in_order: Queue::new(),
-            clock: Clock::new(keep),
+            clock: Clock::new(keep, quiet),
             tasks,
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
@@ -146,6 +148,7 @@ impl Seat {
     pub(super) fn vacate(&self) {
         // Ordering: Relaxed, as in `is_vacant`.
         self.vacant.store(true, Ordering::Relaxed);
+        self.clock.enter(Activity::Idle);
         self.thread.set(None);
         self.tasks.close_place();
     }
@@ -207,6 +210,8 @@ pub(crate) struct Seats {
     share: Option<Arc<Share>>,
     workers: Box<[Seat]>,
     spares: Box<[OnceLock<Box<Seat>>]>,
+    /// How long all of them were idle, where that is recorded.
+    pub(super) quiet: Arc<Quiet>,
 }
 
 impl Seats {
@@ -220,7 +225,11 @@ impl Seats {
     ) -> Option<Seats> {
         let most = workers + spares;
         let station = |index| share.map(|share| Station::new(share, index));
-        let seat = |index| Seat::new(showing, keep, tasks.local(index), most, station(index));
+        let quiet = Arc::new(Quiet::new());
+        let seat = |index| {
+            let station = station(index);
+            Seat::new(showing, keep, tasks.local(index), most, station, &quiet)
+        };
         let mut seats = Vec::new();
         with_answered_memory(|| seats.try_reserve_exact(workers)).ok()?;
         for index in 0..workers {
@@ -233,7 +242,16 @@ impl Seats {
             share: share.map(Arc::clone),
             workers: seats.into(),
             spares: (0..spares).map(|_| OnceLock::new()).collect(),
+            quiet,
         })
+    }
+
+    /// Returns how long all of them were idle; zero where that is not recorded.
+    pub(super) fn quiet_time(&self) -> Duration {
+        match self.keep {
+            Keep::Nothing => Duration::ZERO,
+            Keep::Times | Keep::Trace => self.quiet.time(),
+        }
     }
 
     /// How many there can be.
@@ -260,7 +278,8 @@ impl Seats {
         let local = self.tasks.local(index);
         let station = self.share.as_ref();
         let station = station.map(|share| Station::new(share, index));
-        let seat = || Seat::new(self.showing, self.keep, local, self.most(), station);
+        let (showing, keep, most) = (self.showing, self.keep, self.most());
+        let seat = || Seat::new(showing, keep, local, most, station, &self.quiet);
         // A second one, by another thread, would be dropped.
         place.get().is_some() || seat().is_some_and(|seat| place.set(Box::new(seat)).is_ok())
     }

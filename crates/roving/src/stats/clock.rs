@@ -1,6 +1,6 @@
 //! The clock of one worker, which divides its time among its activities.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::WorkerProfile;
@@ -12,17 +12,20 @@ pub(crate) enum Activity {
     Busy,
     Steal,
     Idle,
+    /// Parked like [`Activity::Idle`], but in the middle of a task.
+    Wait,
     Switch,
     Frame,
 }
 
 impl Activity {
-    /// Its name in tables and traces: that of its field in [`WorkerProfile`].
+    /// Returns its name in traces.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Activity::Busy => "busy",
             Activity::Steal => "steal",
             Activity::Idle => "idle",
+            Activity::Wait => "wait",
             Activity::Switch => "switch",
             Activity::Frame => "frame",
         }
@@ -39,6 +42,70 @@ pub(crate) enum Keep {
     Trace,
 }
 
+/// How long no worker of a pool had anything to do: all were idle, and none waited in a task.
+pub(crate) struct Quiet(Mutex<AtWork>);
+
+struct AtWork {
+    workers: usize,
+    /// When the last of them became idle.
+    since: Instant,
+    quiet: Duration,
+}
+
+impl Quiet {
+    pub(crate) fn new() -> Quiet {
+        Quiet(Mutex::new(AtWork {
+            workers: 0,
+            since: Instant::now(),
+            quiet: Duration::ZERO,
+        }))
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut AtWork) -> R) -> R {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn begin(&self) {
+        self.with(|at_work| {
+            at_work.advance();
+            at_work.workers += 1;
+        });
+    }
+
+    fn end(&self) {
+        self.with(|at_work| {
+            at_work.workers -= 1;
+            at_work.since = Instant::now();
+        });
+    }
+
+    /// Returns the time so far.
+    pub(crate) fn time(&self) -> Duration {
+        self.with(|at_work| {
+            at_work.advance();
+            at_work.quiet
+        })
+    }
+
+    /// Starts again from zero.
+    pub(crate) fn reset(&self) {
+        self.with(|at_work| {
+            at_work.since = Instant::now();
+            at_work.quiet = Duration::ZERO;
+        });
+    }
+}
+
+impl AtWork {
+    fn advance(&mut self) {
+        if self.workers == 0 {
+            let now = Instant::now();
+            self.quiet += now.duration_since(self.since);
+            self.since = now;
+        }
+    }
+}
+
 /// Adds up the time in each activity. When off, [`Clock::enter`] is one predictable branch.
 pub(crate) struct Clock {
     hand: Option<Mutex<Hand>>,
@@ -47,8 +114,10 @@ pub(crate) struct Clock {
 struct Hand {
     now: Activity,
     since: Instant,
-    spent: [Duration; 5],
+    spent: [Duration; 6],
     lane: Option<Lane>,
+    /// The workers of the pool share it.
+    quiet: Arc<Quiet>,
 }
 
 impl Hand {
@@ -66,17 +135,26 @@ impl Hand {
 fn turn(hand: &Mutex<Hand>, next: Activity) -> Activity {
     let mut hand = hand.lock().unwrap_or_else(PoisonError::into_inner);
     hand.advance();
+    match (hand.now == Activity::Idle, next == Activity::Idle) {
+        (true, false) => hand.quiet.begin(),
+        (false, true) => hand.quiet.end(),
+        _ => {}
+    }
     std::mem::replace(&mut hand.now, next)
 }
 
 impl Clock {
     /// A stopped clock, or one that has just begun to count what a worker does before it works.
-    pub(crate) fn new(keep: Keep) -> Clock {
-        let hand = || Hand {
-            now: Activity::Frame,
-            since: Instant::now(),
-            spent: Default::default(),
-            lane: (keep == Keep::Trace).then(Lane::default),
+    pub(crate) fn new(keep: Keep, quiet: &Arc<Quiet>) -> Clock {
+        let hand = || {
+            quiet.begin();
+            Hand {
+                now: Activity::Frame,
+                since: Instant::now(),
+                spent: Default::default(),
+                lane: (keep == Keep::Trace).then(Lane::default),
+                quiet: Arc::clone(quiet),
+            }
         };
         Clock {
             hand: (keep != Keep::Nothing).then(|| Mutex::new(hand())),
@@ -123,7 +201,9 @@ impl Clock {
     pub(crate) fn read(&self, into: &mut WorkerProfile) {
         self.with_hand(|hand| {
             hand.advance();
-            [into.busy, into.steal, into.idle, into.switch, into.frame] = hand.spent;
+            let [busy, steal, idle, waiting, switch, frame] = hand.spent;
+            (into.busy, into.steal, into.idle) = (busy, steal, idle + waiting);
+            (into.waiting, into.switch, into.frame) = (waiting, switch, frame);
         });
     }
 

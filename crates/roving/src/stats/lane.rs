@@ -21,6 +21,8 @@ pub(crate) enum Event {
         tasks: usize,
         at: Instant,
     },
+    /// The worker was woken: by another worker of its pool, or by some other thread.
+    Woken { by: Option<usize>, at: Instant },
     /// A span of the program's own has ended here.
     Span {
         name: Cow<'static, str>,

@@ -5,6 +5,6 @@ pub(crate) mod lane;
 mod profile;
 mod tally;
 
-pub(crate) use clock::{Activity, Clock, Keep};
+pub(crate) use clock::{Activity, Clock, Keep, Quiet};
 pub use profile::{Counters, Profile, WorkerProfile};
 pub(crate) use tally::{Tally, bump};

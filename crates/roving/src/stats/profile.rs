@@ -16,6 +16,9 @@ use std::time::Duration;
 pub struct Profile {
     /// Time since the pool started or the profile was reset.
     pub wall: Duration,
+    /// The part of it in which no worker had anything to do: all of them were idle, and none was in
+    /// the middle of a task. Zero unless the pool was built with `profile(true)`.
+    pub quiet: Duration,
     /// One entry per worker, in the order of their indices; after them the compensation threads
     /// that have been started, whose times begin when they first are.
     pub workers: Vec<WorkerProfile>,
@@ -38,6 +41,7 @@ impl Profile {
             total.busy += worker.busy;
             total.steal += worker.steal;
             total.idle += worker.idle;
+            total.waiting += worker.waiting;
             total.switch += worker.switch;
             total.frame += worker.frame;
             total.counters.add(&worker.counters);
@@ -59,8 +63,11 @@ pub struct WorkerProfile {
     pub busy: Duration,
     /// Time looking for work, in other stacks and in the injector.
     pub steal: Duration,
-    /// Time parked, for want of work or until a stolen task has ended.
+    /// Time parked, for want of work or in the middle of a task.
     pub idle: Duration,
+    /// The part of `idle` that was in the middle of a task: until a stolen task has ended, or in a
+    /// region that blocks. A compensation thread may have had the core meanwhile.
+    pub waiting: Duration,
     /// Time handing over: waking other workers, and giving the core to a compensation thread.
     pub switch: Duration,
     /// Time setting up and taking down the worker itself, and taking frames of async tasks from the

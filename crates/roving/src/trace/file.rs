@@ -39,7 +39,7 @@ pub(super) fn write(records: &[&Record], out: &mut dyn Write) -> io::Result<()> 
 fn begins(event: &Event) -> Instant {
     match event {
         Event::State { from, .. } | Event::Span { from, .. } => *from,
-        Event::Theft { at, .. } => *at,
+        Event::Theft { at, .. } | Event::Woken { at, .. } => *at,
     }
 }
 
@@ -84,7 +84,20 @@ impl File<'_> {
                     self.slice(&name, "state", pid, tids[0], when)?;
                 }
                 Event::Theft { victim, tasks, at } => {
-                    self.arrow(pid, self::tids(*victim)[0], tids[0], *tasks, *at)?;
+                    let from_to = [self::tids(*victim)[0], tids[0]];
+                    let tasks = format_args!(",\"args\":{{\"tasks\":{tasks}}}");
+                    self.arrow("steal", pid, from_to, *at, tasks)?;
+                }
+                Event::Woken { by: Some(by), at } => {
+                    let from_to = [self::tids(*by)[0], tids[0]];
+                    self.arrow("wake", pid, from_to, *at, format_args!(""))?;
+                }
+                Event::Woken { by: None, at } => {
+                    let at = Micros(self.ns(*at));
+                    self.event(format_args!(
+                        "\"name\":\"woken from outside\",\"ph\":\"I\",\"s\":\"t\",\"ts\":{at},\"pid\":{pid},\"tid\":{}",
+                        tids[0]
+                    ))?;
                 }
                 Event::Span {
                     name,
@@ -125,22 +138,23 @@ impl File<'_> {
         ))
     }
 
+    /// From one worker to another, with more fields at its head.
     fn arrow(
         &mut self,
+        name: &str,
         pid: usize,
-        victim: usize,
-        thief: usize,
-        tasks: usize,
+        [from, to]: [usize; 2],
         at: Instant,
+        more: fmt::Arguments<'_>,
     ) -> io::Result<()> {
         self.ids += 1;
         let (id, ts) = (self.ids, Micros(self.ns(at)));
         self.event(format_args!(
-            "\"name\":\"steal\",\"cat\":\"steal\",\"ph\":\"s\",\"id\":{id},\"ts\":{ts},\"pid\":{pid},\"tid\":{victim}"
+            "\"name\":\"{name}\",\"cat\":\"{name}\",\"ph\":\"s\",\"id\":{id},\"ts\":{ts},\"pid\":{pid},\"tid\":{from}"
         ))?;
         self.event(format_args!(
-            "\"name\":\"steal\",\"cat\":\"steal\",\"ph\":\"f\",\"bp\":\"e\",\"id\":{id},\"ts\":{ts},\"pid\":{pid},\
-             \"tid\":{thief},\"args\":{{\"tasks\":{tasks}}}"
+            "\"name\":\"{name}\",\"cat\":\"{name}\",\"ph\":\"f\",\"bp\":\"e\",\"id\":{id},\"ts\":{ts},\"pid\":{pid},\
+             \"tid\":{to}{more}"
         ))
     }
 

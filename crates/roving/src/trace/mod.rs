@@ -2,7 +2,7 @@
 //!
 //! | set in the environment | shown at the end of the program, unless the row says otherwise |
 //! |---|---|
-//! | `ROVING_PROFILE=1` | to standard error: for each pool, where the time of its workers went, and its counters |
+//! | `ROVING_PROFILE=1` | to standard error: for each pool, where the time of its workers went, its counters, and what the time was lost to in which the pool had work |
 //! | `ROVING_TOP=1` or `=SOCKET` | (while it runs) what each worker does now, to `roving top PID` or `roving top SOCKET`; Unix only |
 //! | `ROVING_TRACE=FILE` | to that file: the same over time, for [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` |
 //!
@@ -17,8 +17,9 @@
 //! well.
 //!
 //! In a trace each pool is a process. Each worker has a lane with its states (*busy*, *steal*,
-//! *idle*, *switch*, *frame*), and below it one with the spans of the program. A theft is an arrow
-//! from the victim to the thief.
+//! *idle*, *wait*, *switch*, *frame*), and below it one with the spans of the program. A theft is
+//! an arrow from the victim to the thief, and a wake-up one from the worker that wakes to the one
+//! that is woken.
 //!
 //! ```
 //! use roving::trace;

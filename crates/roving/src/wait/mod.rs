@@ -288,7 +288,7 @@ pub(crate) fn give_core<'s, R>(
     if is_outermost && !mutant("blocking_calls") {
         pool.spares().replace_me(pool);
     }
-    waiter.turn_to(Activity::Idle);
+    waiter.turn_to(Activity::Wait);
     let result = f();
     // Counted only when it does go on: what has its index may need a thread in its place.
     if is_outermost {

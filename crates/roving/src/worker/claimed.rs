@@ -108,7 +108,7 @@ impl Worker {
     fn finish(&self, victim: usize, slot: &Slot) {
         if slot.finish() {
             let doing = self.clock().enter(Activity::Switch);
-            self.registry.seats[victim].unpark();
+            self.registry.unpark(victim);
             self.clock().enter(doing);
         }
     }
