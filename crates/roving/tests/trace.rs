@@ -163,6 +163,10 @@ fn a_trace_has_waits_and_who_woke_whom() {
     let scratch = Scratch::new("waits");
     let pool = Pool::builder().workers(2).trace(&scratch.0);
     let pool = pool.build().unwrap();
+    // Until all workers sleep, so that one of them is to be woken.
+    while pool.profile().quiet == Duration::ZERO {
+        thread::yield_now();
+    }
     // On a busy machine the task may have ended before its owner waits.
     while pool.profile().total().waiting == Duration::ZERO {
         pool.install(wait_for_a_stolen_task);
