@@ -47,8 +47,8 @@ pub(crate) struct Quiet(Mutex<AtWork>);
 
 struct AtWork {
     workers: usize,
-    /// When the last of them became idle.
-    since: Instant,
+    /// When the last of them became idle, while all are.
+    since: Option<Instant>,
     quiet: Duration,
 }
 
@@ -56,7 +56,7 @@ impl Quiet {
     pub(crate) fn new() -> Quiet {
         Quiet(Mutex::new(AtWork {
             workers: 0,
-            since: Instant::now(),
+            since: None,
             quiet: Duration::ZERO,
         }))
     }
@@ -67,7 +67,8 @@ impl Quiet {
 
     fn begin(&self) {
         self.with(|at_work| {
-            at_work.advance();
+            at_work.quiet = at_work.time();
+            at_work.since = None;
             at_work.workers += 1;
         });
     }
@@ -75,34 +76,27 @@ impl Quiet {
     fn end(&self) {
         self.with(|at_work| {
             at_work.workers -= 1;
-            at_work.since = Instant::now();
+            at_work.since = (at_work.workers == 0).then(Instant::now);
         });
     }
 
     /// Returns the time so far.
     pub(crate) fn time(&self) -> Duration {
-        self.with(|at_work| {
-            at_work.advance();
-            at_work.quiet
-        })
+        self.with(|at_work| at_work.time())
     }
 
     /// Starts again from zero.
     pub(crate) fn reset(&self) {
         self.with(|at_work| {
-            at_work.since = Instant::now();
+            at_work.since = at_work.since.map(|_| Instant::now());
             at_work.quiet = Duration::ZERO;
         });
     }
 }
 
 impl AtWork {
-    fn advance(&mut self) {
-        if self.workers == 0 {
-            let now = Instant::now();
-            self.quiet += now.duration_since(self.since);
-            self.since = now;
-        }
+    fn time(&self) -> Duration {
+        self.quiet + self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 }
 
