@@ -55,9 +55,17 @@ pub(crate) fn names() -> [&'static str; CHECKS.len()] {
     CHECKS.map(|(name, _)| name)
 }
 
-/// Of these, the ones that build in folders of their own, and mostly use one core: they run beside
-/// the others, in this order.
-const BESIDE: [&str; 5] = ["miri", "loom", "mutants", "faults", "ceilings"];
+/// Of these, the ones that build in folders of their own, or in release: they run beside the
+/// others, in this order, and mostly use one core.
+const BESIDE: [&str; 7] = [
+    "miri",
+    "loom",
+    "mutants",
+    "faults",
+    "ceilings",
+    "rayon-core",
+    "commands",
+];
 
 /// All of them, or those that are named.
 pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool, only: &[String]) {
