@@ -5,25 +5,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::context::waiting::OnCancel;
-pub use crate::join::join_at;
-pub use crate::loops::pieces::{Piece, Sink, feed_pieces, run_on_worker};
+pub use crate::forkjoin::join::join_at;
+pub use crate::forkjoin::loops::pieces::{Piece, Sink, feed_pieces, run_on_worker};
+pub use crate::forkjoin::scope::scope_at;
 pub use crate::pool::global::Lease;
 pub use crate::pool::home::Home;
-pub use crate::scope::scope_at;
-pub use crate::sleep::spares::StandIn;
 pub use crate::task::kept::spawn_kept;
-pub use crate::task::placed::{Place, spawn_placed};
-pub use crate::task::yielded::yield_to_woken;
+pub use crate::workers::frames::placed::{Place, spawn_placed};
+pub use crate::workers::frames::yielded::yield_to_woken;
+pub use crate::workers::sleep::spares::StandIn;
 
-use crate::broadcast::{broadcast_to, spawn_broadcast_to};
-use crate::detached::detached;
-use crate::inject::{Job, Kind};
-use crate::pool::registry::Registry;
+use crate::forkjoin::broadcast::{broadcast_to, spawn_broadcast_to};
+use crate::forkjoin::detached::detached;
+use crate::forkjoin::scope::{Scope, in_place_scope_in};
+use crate::observe::watch;
 use crate::pool::{Pool, global, install, run_if_alone, with_registry_at};
-use crate::scope::{Scope, in_place_scope_in};
-use crate::sleep::Parts;
-use crate::watch;
-use crate::worker::Worker;
+use crate::workers::Worker;
+use crate::workers::inject::Kind;
+use crate::workers::job::Job;
+use crate::workers::registry::Registry;
+use crate::workers::sleep::Parts;
 
 /// Makes the pool that `build` returns the global one.
 ///
@@ -178,7 +179,7 @@ pub fn run_one(own_only: bool) -> Option<bool> {
 
 /// Returns whether a pool of this process keeps a trace, so that spans are worth their names.
 pub fn keeps_trace() -> bool {
-    crate::trace::is_on()
+    crate::observe::trace::is_on()
 }
 
 /// The patience that `ROVING_WATCH` asks for.

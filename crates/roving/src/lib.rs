@@ -76,18 +76,21 @@
 //
 // | module | reason |
 // |---|---|
+// | `machine::lease` | one thread takes out what others have used, when all have gone |
+// | `machine::latch` | is dropped by its waiter while its setter may still be inside |
+// | `machine::os`, `machine::prim` | system calls, and one processor instruction |
+// | `machine::overflow` | the handler for a native stack that is full |
 // | `stack` | the memory that owner and thieves share |
-// | `join`, `scope` | put closures into slots, and take results out |
-// | `worker` | runs slots; knows which thread is which worker |
-// | `pool`, `broadcast` | lend a frame to another thread, and wait until it is given back; the handler for a stack that is full |
-// | `context` | leads threads to contexts that others keep |
-// | `detached` | puts a closure and its outcome into one piece of memory, which two keep |
-// | `task` | moves futures into frames, and frames between workers |
-// | `arena` | makes a thread the worker at a seat, for as long as the seat's word says so |
-// | `lease` | one thread takes out what others have used, when all have gone |
-// | `latch` | is dropped by its waiter while its setter may still be inside |
-// | `local` | hands each worker its own cell |
-// | `os`, `prim` | system calls, and one processor instruction |
+// | `inherit::node` | leads threads to contexts that others keep |
+// | `workers::worker` | runs slots; knows which thread is which worker |
+// | `workers::job` | a closure behind a pointer that two may keep |
+// | `workers::frames` | moves futures into frames, and frames between workers |
+// | `workers::arena` | makes a thread the worker at a seat, for as long as the seat's word says so |
+// | `pool`, `forkjoin::broadcast` | lend a frame to another thread, and wait until it is given back |
+// | `task` | hands futures to the frames that run them |
+// | `forkjoin::join`, `forkjoin::scope` | put closures into slots, and take results out |
+// | `forkjoin::detached` | puts a closure and its outcome into one piece of memory, which two keep |
+// | `forkjoin::local` | hands each worker its own cell |
 #![deny(unsafe_code)]
 
 #[cfg(all(loom, not(feature = "loom")))]
@@ -96,103 +99,57 @@ compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod adapt;
-#[allow(unsafe_code)]
-mod arena;
-#[cfg(not(loom))]
-mod blocking;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod broadcast;
-#[cfg(doctest)]
-mod compile_fail;
-#[allow(unsafe_code, reason = "listed above")]
 pub mod context;
-#[allow(unsafe_code)]
-mod detached;
+mod forkjoin;
+mod inherit;
+mod machine;
 #[cfg(not(loom))]
-pub mod embed;
-#[cfg(all(not(loom), roving_faults))]
-#[doc(hidden)]
-pub mod faults;
-#[cfg(all(not(loom), not(roving_faults)))]
-mod faults;
-#[cfg(not(loom))]
-mod fixed;
-mod inject;
-#[cfg(not(loom))]
-mod jobs;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod join;
-#[allow(unsafe_code)]
-mod latch;
-#[allow(unsafe_code)]
-mod lease;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod local;
-#[cfg(not(loom))]
-mod loops;
-#[cfg(all(feature = "metrics", not(loom)))]
-pub mod metrics;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod os;
-#[cfg(not(loom))]
-pub mod policy;
+mod observe;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod pool;
-#[doc(hidden)]
-#[allow(unsafe_code, reason = "listed above")]
-pub mod prim;
-mod priority;
 #[cfg(not(loom))]
-mod schedule;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod scope;
-mod service;
-mod sleep;
+mod replay;
 #[allow(unsafe_code)]
 mod stack;
 mod stats;
-#[cfg(not(loom))]
-mod steal;
-#[cfg(not(loom))]
-pub mod testing;
-#[cfg(not(loom))]
-pub mod trace;
-mod unwind;
-mod wait;
-#[cfg(not(loom))]
-pub mod watch;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod worker;
-
 #[allow(unsafe_code, reason = "listed above")]
 pub mod task;
+mod workers;
 
 #[cfg(not(loom))]
 pub use {
-    arena::{Arena, ArenaBuilder},
-    blocking::blocking,
-    broadcast::broadcast,
-    detached::{JoinError, JoinHandle, QueueFullError, spawn, try_spawn},
-    join::{join, join_context},
-    local::WorkerLocal,
-    loops::{
+    forkjoin::broadcast::broadcast,
+    forkjoin::detached::{JoinError, JoinHandle, QueueFullError, spawn, try_spawn},
+    forkjoin::join::{join, join_context},
+    forkjoin::local::WorkerLocal,
+    forkjoin::loops::{
         Attempt, map_reduce, par_chunks_mut, par_find_any, par_find_first, par_for, reduce,
         reduce_chunks, reduce_slice, try_par_for,
     },
+    forkjoin::scope::{Scope, in_place_scope, scope},
+    pool::arena::{Arena, ArenaBuilder},
     pool::{BuildError, Dropped, Pool, PoolBuilder, PoolRef, current_worker, current_workers},
-    scope::{Scope, in_place_scope, scope},
+    workers::blocking::blocking,
+};
+
+// Modules that are public here, and each stand in the room that they belong to.
+#[cfg(all(not(loom), roving_faults))]
+#[doc(hidden)]
+pub use machine::faults;
+#[doc(hidden)]
+pub use machine::prim;
+#[cfg(all(feature = "metrics", not(loom)))]
+pub use pool::metrics;
+#[cfg(not(loom))]
+pub use {
+    observe::{trace, watch},
+    pool::{embed, policy, testing},
 };
 
 // Shown with their own sentences, as `context` is public.
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use context::{Cancel, CancelledError, is_cancelled};
-pub use priority::Priority;
 pub use stats::{Counters, Profile, WorkerProfile};
+pub use workers::priority::Priority;

@@ -2,7 +2,7 @@
 //!
 //! Lines 1 and 6 (no allocation, bounded memory) are in `no_allocation.rs`, the panics of line 5
 //! in `panics.rs` and `panics_in_drop.rs`, and line 7 in the programs that must not compile
-//! (`src/compile_fail.rs`).
+//! (`src/forkjoin/compile_fail.rs`).
 
 mod common;
 #[path = "common/system.rs"]

@@ -24,13 +24,14 @@ use crate::{Result, tool};
 use rules::Site;
 
 /// The mutated files and folders, below `crates`.
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 10] = [
     "roving/src/stack",
-    "roving/src/steal",
-    "roving/src/sleep",
-    "roving/src/wait",
-    "roving/src/worker.rs",
-    "roving/src/worker",
+    "roving/src/workers/steal",
+    "roving/src/workers/sleep",
+    "roving/src/workers/wait",
+    "roving/src/workers/worker.rs",
+    "roving/src/workers/worker",
+    "roving/src/workers/frames",
     "roving/src/task",
     "roving-flow/src/channel",
     "roving-flow/src/deadlock",

@@ -101,26 +101,28 @@ pub(crate) fn paths(folder: &Path, sources: &[Source]) -> BTreeSet<String> {
     public(folder, sources).paths
 }
 
-/// The names that the root and its public modules export, and those modules.
+/// The names that the root and its public modules export, and those modules. A module is public
+/// where it is declared `pub mod`, or where a public module uses it from a private one.
 fn public(folder: &Path, sources: &[Source]) -> Public {
     let mut public = Public::default();
-    let mut open = vec![(folder.join("lib.rs"), folder.to_owned())];
-    while let Some((path, below)) = open.pop() {
+    let mut open = vec![(folder.join("lib.rs"), folder.to_owned(), String::new())];
+    while let Some((path, below, module)) = open.pop() {
         let Some(source) = sources.iter().find(|source| source.path == path) else {
             continue;
         };
-        let mut names = quoted::exported(&source.raw.join("\n"));
-        for name in &names {
-            let module = [
-                below.join(format!("{name}.rs")),
-                below.join(name).join("mod.rs"),
-            ];
-            let is_module = source
-                .code
+        let exported = quoted::exported_paths(&source.raw.join("\n"));
+        let mut names: BTreeSet<String> = exported.keys().cloned().collect();
+        for (name, from) in &exported {
+            let place = from
                 .iter()
-                .any(|code| code.trim() == format!("pub mod {name};"));
-            if is_module {
-                open.extend(module.map(|path| (path, below.join(name))));
+                .fold(below.clone(), |folder, part| folder.join(part));
+            if from
+                .last()
+                .is_some_and(|last| is_declared(&place, last, sources))
+            {
+                let inside = format!("{module}{name}::");
+                let files = files_of(&place).map(|path| (path, place.clone(), inside.clone()));
+                open.extend(files);
             }
         }
         if below != folder {
@@ -129,12 +131,26 @@ fn public(folder: &Path, sources: &[Source]) -> Public {
             names.extend(own.map(|one| one.name));
             public.modules.push(path);
         }
-        let module = below.strip_prefix(folder).unwrap_or(&below);
-        let path = |name: &String| module.join(name).to_string_lossy().replace('/', "::");
+        let path = |name: &String| format!("{module}{name}");
         public.paths.extend(names.iter().map(path));
         public.items.extend(names);
     }
     public
+}
+
+/// The two files in which a module can stand.
+fn files_of(place: &Path) -> [PathBuf; 2] {
+    [place.with_extension("rs"), place.join("mod.rs")]
+}
+
+/// Whether the module above declares one of that name to be public.
+fn is_declared(place: &Path, name: &str, sources: &[Source]) -> bool {
+    let above = place.parent().unwrap_or(Path::new(""));
+    let [file, folder] = files_of(above);
+    let declaring = [file, folder, above.join("lib.rs")];
+    let line = format!("pub mod {name};");
+    let mut above = sources.iter().filter(|one| declaring.contains(&one.path));
+    above.any(|source| source.code.iter().any(|code| code.trim() == line))
 }
 
 /// The public items and methods of a file, by the indentation that `rustfmt` gives them.
@@ -343,6 +359,27 @@ mod tests {
         let sources = all.map(|(path, text)| Source::new(Path::new("src").join(path), text));
         let paths: Vec<String> = paths(Path::new("src"), &sources).into_iter().collect();
         assert_eq!(paths, ["Joined", "Pool", "b", "b::One", "join"]);
+    }
+
+    #[test]
+    fn a_public_module_may_stand_in_a_private_one() {
+        let root = "mod room;\npub use room::{b, one::one};\n";
+        let room = "mod one;\npub mod b;\n";
+        let all = [
+            ("lib.rs", root),
+            ("room/mod.rs", room),
+            ("room/one.rs", "fn two() {}\n"),
+            ("room/one/one.rs", "pub fn hidden() {}\n"),
+            ("room/b.rs", "//! Text.\npub struct Two;\n"),
+        ];
+        let sources = all.map(|(path, text)| Source::new(Path::new("src").join(path), text));
+        let paths: Vec<String> = paths(Path::new("src"), &sources).into_iter().collect();
+        assert_eq!(paths, ["b", "b::Two", "one"]);
+        let expected = [
+            "src/room/b.rs:2: `Two` has no example that runs",
+            "src/room/b.rs:1: the module's page has no example that runs",
+        ];
+        assert_eq!(found(&all), expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! that are written in words, in code, in other units than these, or that happen to be those of
 //! another row; and answers whose no stands further in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{Finding, fences};
@@ -19,7 +19,12 @@ const DENIALS: [&str; 8] = [
 
 /// The names that a crate's root exports.
 pub(crate) fn exported(root: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    exported_paths(root).into_keys().collect()
+}
+
+/// The names that a file exports, each with its path from there: `d` with `crate`, `a`, `c`.
+pub(crate) fn exported_paths(root: &str) -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::new();
     let mut hidden = false;
     let mut open: Option<String> = None;
     for line in root.lines().map(str::trim) {
@@ -28,8 +33,11 @@ pub(crate) fn exported(root: &str) -> BTreeSet<String> {
         } else if line.starts_with("#[") {
             hidden |= line.contains("doc(hidden)");
             continue;
-        } else if line.starts_with("pub use ") || line.starts_with("pub mod ") {
-            open = Some(line.to_owned());
+        } else if let Some(rest) = line
+            .strip_prefix("pub use ")
+            .or_else(|| line.strip_prefix("pub mod "))
+        {
+            open = Some(rest.to_owned());
         } else {
             hidden &= line.starts_with("//") || line.is_empty();
             continue;
@@ -37,7 +45,8 @@ pub(crate) fn exported(root: &str) -> BTreeSet<String> {
         let whole = open.as_ref().is_some_and(|text| text.contains(';'));
         if let Some(text) = open.take_if(|_| whole) {
             if !hidden {
-                found.extend(names(&text));
+                let tree = text.split(';').next().unwrap_or_default();
+                found.extend(leaves(tree, &[]));
             }
             hidden = false;
         }
@@ -45,18 +54,40 @@ pub(crate) fn exported(root: &str) -> BTreeSet<String> {
     found
 }
 
-/// The names in `pub use a::{b, c as d};` or `pub mod a;`.
-fn names(text: &str) -> Vec<String> {
-    let text = text.split(';').next().unwrap_or_default();
-    let list = text.split_once('{').map_or(text, |(_, list)| list);
-    let last = |part: &str| {
-        let part = part.trim().trim_matches(['{', '}', ' ']);
-        let part = part.rsplit("::").next().unwrap_or(part);
-        let part = part.rsplit(' ').next().unwrap_or(part);
-        part.trim_matches(['{', '}']).to_owned()
+/// The names in a tree such as `a::{b, c as d}`, each with its path.
+pub(crate) fn leaves(tree: &str, below: &[String]) -> Vec<(String, Vec<String>)> {
+    let (path, list) = match tree.split_once('{') {
+        Some((path, list)) => (path, Some(list.trim_end().trim_end_matches('}'))),
+        None => (tree, None),
     };
-    let all = list.split(',').map(last);
-    all.filter(|name| !name.is_empty() && name != "*").collect()
+    let (path, alias) = match path.split_once(" as ") {
+        Some((path, alias)) => (path, Some(alias.trim())),
+        None => (path, None),
+    };
+    let parts = path.split("::").map(str::trim);
+    let parts = parts.filter(|part| !part.is_empty() && *part != "self");
+    let mut whole = below.to_vec();
+    whole.extend(parts.map(str::to_owned));
+    let Some(list) = list else {
+        let name = alias.or(whole.last().map(String::as_str));
+        let name = name.filter(|name| *name != "*").map(str::to_owned);
+        return name.map(|name| (name, whole)).into_iter().collect();
+    };
+    let (mut found, mut depth, mut from) = (Vec::new(), 0_usize, 0);
+    for (at, letter) in list.char_indices().chain([(list.len(), ',')]) {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 || at == list.len() => {
+                if !list[from..at].trim().is_empty() {
+                    found.extend(leaves(list[from..at].trim(), &whole));
+                }
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The names that no page has.

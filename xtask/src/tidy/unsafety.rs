@@ -50,7 +50,8 @@ pub(crate) fn check(root: &Source, sources: &[Source]) -> Vec<Finding> {
             found.push(Finding::new(&root.path, entry.line, text));
         }
     }
-    found.extend(sources.iter().flat_map(|source| reasons(source, &listed)));
+    let reasons = |source| reasons(folder, source, &listed);
+    found.extend(sources.iter().flat_map(reasons));
     found
 }
 
@@ -109,17 +110,26 @@ fn list(root: &Source) -> Vec<Entry> {
 
 /// Every allowance of unsafe code carries its reason: in the attribute, behind it, or in the list
 /// when it allows a listed module.
-fn reasons(source: &Source, listed: &[Entry]) -> Vec<Finding> {
+fn reasons(folder: &Path, source: &Source, listed: &[Entry]) -> Vec<Finding> {
     let mut found = Vec::new();
+    let below = source.path.strip_prefix(folder).unwrap_or(&source.path);
+    let below = below.with_extension("");
+    let below = match below.file_name() {
+        Some(name) if name == "mod" || name == "lib" || name == "main" => below.parent(),
+        _ => Some(below.as_path()),
+    };
+    let below = below.unwrap_or(Path::new(""));
     for (line, code) in source.code.iter().enumerate() {
         if !code.contains("allow(unsafe_code") && !code.contains("expect(unsafe_code") {
             continue;
         }
         let near = &source.code[line..source.code.len().min(line + 4)];
-        let module = near
-            .iter()
-            .find_map(|code| code.trim().strip_prefix("mod "));
-        let module = module.map(|name| name.trim_end_matches(';'));
+        let module = near.iter().find_map(|code| {
+            let code = code.trim().strip_prefix("pub(crate) ").unwrap_or(code);
+            code.trim().strip_prefix("mod ")
+        });
+        let module = module.map(|name| below.join(name.trim_end_matches(';')));
+        let module = module.map(|path| path.to_string_lossy().replace('/', "::"));
         let told = near.iter().any(|code| code.contains("reason = "))
             || !source.comment[line].trim().is_empty()
             || module.is_some_and(|name| listed.iter().any(|entry| entry.name == name));
@@ -191,6 +201,25 @@ mod tests {
         assert!(
             found(root, &[files[0], files[1], ("lib.rs", &other)])[0].contains("needs its reason")
         );
+    }
+
+    #[test]
+    fn a_module_inside_another_is_listed_with_its_path() {
+        let root = "//! # What may be unsafe\n//!\n//! | module | reason |\n//! |---|---|\n\
+            //! | `a::b` | slots |\n#![deny(unsafe_code)]\nmod a;\n";
+        let room = "#[allow(unsafe_code)]\npub(crate) mod b;\n";
+        let files = [
+            ("lib.rs", root),
+            ("a/mod.rs", room),
+            ("a/b.rs", "unsafe {}\n"),
+        ];
+        assert!(found(root, &files).is_empty(), "{:?}", found(root, &files));
+        let files = [
+            ("lib.rs", root),
+            ("c/mod.rs", room),
+            ("a/b.rs", "unsafe {}\n"),
+        ];
+        assert!(found(root, &files)[0].contains("needs its reason"));
     }
 
     #[test]

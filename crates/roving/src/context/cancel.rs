@@ -5,9 +5,9 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::node::{self, Kind, Node};
-use super::token::Token;
-use crate::worker::Worker;
+use crate::inherit::node::{self, Kind, Node};
+use crate::inherit::token::Token;
+use crate::workers::Worker;
 
 /// A request to stop: a token for all work that belongs to it, and for the tokens below it.
 ///

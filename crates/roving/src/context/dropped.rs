@@ -1,8 +1,8 @@
 //! Dropping of tasks that were cancelled before they began.
 
-use super::node;
+use crate::inherit::node;
 use crate::stats::bump;
-use crate::worker::Worker;
+use crate::workers::Worker;
 
 /// Whether what is about to begin on this thread, in the context that this is in, is to be dropped
 /// instead. Counts it, then.

@@ -4,9 +4,9 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::node::{self, Kind, Node};
+use crate::inherit::node::{self, Kind, Node};
 #[cfg(feature = "tracing")]
-use super::span;
+use crate::inherit::span;
 
 /// Calls `f` with `value` in its context: everything made inside finds it by its type; see [`get`].
 ///

@@ -64,21 +64,10 @@ mod cancel;
 mod dropped;
 #[cfg(not(loom))]
 mod inherit;
-#[cfg(not(loom))]
-pub(crate) mod node;
-pub(crate) mod segments;
-#[cfg(all(feature = "tracing", not(loom)))]
-mod span;
-pub(crate) mod timer;
-pub(crate) mod token;
-mod tokens;
-#[cfg(not(loom))]
-pub(crate) mod waiting;
-
-#[cfg(all(test, loom))]
-mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;
+#[cfg(not(loom))]
+pub(crate) mod waiting;
 
 #[cfg(all(feature = "tracing", not(loom)))]
 pub use inherit::in_current_span;

@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::waiting::OnCancel;
-use super::{Cancel, cancelled, is_cancelled, timer};
+use super::{Cancel, cancelled, is_cancelled};
+use crate::inherit::timer;
 use crate::{Pool, task};
 
 #[test]

@@ -6,11 +6,11 @@ use std::sync::{Arc, Once};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::cancel::{Cancel, CancelledError};
-use super::node;
-use super::tokens::Tokens;
-use crate::os;
+use crate::inherit::node;
+use crate::inherit::tokens::Tokens;
+use crate::machine::os;
 use crate::pool::Pool;
-use crate::worker::Worker;
+use crate::workers::Worker;
 
 /// Waits until the calling task is cancelled: by a [`Cancel`] that it belongs to, by hand or by its
 /// deadline, or by its pool. Waits for ever if it belongs to none. To be used in a `select`, next

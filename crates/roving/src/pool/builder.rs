@@ -13,17 +13,19 @@ use std::time::Duration;
 
 use super::Pool;
 use super::error::{self, BuildError, Reason};
-use crate::arena::{Arena, Share};
-use crate::detached::Places;
-use crate::os;
-use crate::policy::{Amount, SpawnOrder};
-use crate::priority::Priority;
-use crate::schedule::{self, Schedule};
-use crate::sleep::spares::StandIn;
+use crate::forkjoin::detached::Places;
+use crate::machine::os;
+use crate::observe::trace::exit::{Debt, wishes};
+use crate::observe::watch;
+use crate::pool::arena::Arena;
+use crate::replay::{self, Schedule};
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
-use crate::trace::exit::{Debt, wishes};
-use crate::watch;
+use crate::workers::arena::Share;
+use crate::workers::frames::order::SpawnOrder;
+use crate::workers::priority::Priority;
+use crate::workers::sleep::spares::StandIn;
+use crate::workers::steal::amount::Amount;
 
 /// Called with the index of a worker.
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
@@ -150,7 +152,7 @@ pub struct PoolBuilder {
     debt: Debt,
     watch: Option<Duration>,
     in_place: bool,
-    pub(crate) schedule: schedule::Wish,
+    pub(crate) schedule: replay::Wish,
     adopts: bool,
     stand_in: StandIn,
     pin: bool,
@@ -180,7 +182,7 @@ impl PoolBuilder {
             debt: Debt::default(),
             watch: None,
             in_place: false,
-            schedule: schedule::Wish::default(),
+            schedule: replay::Wish::default(),
             adopts: false,
             stand_in: StandIn::ForAll,
             pin: false,

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use super::builder::WORKERS_LIMIT;
-use crate::schedule;
-use crate::steal::amount::{AMOUNT_MAX, Amount};
+use crate::replay;
+use crate::workers::steal::amount::{AMOUNT_MAX, Amount};
 
 /// The error of a pool that could not be built. Its text names the wrong value, and what would do.
 ///
@@ -85,7 +85,7 @@ impl fmt::Display for BuildError {
             Reason::Seed(value) => write!(
                 f,
                 "{}={value:?} is no seed: say 0 to {}, or unset it",
-                schedule::VARIABLE,
+                replay::VARIABLE,
                 u64::MAX
             ),
             Reason::Amount(amount) => {

@@ -18,17 +18,17 @@ use std::thread;
 use super::builder::WORKERS_LIMIT;
 use super::error::{BuildError, Reason};
 use super::home::Home;
-use super::registry::Registry;
 use super::stop::Dropped;
 use super::{Pool, PoolBuilder};
-use crate::blocking::blocking;
-use crate::context::timer;
-use crate::lease::{Entry, Shell};
-use crate::os;
-use crate::prim::{AtomicPtr, Ordering};
-use crate::trace;
-use crate::watch;
-use crate::worker::Worker;
+use crate::inherit::timer;
+use crate::machine::lease::{Entry, Shell};
+use crate::machine::os;
+use crate::machine::prim::{AtomicPtr, Ordering};
+use crate::observe::trace;
+use crate::observe::watch;
+use crate::workers::Worker;
+use crate::workers::blocking::blocking;
+use crate::workers::registry::Registry;
 
 /// The shell that the first pool lies in, and each one that is started when no other is used any
 /// more. So a library that is unloaded leaves nothing behind.
@@ -468,7 +468,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        #![proptest_config(crate::testing::of_any_text())]
+        #![proptest_config(crate::pool::testing::of_any_text())]
 
         /// Any text is nothing, a number that a pool can have, or refused.
         #[test]

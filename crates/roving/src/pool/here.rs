@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::Pool;
 use super::global::{self, Lease};
 use super::home;
-use super::registry::Registry;
-use crate::worker::Worker;
+use crate::workers::Worker;
+use crate::workers::registry::Registry;
 
 /// A pool that somebody else keeps: the one that the calling thread works for
 /// ([`Pool::current`]), or the global one ([`Pool::global`]). It has all that a [`Pool`] has, but

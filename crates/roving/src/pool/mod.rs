@@ -1,17 +1,19 @@
 //! Pools: start, hand work in, stop.
 
+pub(crate) mod arena;
 pub(crate) mod builder;
+pub mod embed;
 pub(crate) mod error;
 pub(crate) mod global;
 mod here;
 pub(crate) mod home;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod muster;
-pub(crate) mod overflow;
-pub(crate) mod registry;
-pub(crate) mod seats;
-mod size;
+pub mod policy;
 pub(crate) mod stop;
-mod threads;
+pub mod testing;
+pub(crate) mod threads;
 
 use std::fmt;
 use std::io;
@@ -25,22 +27,23 @@ pub use here::PoolRef;
 pub use stop::Dropped;
 pub use threads::WorkerThread;
 
-use crate::arena::Arena;
-use crate::context::node;
-use crate::inject::{Job, Kind};
-use crate::latch::Latch;
-use crate::os;
-use crate::sleep::Parts;
-use crate::sleep::spares::StandIn;
+use crate::inherit::node;
+use crate::machine::latch::Latch;
+use crate::machine::os;
+use crate::machine::unwind::with_frame_lent;
+use crate::observe::trace;
+use crate::observe::watch::{self, Why};
+use crate::pool::arena::Arena;
 use crate::stats::Profile;
-use crate::trace;
-use crate::unwind::with_frame_lent;
-use crate::watch::{self, Why};
-use crate::worker::Worker;
+use crate::workers::Worker;
+use crate::workers::inject::Kind;
+use crate::workers::job::Job;
+use crate::workers::registry::Registry;
+use crate::workers::sleep::Parts;
+use crate::workers::sleep::spares::StandIn;
 use builder::{SPARES_MAX, Settings};
 use error::Reason;
 use home::Home;
-use registry::Registry;
 
 /// A set of workers. Dropping it runs the tasks that it still holds and joins its threads;
 /// [`Pool::shutdown_now`] drops tasks that no caller waits for instead. One of its own tasks may

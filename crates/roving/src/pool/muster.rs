@@ -9,11 +9,11 @@ use std::thread::JoinHandle;
 
 use super::builder::Settings;
 use super::error::{BuildError, Reason};
-use super::registry::Registry;
 use super::{Pool, enter_books};
-use crate::faults;
-use crate::os;
-use crate::worker::run_thread;
+use crate::machine::faults;
+use crate::machine::os;
+use crate::workers::registry::Registry;
+use crate::workers::worker::run_thread;
 
 /// A thread that waits to hear which worker it is, or that it is none.
 struct Recruit {

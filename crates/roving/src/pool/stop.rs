@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::thread;
 
 use super::Pool;
-use super::registry::Registry;
-use crate::blocking::blocking;
 use crate::context;
-use crate::inject::Job;
-use crate::prim::{AtomicBool, AtomicUsize, Ordering};
-use crate::watch;
-use crate::worker::Worker;
+use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::observe::watch;
+use crate::workers::Worker;
+use crate::workers::blocking::blocking;
+use crate::workers::job::Job;
+use crate::workers::registry::Registry;
 
 /// Whether a pool is being stopped at once, and what that has cost so far.
 #[derive(Default)]
@@ -209,7 +209,7 @@ impl Registry {
     pub(super) fn stop(&self) {
         self.stopping.begin();
         self.cancel_all();
-        let queues = |seat: &super::seats::Seat| {
+        let queues = |seat: &crate::workers::seats::Seat| {
             let jobs = seat.in_order.take_detached().into_iter();
             let jobs = jobs.chain(seat.spawned.take_detached());
             jobs.chain(seat.mailbox.take_detached()).collect::<Vec<_>>()

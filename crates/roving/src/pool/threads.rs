@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::registry::Registry;
-use crate::sleep::Parts;
-use crate::sleep::roster;
-use crate::worker::run_thread;
+use crate::workers::registry::Registry;
+use crate::workers::sleep::Parts;
+use crate::workers::sleep::roster;
+use crate::workers::worker::run_thread;
 
 /// A worker that needs a thread; see [`crate::PoolBuilder::build_with`].
 ///

@@ -53,7 +53,7 @@ mod thread {
     use std::ptr;
 
     use super::{ALARM, Line};
-    use crate::prim::{AtomicPtr, Ordering};
+    use crate::machine::prim::{AtomicPtr, Ordering};
 
     thread_local! {
         // Const and without a destructor, so that reading it is one instruction.

@@ -11,8 +11,8 @@ use super::slot::{Further, Slot};
 use super::state::Phase;
 use super::thief::Claim;
 use super::{Showing, TaskStack};
-use crate::latch::Latch;
-use crate::prim::{DataCell, explore, explore_within};
+use crate::machine::latch::Latch;
+use crate::machine::prim::{DataCell, explore, explore_within};
 
 /// The holder index that tests give to the thief that starts a task.
 const THIEF: usize = 1;

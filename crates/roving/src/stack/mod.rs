@@ -51,7 +51,7 @@ use std::ptr;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use crate::prim::{AtomicPtr, AtomicU64, Padded};
+use crate::machine::prim::{AtomicPtr, AtomicU64, Padded};
 use crate::stats::Tally;
 use line::Line;
 use slot::Slot;

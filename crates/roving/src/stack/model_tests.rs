@@ -15,7 +15,7 @@ use super::slot::{self, Slot};
 use super::state::{Phase, State};
 use super::thief::Claim;
 use super::{Showing, TaskStack};
-use crate::steal::amount::Amount;
+use crate::workers::steal::amount::Amount;
 
 const THIEVES: usize = 3;
 

@@ -30,7 +30,7 @@ use super::line::{ALARM, Line};
 use super::line::{LentWire, current_line, set_current_line, wire_of_this_thread};
 use super::slot::{Run, Slot};
 use super::span::Span;
-use crate::prim::{Ordering, ord};
+use crate::machine::prim::{Ordering, ord};
 use crate::stats::bump;
 
 /// Publications that come slower than one in this time show all that there is, up to a bound.

@@ -5,7 +5,7 @@ use std::mem::{MaybeUninit, align_of, size_of};
 use std::ptr::NonNull;
 
 use super::state::{Phase, State};
-use crate::prim::{AtomicU64, DataCell, Ordering, mutant, ord};
+use crate::machine::prim::{AtomicU64, DataCell, Ordering, mutant, ord};
 
 /// Runs the task in a slot: moves the closure out of the payload, calls it, catches its panic and
 /// leaves what the owner will look for in the payload. Never unwinds. Returns what is to be run

@@ -48,7 +48,7 @@ impl Deref for Slots {
 mod memory {
     use std::ptr::{self, NonNull};
 
-    use crate::faults::{self, Point};
+    use crate::machine::faults::{self, Point};
 
     /// Zeroed memory straight from the system. An allocator keeps what is given back, and has to
     /// overwrite it with zeros when it hands it out again: for a pool that is made after another
@@ -89,7 +89,7 @@ mod memory {
     use std::alloc::{Layout, alloc_zeroed, dealloc};
     use std::ptr::NonNull;
 
-    use crate::faults::with_answered_memory;
+    use crate::machine::faults::with_answered_memory;
 
     /// Zeroed memory of the allocator, which a tool that looks for leaks and for use after free
     /// knows.

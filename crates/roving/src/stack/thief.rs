@@ -9,7 +9,7 @@ use super::line::ALARM;
 #[cfg(not(loom))]
 use super::line::LentWire;
 use super::span::{Span, WANT};
-use crate::prim::{Ordering, ord, prefetch};
+use crate::machine::prim::{Ordering, ord, prefetch};
 
 /// The result of a claim.
 #[derive(Debug, PartialEq, Eq)]

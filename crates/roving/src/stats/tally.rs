@@ -1,7 +1,7 @@
 //! The counters of one worker while it runs.
 
 use super::Counters;
-use crate::prim::{AtomicU64, Ordering};
+use crate::machine::prim::{AtomicU64, Ordering};
 
 macro_rules! tally {
     ($($name:ident),* $(,)?) => {

@@ -7,14 +7,14 @@ use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll};
 
-use super::bind::bind;
-use super::frame::{self, Frame, Header};
 use super::handle::Forked;
-use super::local::{Local, Next};
-use super::order::{SpawnOrder, site_of};
-use super::root::RootId;
-use super::waker;
-use crate::worker::Worker;
+use crate::workers::Worker;
+use crate::workers::frames::bind::bind;
+use crate::workers::frames::frame::{self, Frame, Header};
+use crate::workers::frames::local::{Local, Next};
+use crate::workers::frames::order::{SpawnOrder, site_of};
+use crate::workers::frames::root::RootId;
+use crate::workers::frames::waker;
 
 /// Runs a child now, and leaves the rest of this task, its continuation, to thieves (work-first).
 /// Awaiting the returned future starts the child, and gives a handle to await its result; if no
@@ -230,7 +230,7 @@ fn with_task<R>(f: impl FnOnce(&Local, &Header) -> R) -> R {
 
 #[cold]
 #[inline(never)]
-pub(super) fn not_a_task() -> ! {
+pub(crate) fn not_a_task() -> ! {
     panic!("{OUTSIDE}")
 }
 

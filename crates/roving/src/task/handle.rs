@@ -7,15 +7,15 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
 
-use super::awaited;
-use super::bind::bind_new;
 use super::fork::put_on_stack;
-use super::frame::{self, Failure, Frame};
-use super::local::{Local, Next};
-use super::root::RootId;
-use super::waker;
 use crate::context::CancelledError;
-use crate::worker::Worker;
+use crate::workers::Worker;
+use crate::workers::frames::awaited;
+use crate::workers::frames::bind::bind_new;
+use crate::workers::frames::frame::{self, Failure, Frame};
+use crate::workers::frames::local::{Local, Next};
+use crate::workers::frames::root::RootId;
+use crate::workers::frames::waker;
 
 /// A handle to a child that has been forked or spawned. Awaiting it gives the child's result; a
 /// panic of the child resumes in the task that awaits it.
@@ -57,7 +57,7 @@ impl<T> Forked<T> {
     /// # Safety
     /// The caller has its handle, and its output is a `T`.
     #[inline]
-    pub(super) unsafe fn open(child: Frame) -> Forked<T> {
+    pub(crate) unsafe fn open(child: Frame) -> Forked<T> {
         Forked {
             state: State::Open(child),
         }

@@ -1,10 +1,10 @@
 //! Tasks that begin even where they were cancelled before.
 
-use super::bind::bind_new;
 use super::fork::put_on_stack;
-use super::frame;
 use super::handle::Forked;
 use super::scope::Scope;
+use crate::workers::frames::bind::bind_new;
+use crate::workers::frames::frame;
 
 /// Spawns a child like [`Scope::spawn`], except that a cancellation does not drop it before it
 /// begins: the child handles that itself.

@@ -39,60 +39,20 @@
 //! read-modify-write. Tasks are ordinary futures with ordinary wakers, so they can await any other
 //! future; a counted waker is made only when a future clones it.
 
-#[cfg(not(loom))]
-pub(crate) mod awaited;
 #[cfg(doctest)]
 mod compile_fail;
-pub(crate) mod end;
-mod life;
-#[cfg(all(test, loom))]
-mod loom_tests;
-mod open;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 #[cfg(not(loom))]
-mod bind;
+pub(crate) mod fork;
 #[cfg(not(loom))]
-mod drawn;
-#[cfg(not(loom))]
-mod drive;
-#[cfg(not(loom))]
-mod ending;
-#[cfg(not(loom))]
-mod fork;
-#[cfg(not(loom))]
-mod frame;
-#[cfg(not(loom))]
-mod handle;
+pub(crate) mod handle;
 #[cfg(not(loom))]
 pub(crate) mod kept;
 #[cfg(not(loom))]
-mod local;
-#[cfg(not(loom))]
-pub(crate) mod order;
-#[cfg(not(loom))]
-pub(crate) mod placed;
-#[cfg(not(loom))]
-mod pushed;
-#[cfg(not(loom))]
-mod root;
-#[cfg(not(loom))]
-mod scope;
-#[cfg(not(loom))]
-mod store;
-#[cfg(not(loom))]
-mod waker;
-#[cfg(not(loom))]
-pub(crate) mod yielded;
+pub(crate) mod scope;
 
-#[cfg(not(loom))]
-pub(crate) use {
-    drive::Level,
-    frame::Frame,
-    local::{Local, set_current_local},
-    pushed::holds_frame,
-};
 #[cfg(not(loom))]
 pub use {
     fork::{Call, Fork, branch, call, fork, spawn},

@@ -6,12 +6,12 @@ use std::panic;
 use std::sync::Arc;
 
 use super::fork::{Call, Fork};
-use super::frame;
 use super::handle::Forked;
-use super::root::{Root, RootId};
-use crate::pool::registry::Registry;
 use crate::pool::{Pool, SendPtr, install, with_current_registry};
-use crate::worker::Worker;
+use crate::workers::Worker;
+use crate::workers::frames::frame;
+use crate::workers::frames::root::{Root, RootId};
+use crate::workers::registry::Registry;
 
 /// Runs a future, and every task that it forks or spawns, and returns when all have ended.
 ///
@@ -167,7 +167,7 @@ where
 #[derive(Clone, Copy)]
 pub struct Scope<'scope> {
     /// Of the root that the call has made. The token may outlive it.
-    pub(super) root: RootId,
+    pub(crate) root: RootId,
     /// Invariant in `'scope`, as `std::thread::Scope` is.
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }

@@ -8,7 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use super::{Scope, Task, branch, call, fork, spawn};
-use crate::{Pool, join};
+use crate::Pool;
+use crate::join;
 
 /// A pool without threads, as it is, and handing on every parent.
 fn pools() -> [Pool; 2] {

@@ -1,12 +1,12 @@
 //! The builder's settings for the number of workers, and for whose threads they get.
 
 use super::{PoolBuilder, WORKERS_LIMIT};
-use crate::arena::Arena;
-use crate::os;
+use crate::machine::os;
+use crate::pool::arena::Arena;
 use crate::pool::error::{BuildError, Reason};
-use crate::priority::Priority;
-use crate::schedule;
-use crate::sleep::spares::StandIn;
+use crate::replay;
+use crate::workers::priority::Priority;
+use crate::workers::sleep::spares::StandIn;
 
 impl PoolBuilder {
     /// Sets the number of workers to which the pool can be [resized](crate::Pool::resize), 1 to
@@ -96,7 +96,7 @@ impl PoolBuilder {
     pub(super) fn counts(&self, cores: usize) -> Result<(usize, usize, usize), BuildError> {
         let threads = self.arena.as_ref().map(Arena::threads);
         let size = match (self.is_drawn(), self.in_place) {
-            (true, _) => self.workers.unwrap_or(schedule::PLAYED),
+            (true, _) => self.workers.unwrap_or(replay::PLAYED),
             (false, true) => 1,
             (false, false) => self.workers.or(threads).unwrap_or(cores),
         };

@@ -3,10 +3,10 @@
 use std::io;
 
 use super::PoolBuilder;
-use crate::embed::WorkerThread;
 use crate::pool::Pool;
 use crate::pool::error::{BuildError, Reason};
-use crate::sleep::spares::StandIn;
+use crate::pool::threads::WorkerThread;
+use crate::workers::sleep::spares::StandIn;
 
 /// # Whose threads work
 ///

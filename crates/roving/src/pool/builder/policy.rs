@@ -1,7 +1,8 @@
 //! The builder's settings for how workers take tasks from each other.
 
 use super::{PoolBuilder, SLOTS};
-use crate::policy::{Amount, SpawnOrder};
+use crate::workers::frames::order::SpawnOrder;
+use crate::workers::steal::amount::Amount;
 
 /// # How tasks are spread
 ///

@@ -1,0 +1,227 @@
+//! `broadcast`: once on each worker.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::forkjoin::detached::detached;
+use crate::inherit::node;
+use crate::machine::latch::Latch;
+use crate::machine::unwind::{drop_quietly, with_frame_lent};
+use crate::pool::{Pool, SendPtr, with_current_registry};
+use crate::workers::Worker;
+use crate::workers::inject::Kind;
+use crate::workers::job::Job;
+use crate::workers::registry::Registry;
+
+/// Runs `f` once on each worker of the current pool (the global one, for a thread that is no
+/// worker), with the worker's index, and returns the results in that order.
+///
+/// A busy worker gets to it when it has finished what it does; a worker that waits in a `join`,
+/// `scope` or `broadcast` gets to it at once, on top of the waiting frame. That is the one
+/// exception to the rule that nothing unrelated runs there (and a worker that waits for such a
+/// worker may run what `f` spawns), so do not broadcast a closure that needs a lock which may be
+/// held across such a wait. A worker that blocks its thread, in [`blocking`](crate::blocking) or
+/// without it, is busy: if it joins a thread that broadcasts to it, say, neither ever ends.
+/// Compensation threads are left out, and so are workers that a [`Pool::resize`] has put to sleep,
+/// and those that have no thread: a [`WorkerThread`](crate::embed::WorkerThread) was dropped
+/// without having run, an adopted thread has left, or the pool has ended (in its `on_exit`).
+///
+/// # Panics
+/// With the payload of the lowest index that panicked, when all have ended.
+///
+/// ```
+/// let pool = roving::Pool::new(3).unwrap();
+/// assert_eq!(pool.install(|| roving::broadcast(|index| index * 10)), [0, 10, 20]);
+/// ```
+pub fn broadcast<F, R>(f: F) -> Vec<R>
+where
+    F: Fn(usize) -> R + Sync,
+    R: Send,
+{
+    with_current_registry(|registry| broadcast_to(registry, f))
+}
+
+impl Pool {
+    /// Runs `f` once on each worker of this pool; see [`broadcast`].
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// assert_eq!(pool.broadcast(|index| index), [0, 1]);
+    /// ```
+    pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
+    where
+        F: Fn(usize) -> R + Sync,
+        R: Send,
+    {
+        broadcast_to(self.registry(), f)
+    }
+}
+
+pub(crate) fn broadcast_to<F, R>(registry: &Arc<Registry>, f: F) -> Vec<R>
+where
+    F: Fn(usize) -> R + Sync,
+    R: Send,
+{
+    let results = match registry.settings.in_place {
+        true => crate::pool::install(registry, || broadcast_in_place(&f)),
+        false => broadcast_to_threads(registry, &f),
+    };
+    // While the results are a variable still: should `f` panic in its drop, they are dropped, and
+    // not leaked as what is being returned would be.
+    drop(f);
+    results
+}
+
+fn broadcast_to_threads<F, R>(registry: &Arc<Registry>, f: &F) -> Vec<R>
+where
+    F: Fn(usize) -> R + Sync,
+    R: Send,
+{
+    registry.check_has_threads();
+    let workers = registry.size();
+    let results: Vec<Mutex<Option<thread::Result<R>>>> =
+        (0..workers).map(|_| Mutex::new(None)).collect();
+    let run = |index: usize| {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| f(index)));
+        *results[index]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(result);
+    };
+    with_frame_lent(|| run_on_all(registry, workers, &run));
+    // Of each worker that has a thread.
+    let results = results.into_iter();
+    let results = results.filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner));
+    all_or_first_panic(results.collect())
+}
+
+/// The thread is the pool's only worker, or plays all of them.
+fn broadcast_in_place<F, R>(f: &F) -> Vec<R>
+where
+    F: Fn(usize) -> R,
+{
+    Worker::with_current(|worker| {
+        let worker = worker.expect("installed");
+        let Some(schedule) = worker.schedule() else {
+            return vec![f(0)];
+        };
+        let order = worker.draw_broadcast(schedule);
+        let mut results: Vec<_> = order.iter().map(|_| None).collect();
+        for index in order {
+            let run = || panic::catch_unwind(AssertUnwindSafe(|| f(index)));
+            worker.waiting(|| worker.play_task(index, || results[index] = Some(run())));
+        }
+        let results = results.into_iter().flatten();
+        all_or_first_panic(results.collect())
+    })
+}
+
+/// Counts down its latch when a job has run, or is dropped because nobody is there to run it.
+struct CountDown(SendPtr<*const Latch>);
+
+impl Drop for CountDown {
+    fn drop(&mut self) {
+        // SAFETY: the frame that made the latch waits for each of its jobs, and each has one of
+        // these.
+        unsafe { Latch::count_down(self.0.0) };
+    }
+}
+
+/// Has each of so many workers call `run` with its index, and returns when all have that have a
+/// thread.
+fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + Sync)) {
+    let here = Worker::with_current(|worker| {
+        let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
+        mine.map(Worker::index)
+    });
+    let others = (0..workers).filter(|&index| Some(index) != here);
+    let latch = Latch::new(others.clone().count());
+    let context = node::place();
+    for index in others {
+        let there = SendPtr((ptr::from_ref(run), context));
+        let done = CountDown(SendPtr(&raw const latch));
+        let job = move || {
+            // By pointer, because what the job itself holds is protected until it returns.
+            let (SendPtr((run, context)), done) = ({ there }, { done });
+            Worker::with_current(|worker| {
+                let worker = worker.expect("mailboxes are emptied by workers");
+                // SAFETY: the frame, which is in that context, waits for this job to count down.
+                unsafe { worker.framed_in(context, || (*run)(index)) };
+            });
+            // The last thing that the job does with the frame.
+            drop(done);
+        };
+        // SAFETY: this frame does not return before the latch is down, which needs this job,
+        // and a posted job always runs or is dropped.
+        registry.post(index, Kind::Awaited, unsafe { Job::borrowing(job) });
+    }
+    if let Some(index) = here.filter(|&index| index < workers) {
+        run(index);
+    }
+    Worker::with_waiting(|worker| match worker {
+        Some(worker) => worker.park_until(|| latch.is_over()),
+        None => latch.wait(),
+    });
+}
+
+/// Gives each worker the job that `job` makes for its index.
+pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usize) -> Job) {
+    if registry.settings.in_place {
+        return Worker::with_current(|worker| match worker {
+            Some(worker) if Arc::ptr_eq(worker.registry(), registry) => post_in_place(job),
+            _ => Worker::be_in_place(registry, || post_in_place(job)),
+        });
+    }
+    // All are made before one can run: it may be the last of those made so far.
+    let jobs: Vec<Job> = (0..registry.size()).map(job).collect();
+    for (index, job) in jobs.into_iter().enumerate() {
+        registry.post(index, kind, job);
+    }
+}
+
+/// Runs a broadcast at once on the calling thread, which is the pool's only worker or plays all of
+/// its workers.
+fn post_in_place(job: impl Fn(usize) -> Job) {
+    Worker::with_current(|worker| {
+        let worker = worker.expect("it is in place");
+        let order = match worker.schedule() {
+            Some(schedule) => worker.draw_broadcast(schedule),
+            None => vec![worker.index()],
+        };
+        let jobs: Vec<_> = order.into_iter().map(|index| (index, job(index))).collect();
+        for (index, job) in jobs {
+            worker.waiting(|| worker.play(index, |worker| worker.framed_outside(|| job.run())));
+        }
+    });
+}
+
+/// See [`crate::adapt::Target::spawn_broadcast`].
+pub(crate) fn spawn_broadcast_to<F>(registry: &Arc<Registry>, f: F)
+where
+    F: Fn(usize) + Send + Sync + 'static,
+{
+    let shared = Arc::new(f);
+    post_to_all(registry, Kind::Detached, |index| {
+        let shared = Arc::clone(&shared);
+        detached(registry, move || {
+            shared(index);
+            drop(shared);
+        })
+    });
+}
+
+/// All results, or the first panic goes on; then nothing else that panics in its drop may.
+fn all_or_first_panic<R>(results: Vec<thread::Result<R>>) -> Vec<R> {
+    if results.iter().all(Result::is_ok) {
+        return results.into_iter().flatten().collect();
+    }
+    let mut first = None;
+    for result in results {
+        match result {
+            Err(payload) if first.is_none() => first = Some(payload),
+            other => drop_quietly(other),
+        }
+    }
+    panic::resume_unwind(first.expect("not all are well"))
+}

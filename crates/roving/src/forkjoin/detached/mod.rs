@@ -1,0 +1,30 @@
+//! Detached tasks and their handles.
+//!
+//! A detached task is one piece of memory (`cell.rs`), which its job in a queue of the pool
+//! (`workers/job.rs`) and its handle keep between them (`word.rs`). A handle that is dropped at
+//! once, as by a caller who wants none, costs one compare-and-swap; the worker then finds the task
+//! its alone and runs it without another.
+
+#[cfg(not(loom))]
+mod cell;
+#[cfg(not(loom))]
+mod error;
+#[cfg(not(loom))]
+mod handle;
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(not(loom))]
+mod queue;
+#[cfg(not(loom))]
+mod spawn;
+mod word;
+
+#[cfg(not(loom))]
+pub use {
+    error::JoinError,
+    handle::JoinHandle,
+    queue::QueueFullError,
+    spawn::{spawn, try_spawn},
+};
+#[cfg(not(loom))]
+pub(crate) use {handle::detached, queue::Places};

@@ -1,0 +1,84 @@
+//! How a loop ends before its range does: one of its parts panicked, found what was searched for,
+//! or saw that the loop was cancelled.
+
+use std::mem;
+use std::panic;
+use std::thread;
+
+use crate::context::CancelledError;
+use crate::inherit::node;
+use crate::machine::prim::{AtomicBool, Ordering};
+
+/// The word of one loop by which its parts tell each other that it ends early. Each part asks
+/// before its next block of items.
+pub(super) struct Early {
+    /// No part begins another block.
+    ends: AtomicBool,
+    /// Items were left out because of a cancelled token, so the loop has no result.
+    is_cancelled: AtomicBool,
+    /// The loop belongs to a token, and may unwind where that was cancelled.
+    heeds_tokens: bool,
+}
+
+impl Early {
+    /// For a loop that the calling thread is about to begin. A thread that is unwinding already
+    /// cannot unwind from the loop as well, and a program that aborts on panic not at all: such a
+    /// loop runs to its end.
+    pub(super) fn new() -> Early {
+        let has_token = node::with_current(|node| node.is_some_and(node::Node::has_token));
+        Early {
+            ends: AtomicBool::new(false),
+            is_cancelled: AtomicBool::new(false),
+            heeds_tokens: has_token && cfg!(panic = "unwind") && !thread::panicking(),
+        }
+    }
+
+    /// Whether the calling part, which has items left, is to leave them out.
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        // Ordering: Relaxed; a request, not a signal that something has happened.
+        self.ends.load(Ordering::Relaxed) || self.heeds_tokens && self.sees_cancelled_token()
+    }
+
+    #[inline(never)]
+    fn sees_cancelled_token(&self) -> bool {
+        let is_cancelled = node::is_cancelled();
+        if is_cancelled {
+            // Ordering: Relaxed; the joins between the parts order it before `result_of` looks.
+            self.is_cancelled.store(true, Ordering::Relaxed);
+            self.end();
+        }
+        is_cancelled
+    }
+
+    /// Ends the loop in all its parts.
+    pub(super) fn end(&self) {
+        // Ordering: Relaxed, as in `is_due`.
+        self.ends.store(true, Ordering::Relaxed);
+    }
+
+    /// Calls `f`; if that unwinds, the loop ends: what is left would run for nobody.
+    pub(super) fn unless<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Unwinds<'e>(&'e Early);
+        impl Drop for Unwinds<'_> {
+            fn drop(&mut self) {
+                self.0.end();
+            }
+        }
+        let unwinds = Unwinds(self);
+        let result = f();
+        mem::forget(unwinds);
+        result
+    }
+
+    /// Returns what the whole loop came to, once all parts have ended; unwinds with
+    /// [`CancelledError`], without a message, if a token has made it leave out items.
+    pub(super) fn result_of<T>(&self, result: T) -> T {
+        // Ordering: Relaxed, as in `sees_cancelled_token`.
+        if self.is_cancelled.load(Ordering::Relaxed) {
+            drop(result);
+            panic::resume_unwind(Box::new(CancelledError));
+        }
+        result
+    }
+}

@@ -1,0 +1,21 @@
+//! Calls that take closures: two at once, many in a scope, loops, one on each worker, and one by
+//! itself with a handle.
+
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod broadcast;
+#[cfg(doctest)]
+mod compile_fail;
+#[allow(unsafe_code)]
+pub(crate) mod detached;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod join;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod local;
+#[cfg(not(loom))]
+pub(crate) mod loops;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod scope;

@@ -1,0 +1,522 @@
+//! `scope`: any number of tasks that may borrow from the caller.
+
+mod remote;
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+
+use self::remote::{Remote, Running};
+use crate::context;
+use crate::forkjoin::broadcast::post_to_all;
+use crate::inherit::node;
+use crate::machine::prim::{AtomicUsize, Ordering};
+use crate::machine::unwind::drop_quietly;
+use crate::pool::home::{Home, Roving};
+use crate::pool::{Pool, global, install, with_registry_at};
+use crate::stack::slot::{Further, Slot, fits};
+use crate::workers::Worker;
+use crate::workers::inject::Kind;
+use crate::workers::job::Job;
+use crate::workers::registry::Registry;
+
+/// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
+/// ended. The tasks may borrow whatever outlives the call.
+///
+/// Spawned tasks that are not stolen run on this worker when `f` has returned, newest first. While
+/// it waits for stolen ones, the worker runs no unrelated task. On a thread that is no worker the
+/// whole call moves to the global pool.
+///
+/// # Panics
+/// If `f` or a task panics, `scope` does too, when all have ended: with `f`'s payload, or else
+/// that of the task that panicked first. The other payloads are dropped.
+///
+/// ```
+/// let mut numbers = [1, 2, 3];
+/// roving::scope(|s| {
+///     for number in &mut numbers {
+///         s.spawn(move |_| *number *= 10);
+///     }
+/// });
+/// assert_eq!(numbers, [10, 20, 30]);
+/// ```
+pub fn scope<'scope, F, R>(f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
+    scope_at::<Roving, _, _>(f)
+}
+
+/// Opens a scope like [`scope`]; a thread that is no worker uses the pool of selector `H`.
+pub fn scope_at<'scope, H, F, R>(f: F) -> R
+where
+    H: Home,
+    F: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
+    Worker::with_current(|worker| match worker {
+        Some(worker) => scope_here(worker, f),
+        None => install(global::of::<H>().registry(), || scope_at::<H, _, _>(f)),
+    })
+}
+
+/// Opens a scope whose body `f` runs on the calling thread, whatever that is, and need not be
+/// `Send`. The tasks run in the current pool (the global one, for a thread that is no worker),
+/// which the calling thread only waits for unless it is one of its workers. Otherwise like
+/// [`scope`].
+///
+/// # Panics
+/// As [`scope`].
+///
+/// ```
+/// let not_send = std::rc::Rc::new(5);
+/// let mut numbers = [1, 2, 3];
+/// roving::in_place_scope(|s| {
+///     for number in &mut numbers {
+///         let factor = *not_send;
+///         s.spawn(move |_| *number *= factor);
+///     }
+/// });
+/// assert_eq!(numbers, [5, 10, 15]);
+/// ```
+pub fn in_place_scope<'scope, F, R>(f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
+    with_registry_at::<Roving, _>(|registry| in_place_scope_in(registry, f))
+}
+
+impl Pool {
+    /// Opens a scope whose body runs on the calling thread, like [`in_place_scope`], and whose
+    /// tasks run in this pool.
+    ///
+    /// ```
+    /// let pool = roving::Pool::new(2).unwrap();
+    /// let ran_on = std::sync::Mutex::new(None);
+    /// pool.in_place_scope(|s| s.spawn(|_| *ran_on.lock().unwrap() = roving::current_worker()));
+    /// assert!(ran_on.into_inner().unwrap().is_some());
+    /// ```
+    pub fn in_place_scope<'scope, F, R>(&self, f: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R,
+    {
+        in_place_scope_in(self.registry(), f)
+    }
+}
+
+/// See [`in_place_scope`].
+pub(crate) fn in_place_scope_in<'scope, F, R>(registry: &Arc<Registry>, f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
+    Worker::with_current(|worker| match worker {
+        Some(worker) if Arc::ptr_eq(worker.registry(), registry) => scope_here(worker, f),
+        _ if registry.settings.in_place => Worker::be_in_place(registry, || {
+            Worker::with_current(|worker| scope_here(worker.expect("it is in place"), f))
+        }),
+        _ => {
+            registry.check_has_threads();
+            let scope = Scope::new(registry);
+            let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
+            if let Some(remote) = scope.remote.get() {
+                Worker::with_waiting(|worker| remote.wait(worker));
+            }
+            scope.end(result)
+        }
+    })
+}
+
+fn scope_here<'scope, F, R>(worker: &Worker, f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
+    let scope = Scope::new(worker.registry());
+    let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(|| f(&scope))));
+    if let Some(remote) = scope.remote.get() {
+        remote.finish(worker);
+    }
+    scope.end(result)
+}
+
+/// A scope: tasks that are spawned into it end before [`scope`] returns.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// // Tasks spawn tasks.
+/// fn count<'scope>(s: &roving::Scope<'scope>, depth: u32, leaves: &'scope AtomicUsize) {
+///     if depth == 0 {
+///         leaves.fetch_add(1, Ordering::Relaxed);
+///     } else {
+///         s.spawn(move |s| count(s, depth - 1, leaves));
+///         s.spawn(move |s| count(s, depth - 1, leaves));
+///     }
+/// }
+/// let leaves = AtomicUsize::new(0);
+/// roving::scope(|s| count(s, 5, &leaves));
+/// assert_eq!(leaves.into_inner(), 32);
+/// ```
+pub struct Scope<'scope> {
+    /// Of the pool whose workers run the tasks.
+    registry: *const Arc<Registry>,
+    /// 0, or of the two bits below: one word, so that a task looks once.
+    state: AtomicUsize,
+    /// In which it was made.
+    context: node::Place,
+    /// The payload of the first task that panicked.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Tasks that were spawned by threads which are no workers of this pool.
+    remote: OnceLock<Arc<Remote>>,
+    /// Invariant in `'scope`, as `std::thread::Scope` is.
+    marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
+}
+
+// SAFETY: the registry is shared by nature and outlives the scope, whose caller holds it; all else
+// is `Send` and `Sync` itself.
+unsafe impl Sync for Scope<'_> {}
+
+// SAFETY: as for `Sync`: none of it belongs to the thread that made it.
+unsafe impl Send for Scope<'_> {}
+
+/// [`Scope::cancel`] was called.
+const CANCELLED: usize = 1;
+/// It was made in a context, which may have a token.
+const IN_CONTEXT: usize = 2;
+
+/// A spawned closure, with the scope that it belongs to.
+struct Task<'scope, F> {
+    scope: *const Scope<'scope>,
+    f: F,
+}
+
+impl<'scope, F> Task<'scope, F>
+where
+    F: FnOnce(&Scope<'scope>) + Send + 'scope,
+{
+    /// # Safety
+    /// The scope has not ended.
+    unsafe fn run(self) {
+        // SAFETY: the caller says so, and the scope ends only after this task.
+        let scope = unsafe { &*self.scope };
+        let f = self.f;
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+            if scope.may_drop() && scope.drops_task() {
+                drop(f);
+            } else {
+                f(scope);
+            }
+        }));
+        if let Err(payload) = outcome {
+            scope.panicked(payload);
+        }
+    }
+}
+
+/// Runs a spawned task, on a thief or on the owner that drains its scope.
+///
+/// # Safety
+/// As [`crate::stack::slot::Run`]; the payload is a `Task<F>`.
+unsafe fn run_spawned<'scope, F>(slot: &Slot) -> Option<Further>
+where
+    F: FnOnce(&Scope<'scope>) + Send + 'scope,
+{
+    // SAFETY: the payload that `spawn` put in; its scope waits for this task.
+    unsafe { slot.take::<Task<'scope, F>>().run() };
+    None
+}
+
+impl<'scope> Scope<'scope> {
+    fn new(registry: &Arc<Registry>) -> Scope<'scope> {
+        let context = node::place();
+        Scope {
+            registry,
+            state: AtomicUsize::new(if context.is_null() { 0 } else { IN_CONTEXT }),
+            context,
+            panic: Mutex::new(None),
+            remote: OnceLock::new(),
+            marker: PhantomData,
+        }
+    }
+
+    fn registry(&self) -> &Arc<Registry> {
+        // SAFETY: who made the scope holds the registry until the scope has ended.
+        unsafe { &*self.registry }
+    }
+
+    /// All tasks have ended, and the scope's own closure with `result`.
+    fn end<R>(self, result: thread::Result<R>) -> R {
+        let first = self
+            .panic
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        match (result, first) {
+            (Ok(result), None) => result,
+            (Ok(result), Some(payload)) => {
+                drop_quietly(result);
+                panic::resume_unwind(payload)
+            }
+            (Err(payload), other) => {
+                drop_quietly(other);
+                panic::resume_unwind(payload)
+            }
+        }
+    }
+
+    /// Spawns a task. It runs once, some time before the scope ends: here, or where it is stolen;
+    /// at once and in place if the task stack is full. Costs a few nanoseconds; a closure of more
+    /// than 32 bytes costs an allocation too. Called by a thread that is no worker of the scope's
+    /// pool, it goes through the injector.
+    ///
+    /// ```
+    /// let mut text = String::new();
+    /// roving::scope(|s| s.spawn(|_| text.push_str("done")));
+    /// assert_eq!(text, "done");
+    /// ```
+    #[inline(always)]
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        if const { fits::<Task<'scope, F>>() } {
+            self.spawn_in_slot(f);
+        } else {
+            let boxed = Box::new(f);
+            self.spawn_in_slot(move |scope: &Scope<'scope>| boxed(scope));
+        }
+    }
+
+    #[inline(always)]
+    fn spawn_in_slot<F>(&self, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        Worker::with_current(|worker| match worker {
+            Some(worker) if Arc::ptr_eq(worker.registry(), self.registry()) => {
+                match worker.owner().place_unjoined() {
+                    // SAFETY: nothing has happened since.
+                    Ok(place) => worker.wake_if(unsafe {
+                        let task = Task { scope: self, f };
+                        worker.owner().fill_unjoined(place, run_spawned::<F>, task)
+                    }),
+                    Err(wake) => {
+                        worker.wake_if(wake);
+                        self.spawn_unpushed(worker, (f,));
+                    }
+                }
+            }
+            _ => self.spawn_from_outside((f,)),
+        });
+    }
+
+    /// There is no room on the stack, or the pool's schedule decides what becomes of the task.
+    /// The task comes in a tuple, which is memory of its own: its words need none on the fast path.
+    #[inline(never)]
+    fn spawn_unpushed<F>(&self, worker: &Worker, (f,): (F,))
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let mut task = Task { scope: self, f };
+        if let Some(schedule) = worker.schedule() {
+            // SAFETY: this scope is alive: it was borrowed for this call.
+            let run = |task: Task<'scope, F>| unsafe { task.run() };
+            match worker.spawn_drawn(schedule, run_spawned::<F>, task, run) {
+                None => return,
+                Some(back) => task = back,
+            }
+        }
+        // SAFETY: this scope is alive: it was borrowed for this call.
+        unsafe { task.run() };
+        worker.run_stranded();
+    }
+
+    #[cold]
+    fn spawn_from_outside<F>(&self, (f,): (F,))
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let remote = Arc::clone(self.remote.get_or_init(Arc::default));
+        let task = SendTask(Task { scope: self, f });
+        let context = node::current();
+        let job = move || {
+            let SendTask(task) = { task };
+            // SAFETY: the scope waits until this job has ended.
+            node::run_in(context.as_ref(), || unsafe { task.run() });
+        };
+        // SAFETY: the scope does not end before the job has.
+        remote.push(unsafe { Job::borrowing(job) });
+        self.registry()
+            .inject(Kind::Awaited, Job::new(move || remote.run_one()));
+    }
+
+    /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
+    /// worker has finished what it does, or waits: see [`crate::broadcast`]. Costs an allocation a
+    /// worker.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let pool = roving::Pool::new(3).unwrap();
+    /// let sum = AtomicUsize::new(0);
+    /// pool.in_place_scope(|s| {
+    ///     s.spawn_broadcast(|_, index| {
+    ///         sum.fetch_add(index, Ordering::Relaxed);
+    ///     });
+    /// });
+    /// assert_eq!(sum.into_inner(), 0 + 1 + 2);
+    /// ```
+    pub fn spawn_broadcast<F>(&self, f: F)
+    where
+        F: Fn(&Scope<'scope>, usize) + Send + Sync + 'scope,
+    {
+        let remote = Arc::clone(self.remote.get_or_init(Arc::default));
+        let shared = SendTask(Task { scope: self, f });
+        let (shared, context) = (Arc::new(shared), node::current());
+        post_to_all(self.registry(), Kind::Awaited, |index| {
+            let context = context.clone();
+            let share = Share {
+                task: Arc::clone(&shared),
+                _running: Running::new(&remote),
+            };
+            let job = move || {
+                let Share { task, _running } = { share };
+                // SAFETY: the scope waits until this job has ended.
+                node::run_in(context.as_ref(), || unsafe { run_broadcast(task, index) });
+            };
+            // SAFETY: the scope does not end before the job has run, or been dropped.
+            unsafe { Job::borrowing(job) }
+        });
+    }
+
+    /// The calling thread's index among the workers and compensation threads of the scope's pool.
+    #[doc(hidden)]
+    pub fn worker_index(&self) -> Option<usize> {
+        let mine = |worker: &&Worker| Arc::ptr_eq(worker.registry(), self.registry());
+        Worker::with_current(|worker| worker.filter(mine).map(Worker::index))
+    }
+
+    /// Number of workers of the scope's pool.
+    #[doc(hidden)]
+    pub fn workers(&self) -> usize {
+        self.registry().workers()
+    }
+
+    /// Asks for the scope to end early: tasks that have not started are dropped instead of run.
+    /// Those that run go on; they can ask [`Self::is_cancelled`].
+    ///
+    /// A scope is a leaf of the cancellation tree: its tasks belong to it, but what these call does
+    /// not. For that, and to cancel from outside, call [`scope`] within
+    /// [`Cancel::run`](crate::Cancel::run).
+    ///
+    /// ```
+    /// roving::scope(|s| {
+    ///     s.cancel();
+    ///     s.spawn(|_| unreachable!("dropped"));
+    /// });
+    /// ```
+    pub fn cancel(&self) {
+        // Ordering: Relaxed; a request, not a signal that something has happened.
+        self.state.fetch_or(CANCELLED, Ordering::Relaxed);
+    }
+
+    /// Returns whether [`Self::cancel`] was called, or the scope belongs to a cancelled pool or
+    /// [`Cancel`](crate::Cancel) in whose [`run`](crate::Cancel::run) it was made. A few loads.
+    ///
+    /// ```
+    /// roving::scope(|s| {
+    ///     assert!(!s.is_cancelled());
+    ///     s.cancel();
+    ///     assert!(s.is_cancelled());
+    /// });
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        self.state() != 0 && self.is_cancelled_or_context() || self.registry().is_cancelled()
+    }
+
+    #[inline]
+    fn state(&self) -> usize {
+        // Ordering: Relaxed, as in `cancel`.
+        self.state.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn is_cancelled_or_context(&self) -> bool {
+        // SAFETY: null, or kept by who made the scope in it, and waits for its end.
+        let context = unsafe { self.context.as_ref() };
+        self.state() & CANCELLED != 0 || context.is_some_and(node::Node::is_cancelled)
+    }
+
+    /// Whether [`Self::drops_task`] has to be asked.
+    #[inline]
+    fn may_drop(&self) -> bool {
+        self.state() != 0 || !node::place().is_null()
+    }
+
+    /// Whether a task that is about to begin here, in the context in which it was spawned, is
+    /// dropped instead. Counts it, then.
+    #[cold]
+    fn drops_task(&self) -> bool {
+        if !self.is_cancelled_or_context() {
+            return context::is_dropped();
+        }
+        context::count_dropped();
+        true
+    }
+
+    /// Keeps the first payload. The others are dropped.
+    fn panicked(&self, payload: Box<dyn Any + Send>) {
+        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_none() {
+            *first = Some(payload);
+        } else {
+            drop(first);
+            drop_quietly(payload);
+        }
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One worker's share of a broadcast task, which is dropped with it where a worker has no thread.
+struct Share<T> {
+    /// Dropped first: it may borrow what ends with the scope.
+    task: Arc<T>,
+    _running: Running,
+}
+
+/// Runs one worker's share of a broadcast task, and drops it.
+///
+/// # Safety
+/// The scope has not ended.
+unsafe fn run_broadcast<'scope, F>(shared: Arc<SendTask<Task<'scope, F>>>, index: usize)
+where
+    F: Fn(&Scope<'scope>, usize) + Send + Sync + 'scope,
+{
+    // SAFETY: the caller says so.
+    let scope = unsafe { &*shared.0.scope };
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        if !(scope.may_drop() && scope.drops_task()) {
+            (shared.0.f)(scope, index);
+        }
+        drop(shared);
+    }));
+    if let Err(payload) = outcome {
+        scope.panicked(payload);
+    }
+}
+
+struct SendTask<T>(T);
+
+// SAFETY: the closure is `Send`, and the scope it points to is `Sync`.
+unsafe impl<'scope, F: Send> Send for SendTask<Task<'scope, F>> {}
+// SAFETY: the closure is `Sync` where this is asked for, and the scope it points to is.
+unsafe impl<'scope, F: Sync> Sync for SendTask<Task<'scope, F>> {}

@@ -1,0 +1,116 @@
+//! The tasks of a scope that were spawned by threads which are no workers of its pool.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
+
+use crate::machine::faults;
+use crate::workers::Worker;
+use crate::workers::job::Job;
+
+/// The tasks of a scope that were spawned from outside. The injector gets a ticket for each; who
+/// draws it runs the oldest that is left, and so does the scope itself when it waits for them.
+/// Shared, because tickets outlive the scope.
+#[derive(Default)]
+pub(super) struct Remote {
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    waiting: VecDeque<Job>,
+    running: usize,
+    /// The scope's own thread, once it waits.
+    waiter: Option<Thread>,
+}
+
+impl Remote {
+    fn with<R>(&self, f: impl FnOnce(&mut Open) -> R) -> R {
+        f(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn push(&self, job: Job) {
+        self.with(|open| {
+            open.waiting.push_back(job);
+            open.wake();
+        });
+    }
+
+    /// Runs the oldest task, if one is left.
+    pub(super) fn run_one(&self) {
+        let job = self.with(|open| {
+            let job = open.waiting.pop_front();
+            open.running += usize::from(job.is_some());
+            job
+        });
+        if let Some(job) = job {
+            Worker::with_current(|worker| match worker {
+                Some(worker) => worker.framed_outside(|| job.run()),
+                None => unreachable!("tickets are drawn by workers"),
+            });
+            self.end_one();
+        }
+    }
+
+    /// A task that was counted as running has ended.
+    fn end_one(&self) {
+        self.with(|open| {
+            open.running -= 1;
+            open.wake();
+        });
+    }
+
+    /// A thread that does not run the tasks itself: returns when none is left.
+    pub(super) fn wait(&self, worker: Option<&Worker>) {
+        self.with(|open| open.waiter = Some(thread::current()));
+        let is_over = || self.with(|open| open.is_over());
+        match worker {
+            Some(worker) => worker.park_until(is_over),
+            None => {
+                while !is_over() {
+                    faults::park();
+                }
+            }
+        }
+    }
+
+    /// The scope's own worker: returns when none is left.
+    pub(super) fn finish(&self, worker: &Worker) {
+        self.with(|open| open.waiter = Some(thread::current()));
+        while !self.with(|open| open.is_over()) {
+            self.run_one();
+            if self.with(|open| open.waiting.is_empty() && !open.is_over()) {
+                worker.park_until(|| self.with(|open| !open.waiting.is_empty() || open.is_over()));
+            }
+        }
+    }
+}
+
+impl Open {
+    fn is_over(&self) -> bool {
+        self.waiting.is_empty() && self.running == 0
+    }
+
+    /// Something has changed that the scope may wait for.
+    fn wake(&self) {
+        if let Some(waiter) = &self.waiter {
+            waiter.unpark();
+        }
+    }
+}
+
+/// A task of a scope that counts as running, until this is dropped.
+pub(super) struct Running(Arc<Remote>);
+
+impl Running {
+    pub(super) fn new(remote: &Arc<Remote>) -> Running {
+        remote.with(|open| open.running += 1);
+        Running(Arc::clone(remote))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.end_one();
+    }
+}

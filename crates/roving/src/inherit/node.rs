@@ -1,0 +1,250 @@
+//! Contexts, and which of them a thread is in.
+//!
+//! A context is a list of nodes, the newest first, each a value or a token. Who is in one holds a
+//! pointer to its newest node: the thread, as long as it runs something of it, and the segments of
+//! a stack. Whoever let it in keeps the node meanwhile.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+use std::sync::Arc;
+
+#[cfg(feature = "tracing")]
+use super::span::{Entered, InSpan};
+use super::token::Token;
+use crate::workers::Worker;
+
+/// One thing that everything inside inherits, and what was inherited already.
+pub(crate) struct Node {
+    outer: Option<Arc<Node>>,
+    kind: Kind,
+    /// There is a token here or further out.
+    has_token: bool,
+    /// There is a span here or further out.
+    #[cfg(feature = "tracing")]
+    has_span: bool,
+}
+
+/// One after the other: a job that spawns the next in a context of its own makes a chain of any
+/// length.
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut outer = self.outer.take();
+        while let Some(mut node) = outer.and_then(Arc::into_inner) {
+            outer = node.outer.take();
+        }
+    }
+}
+
+pub(crate) enum Kind {
+    Value(Box<dyn Any + Send + Sync>),
+    Token(Arc<Token>),
+    #[cfg(feature = "tracing")]
+    Span(InSpan),
+}
+
+impl Node {
+    pub(crate) fn new(outer: Option<Arc<Node>>, kind: Kind) -> Arc<Node> {
+        let further = outer.as_ref();
+        Arc::new(Node {
+            has_token: matches!(kind, Kind::Token(_)) || further.is_some_and(|node| node.has_token),
+            #[cfg(feature = "tracing")]
+            has_span: matches!(kind, Kind::Span(_)) || further.is_some_and(|node| node.has_span),
+            outer,
+            kind,
+        })
+    }
+
+    /// This node and those further out.
+    fn outwards(&self) -> impl Iterator<Item = &Node> {
+        std::iter::successors(Some(self), |node| node.outer.as_deref())
+    }
+
+    pub(crate) fn value<T: Any>(&self) -> Option<&T> {
+        self.outwards().find_map(|node| match &node.kind {
+            Kind::Value(value) => value.downcast_ref(),
+            _ => None,
+        })
+    }
+
+    /// The tokens that were entered, the newest first; not those that stand above one of them in
+    /// the tree.
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = &Arc<Token>> {
+        self.outwards()
+            .take_while(|node| node.has_token)
+            .filter_map(|node| match &node.kind {
+                Kind::Token(token) => Some(token),
+                _ => None,
+            })
+    }
+
+    pub(crate) fn has_token(&self) -> bool {
+        self.has_token
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.tokens().any(Token::is_cancelled)
+    }
+
+    #[cfg(feature = "tracing")]
+    fn span(&self) -> Option<&InSpan> {
+        let nodes = self.outwards().take_while(|node| node.has_span);
+        nodes.into_iter().find_map(|node| match &node.kind {
+            Kind::Span(span) => Some(span),
+            _ => None,
+        })
+    }
+}
+
+/// A context by its address: null for none. Whoever has one says why its node is alive.
+pub(crate) type Place = *const Node;
+
+thread_local! {
+    // Const and without a destructor, so that reading it is one instruction.
+    static CURRENT: Cell<Place> = const { Cell::new(ptr::null()) };
+}
+
+/// The context that the calling thread is in.
+#[inline]
+pub(crate) fn place() -> Place {
+    CURRENT.get()
+}
+
+/// Calls `f` with the newest node of the context that the calling thread is in.
+#[inline]
+pub(crate) fn with_current<R>(f: impl FnOnce(Option<&Node>) -> R) -> R {
+    // SAFETY: who let this thread in keeps the node until the thread is out again.
+    f(unsafe { CURRENT.get().as_ref() })
+}
+
+/// A handle of it.
+#[inline]
+pub(crate) fn current() -> Option<Arc<Node>> {
+    let place = place();
+    if place.is_null() {
+        return None;
+    }
+    // SAFETY: nodes are made in an `Arc`, and the node that a thread is in is alive: one more
+    // handle.
+    unsafe {
+        Arc::increment_strong_count(place);
+        Some(Arc::from_raw(place))
+    }
+}
+
+/// The address of a context that somebody keeps.
+pub(crate) fn place_of(node: Option<&Arc<Node>>) -> Place {
+    node.map_or(ptr::null(), Arc::as_ptr)
+}
+
+/// Whether what runs here is to end, as far as its context says so.
+pub(crate) fn is_cancelled() -> bool {
+    with_current(|node| node.is_some_and(Node::is_cancelled))
+}
+
+/// The calling thread is in that context for as long as this lives, also by unwinding.
+struct Inside<'c> {
+    outer: Place,
+    #[cfg(feature = "tracing")]
+    _span: Option<Entered<'c>>,
+    context: PhantomData<&'c Node>,
+}
+
+impl<'c> Inside<'c> {
+    /// # Safety
+    /// `context` is null, or alive for as long as `'c`.
+    unsafe fn enter(context: Place) -> Inside<'c> {
+        // SAFETY: who let this thread into the outer one keeps that, and the caller the other.
+        #[cfg(feature = "tracing")]
+        let (from, to) = unsafe { (place().as_ref(), context.as_ref()) };
+        Inside {
+            // First, because a subscriber may panic: then the thread stays where it is.
+            #[cfg(feature = "tracing")]
+            _span: Entered::pass(from.and_then(Node::span), to.and_then(Node::span)),
+            outer: CURRENT.replace(context),
+            context: PhantomData,
+        }
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        CURRENT.set(self.outer);
+    }
+}
+
+impl Worker {
+    /// Calls `f`, which does not unwind, in that context. It leaves the task stack as it finds it:
+    /// what it pushes has been joined when it returns.
+    ///
+    /// # Safety
+    /// The context is null, or alive until this returns.
+    pub(crate) unsafe fn within<R>(&self, context: Place, f: impl FnOnce() -> R) -> R {
+        if ptr::eq(place(), context) {
+            return f();
+        }
+        // SAFETY: the caller's promise.
+        let inside = unsafe { Inside::enter(context) };
+        let result = self.segment(f);
+        drop(inside);
+        result
+    }
+
+    /// Calls `f`, which does not unwind and leaves the task stack as it finds it. What it pushes
+    /// belongs to the context that the calling thread is in.
+    pub(crate) fn segment<R>(&self, f: impl FnOnce() -> R) -> R {
+        let (segments, base) = (&self.seat().segments, self.owner().top());
+        let is_needed = !place().is_null() || !segments.is_empty();
+        let opened = is_needed.then(|| segments.open(base, place().cast_mut().cast()));
+        // A task that is being polled here is in another context: what is made in this one is not
+        // its child.
+        let result = self.seat().tasks.beneath(f);
+        debug_assert_eq!(self.owner().top(), base);
+        if let Some(opened) = opened {
+            segments.close(opened);
+        }
+        result
+    }
+
+    /// [`Worker::framed`], in that context.
+    ///
+    /// # Safety
+    /// As [`Self::within`].
+    pub(crate) unsafe fn framed_in<R>(&self, context: Place, f: impl FnOnce() -> R) -> R {
+        // SAFETY: the caller's promise.
+        unsafe { self.within(context, || self.framed(f)) }
+    }
+
+    /// [`Worker::framed`], in no context.
+    pub(crate) fn framed_outside<R>(&self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: null.
+        unsafe { self.framed_in(ptr::null(), f) }
+    }
+}
+
+/// Calls `f` in that context, whatever thread this is. What it leaves unjoined is joined before
+/// this returns.
+pub(crate) fn run_in<R>(context: Option<&Arc<Node>>, f: impl FnOnce() -> R) -> R {
+    // SAFETY: borrowed for longer than the call.
+    unsafe { run_at(place_of(context), f) }
+}
+
+/// Runs `f` in the context at this address.
+///
+/// # Safety
+/// The context is null, or alive until this returns.
+pub(crate) unsafe fn run_at<R>(context: Place, f: impl FnOnce() -> R) -> R {
+    let run = || panic::catch_unwind(AssertUnwindSafe(f));
+    let result = Worker::with_current(|worker| match worker {
+        // SAFETY: the caller's promise.
+        Some(worker) => unsafe { worker.framed_in(context, run) },
+        None => {
+            // SAFETY: the caller promises that the context is null, or alive until this returns.
+            let _inside = unsafe { Inside::enter(context) };
+            run()
+        }
+    });
+    result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+}

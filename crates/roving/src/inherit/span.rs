@@ -1,0 +1,57 @@
+//! Spans of the `tracing` crate that are inherited.
+
+use tracing_core::dispatcher::{self, DefaultGuard, Dispatch};
+use tracing_core::span::Id;
+
+/// A span, with the subscriber that it belongs to.
+pub(crate) struct InSpan {
+    subscriber: Dispatch,
+    id: Id,
+}
+
+impl InSpan {
+    /// The one that the calling thread is in, if it is in one.
+    pub(crate) fn current() -> Option<InSpan> {
+        dispatcher::get_default(|subscriber| {
+            let id = subscriber.clone_span(subscriber.current_span().id()?);
+            Some(InSpan {
+                subscriber: subscriber.clone(),
+                id,
+            })
+        })
+    }
+}
+
+impl Drop for InSpan {
+    fn drop(&mut self) {
+        self.subscriber.try_close(self.id.clone());
+    }
+}
+
+/// The calling thread is in a span, with its subscriber, for as long as this lives.
+///
+/// Spans that the thread is in already stay entered below it: those of a thread are a stack, and
+/// what runs on top of a waiting frame descends from that, a broadcast apart.
+pub(super) struct Entered<'s> {
+    span: &'s InSpan,
+    _subscriber: DefaultGuard,
+}
+
+impl Entered<'_> {
+    /// Going from a context with the one span to a context with the other.
+    pub(super) fn pass<'s>(from: Option<&InSpan>, to: Option<&'s InSpan>) -> Option<Entered<'s>> {
+        let span = to?;
+        if from.is_some_and(|from| std::ptr::eq(from, span)) {
+            return None;
+        }
+        let _subscriber = dispatcher::set_default(&span.subscriber);
+        span.subscriber.enter(&span.id);
+        Some(Entered { span, _subscriber })
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.span.subscriber.exit(&self.span.id);
+    }
+}

@@ -1,0 +1,22 @@
+//! The ground: what the machine and its system offer, and small tools that know nothing of workers.
+
+#[cfg(all(not(loom), roving_faults))]
+#[doc(hidden)]
+pub mod faults;
+#[cfg(all(not(loom), not(roving_faults)))]
+pub(crate) mod faults;
+#[allow(unsafe_code)]
+pub(crate) mod latch;
+#[allow(unsafe_code)]
+pub(crate) mod lease;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod os;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod overflow;
+#[doc(hidden)]
+#[allow(unsafe_code, reason = "listed in the root")]
+pub mod prim;
+pub(crate) mod service;
+pub(crate) mod unwind;

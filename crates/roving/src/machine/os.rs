@@ -1,0 +1,198 @@
+//! System calls that differ between operating systems, each with a plain fallback.
+
+use std::io::{self, Write as _};
+use std::thread;
+#[cfg(unix)]
+use std::time::{Duration, Instant};
+
+use crate::machine::faults::{self, Point};
+use crate::machine::prim::{AtomicUsize, Ordering};
+
+/// The processors this process may use, as numbers of the system, in ascending order; empty where
+/// the system does not say. Read it before any thread is pinned.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) fn allowed_processors() -> Vec<usize> {
+    if faults::ask(Point::Affinity).is_err() {
+        return Vec::new();
+    }
+    // SAFETY: an all-zero set is a valid value, and the call writes no more than its size.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return Vec::new();
+        }
+        set
+    };
+    let all = 0..libc::CPU_SETSIZE as usize;
+    // Most of a thousand places in the set are above the last processor: nobody need look there.
+    // SAFETY: it reads the set.
+    let count = unsafe { libc::CPU_COUNT(&set) } as usize;
+    // SAFETY: the index is below CPU_SETSIZE.
+    all.filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) })
+        .take(count)
+        .collect()
+}
+
+/// How many processors this process may use at this time: on Linux what the calling thread's
+/// affinity mask and the quota of its control group allow, both read by this call (the standard
+/// library keeps neither). 1 where the system does not say.
+pub(crate) fn processors() -> usize {
+    let known = faults::ask(Point::Processors).and_then(|()| thread::available_parallelism());
+    known.map_or(1, |n| n.get())
+}
+
+/// A line for whoever reads standard error, of which it is no matter if nobody does. It is written
+/// at once: standard error has no buffer, and other processes may write to the same pipe.
+pub(crate) fn say(line: &str) {
+    let _ = io::stderr().write_all(format!("roving: {line}\n").as_bytes());
+}
+
+/// The processors of the machine that are switched on, if the system says so.
+#[cfg(target_os = "linux")]
+pub(crate) fn online() -> Option<usize> {
+    // SAFETY: the call takes no pointer.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(online).ok().filter(|&online| online > 0)
+}
+
+/// Keeps the calling thread on one processor. False when the system refuses.
+#[cfg(target_os = "linux")]
+pub(crate) fn pin_to(processor: usize) -> bool {
+    if faults::ask(Point::Affinity).is_err() {
+        return false;
+    }
+    // SAFETY: an all-zero set is a valid value, the index is below CPU_SETSIZE, and the call reads
+    // no more than its size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}
+
+/// Has `f` called when the process exits in the ordinary way. False when the system refuses.
+pub(crate) fn at_exit(f: extern "C" fn()) -> bool {
+    unsafe extern "C" {
+        /// Of the C library, on every system.
+        fn atexit(f: extern "C" fn()) -> i32;
+    }
+    // SAFETY: the function is as the C standard declares it, and `f` is there for as long as this
+    // library is loaded.
+    faults::ask(Point::Handler).is_ok() && unsafe { atexit(f) == 0 }
+}
+
+/// How many forks lie between the start of the program and this process. Threads do not survive a
+/// fork.
+pub(crate) fn forks() -> usize {
+    // Ordering: Relaxed; written in a process that has one thread.
+    FORKS.load(Ordering::Relaxed)
+}
+
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+
+/// A thread of this library that is being started. Until it has begun it may hold a lock of the
+/// standard library that every thread takes when it starts: in a forked child nobody would open
+/// that, and none could be started. So a fork waits for it.
+pub(crate) struct Starting(());
+
+/// How many there are.
+static STARTING: AtomicUsize = AtomicUsize::new(0);
+
+impl Starting {
+    pub(crate) fn new() -> Starting {
+        // Ordering: Relaxed; a fork by another thread may come before.
+        STARTING.fetch_add(1, Ordering::Relaxed);
+        Starting(())
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        // Ordering: Edge [begun]: Release, so that who forks afterwards finds the locks open.
+        STARTING.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Waits for the threads that are being started: a second at most, so that a system that is out of
+/// order does not stop a fork for good.
+#[cfg(unix)]
+fn wait_for_starts() {
+    let patience = Instant::now() + Duration::from_secs(1);
+    // Ordering: Acquire [begun].
+    while STARTING.load(Ordering::Acquire) != 0 && Instant::now() < patience {
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// From now on forks are counted, and wait for the threads that are being started.
+#[cfg(unix)]
+pub(crate) fn count_forks() {
+    extern "C" fn before() {
+        wait_for_starts();
+    }
+    extern "C" fn in_child() {
+        // Ordering: Relaxed, both; there is one thread.
+        FORKS.fetch_add(1, Ordering::Relaxed);
+        STARTING.store(0, Ordering::Relaxed);
+    }
+    unsafe extern "C" {
+        /// Of POSIX.
+        fn pthread_atfork(
+            prepare: Option<extern "C" fn()>,
+            parent: Option<extern "C" fn()>,
+            child: Option<extern "C" fn()>,
+        ) -> i32;
+    }
+    static COUNTED: std::sync::Once = std::sync::Once::new();
+    COUNTED.call_once(|| {
+        // SAFETY: the function is as POSIX declares it, and the handler does what a child of a
+        // process with several threads may do. Without memory for it, forks are not noticed.
+        let _ = faults::ask(Point::Handler)
+            .map(|()| unsafe { pthread_atfork(Some(before), None, Some(in_child)) });
+    });
+}
+
+/// Elsewhere there is no fork.
+#[cfg(not(unix))]
+pub(crate) fn count_forks() {}
+
+/// Elsewhere nothing is known, and nothing is pinned. Miri has no processors, and would follow the
+/// look at each of 1024 numbers, in each pool.
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(crate) fn allowed_processors() -> Vec<usize> {
+    Vec::new()
+}
+
+/// Elsewhere what one may use is all that is known.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn online() -> Option<usize> {
+    None
+}
+
+/// Elsewhere threads are not pinned.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn pin_to(_processor: usize) -> bool {
+    false
+}
+
+#[cfg(all(test, unix, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_fork_waits_until_a_thread_has_begun() {
+        static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+        let starting = Starting::new();
+        let thread = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            HAS_BEGUN.store(true, Ordering::Relaxed);
+            drop(starting);
+        });
+        let waits = Instant::now();
+        wait_for_starts();
+        let has_begun = HAS_BEGUN.load(Ordering::Relaxed);
+        assert!(has_begun || waits.elapsed() >= Duration::from_secs(1));
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,106 @@
+//! A thread that serves all pools of the process. It is started when it is needed, and ends by
+//! itself when it is not.
+
+use std::io;
+use std::mem;
+
+#[cfg(not(loom))]
+use crate::machine::os::forks;
+use crate::machine::prim::mutant;
+use crate::machine::prim::thread::JoinHandle;
+
+/// Which thread serves now, if one does. Stands under a lock, together with what it serves for.
+pub(crate) struct Service {
+    thread: Option<JoinHandle<()>>,
+    /// One that has ended by itself. Who unloads the library joins it.
+    retired: Option<JoinHandle<()>>,
+    /// Of the thread that serves: an earlier one, which has not noticed yet, ends.
+    number: u64,
+    /// [`forks`] when the thread was started: threads do not survive a fork.
+    forks: usize,
+}
+
+impl Service {
+    pub(crate) const fn new() -> Service {
+        Service {
+            thread: None,
+            retired: None,
+            number: 0,
+            forks: 0,
+        }
+    }
+
+    /// Whether its threads, if there are any, are of this process. Else they are of the one that
+    /// was forked.
+    pub(crate) fn is_here(&self) -> bool {
+        self.forks == forks()
+    }
+
+    /// If no thread serves, starts one, which calls `run` with its number.
+    pub(crate) fn start(&mut self, name: &str, run: fn(u64)) -> io::Result<()> {
+        if !self.is_here() {
+            mem::forget((self.thread.take(), self.retired.take()));
+            self.forks = forks();
+        }
+        if self.thread.as_ref().is_some_and(|at| !has_finished(at)) {
+            return Ok(());
+        }
+        self.number += 1;
+        let number = self.number;
+        self.thread = Some(begin(name, move || run(number))?);
+        Ok(())
+    }
+
+    /// Whether the thread of that number serves.
+    pub(crate) fn is_served_by(&self, number: u64) -> bool {
+        mutant("service_number") || self.number == number
+    }
+
+    /// The thread that serves, which calls this, ends: who comes next finds none, and starts
+    /// another.
+    pub(crate) fn retire(&mut self) {
+        let ended = self.end();
+        // ThreadSanitizer calls a thread that has ended, and that nobody joins, a leak.
+        self.retired = ended.filter(|_| cfg!(not(roving_tsan)));
+    }
+
+    /// From now on none serves. Returns the one that did, to be woken, and joined without the lock.
+    pub(crate) fn end(&mut self) -> Option<JoinHandle<()>> {
+        self.number += 1;
+        self.thread.take()
+    }
+
+    /// The one that has ended by itself, to be joined.
+    pub(crate) fn take_retired(&mut self) -> Option<JoinHandle<()>> {
+        let is_here = self.is_here();
+        self.retired.take_if(|_| is_here)
+    }
+}
+
+/// No program forks in the model checker.
+#[cfg(loom)]
+fn forks() -> usize {
+    0
+}
+
+#[cfg(not(loom))]
+fn begin(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let builder = std::thread::Builder::new().name(name.to_owned());
+    crate::machine::faults::start(builder, run)
+}
+
+#[cfg(loom)]
+fn begin(_: &str, run: impl FnOnce() + 'static) -> io::Result<JoinHandle<()>> {
+    Ok(loom::thread::spawn(run))
+}
+
+#[cfg(not(loom))]
+fn has_finished(thread: &JoinHandle<()>) -> bool {
+    thread.is_finished()
+}
+
+/// A thread that serves has not: it says so before it ends.
+#[cfg(loom)]
+fn has_finished(_: &JoinHandle<()>) -> bool {
+    false
+}

@@ -1,0 +1,190 @@
+//! Reports that are due when the program ends: tables and traces of its pools.
+//!
+//! A pool that is dropped writes its own; pools that live on, as the global one does, are asked
+//! when the process exits.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use super::{Record, begin, file, live, server, table};
+use crate::machine::faults::{self, Point};
+use crate::machine::os;
+use crate::workers::registry::Registry;
+
+/// The reports that environment variables ask for.
+pub(crate) struct Wishes {
+    pub(crate) report: bool,
+    pub(crate) trace: Option<PathBuf>,
+    /// Where a live view may ask.
+    pub(crate) top: Option<PathBuf>,
+}
+
+/// Read once, when the first pool is built.
+pub(crate) fn wishes() -> &'static Wishes {
+    static WISHES: OnceLock<Wishes> = OnceLock::new();
+    WISHES.get_or_init(|| {
+        let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+        Wishes {
+            report: set("ROVING_PROFILE").is_some_and(|value| value != "0"),
+            trace: set("ROVING_TRACE").map(PathBuf::from),
+            top: set("ROVING_TOP").and_then(|value| live::socket(&value)),
+        }
+    })
+}
+
+/// The reports that a pool owes when it ends.
+#[derive(Clone, Default)]
+pub(crate) struct Debt {
+    /// A table.
+    pub(crate) report: bool,
+    /// A trace of its own.
+    pub(crate) trace: Option<PathBuf>,
+    /// A part of the program's trace.
+    pub(crate) shared: bool,
+    /// An answer to whoever watches it live.
+    pub(crate) live: bool,
+}
+
+impl Debt {
+    pub(crate) fn is_any(&self) -> bool {
+        self.report || self.live || self.has_trace()
+    }
+
+    pub(crate) fn has_trace(&self) -> bool {
+        self.shared || self.trace.is_some()
+    }
+}
+
+/// The pools that owe something and live, and what those that are gone have left for the program's
+/// trace.
+#[derive(Default)]
+struct Book {
+    alive: Vec<Weak<Registry>>,
+    left: Vec<Record>,
+    settles_at_exit: bool,
+}
+
+/// Most pools of which a trace is kept after their end.
+const LEFT_MAX: usize = 256;
+
+static BOOK: Mutex<Option<Book>> = Mutex::new(None);
+
+fn book() -> MutexGuard<'static, Option<Book>> {
+    BOOK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A pool has been made.
+pub(crate) fn enter(registry: &Arc<Registry>) {
+    let debt = &registry.settings.debt;
+    if !debt.is_any() {
+        return;
+    }
+    if debt.has_trace() {
+        begin();
+    }
+    let mut book = book();
+    let book = book.get_or_insert_default();
+    book.alive.retain(|pool| pool.strong_count() > 0);
+    book.alive.push(Arc::downgrade(registry));
+    if !book.settles_at_exit {
+        book.settles_at_exit = os::at_exit(at_exit);
+    }
+    if let Some(path) = &wishes().top {
+        server::serve(path);
+    }
+}
+
+/// Ends what answers for pools, if none lives that owes an answer: before the code is unloaded.
+pub(crate) fn rest() {
+    let alive = |book: &Book| book.alive.iter().any(|pool| pool.strong_count() > 0);
+    if !book().as_ref().is_some_and(alive) {
+        server::stop();
+    }
+}
+
+/// A pool has ended.
+pub(crate) fn settle(registry: &Registry) {
+    let debt = &registry.settings.debt;
+    if !debt.is_any() {
+        return;
+    }
+    let record = registry.record();
+    pay(debt, &record);
+    if debt.shared {
+        let mut book = book();
+        let left = &mut book.get_or_insert_default().left;
+        if left.len() < LEFT_MAX {
+            left.push(record);
+        }
+    }
+}
+
+/// Writes the reports that concern one pool alone.
+fn pay(debt: &Debt, record: &Record) {
+    if debt.report {
+        // Nobody is left to hear that standard error is closed.
+        let _ = io::stderr().write_all(table::of(record).as_bytes());
+    }
+    if let Some(path) = &debt.trace {
+        write(path, &[record]);
+    }
+}
+
+/// Calls `f` with the pools that live.
+pub(super) fn with_alive<R>(f: impl FnOnce(&[Arc<Registry>]) -> R) -> R {
+    let alive = |book: &Option<Book>| -> Vec<Arc<Registry>> {
+        let pools = book.iter().flat_map(|book| &book.alive);
+        pools.filter_map(Weak::upgrade).collect()
+    };
+    let pools = alive(&book());
+    f(&pools)
+}
+
+extern "C" fn at_exit() {
+    if os::forks() != 0 {
+        // What is owed is the parent's business, and locks may be held by threads that are not
+        // here.
+        return;
+    }
+    let Some(book) = book().take() else {
+        return;
+    };
+    let alive: Vec<Arc<Registry>> = book.alive.iter().filter_map(Weak::upgrade).collect();
+    let mut records = book.left;
+    for registry in alive {
+        let record = registry.record();
+        pay(&registry.settings.debt, &record);
+        if registry.settings.debt.shared {
+            records.push(record);
+        }
+        // Its threads run on; it is not to be dropped here.
+        std::mem::forget(registry);
+    }
+    if let Some(path) = &wishes().trace {
+        write(path, &records.iter().collect::<Vec<_>>());
+    }
+    // The socket goes with it; where another process answers at that path, there is none of this
+    // one.
+    server::stop();
+}
+
+/// A trace that cannot be written is no reason to fail: the program's own work is done.
+fn write(path: &Path, records: &[&Record]) {
+    let file = faults::ask(Point::TraceFile).and_then(|()| File::create(path));
+    let written = file.and_then(|file| {
+        faults::ask(Point::TraceFile)?;
+        let mut out = BufWriter::new(file);
+        file::write(records, &mut out)?;
+        out.flush()
+    });
+    if let Err(error) = written {
+        let path = path.display();
+        let _ = writeln!(
+            io::stderr(),
+            "roving: the trace cannot be written to {path}: {error}; name another file"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Tables and traces of what the workers of any program did, without changing the program.
+//!
+//! | set in the environment | shown at the end of the program, unless the row says otherwise |
+//! |---|---|
+//! | `ROVING_PROFILE=1` | to standard error: for each pool, where the time of its workers went, its counters, and what the time was lost to in which the pool had work |
+//! | `ROVING_TOP=1` or `=SOCKET` | (while it runs) what each worker does now, to `roving top PID` or `roving top SOCKET`; Unix only |
+//! | `ROVING_TRACE=FILE` | to that file: the same over time, for [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` |
+//!
+//! [`PoolBuilder::report`](crate::PoolBuilder::report) and
+//! [`PoolBuilder::trace`](crate::PoolBuilder::trace) ask for the same for one pool. Both keep
+//! times, so they cost what [`PoolBuilder::profile`](crate::PoolBuilder::profile) costs; a trace
+//! adds a write of 64 bytes to each change of a worker's state, and keeps the last million events
+//! of each worker (the file says how many came before them). Tasks that nobody steals are no
+//! events: a trace shows what the scheduler did, and what the program itself names by [`span`].
+//!
+//! With the feature `tracing`, `trace::SpanLayer` puts the spans of the `tracing` crate there as
+//! well.
+//!
+//! In a trace each pool is a process. Each worker has a lane with its states (*busy*, *steal*,
+//! *idle*, *wait*, *switch*, *frame*), and below it one with the spans of the program. A theft is
+//! an arrow from the victim to the thief, and a wake-up one from the worker that wakes to the one
+//! that is woken.
+//!
+//! ```
+//! use roving::trace;
+//!
+//! let file = std::env::temp_dir().join(format!("roving-doc-{}.json", std::process::id()));
+//! let pool = roving::Pool::builder().workers(2).trace(&file).build().unwrap();
+//! pool.install(|| {
+//!     let _span = trace::span("sort both halves");
+//!     let mut numbers = [3, 1, 2, 6, 5, 4];
+//!     let (left, right) = numbers.split_at_mut(3);
+//!     roving::join(|| left.sort(), || right.sort());
+//! });
+//! drop(pool);
+//! assert!(std::fs::read_to_string(&file).unwrap().contains("sort both halves"));
+//! # std::fs::remove_file(&file).unwrap();
+//! ```
+
+pub(crate) mod exit;
+mod file;
+mod json;
+#[cfg(feature = "tracing")]
+mod layer;
+mod live;
+mod server;
+mod table;
+
+#[cfg(feature = "tracing")]
+pub use layer::SpanLayer;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Instant;
+
+use crate::machine::prim::{AtomicBool, Ordering};
+use crate::stats::lane::{Event, Lane};
+use crate::stats::{Keep, Profile};
+use crate::workers::Worker;
+use crate::workers::registry::Registry;
+
+/// The statistics that a pool leaves behind.
+pub(crate) struct Record {
+    pub(crate) name: String,
+    /// Entries of the profile from here on are those of compensation threads.
+    pub(crate) workers: usize,
+    pub(crate) profile: Profile,
+    pub(crate) lanes: Vec<Lane>,
+}
+
+/// Set once a pool keeps a trace: spans before that go nowhere.
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Spans of threads that are no workers, with the threads' names.
+static OUTSIDE: Mutex<Option<HashMap<ThreadId, (String, Lane)>>> = Mutex::new(None);
+
+fn outside() -> MutexGuard<'static, Option<HashMap<ThreadId, (String, Lane)>>> {
+    OUTSIDE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on spans are kept.
+pub(crate) fn begin() {
+    // Ordering: Relaxed; a span that begins at the same moment may be missed.
+    ON.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether spans are kept: whether a pool of this process has kept a trace.
+pub(crate) fn is_on() -> bool {
+    // Ordering: Relaxed; see `begin`.
+    ON.load(Ordering::Relaxed)
+}
+
+/// Names the activity of the calling thread, for traces, until the returned [`Span`] is dropped.
+///
+/// When no pool keeps a trace, it costs a load and a branch. A span may be kept across an `.await`:
+/// if it ends on another worker than it began on, it is drawn apart from the lanes.
+///
+/// ```
+/// let span = roving::trace::span("load");
+/// drop(span);
+/// ```
+pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
+    Span(is_on().then(|| Begun {
+        name: name.into(),
+        from: Instant::now(),
+        lane: Place::here(),
+    }))
+}
+
+/// A named stretch of time in a trace, which ends when this is dropped; made by [`span`].
+///
+/// ```
+/// let _span: roving::trace::Span = roving::trace::span("parse");
+/// ```
+#[must_use = "a span ends when it is dropped"]
+pub struct Span(Option<Begun>);
+
+struct Begun {
+    name: Cow<'static, str>,
+    from: Instant,
+    lane: Place,
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        let Some(begun) = self.0.take() else {
+            return;
+        };
+        let here = Place::here();
+        let moved = here != begun.lane;
+        let event = |to| Event::Span {
+            name: begun.name,
+            from: begun.from,
+            to,
+            moved,
+        };
+        match here {
+            Place::Worker(..) => Worker::with_current(|worker| {
+                if let Some(worker) = worker {
+                    worker.clock().note(event);
+                }
+            }),
+            Place::Thread(id) => {
+                let name = || {
+                    let name = thread::current().name().map(str::to_owned);
+                    (name.unwrap_or_else(|| format!("{id:?}")), Lane::default())
+                };
+                let mut threads = outside();
+                let lane = threads.get_or_insert_default().entry(id);
+                lane.or_insert_with(name).1.push(event(Instant::now()));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.0.as_ref().map(|begun| &begun.name);
+        f.debug_tuple("Span").field(&name).finish()
+    }
+}
+
+/// A lane: that of a worker, or of a thread that is none.
+#[derive(PartialEq, Eq)]
+enum Place {
+    /// The pool, by its address, and the worker in it.
+    Worker(usize, usize),
+    Thread(ThreadId),
+}
+
+impl Place {
+    fn here() -> Place {
+        Worker::with_current(|worker| match worker {
+            Some(worker) => Place::Worker(Arc::as_ptr(worker.registry()).addr(), worker.index()),
+            None => Place::Thread(thread::current().id()),
+        })
+    }
+}
+
+impl Registry {
+    /// The pool's statistics so far.
+    pub(crate) fn record(&self) -> Record {
+        let lanes = match self.settings.keep() {
+            Keep::Trace => self.lanes(),
+            Keep::Nothing | Keep::Times => Vec::new(),
+        };
+        Record {
+            name: self.settings.name.clone(),
+            workers: self.workers(),
+            profile: self.profile(),
+            lanes,
+        }
+    }
+}

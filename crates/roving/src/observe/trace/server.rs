@@ -1,0 +1,147 @@
+//! The threads that answer `roving top`, from the first pool that lives to the end of the process,
+//! or until the library is about to be unloaded.
+
+use std::path::Path;
+
+#[cfg(unix)]
+pub(super) use unix::{serve, stop};
+
+/// Elsewhere nobody can ask.
+#[cfg(not(unix))]
+pub(super) fn serve(path: &Path) {
+    super::live::refuse(path, "this system has no Unix sockets");
+}
+
+#[cfg(not(unix))]
+pub(super) fn stop() {}
+
+#[cfg(unix)]
+mod unix {
+    use std::io::{self, BufRead as _, BufReader, Write as _};
+    use std::net::Shutdown;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::PathBuf;
+    use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+    use std::thread::{self, JoinHandle};
+
+    use super::Path;
+    use crate::machine::faults::{self, Point};
+    use crate::machine::os;
+    use crate::machine::prim::{AtomicBool, Ordering};
+    use crate::observe::trace::live::{end, refuse, snapshot};
+
+    struct Server {
+        path: PathBuf,
+        thread: JoinHandle<()>,
+        shared: Arc<Shared>,
+        /// [`os::forks`] when it was started: its threads are the parent's in a child.
+        forks: usize,
+    }
+
+    #[derive(Default)]
+    struct Shared {
+        ends: AtomicBool,
+        clients: Mutex<Vec<Client>>,
+    }
+
+    /// Who has asked, and the thread that answers.
+    struct Client {
+        stream: UnixStream,
+        thread: JoinHandle<()>,
+    }
+
+    static SERVER: Mutex<Option<Server>> = Mutex::new(None);
+
+    fn server() -> MutexGuard<'static, Option<Server>> {
+        SERVER.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts to answer at `path`, unless somebody does already. Where that fails, a line on
+    /// standard error says so: the program goes on without.
+    pub(in crate::observe::trace) fn serve(path: &Path) {
+        let mut server = server();
+        if server.is_none() {
+            match start(path) {
+                Ok(started) => *server = Some(started),
+                Err(error) => refuse(path, &error.to_string()),
+            }
+        }
+    }
+
+    fn start(path: &Path) -> io::Result<Server> {
+        // What a process with this number has left behind; not a socket at which somebody answers.
+        if UnixStream::connect(path).is_err() {
+            end(path);
+        }
+        faults::ask(Point::Socket)?;
+        let listener = UnixListener::bind(path)?;
+        let shared = Arc::<Shared>::default();
+        let here = Arc::clone(&shared);
+        Ok(Server {
+            path: path.to_owned(),
+            thread: faults::start(builder(), move || here.listen(&listener))?,
+            shared,
+            forks: os::forks(),
+        })
+    }
+
+    fn builder() -> thread::Builder {
+        thread::Builder::new().name("roving-top".into())
+    }
+
+    impl Shared {
+        fn clients(&self) -> MutexGuard<'_, Vec<Client>> {
+            self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        fn listen(&self, listener: &UnixListener) {
+            for stream in listener.incoming().flatten() {
+                // Ordering: Relaxed; who sets it connects afterwards, which the system orders.
+                if self.ends.load(Ordering::Relaxed) {
+                    return;
+                }
+                let Ok(answered) = stream.try_clone() else {
+                    continue;
+                };
+                // A client that is slow keeps nobody else waiting.
+                if let Ok(thread) = faults::start(builder(), move || answer(&answered)) {
+                    let mut clients = self.clients();
+                    clients.retain(|client| !client.thread.is_finished());
+                    clients.push(Client { stream, thread });
+                }
+            }
+        }
+    }
+
+    /// Until the client goes away.
+    fn answer(stream: &UnixStream) {
+        let mut writer = stream;
+        for line in BufReader::new(stream).lines() {
+            if line.is_err() || writer.write_all(snapshot().as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Ends all of these threads, and removes the socket. The next pool that is built brings them
+    /// back.
+    pub(in crate::observe::trace) fn stop() {
+        let Some(server) = server().take() else {
+            return;
+        };
+        if server.forks != os::forks() {
+            return std::mem::forget(server);
+        }
+        // Ordering: Relaxed, as in `listen`.
+        server.shared.ends.store(true, Ordering::Relaxed);
+        // Wakes the thread that listens. If somebody has removed the socket, it cannot be woken.
+        if UnixStream::connect(&server.path).is_ok() {
+            let _ = server.thread.join();
+        }
+        for client in std::mem::take(&mut *server.shared.clients()) {
+            let _ = client.stream.shutdown(Shutdown::Both);
+            let _ = client.thread.join();
+        }
+        end(&server.path);
+    }
+}

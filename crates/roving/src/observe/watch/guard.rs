@@ -1,0 +1,187 @@
+//! The names that a program gives to its critical sections.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::panic::Location;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use crate::machine::prim::{AtomicBool, Ordering};
+
+/// Set when the first pool is watched: before, nothing is recorded.
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// A critical section that a thread is in, or wants to enter.
+#[derive(Clone)]
+pub(super) struct Section {
+    number: u64,
+    pub(super) name: &'static str,
+    pub(super) at: &'static Location<'static>,
+    pub(super) thread: ThreadId,
+    pub(super) is_held: bool,
+}
+
+#[derive(Default)]
+struct Sections {
+    numbers: u64,
+    open: Vec<Section>,
+}
+
+static SECTIONS: Mutex<Sections> = Mutex::new(Sections {
+    numbers: 0,
+    open: Vec::new(),
+});
+
+fn sections() -> MutexGuard<'static, Sections> {
+    SECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on sections are recorded.
+pub(super) fn begin() {
+    // Ordering: Relaxed; a section that is entered at the same moment may be missed.
+    ON.store(true, Ordering::Relaxed);
+}
+
+/// All sections that threads are in or want to enter.
+pub(super) fn open_sections() -> Vec<Section> {
+    sections().open.clone()
+}
+
+/// A guard that marks the calling thread as inside a critical section; made by [`held`].
+///
+/// ```
+/// let _held: roving::watch::Held = roving::watch::held("cache");
+/// ```
+#[must_use = "the section ends when this is dropped"]
+pub struct Held {
+    number: Option<u64>,
+    /// The lock is the thread's.
+    _not_send: PhantomData<*const ()>,
+}
+
+/// Declares that the calling thread holds the lock of that name until the returned guard is
+/// dropped, for reports of watched pools. Takes a lock of its own while some pool is watched;
+/// otherwise it costs a load and a branch.
+///
+/// ```
+/// use std::sync::Mutex;
+///
+/// let cache = Mutex::new(1);
+/// let mut cache = cache.lock().unwrap();
+/// let _held = roving::watch::held("cache");
+/// *cache += roving::join(|| 1, || 2).0;
+/// ```
+#[track_caller]
+#[inline]
+pub fn held(name: &'static str) -> Held {
+    let at = Location::caller();
+    // Ordering: Relaxed, as in `begin`.
+    let is_on = ON.load(Ordering::Relaxed);
+    Held::new(is_on.then(|| enter(name, at, true)))
+}
+
+#[cold]
+fn enter(name: &'static str, at: &'static Location<'static>, is_held: bool) -> u64 {
+    let mut sections = sections();
+    sections.numbers += 1;
+    let number = sections.numbers;
+    let thread = thread::current().id();
+    sections.open.push(Section {
+        number,
+        name,
+        at,
+        thread,
+        is_held,
+    });
+    number
+}
+
+impl Held {
+    fn new(number: Option<u64>) -> Held {
+        Held {
+            number,
+            _not_send: PhantomData,
+        }
+    }
+
+    fn has_got_it(&self) {
+        if let Some(number) = self.number {
+            let mut sections = sections();
+            let mine = sections.open.iter_mut().find(|open| open.number == number);
+            mine.into_iter().for_each(|open| open.is_held = true);
+        }
+    }
+}
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            sections().open.retain(|open| open.number != number);
+        }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").finish_non_exhaustive()
+    }
+}
+
+/// A lock's guard together with the name of the lock; made by [`locked`]. It dereferences to the
+/// guard.
+///
+/// ```
+/// let mutex = std::sync::Mutex::new(5);
+/// let mut guard: roving::watch::Locked<_> = roving::watch::locked("five", || mutex.lock().unwrap());
+/// *guard += 1;
+/// assert_eq!(*guard, 6);
+/// ```
+#[derive(Debug)]
+#[must_use = "the lock is let go when this is dropped"]
+pub struct Locked<G> {
+    /// Dropped before the name is taken back.
+    guard: G,
+    _held: Held,
+}
+
+/// Calls `lock`, which takes a lock, and returns its guard. Until `lock` returns, reports of
+/// watched pools say that the calling thread wants the lock of that name, and from then on that it
+/// holds it. Costs the same as [`held`].
+///
+/// # Panics
+/// With what `lock` panics with.
+///
+/// ```
+/// use std::sync::RwLock;
+///
+/// let table = RwLock::new(vec![1, 2, 3]);
+/// let rows = roving::watch::locked("table", || table.read().unwrap());
+/// assert_eq!(rows.len(), 3);
+/// ```
+#[track_caller]
+#[inline]
+pub fn locked<G>(name: &'static str, lock: impl FnOnce() -> G) -> Locked<G> {
+    let at = Location::caller();
+    // Ordering: Relaxed, as in `begin`.
+    let is_on = ON.load(Ordering::Relaxed);
+    let held = Held::new(is_on.then(|| enter(name, at, false)));
+    let guard = lock();
+    held.has_got_it();
+    Locked { guard, _held: held }
+}
+
+impl<G: Deref> Deref for Locked<G> {
+    type Target = G::Target;
+
+    fn deref(&self) -> &G::Target {
+        &self.guard
+    }
+}
+
+impl<G: DerefMut> DerefMut for Locked<G> {
+    fn deref_mut(&mut self) -> &mut G::Target {
+        &mut self.guard
+    }
+}

@@ -1,0 +1,297 @@
+//! The report about a pool that makes no progress.
+
+use std::backtrace::Backtrace;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::guard::{Section, open_sections};
+use super::system;
+use super::table::{Entry, Watch, Why};
+use crate::observe::fixed::Seconds;
+use crate::workers::registry::Registry;
+use crate::workers::sleep::Parts;
+
+/// Frames of the program that are shown of each wait.
+const FRAMES_MAX: usize = 3;
+
+/// The report, if something waits that should not: nothing has moved for that long.
+pub(super) fn of(registry: &Registry, watch: &Watch, since: Duration) -> Option<String> {
+    let mut busy = watch.entries();
+    // Who has nothing to do is no part of it.
+    let at_work = |seat: usize, entry: &Entry| !entry.waits.is_empty() || !registry.rests(seat);
+    busy.retain(|(seat, entry)| at_work(*seat, entry));
+    let sections = open_sections();
+    let is_stuck = is_starved(registry, &busy) || wants_held(&busy, &sections);
+    if busy.iter().any(|(_, entry)| is_running(entry)) || !is_stuck {
+        return None;
+    }
+    let waiting = busy.iter().filter(|(_, entry)| !entry.waits.is_empty());
+    let mut text = format!(
+        "roving: pool `{}`: nothing has moved for {} s: of {} workers and the threads in their place {} wait and {} \
+         are stuck in tasks\n",
+        registry.settings.name,
+        Seconds(since, 1),
+        registry.workers(),
+        waiting.clone().count(),
+        busy.len() - waiting.count(),
+    );
+    for (seat, entry) in &busy {
+        thread(&mut text, registry, *seat, entry, &sections);
+    }
+    conclusion(&mut text, &busy, &sections);
+    Some(text)
+}
+
+/// Whether it does something, as far as the system says.
+fn is_running(entry: &Entry) -> bool {
+    entry.number.and_then(system::is_runnable).unwrap_or(false)
+}
+
+/// Whether tasks wait: for a worker, or for each other. Events, and regions that block, may take
+/// long.
+fn is_starved(registry: &Registry, busy: &[(usize, Entry)]) -> bool {
+    let mut waits = busy.iter().flat_map(|(_, entry)| &entry.waits);
+    let any = waits.clone().next().is_some();
+    let is_stuck = busy.iter().any(|(_, entry)| entry.waits.is_empty());
+    let shown = || (0..registry.in_use.count()).any(|seat| registry.seats[seat].stack.public() > 0);
+    waits.any(|wait| wait.why == Why::Task)
+        || any && is_stuck
+        || !busy.is_empty() && (registry.has_jobs() || shown())
+}
+
+/// Whether a thread of the pool wants a lock that one of them holds, perhaps itself.
+fn wants_held(busy: &[(usize, Entry)], sections: &[Section]) -> bool {
+    let is_here = |section: &&Section| busy.iter().any(|(_, entry)| entry.thread == section.thread);
+    let held = |name| {
+        let mut others = sections.iter().filter(is_here);
+        others.any(|other| other.is_held && other.name == name)
+    };
+    let mut wanted = sections
+        .iter()
+        .filter(is_here)
+        .filter(|section| !section.is_held);
+    wanted.any(|section| held(section.name))
+}
+
+fn name(registry: &Registry, seat: usize) -> String {
+    match seat.checked_sub(registry.workers()) {
+        None => format!("worker {seat}"),
+        Some(spare) => format!("spare {spare}"),
+    }
+}
+
+fn thread(
+    text: &mut String,
+    registry: &Registry,
+    seat: usize,
+    entry: &Entry,
+    sections: &[Section],
+) {
+    let _ = write!(text, "  {}", name(registry, seat));
+    if let Some(number) = entry.number {
+        let _ = write!(text, " (thread {number}, {})", system::state(number));
+    }
+    if let Some(other) = registry.seats[seat].works_for() {
+        let _ = write!(text, ", in a task of {}", name(registry, other));
+    }
+    match entry.waits.last() {
+        None if entry.number.is_none() => {
+            text.push_str(", is stuck in a task, or computes: the system does not say\n");
+        }
+        None => text.push_str(", is stuck: it blocks, but not in `roving::blocking`\n"),
+        Some(wait) => {
+            let what = match wait.why {
+                Why::Task => "waits for tasks that others have",
+                Why::Event => "waits for an event or another pool",
+                Why::Blocks => "is in a region that blocks",
+            };
+            let time = Seconds(wait.since.elapsed(), 1);
+            let _ = writeln!(text, ", {what}, for {time} s");
+            place(text, &wait.stack);
+        }
+    }
+    for section in sections
+        .iter()
+        .filter(|section| section.thread == entry.thread)
+    {
+        let word = if section.is_held { "holds" } else { "wants" };
+        let _ = writeln!(
+            text,
+            "    {word} \"{}\", since {}",
+            section.name, section.at
+        );
+    }
+}
+
+/// The program's innermost frames of a stack, and by which call it came to wait.
+fn place(text: &mut String, stack: &Backtrace) {
+    let stack = stack.to_string();
+    let (call, frames) = frames(&stack);
+    if let Some(call) = call {
+        let _ = writeln!(text, "    in `{call}`, called");
+    }
+    for (number, frame) in frames.into_iter().take(FRAMES_MAX).enumerate() {
+        let word = if number == 0 { "at" } else { "from" };
+        match frame.at {
+            Some(at) => {
+                let _ = writeln!(text, "    {word} {at}, {}", frame.symbol);
+            }
+            None => {
+                let _ = writeln!(text, "    {word} {}", frame.symbol);
+            }
+        }
+    }
+}
+
+/// A frame of a stack.
+#[derive(Debug, PartialEq, Eq)]
+struct Frame<'t> {
+    symbol: &'t str,
+    at: Option<&'t str>,
+}
+
+/// The function of this crate that the program has called, and the program's own frames, innermost
+/// first. Functions that were inlined are named without their crate, so files decide as well.
+fn frames(stack: &str) -> (Option<&str>, Vec<Frame<'_>>) {
+    let frames = parse(stack);
+    // The frame that captured the stack says where this crate's files are.
+    let source = frames.iter().find_map(|frame| {
+        let (path, _) = frame.at?.rsplit_once(':')?.0.rsplit_once(':')?;
+        path.strip_suffix(BEGINS_IN)
+    });
+    let is_in_file = |frame: &Frame<'_>| {
+        let file = frame.at.zip(source);
+        file.is_some_and(|(at, source)| !source.is_empty() && at.starts_with(source))
+    };
+    let is_own = |frame: &Frame<'_>| is_of(frame.symbol, &["roving"]) || is_in_file(frame);
+    let is_others = |frame: &Frame<'_>| {
+        is_of(frame.symbol, &["std", "core", "alloc", "__rust"])
+            || THREAD_STARTS.contains(&frame.symbol)
+            || frame.at.is_some_and(|at| at.starts_with("/rustc/"))
+    };
+    // Without a symbol nothing can be said of a frame.
+    let is_known = |frame: &Frame<'_>| frame.symbol != "<unknown>";
+    let is_program = |frame: &Frame<'_>| !is_own(frame) && !is_others(frame) && is_known(frame);
+    let first = frames.iter().position(is_own).unwrap_or(0);
+    let Some(outside) = frames[first..].iter().position(is_program) else {
+        return (None, Vec::new());
+    };
+    let outside = first + outside;
+    let call = frames[first..outside].iter().rfind(|frame| is_own(frame));
+    let call = call.map(|frame| last_name(frame.symbol));
+    let program = frames.into_iter().skip(outside).filter(is_program);
+    (call, program.collect())
+}
+
+/// The file of [`Watch::begin`], which captures the stacks.
+const BEGINS_IN: &str = "watch/table.rs";
+
+/// With what the C library begins a thread, or a program.
+const THREAD_STARTS: [&str; 7] = [
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone3",
+    "__GI___clone3",
+    "_start",
+    "main",
+];
+
+fn parse(stack: &str) -> Vec<Frame<'_>> {
+    let mut frames: Vec<Frame<'_>> = Vec::new();
+    for line in stack.lines().map(str::trim_start) {
+        if let Some(at) = line.strip_prefix("at ") {
+            if let Some(frame) = frames.last_mut() {
+                frame.at = Some(at);
+            }
+        } else if let Some((number, symbol)) = line.split_once(": ") {
+            if number.bytes().all(|byte| byte.is_ascii_digit()) {
+                frames.push(Frame { symbol, at: None });
+            }
+        }
+    }
+    frames
+}
+
+/// The function's own name, without its path and its types.
+fn last_name(symbol: &str) -> &str {
+    let path = symbol
+        .split_once('<')
+        .map_or(symbol, |(path, _)| match path {
+            "" => symbol,
+            path => path.trim_end_matches(':'),
+        });
+    path.rsplit_once("::").map_or(path, |(_, name)| name)
+}
+
+/// Whether the function is one of these crates', or an implementation for a type of theirs.
+fn is_of(symbol: &str, crates: &[&str]) -> bool {
+    let symbol = symbol.trim_start_matches(['<', '&', '_']);
+    let mut crates = crates.iter();
+    crates.any(|name| {
+        let name = name.trim_start_matches('_');
+        let rest = symbol.strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with("::") || name == "rust" && rest.starts_with('_'))
+    })
+}
+
+/// Which lock is held across a wait, or by who wants it, and what to do about it.
+fn conclusion(text: &mut String, busy: &[(usize, Entry)], sections: &[Section]) {
+    let entry = |section: &Section| {
+        let mut entries = busy.iter().map(|(_, entry)| entry);
+        entries.find(|entry| entry.thread == section.thread)
+    };
+    let mut told: Vec<&str> = Vec::new();
+    for section in sections.iter().filter(|section| section.is_held) {
+        let Some(holder) = entry(section).filter(|_| !told.contains(&section.name)) else {
+            continue;
+        };
+        told.push(section.name);
+        let name = section.name;
+        let wants =
+            |other: &&Section| other.name == name && !other.is_held && entry(other).is_some();
+        let wanted = sections.iter().find(wants);
+        let by_itself = wanted.is_some_and(|other| other.thread == section.thread);
+        let what = match (by_itself, wanted.is_some(), holder.waits.is_empty()) {
+            (true, ..) => "is wanted by the thread that holds it",
+            (_, true, false) => "is held across a wait, and a task needs it",
+            (_, false, false) => "is held across a wait, and a task may need it",
+            (_, _, true) => continue,
+        };
+        let _ = writeln!(
+            text,
+            "  \"{name}\" {what}: let go of it before the parallel call, or keep what needs it out of the tasks"
+        );
+    }
+    if told.is_empty() && busy.iter().all(|(_, entry)| entry.waits.is_empty()) {
+        text.push_str("  tasks wait while the workers block: block inside of `roving::blocking`\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_frames_are_found() {
+        let stack = "   0: std::backtrace::Backtrace::create\n   1: roving::watch::table::Watch::begin\n             at /cargo/roving/src/watch/table.rs:70:20\n   2: <roving::worker::Worker as core::Foo>::bar\n   3: core::ops::function::FnOnce::call_once\n   4: roving::join::join\n             at /cargo/roving/src/join.rs:60:5\n   5: app::transfer\n             at ./src/main.rs:21:9\n   6: app::main::{{closure}}\n   7: std::panicking::try\n   8: __rust_try\n   9: <unknown>\n  10: roving_flow::run\n";
+        let (call, frames) = frames(stack);
+        assert_eq!(call, Some("join"));
+        let symbols: Vec<_> = frames.iter().map(|frame| frame.symbol).collect();
+        assert_eq!(
+            symbols,
+            [
+                "app::transfer",
+                "app::main::{{closure}}",
+                "roving_flow::run"
+            ]
+        );
+        assert_eq!(frames[0].at, Some("./src/main.rs:21:9"));
+        let inlined = "   0: begin\n             at ./src/watch/table.rs:70:20\n   1: blocking_for<(), x>\n             at ./src/wait.rs:254:29\n   2: call_once<x>\n             at /rustc/5980/library/core/src/ops/function.rs:250:5\n   3: join<app::a, app::b>\n             at ./src/join.rs:42:5\n   4: transfer<u8>\n             at ./tests/app.rs:7:9\n";
+        let (call, frames) = super::frames(inlined);
+        assert_eq!(call, Some("join"));
+        assert_eq!(frames.len(), 1);
+        assert_eq!(frames[0].at, Some("./tests/app.rs:7:9"));
+        assert_eq!(super::frames("disabled backtrace"), (None, Vec::new()));
+    }
+}

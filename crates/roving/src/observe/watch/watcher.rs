@@ -1,0 +1,166 @@
+//! The thread that looks at the pools that are watched. There is one while there is such a pool,
+//! and none otherwise.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::{guard, report, system};
+use crate::machine::os;
+use crate::machine::service::Service;
+use crate::workers::registry::Registry;
+
+struct Watcher {
+    pools: Vec<Weak<Registry>>,
+    service: Service,
+}
+
+static WATCHER: Mutex<Watcher> = Mutex::new(Watcher {
+    pools: Vec::new(),
+    service: Service::new(),
+});
+/// Pools have come or gone.
+static CHANGED: Condvar = Condvar::new();
+
+/// Looks for each time that nothing may move for.
+const LOOKS: u32 = 4;
+
+fn watcher() -> MutexGuard<'static, Watcher> {
+    WATCHER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A pool has been made.
+pub(crate) fn enter(registry: &Arc<Registry>) {
+    if registry.watch.is_none() {
+        return;
+    }
+    guard::begin();
+    let mut watcher = watcher();
+    if !watcher.service.is_here() {
+        // They are the parent's.
+        watcher.pools.clear();
+    }
+    watcher.pools.push(Arc::downgrade(registry));
+    if let Err(error) = watcher.service.start("roving-watch", run) {
+        os::say(&format!(
+            "no thread can be started to watch pools ({error}); nothing is watched"
+        ));
+    }
+    CHANGED.notify_all();
+}
+
+/// A pool ends. With the last one the thread does, before this returns.
+pub(crate) fn leave(registry: &Arc<Registry>) {
+    if registry.watch.is_none() {
+        return;
+    }
+    let thread = {
+        let mut watcher = watcher();
+        if !watcher.service.is_here() {
+            return;
+        }
+        let other = |pool: &Weak<Registry>| !std::ptr::eq(pool.as_ptr(), &raw const **registry);
+        watcher.pools.retain(other);
+        match watcher.pools.is_empty() {
+            true => watcher.service.end(),
+            false => None,
+        }
+    };
+    CHANGED.notify_all();
+    if let Some(thread) = thread {
+        let _ = thread.join();
+    }
+}
+
+/// Joins the thread that has ended by itself, if there is one: before the code is unloaded.
+pub(crate) fn join_retired() {
+    let thread = watcher().service.take_retired();
+    if let Some(thread) = thread {
+        let _ = thread.join();
+    }
+}
+
+/// The last fingerprint that was taken of a pool, and since when it has been the same.
+struct Seen {
+    pool: Weak<Registry>,
+    print: Vec<u64>,
+    since: Instant,
+    is_reported: bool,
+}
+
+fn run(number: u64) {
+    let mut seen: Vec<Seen> = Vec::new();
+    loop {
+        let pools = {
+            let mut watcher = watcher();
+            watcher.pools.retain(|pool| pool.strong_count() > 0);
+            if !watcher.service.is_served_by(number) {
+                return;
+            }
+            if watcher.pools.is_empty() {
+                // The last pool has ended by itself.
+                return watcher.service.retire();
+            }
+            watcher.pools.clone()
+        };
+        seen.retain(|seen| pools.iter().any(|pool| pool.ptr_eq(&seen.pool)));
+        let mut pause = super::PATIENCE;
+        for pool in pools {
+            if let Some(registry) = pool.upgrade() {
+                look(&registry, &pool, &mut seen);
+                let patience = registry.watch.as_ref().map(|watch| watch.patience);
+                pause = pause.min(patience.unwrap_or(pause));
+            }
+        }
+        let watcher = watcher();
+        if watcher.service.is_served_by(number) {
+            let pause = (pause / LOOKS).max(Duration::from_millis(1));
+            drop(CHANGED.wait_timeout(watcher, pause));
+        }
+    }
+}
+
+fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
+    let Some(watch) = &registry.watch else { return };
+    let (print, now) = (print(registry), Instant::now());
+    let known = seen.iter().position(|seen| seen.pool.ptr_eq(pool));
+    let known = known.unwrap_or_else(|| {
+        seen.push(Seen {
+            pool: pool.clone(),
+            print: Vec::new(),
+            since: now,
+            is_reported: false,
+        });
+        seen.len() - 1
+    });
+    let seen = &mut seen[known];
+    if seen.print != print {
+        *seen = Seen {
+            pool: pool.clone(),
+            print,
+            since: now,
+            is_reported: false,
+        };
+        return;
+    }
+    if seen.is_reported || now - seen.since < watch.patience {
+        return;
+    }
+    let Some(text) = report::of(registry, watch, now - seen.since) else {
+        return;
+    };
+    seen.is_reported = true;
+    super::tell(&text);
+}
+
+/// Figures that change as soon as something moves: each thread's time on a processor, and what it
+/// has counted.
+fn print(registry: &Registry) -> Vec<u64> {
+    let entries = registry.watch.as_ref().map(|watch| watch.entries());
+    let figures = entries.into_iter().flatten().flat_map(|(seat, entry)| {
+        let counters = registry.seats[seat].stack.tally().read();
+        let counted = counters.tasks + counters.parks + counters.wakes + counters.suspensions;
+        let time = entry.number.and_then(system::time).unwrap_or(0);
+        [seat as u64, time, counted + counters.steals_tried]
+    });
+    figures.collect()
+}

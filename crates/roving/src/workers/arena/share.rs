@@ -1,0 +1,146 @@
+//! A pool that has no threads of its own.
+
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
+
+use super::board::Pressure;
+use super::core::Core;
+use super::present::{Left, Present};
+use super::word::SeatWord;
+use crate::workers::priority::Priority;
+use crate::workers::registry::Registry;
+
+/// The arena's side of a pool that is a share of it, as the pool's worker slots see it.
+pub(crate) struct Share {
+    pub(crate) core: Arc<Core>,
+    pub(crate) priority: Priority,
+    registry: OnceLock<Weak<Registry>>,
+    present: Present,
+    over: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// A seat that asks for a thread.
+pub(crate) struct Request {
+    pub(super) registry: Arc<Registry>,
+    pub(super) index: usize,
+}
+
+impl Share {
+    pub(crate) fn new(core: &Arc<Core>, priority: Priority) -> Share {
+        core.board.hold();
+        Share {
+            core: Arc::clone(core),
+            priority,
+            registry: OnceLock::new(),
+            present: Present::new(),
+            over: Mutex::new(false),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The pool's registry has been made.
+    pub(crate) fn belongs_to(&self, registry: &Arc<Registry>) {
+        let _ = self.registry.set(Arc::downgrade(registry));
+    }
+
+    /// A seat is called or has a thread from now on. False if the pool has ended: nothing is left
+    /// then to be called for.
+    pub(super) fn enter(&self) -> bool {
+        self.present.enter()
+    }
+
+    /// A seat is neither called nor has a thread any more. The last thing that a thread does with a
+    /// pool; it holds nothing of it but this.
+    pub(super) fn exit(&self) {
+        if self.present.exit() == Left::Last {
+            self.end();
+        }
+    }
+
+    /// Nothing will come from outside any more: the pool ends when all that it holds has been run.
+    pub(crate) fn close(&self) {
+        if self.present.close() == Left::Last {
+            self.end();
+        }
+    }
+
+    fn end(&self) {
+        self.core.board.let_go();
+        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Returns when the pool has ended, and no thread of the arena holds anything of it.
+    pub(crate) fn wait_until_over(&self) {
+        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.changed.wait_while(over, |over| !*over));
+    }
+
+    /// Puts the request of a seat, which counts as present, on the board.
+    /// It is urgent if a job there is.
+    pub(super) fn request(&self, registry: Arc<Registry>, index: usize) {
+        let class = (!registry.injector.has_urgent()).then_some(self.priority);
+        let start = self.core.board.request(class, Request { registry, index });
+        self.core.start_if_any(start);
+    }
+}
+
+/// A worker slot's connection to the arena, in the place of a thread of its own.
+pub(crate) struct Station {
+    pub(super) share: Arc<Share>,
+    pub(super) index: usize,
+    pub(super) word: SeatWord,
+}
+
+impl Station {
+    pub(crate) fn new(share: &Arc<Share>, index: usize) -> Station {
+        Station {
+            share: Arc::clone(share),
+            index,
+            word: SeatWord::new(),
+        }
+    }
+
+    /// Has a thread look around at the seat: the one that is there, or else one that the arena is
+    /// asked for.
+    pub(crate) fn call(&self) {
+        let request = || {
+            if !self.share.enter() {
+                return;
+            }
+            let registry = self.share.registry.get().and_then(Weak::upgrade);
+            match registry {
+                Some(registry) => self.share.request(registry, self.index),
+                None => self.share.exit(),
+            }
+        };
+        self.word.call_thread(&self.share.core.board, request);
+    }
+}
+
+impl Station {
+    /// Whether no thread is there, as far as can be told by looking.
+    pub(crate) fn is_left(&self) -> bool {
+        self.word.is_left()
+    }
+
+    pub(super) fn pressure(&self) -> Pressure {
+        self.share.core.board.pressure()
+    }
+
+    pub(super) fn class(&self) -> Priority {
+        self.share.priority
+    }
+}
+
+impl Share {
+    /// A worker of another pool waits for what it has just asked this one, urgently, and may hold
+    /// what all threads of the arena wait for. If a seat asks for a thread, one comes for it, even
+    /// if that is one more than there should be. Otherwise a thread is about to look around, and
+    /// takes what is urgent first.
+    pub(crate) fn urge(&self, registry: &Arc<Registry>) {
+        let is_meant = |request: &Request| Arc::ptr_eq(&request.registry, registry);
+        let start = self.core.board.urge(self.priority, is_meant);
+        self.core.start_if_any(start);
+    }
+}

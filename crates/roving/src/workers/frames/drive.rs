@@ -1,0 +1,567 @@
+//! How a worker runs frames: one after the other, each from its own loop, so that the native stack
+//! is as deep below ten thousand nested forks as below one.
+//!
+//! Between two polls, the part of the worker's stack above the loop's base holds frames:
+//! continuations that forks left there, and children that were spawned. A poll has popped its own
+//! pushes (`join`, `scope`, a nested root) when it returns, or has left them unjoined as a spawned
+//! child; or as a closure, if it has spawned into a `scope` around the root's blocking call.
+
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::{self, NonNull};
+
+use super::frame::{self, Frame, Header, Link, Resume};
+use super::life::Suspension;
+use super::local::{Local, Next};
+use super::pushed::{COUNTED, NEW_WITH_TOKEN, NO_CHILD, Pushed, holds_frame, run_pushed};
+use super::root::Root;
+use crate::stack::line::current_line;
+use crate::stack::owner::Popped;
+use crate::stack::slot::{Run, Slot};
+use crate::stats::{Activity, bump};
+use crate::workers::Worker;
+use crate::workers::wait::Taken;
+
+/// One push of a continuation in half as many looks at the clock; numbers are even.
+const LOOK_EVERY: u64 = 32;
+
+/// The kind of native stack frame on top of which a worker runs frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    /// The bare worker, or a blocking call that waits for just this root.
+    Ground,
+    /// A waiting frame: only tasks that were there before, or descend from them, run on top of it.
+    Above,
+}
+
+impl Worker {
+    /// Runs a frame, and the tasks that it leaves on this worker's stack.
+    ///
+    /// # Safety
+    /// The frame is the caller's to run, and its root was opened for this.
+    pub(crate) unsafe fn run_frame(&self, frame: Frame, level: Level) {
+        // SAFETY: the caller's promise.
+        unsafe { self.run_frames(&[frame], level) };
+    }
+
+    /// Runs several, oldest first in the list, as if they had been on this worker's stack: the
+    /// newest first, and the others can be stolen meanwhile.
+    ///
+    /// # Safety
+    /// As [`Self::run_frame`], for each of them.
+    pub(crate) unsafe fn run_frames(&self, frames: &[Frame], level: Level) {
+        let Some((&newest, older)) = frames.split_last() else {
+            return;
+        };
+        // SAFETY: the frame is the caller's.
+        let root = unsafe { newest.as_ref() }.root.get();
+        let resumes = match level {
+            Level::Ground => root,
+            Level::Above => ptr::null(),
+        };
+        // SAFETY: the caller's promise, for all frames.
+        unsafe {
+            let opened = self.run_uncounted(older, newest, resumes);
+            Root::close(root, opened);
+        }
+    }
+
+    /// Runs frames for a caller that keeps the root's count itself; returns how many were counted
+    /// for them.
+    ///
+    /// # Safety
+    /// The frames are the caller's to run, and the root of `newest` stays open meanwhile.
+    unsafe fn run_uncounted(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
+        // SAFETY: the caller's promise is handed on; and the root, which stays open, keeps its
+        // context.
+        unsafe {
+            let context = (*newest.as_ref().root.get()).context();
+            self.within(context, || self.run_in_context(older, newest, resumes))
+        }
+    }
+
+    /// Runs frames inside the context of their root, which the caller has entered.
+    ///
+    /// # Safety
+    /// As [`Self::run_uncounted`].
+    unsafe fn run_in_context(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
+        // SAFETY: the frame is the caller's, and its root open.
+        let (root, has_token) = unsafe {
+            let root = newest.as_ref().root.get();
+            (root, (*root).has_token())
+        };
+        let local = &self.seat().tasks;
+        let (base, outer_floor) = self.owner().open_frame();
+        let outer = local.begin(resumes, has_token);
+        for &frame in older {
+            // SAFETY: the frames are the caller's, and their roots were opened.
+            unsafe {
+                if !ptr::eq(frame.as_ref().root.get(), root) || !self.push_frame(frame, COUNTED) {
+                    Root::make_ready(frame.as_ref().root.get(), frame);
+                }
+            }
+        }
+        // SAFETY: `newest` is the caller's to run, and its root was opened.
+        unsafe {
+            resume(newest);
+            self.drive(local, newest, base);
+        }
+        let counts = local.end(outer);
+        self.owner().close_frame(outer_floor);
+        1 + counts
+    }
+
+    /// Puts a child on the stack, for thieves, or for this worker when it has no newer task.
+    ///
+    /// # Safety
+    /// The child is new, and its root is that of the task that is being polled here.
+    pub(crate) unsafe fn spawn_frame(&self, child: Frame) {
+        // SAFETY: the root is open while one of its tasks is polled, or runs something in its
+        // context.
+        unsafe {
+            if !Local::with(|local| self.leave_frame(local, child, local.new_number())) {
+                self.spawn_in_place(child);
+            }
+        }
+    }
+
+    /// Runs a spawned child where the stack is full, or leaves it to the pool's schedule.
+    ///
+    /// # Safety
+    /// As [`Self::spawn_frame`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn spawn_in_place(&self, child: Frame) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.is_left_by_schedule(child) } {
+            return;
+        }
+        let local = &self.seat().tasks;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let root = child.as_ref().root.get();
+            frame::drop_if_cancelled(child);
+            if local.current.get().is_null() {
+                // Of a root of its own, beside that whose frames are run.
+                (*root).open();
+                self.run_at_once(|| self.run_frame(child, Level::Above));
+            } else {
+                let run = || self.run_uncounted(&[], child, ptr::null());
+                let counts = self.run_at_once(run);
+                // That the child's own was counted is not true: it was new.
+                local.keep_counts(counts - 1);
+            }
+        }
+        self.run_stranded();
+    }
+
+    /// Leaves a frame on the stack, in a poll, for the end of that or for thieves. False when there
+    /// is no room.
+    ///
+    /// # Safety
+    /// As [`Self::push_frame`].
+    unsafe fn leave_frame(&self, local: &Local, frame: Frame, number: u64) -> bool {
+        let is_at_level = self.is_at_level(local);
+        let pushed = Pushed { frame, number };
+        let (done, wake) = match self.owner().push_unjoined(run_pushed, pushed) {
+            Ok(wake) => (true, wake),
+            Err((_, wake)) => (false, wake),
+        };
+        if done && is_at_level {
+            local.level.set(self.owner().line().top.get());
+        }
+        self.wake_if(wake);
+        done
+    }
+
+    /// Whether nothing lies on the stack, above what was there when the current poll began, but
+    /// frames that the poll has left there: no closure that a join is going to pop.
+    fn is_at_level(&self, local: &Local) -> bool {
+        ptr::eq(local.level.get(), self.owner().line().top.get())
+    }
+
+    /// Puts a frame that this worker has woken in a poll onto its stack. False when the frame has
+    /// to go through its root's queue instead.
+    ///
+    /// Frames on the stack run newest first, and two that keep waking each other would keep all
+    /// others waiting. So their number is bounded until the stack has been emptied of frames. And
+    /// where thieves leave a few tasks alone, or no thief takes those of a parked worker, a frame
+    /// that its waker then waits for would stay here: see `Registry::takes_any`.
+    ///
+    /// # Safety
+    /// The frame is the caller's, and counted at its root.
+    pub(super) unsafe fn push_woken(&self, local: &Local, frame: Frame) -> bool {
+        // SAFETY: the frame is the caller's.
+        let root = unsafe { frame.as_ref() }.root.get();
+        let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
+        let is_taken = self.registry().takes_any();
+        let may_stay = is_here && is_taken && self.is_at_level(local) && local.may_push_woken();
+        // SAFETY: the caller's promise.
+        may_stay && unsafe { self.leave_frame(local, frame, COUNTED) }
+    }
+
+    /// Puts a frame on the stack between two polls. False when there is no room.
+    ///
+    /// # Safety
+    /// The frame is the caller's, and this worker keeps its root open, or its number says that it
+    /// is counted.
+    pub(super) unsafe fn push_frame(&self, frame: Frame, number: u64) -> bool {
+        let pushed = Pushed { frame, number };
+        let (done, wake) = match self.owner().push(run_pushed, pushed) {
+            Ok((_, wake)) => (true, wake),
+            Err((_, wake)) => (false, wake),
+        };
+        self.wake_if(wake);
+        done
+    }
+
+    /// Runs the frame, and everything above `base`.
+    ///
+    /// # Safety
+    /// The frame is the caller's, the root is open for this worker, and above `base` are frames of
+    /// that root only.
+    unsafe fn drive(&self, local: &Local, frame: Frame, base: usize) {
+        let base_slot: *const Slot = self.owner().stack().at(base);
+        let mut next = Some(frame);
+        while let Some(frame) = next {
+            // SAFETY: the caller's promise, or `after_end`.
+            let running = AssertUnwindSafe(|| unsafe { self.run(local, frame, base_slot) });
+            next = match panic::catch_unwind(running) {
+                Ok(()) => None,
+                // SAFETY: nothing unwinds out of `run` but a poll.
+                Err(payload) => unsafe { self.after_panic(local, payload, base_slot) },
+            };
+        }
+        local.current.set(ptr::null());
+        if self.schedule().is_some() {
+            // A fork that leaves its child for later ends the loop, whatever the parent has left on
+            // the stack.
+            self.drain(base);
+        }
+    }
+
+    /// The loop. Unwinds when a poll does; that frame is still the current one then.
+    ///
+    /// # Safety
+    /// As [`Self::drive`].
+    unsafe fn run(&self, local: &Local, first: Frame, base: *const Slot) {
+        let mut frame = first;
+        loop {
+            local.current.set(frame.as_ptr());
+            local.level.set(self.owner().line().top.get());
+            // SAFETY: the frame is this worker's, and holds its future: it has not ended.
+            let ended = unsafe { frame.as_ref().poll(frame) };
+            let next = local.take_next();
+            // SAFETY: the frame stays this worker's until it is passed on by one of these.
+            let then = unsafe {
+                match next {
+                    None | Some(Next::Woken(_)) if ended => self.after_end(local, frame, base),
+                    Some(Next::Forked(child)) if !ended => {
+                        fork(self, local, frame, child_of(child))
+                    }
+                    Some(Next::Called(child)) if !ended => {
+                        let child = child_of(child);
+                        call(self, frame, child, Resume::Directly);
+                        Some(child)
+                    }
+                    Some(Next::TakenBack(child)) if !ended => {
+                        let child = child_of(child);
+                        call(self, frame, child, Resume::Told);
+                        Some(child)
+                    }
+                    None => {
+                        self.suspend(frame);
+                        self.pop_frame(local, base)
+                    }
+                    Some(Next::Woken(frame)) => self.yield_frame(local, frame, base),
+                    Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) => {
+                        self.leave_to_itself(child_of(child));
+                        self.after_end(local, frame, base)
+                    }
+                }
+            };
+            match then {
+                Some(then) => frame = then,
+                None => return,
+            }
+        }
+    }
+
+    /// Runs a child whose parent ended, or panicked, in the poll in which it asked for the child.
+    ///
+    /// # Safety
+    /// The child is new, and this worker keeps its root open.
+    #[cold]
+    unsafe fn leave_to_itself(&self, child: Frame) {
+        // SAFETY: the caller's promise; a frame in the queue is counted.
+        unsafe {
+            if !self.push_frame(child, NO_CHILD) {
+                let root = child.as_ref().root.get();
+                (*root).open();
+                Root::make_ready(root, child);
+            }
+        }
+    }
+
+    /// Ends the current frame after its poll has unwound.
+    ///
+    /// # Safety
+    /// The poll has unwound in [`Self::run`], which was called with that base.
+    #[cold]
+    unsafe fn after_panic(
+        &self,
+        local: &Local,
+        payload: Box<dyn Any + Send>,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        // SAFETY: a frame is current while it is polled.
+        unsafe {
+            let frame = child_of(local.current.get());
+            if let Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) =
+                local.take_next()
+            {
+                self.leave_to_itself(child_of(child));
+            }
+            frame::fail(frame, payload);
+            self.after_failure(local, frame, base)
+        }
+    }
+
+    /// Takes a child back that was spawned, if it is the newest on the stack, and private.
+    pub(crate) fn take_back(&self, child: Frame) -> bool {
+        let owner = self.owner();
+        let Some(index) = owner.newest_private() else {
+            return false;
+        };
+        let slot = owner.stack().slot(index);
+        if !holds_frame(slot) {
+            return false;
+        }
+        // SAFETY: private, and it holds a frame; it is read again when it is not taken now.
+        let pushed = unsafe { slot.take::<Pushed>() };
+        if pushed.frame != child || pushed.number != Local::with(Local::new_number) {
+            return false;
+        }
+        if pushed.number == NEW_WITH_TOKEN {
+            // SAFETY: it is new, nobody else's, and the task that is polled keeps its root open.
+            unsafe { frame::drop_if_cancelled(child) };
+        }
+        let local = &self.seat().tasks;
+        let is_at_level = self.is_at_level(local);
+        let (popped, wake) = owner.pop(index);
+        debug_assert_eq!(popped, Popped::Here);
+        if is_at_level {
+            // Else the level would be that of a closure which a join pushes here next.
+            local.level.set(owner.line().top.get());
+        }
+        self.wake_if(wake);
+        true
+    }
+
+    /// Suspends a frame whose poll was `Pending`: from now on it belongs to the thread that wakes
+    /// it.
+    ///
+    /// # Safety
+    /// The frame is this worker's, which does not use it afterwards.
+    #[inline(never)]
+    unsafe fn suspend(&self, frame: Frame) {
+        // What runs while this worker looks for the next frame runs in no task.
+        let local = &self.seat().tasks;
+        local.current.set(ptr::null());
+        let doing = self.clock().enter(Activity::Switch);
+        bump(&self.tally().suspensions, 1);
+        // SAFETY: the frame is this worker's until it is suspended. After that its root is kept
+        // open by this worker.
+        unsafe {
+            let header = frame.as_ref();
+            let root = header.root.get();
+            if !local.take_count() {
+                (*root).open();
+            }
+            // One that has no waker is never woken: its root waits for ever, as it asked to.
+            if header.life.is_shared() && header.life.suspend() == Suspension::Again {
+                Root::make_ready(root, frame);
+            }
+        }
+        self.clock().enter(doing);
+    }
+
+    /// Takes the newest frame above the base off the stack, or, when none is left, a frame that has
+    /// its place on this worker. Between the frames lie closures that polls have spawned into a
+    /// scope around the root: it runs these.
+    ///
+    /// # Safety
+    /// This worker runs frames above that base, and polls none now.
+    #[inline(never)]
+    pub(super) unsafe fn pop_frame(&self, local: &Local, base: *const Slot) -> Option<Frame> {
+        let owner = self.owner();
+        while owner.stack().at(owner.top()) > base {
+            let private = owner.pop_private();
+            let index = private.unwrap_or_else(|| {
+                owner.answer_alarm();
+                owner.top() - 1
+            });
+            if private.is_none() && self.take(index) != Taken::Here {
+                local.count_loss();
+                continue;
+            }
+            let slot = owner.stack().slot(index);
+            if holds_frame(slot) {
+                // SAFETY: popped; it is a frame, and this worker's now.
+                return Some(unsafe { slot.take::<Pushed>().resume(local) });
+            }
+            // SAFETY: popped, and run once.
+            let further = unsafe { slot.run() };
+            self.run_further(further, Level::Above);
+        }
+        let frame = local.next_placed()?;
+        let placed = Pushed {
+            frame,
+            number: COUNTED,
+        };
+        // SAFETY: this worker's now.
+        Some(unsafe { placed.resume(local) })
+    }
+}
+
+/// # Safety
+/// The pointer came from a frame.
+#[inline(always)]
+unsafe fn child_of(child: *const Header) -> Frame {
+    // SAFETY: frames are not null.
+    unsafe { NonNull::new_unchecked(child.cast_mut()) }
+}
+
+/// Marks a scheduled frame as running, before it is polled.
+///
+/// # Safety
+/// The frame is the caller's.
+#[inline(always)]
+pub(super) unsafe fn resume(frame: Frame) {
+    // SAFETY: the frame is the caller's.
+    let header = unsafe { frame.as_ref() };
+    if header.life.is_shared() {
+        header.life.resume();
+    }
+}
+
+/// Puts the frame on the stack as a continuation, below its child. Returns the frame to run next.
+///
+/// # Safety
+/// Both are the worker's.
+#[inline(always)]
+unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) -> Option<Frame> {
+    let number = local.number_push();
+    let pushed = Pushed { frame, number };
+    // SAFETY: the child is the worker's.
+    unsafe { child.as_ref() }.link.set(Link::push(number));
+    // SAFETY: the line of this worker, or the alarm, which lets nobody through.
+    let line = unsafe { &*current_line() };
+    let top = line.top.get();
+    // SAFETY: the frame is the worker's. No reference to it is an argument of what may pass it on:
+    // arguments count as used until the call returns, and it may be gone by then.
+    let shared = unsafe { frame.as_ref() }.life.is_shared();
+    if top < line.push_limit.get() && !shared && !local.slow_forks.get() {
+        // SAFETY: below the limit, the slot at the top is free and private, and this thread's.
+        unsafe { (*top).fill(run_pushed as Run, pushed) };
+        line.top.set(top.wrapping_add(1));
+        Some(child)
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { fork_slowly(worker, local, pushed, child) }
+    }
+}
+
+/// # Safety
+/// As [`fork`].
+#[cold]
+#[inline(never)]
+unsafe fn fork_slowly(
+    worker: &Worker,
+    local: &Local,
+    pushed: Pushed,
+    child: Frame,
+) -> Option<Frame> {
+    let (frame, new) = (pushed.frame, child);
+    // SAFETY: both frames are the worker's until they are passed on.
+    let (header, child) = unsafe { (frame.as_ref(), child.as_ref()) };
+    let shared = header.life.is_shared();
+    if shared {
+        header.life.schedule();
+    }
+    if local.slow_forks.get() {
+        // SAFETY: the child is new, and this worker keeps its root open.
+        unsafe { frame::drop_if_cancelled(new) };
+    }
+    if !local.migrate {
+        // SAFETY: the line of this worker, or the alarm, which lets nobody through.
+        let line = unsafe { &*current_line() };
+        let top = line.top.get();
+        if top < line.push_limit.get() && !shared {
+            // SAFETY: as in `fork`.
+            unsafe { (*top).fill(run_pushed as Run, pushed) };
+            line.top.set(top.wrapping_add(1));
+            return Some(new);
+        }
+        // A loop that forks small children publishes each time: one look at the clock for many.
+        let looks = pushed.number % LOOK_EVERY == 0;
+        let (full, wake) = match worker.owner().push_timed(run_pushed, pushed, looks) {
+            Ok((_, wake)) => (false, wake),
+            Err((_, wake)) => (true, wake),
+        };
+        worker.wake_if(wake);
+        if !full {
+            return Some(new);
+        }
+        if let Some(schedule) = worker.schedule() {
+            // SAFETY: the caller's promise.
+            return unsafe { worker.fork_drawn(schedule, frame, new) };
+        }
+        if !shared {
+            child.link.set(Link::caller(frame, Resume::Directly));
+            return Some(new);
+        }
+    }
+    child.link.set(Link::NONE);
+    // SAFETY: this worker keeps the root open, and the frame is counted.
+    unsafe {
+        let root = header.root.get();
+        (*root).open();
+        Root::make_ready(root, frame);
+    }
+    Some(new)
+}
+
+/// Makes the frame wait for its child.
+///
+/// # Safety
+/// Both are the worker's.
+#[inline(always)]
+unsafe fn call(worker: &Worker, frame: Frame, child: Frame, resume: Resume) {
+    // SAFETY: the frame is the worker's.
+    if unsafe { frame.as_ref() }.life.is_shared() {
+        // SAFETY: the caller's promise.
+        unsafe { call_slowly(worker, frame, child) };
+    } else {
+        // SAFETY: the child is the worker's.
+        unsafe { child.as_ref() }
+            .link
+            .set(Link::caller(frame, resume));
+    }
+}
+
+/// Makes a frame that other threads may wake wait for its child.
+///
+/// # Safety
+/// As [`fork`].
+#[cold]
+#[inline(never)]
+unsafe fn call_slowly(worker: &Worker, frame: Frame, child: Frame) {
+    // SAFETY: both frames are the worker's.
+    unsafe {
+        frame.as_ref().life.share();
+        let link = Link::caller(frame, Resume::Woken);
+        child.as_ref().link.set(link);
+        worker.suspend(frame);
+    }
+}

@@ -1,0 +1,481 @@
+//! A frame: one task's future, later its outcome, with what the scheduler knows of it.
+
+use std::alloc::Layout;
+use std::any::Any;
+use std::cell::{Cell, UnsafeCell};
+use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
+use std::panic::{self, AssertUnwindSafe};
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::awaited::Awaited;
+use super::end::{Awaiting, End, Retracted};
+use super::life::Life;
+use super::placed::Placed;
+use super::root::Root;
+use super::store::{self, Size};
+use super::waker;
+use crate::context::{self, CancelledError};
+use crate::machine::unwind::drop_quietly;
+
+/// A frame, whatever its future is.
+pub(crate) type Frame = NonNull<Header>;
+
+/// The header before the future in a frame. One cache line of 64 bytes.
+///
+/// | field | who may touch it, and when |
+/// |---|---|
+/// | `life`, `end` | anybody who holds the frame, a waker or the handle |
+/// | `awaiter` | as `end` says |
+/// | `root` | null until the child is started; written then, before the frame is first polled; then only read |
+/// | `vtable`, `link`, `stage`, `site`, the body | the worker that polls the frame; from `ENDED` on who holds the handle |
+#[repr(C, align(8))]
+pub(crate) struct Header {
+    pub(super) life: Life,
+    pub(crate) end: End,
+    vtable: Cell<&'static VTable>,
+    pub(crate) root: Cell<*const Root>,
+    pub(super) link: Cell<Link>,
+    awaiter: UnsafeCell<MaybeUninit<Waker>>,
+    stage: Cell<Stage>,
+    /// Where it was branched off; see `order`.
+    pub(crate) site: Cell<u16>,
+}
+
+/// The parent that a frame's end resumes.
+///
+/// With the lowest bit set it is the frame that called this one and waits for it; two more bits say
+/// how it is resumed ([`Resume`]). Otherwise it is the number of the push that put the parent on
+/// the stack when this child was forked, or 0. Each push of a pool has a number of its own, so an
+/// equal number on the top of the stack proves that it is the parent and that nobody has taken it
+/// since. The number has 53 bits for each worker: years of pushing. Where pointers are too narrow
+/// for it nothing is proved, and every end takes the slower way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Link(*const Header);
+
+impl Link {
+    pub(super) const NONE: Link = Link(ptr::null());
+
+    /// An even number.
+    #[inline(always)]
+    pub(super) fn push(number: u64) -> Link {
+        Link(ptr::without_provenance(number as usize))
+    }
+
+    #[inline(always)]
+    pub(super) fn caller(frame: Frame, resume: Resume) -> Link {
+        Link(frame.as_ptr().map_addr(|at| at | resume as usize))
+    }
+
+    #[inline(always)]
+    pub(super) fn is_push(self, number: u64) -> bool {
+        cfg!(target_pointer_width = "64") && self.0.addr() == number as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn get_caller(self) -> Option<(Frame, Resume)> {
+        let resume = match self.0.addr() & 0b111 {
+            DIRECTLY => Resume::Directly,
+            TOLD => Resume::Told,
+            WOKEN => Resume::Woken,
+            _ => return None,
+        };
+        let frame = NonNull::new(self.0.map_addr(|at| at & !0b111).cast_mut())?;
+        Some((frame, resume))
+    }
+}
+
+const DIRECTLY: usize = 0b001;
+const TOLD: usize = 0b011;
+const WOKEN: usize = 0b101;
+
+/// How a caller goes on when its callee has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resume {
+    /// It is resumed, and nobody but itself can ask for the outcome.
+    Directly = DIRECTLY as isize,
+    /// It is resumed, but the handle may be elsewhere.
+    Told = TOLD as isize,
+    /// It may be resumed by others meanwhile, and be gone. The link holds a reference to it.
+    Woken = WOKEN as isize,
+}
+
+/// The content of a frame's body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Future,
+    Value,
+    Failure,
+    Empty,
+}
+
+/// The payload of a task's panic, and the root that receives it if the task is never awaited: the
+/// outermost, because a handle that outlives them all must not keep a chain of them.
+pub(crate) struct Failure {
+    pub(crate) payload: Box<dyn Any + Send>,
+    pub(super) root: Arc<Root>,
+}
+
+/// The scheduler's view of a future's type.
+struct VTable {
+    poll: unsafe fn(Frame) -> bool,
+    drop_future: unsafe fn(Frame),
+    drop_value: unsafe fn(Frame),
+    size: &'static Size,
+    body: usize,
+    /// The future is a [`Placed`].
+    is_placed: bool,
+    /// The table for a future that is dropped instead of polled for the first time.
+    dropped: Option<&'static VTable>,
+}
+
+#[repr(C)]
+struct Memory<F: Future> {
+    header: Header,
+    body: Body<F>,
+}
+
+/// Each of them at its start: what is behind a pointer to the body does not depend on `F`.
+#[repr(C)]
+union Body<F: Future> {
+    future: ManuallyDrop<F>,
+    value: ManuallyDrop<F::Output>,
+    /// Reached by the offset of the body, whatever `F` is.
+    _failure: ManuallyDrop<Failure>,
+}
+
+impl<F: Future> Memory<F> {
+    const SIZE: &'static Size = &Size::of(Layout::new::<Memory<F>>());
+    const VTABLE: &'static VTable = &VTable {
+        poll: poll::<F>,
+        dropped: Some(Memory::<F>::DROPPED),
+        ..*Self::DROPPED
+    };
+    const KEPT: &'static VTable = &VTable {
+        poll: poll::<F>,
+        ..*Self::DROPPED
+    };
+    const DROPPED: &'static VTable = &VTable {
+        poll: end_unbegun,
+        drop_future: drop_future::<F>,
+        drop_value: drop_value::<F>,
+        size: Memory::<F>::SIZE,
+        body: offset_of!(Memory<F>, body),
+        is_placed: false,
+        dropped: None,
+    };
+}
+
+impl<F: Future> Memory<Placed<'_, F>> {
+    const PLACED: &'static VTable = &VTable {
+        is_placed: true,
+        ..*Self::VTABLE
+    };
+}
+
+/// Moves a future into a new frame.
+#[inline(always)]
+pub(crate) fn new<F: Future>(future: F) -> Frame {
+    with_vtable(future, Memory::<F>::VTABLE)
+}
+
+/// Moves a future that is never dropped instead of begun into a new frame.
+pub(crate) fn new_kept<F: Future>(future: F) -> Frame {
+    with_vtable(future, Memory::<F>::KEPT)
+}
+
+/// Moves a future with a place into a new frame.
+pub(super) fn new_placed<F: Future>(future: Placed<'_, F>) -> Frame {
+    with_vtable(future, Memory::<Placed<'_, F>>::PLACED)
+}
+
+#[inline(always)]
+fn with_vtable<F: Future>(future: F, vtable: &'static VTable) -> Frame {
+    let at = store::take(Memory::<F>::SIZE).cast::<Memory<F>>();
+    let header = Header {
+        life: Life::new(),
+        end: End::new(),
+        vtable: Cell::new(vtable),
+        root: Cell::new(ptr::null()),
+        link: Cell::new(Link::NONE),
+        awaiter: UnsafeCell::new(MaybeUninit::uninit()),
+        stage: Cell::new(Stage::Future),
+        site: Cell::new(0),
+    };
+    // SAFETY: fresh memory of that layout.
+    unsafe {
+        (&raw mut (*at.as_ptr()).header).write(header);
+        (&raw mut (*at.as_ptr()).body.future).write(ManuallyDrop::new(future));
+    }
+    at.cast()
+}
+
+/// # Safety
+/// The frame holds an `F`, which nobody else polls or drops now.
+unsafe fn poll<F: Future>(frame: Frame) -> bool {
+    let memory = frame.cast::<Memory<F>>().as_ptr();
+    let lent = waker::lend(frame);
+    let mut context = Context::from_waker(&lent);
+    // SAFETY: the caller has the future to itself, and it stays where it is until it is dropped.
+    let future = unsafe { Pin::new_unchecked(&mut *(*memory).body.future) };
+    match future.poll(&mut context) {
+        Poll::Pending => false,
+        Poll::Ready(value) => {
+            // SAFETY: the caller has the body to itself, and the future is dropped once: if its
+            // drop unwinds, the body counts as empty.
+            unsafe {
+                (*memory).header.stage.set(Stage::Empty);
+                ManuallyDrop::drop(&mut (*memory).body.future);
+                (&raw mut (*memory).body.value).write(ManuallyDrop::new(value));
+                (*memory).header.stage.set(Stage::Value);
+            }
+            true
+        }
+    }
+}
+
+/// # Safety
+/// As [`poll`], and the future is not used again.
+unsafe fn drop_future<F: Future>(frame: Frame) {
+    // SAFETY: the caller's promise.
+    unsafe { ManuallyDrop::drop(&mut (*frame.cast::<Memory<F>>().as_ptr()).body.future) };
+}
+
+/// # Safety
+/// The frame holds the output of an `F`, which is not used again.
+unsafe fn drop_value<F: Future>(frame: Frame) {
+    // SAFETY: the caller's promise.
+    unsafe { ManuallyDrop::drop(&mut (*frame.cast::<Memory<F>>().as_ptr()).body.value) };
+}
+
+impl Header {
+    /// Polls the future of `frame`, whose header this is; true when it has ended.
+    ///
+    /// # Safety
+    /// It holds a future, and is the caller's to poll.
+    #[inline(always)]
+    pub(super) unsafe fn poll(&self, frame: Frame) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (self.vtable.get().poll)(frame) }
+    }
+
+    /// Whether neither a waker nor the handle has ever said anything.
+    #[inline(always)]
+    pub(super) fn is_alone(&self) -> bool {
+        self.end.is_untouched() & !self.life.is_shared()
+    }
+}
+
+impl Awaited for Header {
+    #[inline]
+    fn is_ended(&self) -> bool {
+        self.end.is_ended()
+    }
+
+    fn retract_awaiter(&self) -> Retracted {
+        self.end.retract_awaiter()
+    }
+
+    fn leave_awaiter(&self) -> Awaiting {
+        self.end.leave_awaiter()
+    }
+
+    unsafe fn put_awaiter(&self, waker: Waker) {
+        // SAFETY: the caller has the cell to itself.
+        unsafe { (*self.awaiter.get()).write(waker) };
+    }
+
+    unsafe fn take_awaiter(&self) -> Waker {
+        // SAFETY: the caller has the cell to itself, and a waker is in it.
+        unsafe { (*self.awaiter.get()).assume_init_read() }
+    }
+}
+
+/// Ends a future that never begins as cancelled, in the place of its first poll. If dropping the
+/// future panics, that panic goes on, so that it is not lost.
+///
+/// # Safety
+/// As [`poll`].
+unsafe fn end_unbegun(frame: Frame) -> bool {
+    context::count_dropped();
+    // SAFETY: the frame is the caller's.
+    let header = unsafe { frame.as_ref() };
+    header.stage.set(Stage::Empty);
+    // SAFETY: it held its future, as a frame does that was never polled, and which is not used
+    // again; then it is the caller's still.
+    unsafe {
+        (header.vtable.get().drop_future)(frame);
+        fail(frame, Box::new(CancelledError));
+    }
+    true
+}
+
+/// A frame that has never been polled, and is about to be: if what its root belongs to was
+/// cancelled, its future is dropped instead, and who awaits it hears of that.
+///
+/// # Safety
+/// The frame is the caller's, and its root is open.
+pub(super) unsafe fn drop_if_cancelled(frame: Frame) {
+    // SAFETY: the caller's promise.
+    let (header, root) = unsafe { (frame.as_ref(), &*frame.as_ref().root.get()) };
+    if let (Some(dropped), true) = (header.vtable.get().dropped, root.is_cancelled()) {
+        header.vtable.set(dropped);
+    }
+}
+
+/// The future has panicked with that, or is not to begin: it is dropped, and the failure is its
+/// outcome.
+///
+/// # Safety
+/// The frame is the caller's to poll, and its poll has just unwound, or is not called.
+pub(super) unsafe fn fail(frame: Frame, payload: Box<dyn Any + Send>) {
+    // SAFETY: the frame is the caller's.
+    let header = unsafe { frame.as_ref() };
+    if header.stage.replace(Stage::Empty) == Stage::Future {
+        let drop_future = header.vtable.get().drop_future;
+        // SAFETY: it holds its future, which is not used again.
+        let dropped = AssertUnwindSafe(|| unsafe { drop_future(frame) });
+        drop_quietly(panic::catch_unwind(dropped));
+    }
+    // SAFETY: a frame runs only while its root waits for it.
+    let root = unsafe { Root::outermost_of(header.root.get()) };
+    // SAFETY: the body is empty, and large enough for a failure.
+    unsafe { body::<Failure>(frame).write(Failure { payload, root }) };
+    header.stage.set(Stage::Failure);
+}
+
+/// # Safety
+/// `T` is what the body holds or is to hold.
+#[inline(always)]
+unsafe fn body<T>(frame: Frame) -> *mut T {
+    // SAFETY: the frame is alive, and its body within its memory.
+    unsafe {
+        frame
+            .as_ptr()
+            .byte_add((*frame.as_ptr()).vtable.get().body)
+            .cast()
+    }
+}
+
+/// Reads the head of a [`Placed`] future, if the frame holds one.
+///
+/// # Safety
+/// The frame holds its future, and a `T` is what that begins with.
+#[inline(always)]
+pub(super) unsafe fn placed_body<T: Copy>(frame: Frame) -> Option<T> {
+    // SAFETY: the frame is alive, and the caller promises the rest.
+    unsafe {
+        match frame.as_ref().vtable.get().is_placed {
+            true => Some(body::<T>(frame).read()),
+            false => None,
+        }
+    }
+}
+
+/// Whether the frame ended by a panic.
+///
+/// # Safety
+/// It has ended, and is the caller's.
+#[inline(always)]
+pub(crate) unsafe fn has_failed(frame: Frame) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { frame.as_ref() }.stage.get() == Stage::Failure
+}
+
+/// Takes the value out and gives the frame up.
+///
+/// # Safety
+/// The frame has ended, not by a panic, is the caller's, and its future's output is a `T`.
+#[inline(always)]
+pub(crate) unsafe fn take_value<T>(frame: Frame) -> T {
+    // SAFETY: the caller's promise; the body is not read again.
+    unsafe {
+        debug_assert_eq!(frame.as_ref().stage.get(), Stage::Value);
+        let value = body::<T>(frame).read();
+        release(frame);
+        value
+    }
+}
+
+/// Takes the failure out and gives the frame up.
+///
+/// # Safety
+/// The frame has ended, by a panic, and is the caller's.
+#[cold]
+pub(crate) unsafe fn take_failure(frame: Frame) -> Failure {
+    // SAFETY: the caller's promise; the body is not read again.
+    unsafe {
+        let failure = body::<Failure>(frame).read();
+        release(frame);
+        failure
+    }
+}
+
+/// Either.
+///
+/// # Safety
+/// The frame has ended, is the caller's, and its future's output is a `T`.
+pub(crate) unsafe fn take_outcome<T>(frame: Frame) -> Result<T, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match has_failed(frame) {
+            true => Err(take_failure(frame)),
+            false => Ok(take_value(frame)),
+        }
+    }
+}
+
+/// Drops what the frame holds and gives it up. A failure goes to the root. Panics with what the
+/// drop of a value or a future does.
+///
+/// # Safety
+/// The frame has not been started or has ended, and is the caller's.
+#[cold]
+pub(crate) unsafe fn dispose(frame: Frame) {
+    struct GiveUp(Frame);
+    impl Drop for GiveUp {
+        fn drop(&mut self) {
+            // SAFETY: the caller of `dispose` gives the frame up.
+            unsafe { release(self.0) };
+        }
+    }
+    // SAFETY: the frame is the caller's.
+    let header = unsafe { frame.as_ref() };
+    let _given_up = GiveUp(frame);
+    match header.stage.replace(Stage::Empty) {
+        // SAFETY: the body holds the future, which is not used again.
+        Stage::Future => unsafe { (header.vtable.get().drop_future)(frame) },
+        // SAFETY: the body holds the value, which is not used again.
+        Stage::Value => unsafe { (header.vtable.get().drop_value)(frame) },
+        Stage::Failure => {
+            // SAFETY: the body holds the failure, which is not read again.
+            let failure = unsafe { body::<Failure>(frame).read() };
+            failure.root.panicked(failure.payload);
+        }
+        Stage::Empty => {}
+    }
+}
+
+/// The body is empty, and nobody but wakers knows of the frame any more.
+///
+/// # Safety
+/// So it is.
+#[inline(always)]
+pub(super) unsafe fn release(frame: Frame) {
+    // SAFETY: the frame is alive until the last reference is given up.
+    if unsafe { frame.as_ref() }.life.release() {
+        // SAFETY: it was the last.
+        unsafe { free(frame) };
+    }
+}
+
+/// # Safety
+/// Nobody else knows of the frame any more, and its body is empty.
+#[inline(always)]
+pub(super) unsafe fn free(frame: Frame) {
+    // Ordering: Pairs with [drop_reference]: whatever others did with the frame came before.
+    // SAFETY: it was made by `new` with that layout; a header has nothing to drop.
+    unsafe { store::give(frame.cast(), frame.as_ref().vtable.get().size) };
+}

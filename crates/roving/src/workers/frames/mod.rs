@@ -1,0 +1,44 @@
+//! Frames: futures as workers run them, below the roots that wait for them. [`crate::task`] is what
+//! a program sees of it.
+
+#[cfg(not(loom))]
+pub(crate) mod awaited;
+#[cfg(not(loom))]
+pub(crate) mod bind;
+#[cfg(not(loom))]
+mod drawn;
+#[cfg(not(loom))]
+mod drive;
+pub(crate) mod end;
+#[cfg(not(loom))]
+mod ending;
+#[cfg(not(loom))]
+pub(crate) mod frame;
+mod life;
+#[cfg(not(loom))]
+pub(crate) mod local;
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod open;
+#[cfg(not(loom))]
+pub(crate) mod order;
+#[cfg(not(loom))]
+pub(crate) mod placed;
+#[cfg(not(loom))]
+mod pushed;
+#[cfg(not(loom))]
+pub(crate) mod root;
+#[cfg(not(loom))]
+mod store;
+#[cfg(not(loom))]
+pub(crate) mod waker;
+#[cfg(not(loom))]
+pub(crate) mod yielded;
+
+#[cfg(not(loom))]
+pub(crate) use {
+    drive::Level,
+    frame::Frame,
+    local::{Local, set_current_local},
+    pushed::holds_frame,
+};

@@ -1,0 +1,222 @@
+//! Work that comes from outside the task stacks: the injector of a pool, the mailbox of a worker,
+//! and the detached tasks that it has spawned.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::PoisonError;
+
+use crate::machine::prim::{AtomicBool, AtomicUsize, Mutex, Ordering};
+use crate::workers::job::Job;
+use crate::workers::priority::{Priority, Ranked};
+
+/// Whether somebody waits for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A call, or a ticket for what others wait for: it runs in any case.
+    Awaited,
+    /// A detached task: a pool that is stopped at once drops it.
+    Detached,
+}
+
+/// A queue of jobs, first in, first out.
+///
+/// The lock is what orders it with sleep: a worker looks in under the lock after it has announced
+/// that it is idle, and a sender adds under the lock before it looks for idle workers. One of the
+/// two critical sections comes first, so either the worker finds the job or the sender finds the
+/// worker.
+pub(crate) struct Queue {
+    jobs: Mutex<VecDeque<(Kind, Job)>>,
+    /// Length, for a look without the lock.
+    length: AtomicUsize,
+}
+
+impl Queue {
+    pub(crate) fn new() -> Queue {
+        Queue {
+            jobs: Mutex::new(VecDeque::new()),
+            length: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn push(&self, kind: Kind, job: Job) {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.push_back((kind, job));
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.store(jobs.len(), Ordering::Relaxed);
+    }
+
+    /// Whether there seems to be nothing.
+    pub(crate) fn is_hint_empty(&self) -> bool {
+        self.length() == 0
+    }
+
+    /// About how many there are.
+    pub(crate) fn length(&self) -> usize {
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// The oldest job.
+    pub(crate) fn pop(&self) -> Option<Job> {
+        self.pop_with(VecDeque::pop_front)
+    }
+
+    /// The newest job.
+    pub(crate) fn pop_newest(&self) -> Option<Job> {
+        self.pop_with(VecDeque::pop_back)
+    }
+
+    /// The one after that many older ones.
+    pub(crate) fn pop_at(&self, older: usize) -> Option<Job> {
+        self.pop_with(|jobs| jobs.remove(older))
+    }
+
+    /// Takes out all detached tasks, for the caller to drop; the others stay in their order.
+    pub(crate) fn take_detached(&self) -> VecDeque<Job> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut taken, mut left) = (VecDeque::new(), VecDeque::new());
+        for (kind, job) in jobs.drain(..) {
+            match kind {
+                Kind::Awaited => left.push_back((kind, job)),
+                Kind::Detached => taken.push_back(job),
+            }
+        }
+        *jobs = left;
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.store(jobs.len(), Ordering::Relaxed);
+        taken
+    }
+
+    /// Takes out all jobs. Looks under the lock.
+    pub(crate) fn take_all(&self) -> impl Iterator<Item = Job> + use<> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.store(0, Ordering::Relaxed);
+        mem::take(&mut *jobs).into_iter().map(|(_, job)| job)
+    }
+
+    fn pop_with(
+        &self,
+        pop: impl FnOnce(&mut VecDeque<(Kind, Job)>) -> Option<(Kind, Job)>,
+    ) -> Option<Job> {
+        if self.is_hint_empty() {
+            return None;
+        }
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = pop(&mut jobs);
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.store(jobs.len(), Ordering::Relaxed);
+        job.map(|(_, job)| job)
+    }
+
+    /// For the last look before sleep: asks under the lock.
+    pub(crate) fn is_surely_empty(&self) -> bool {
+        self.jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_empty()
+    }
+}
+
+/// The jobs that a pool gets from outside, by their classes. In everything else like a [`Queue`].
+pub(crate) struct Injector {
+    jobs: Mutex<Ranked<(Kind, Job)>>,
+    /// How many there are, for a look without the lock.
+    length: AtomicUsize,
+    /// Whether there is one of a high class.
+    is_pressing: AtomicBool,
+}
+
+/// A job, and its class if it has one.
+pub(crate) type Classed = (Job, Option<Priority>);
+type Popped = Option<((Kind, Job), Option<Priority>)>;
+
+impl Injector {
+    pub(crate) fn new() -> Injector {
+        Injector {
+            jobs: Mutex::new(Ranked::new()),
+            length: AtomicUsize::new(0),
+            is_pressing: AtomicBool::new(false),
+        }
+    }
+
+    fn with<R>(&self, change: impl FnOnce(&mut Ranked<(Kind, Job)>) -> R) -> R {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut jobs);
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.store(jobs.len(), Ordering::Relaxed);
+        let is_pressing = jobs.has_urgent() || jobs.has(Priority::High);
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.is_pressing.store(is_pressing, Ordering::Relaxed);
+        result
+    }
+
+    pub(crate) fn push(&self, class: Priority, kind: Kind, job: Job) {
+        self.with(|jobs| jobs.push(class, (kind, job)));
+    }
+
+    /// Somebody waits for it who may hold up others.
+    pub(crate) fn push_urgent(&self, job: Job) {
+        self.with(|jobs| jobs.push_urgent((Kind::Awaited, job)));
+    }
+
+    /// Takes out all detached tasks, for the caller to drop; the others stay in their order.
+    pub(crate) fn take_detached(&self) -> Vec<Job> {
+        let taken = self.with(|jobs| jobs.take_where(|(kind, _)| *kind == Kind::Detached));
+        taken.into_iter().map(|(_, job)| job).collect()
+    }
+
+    /// Whether there is an urgent one. Asks under the lock.
+    pub(crate) fn has_urgent(&self) -> bool {
+        let jobs = self.jobs.lock();
+        jobs.unwrap_or_else(PoisonError::into_inner).has_urgent()
+    }
+
+    /// Whether there seems to be nothing.
+    pub(crate) fn is_hint_empty(&self) -> bool {
+        self.length() == 0
+    }
+
+    /// About how many there are.
+    pub(crate) fn length(&self) -> usize {
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// The one that comes after that many others, if the higher classes come first.
+    pub(crate) fn pop_at(&self, others: usize) -> Option<Job> {
+        let taken = self.with(|jobs| jobs.remove(others));
+        taken.map(|(_, job)| job)
+    }
+
+    /// Whether there seems to be a job that a worker between two tasks should look for at once.
+    pub(crate) fn is_hint_pressing(&self) -> bool {
+        // Ordering: Relaxed; a hint, the lock decides.
+        self.is_pressing.load(Ordering::Relaxed)
+    }
+
+    /// The job whose turn it is.
+    pub(crate) fn pop(&self) -> Option<Classed> {
+        self.pop_with(Ranked::pop)
+    }
+
+    /// The oldest job that is not below that class.
+    pub(crate) fn pop_not_below(&self, class: Priority) -> Option<Classed> {
+        self.pop_with(|jobs| jobs.pop_not_below(class))
+    }
+
+    fn pop_with(&self, pop: impl FnOnce(&mut Ranked<(Kind, Job)>) -> Popped) -> Option<Classed> {
+        if self.is_hint_empty() {
+            return None;
+        }
+        let ((_, job), class) = self.with(pop)?;
+        Some((job, class))
+    }
+
+    /// For the last look before sleep: whether there is a job that is not below that class. Asks
+    /// under the lock.
+    pub(crate) fn has_not_below(&self, class: Priority) -> bool {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.has_not_below(class)
+    }
+}

@@ -1,0 +1,31 @@
+//! The workers of a pool: what each runs, where it looks for more, how it waits and sleeps, and
+//! what all of them share.
+
+#[allow(unsafe_code)]
+pub(crate) mod arena;
+#[cfg(not(loom))]
+pub(crate) mod blocking;
+#[allow(unsafe_code)]
+pub(crate) mod frames;
+pub(crate) mod inject;
+#[allow(unsafe_code)]
+pub(crate) mod job;
+#[cfg(not(loom))]
+mod jobs;
+pub(crate) mod priority;
+#[cfg(not(loom))]
+pub(crate) mod registry;
+#[cfg(not(loom))]
+pub(crate) mod seats;
+#[cfg(not(loom))]
+pub(crate) mod size;
+pub(crate) mod sleep;
+#[cfg(not(loom))]
+pub(crate) mod steal;
+pub(crate) mod wait;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod worker;
+
+#[cfg(not(loom))]
+pub(crate) use worker::Worker;

@@ -1,0 +1,301 @@
+//! The places of a pool's workers and compensation threads, as all threads see them.
+
+use std::ops::Index;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use crate::inherit::segments::Segments;
+use crate::machine::faults::with_answered_memory;
+use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::stack::{Showing, TaskStack};
+use crate::stats::{Activity, Clock, Keep, Quiet};
+use crate::workers::arena::{Share, Station};
+use crate::workers::frames::Local;
+use crate::workers::frames::order::SpawnOrder;
+use crate::workers::inject::Queue;
+use crate::workers::sleep::idle::IdleSet;
+
+/// A worker slot: the state of one worker, or of a compensation thread, that other threads may see.
+pub(crate) struct Seat {
+    pub(crate) stack: TaskStack,
+    /// In which contexts the tasks on the stack were made.
+    pub(crate) segments: Segments,
+    pub(crate) mailbox: Queue,
+    /// Detached tasks that the worker has spawned for itself: it takes the newest, thieves the
+    /// oldest.
+    pub(crate) spawned: Queue,
+    /// Detached tasks that are to run in the order of their spawning. For each there is a job in
+    /// `spawned` that runs the oldest of these.
+    pub(crate) in_order: Queue,
+    pub(crate) clock: Clock,
+    /// The worker's state for async tasks.
+    pub(crate) tasks: Local,
+    /// Workers that are parked, and wait for a task which this one has or has led to.
+    pub(crate) followers: IdleSet,
+    /// Whose task it runs, if that was stolen; or [`NOBODY`].
+    works_for: AtomicUsize,
+    /// Set when the thread has started; to `None` if it never will.
+    thread: Arrival,
+    /// The thread that has come after one that was adopted and has ended.
+    heir: OnceLock<Thread>,
+    /// The adopted thread has ended, and the worker is to get another one.
+    orphaned: AtomicBool,
+    /// No thread is here any more, nor ever will be.
+    vacant: AtomicBool,
+    /// The slot's connection to the arena, in a pool that is a share of one.
+    pub(crate) station: Option<Station>,
+}
+
+impl Seat {
+    /// `None` when there is no memory for its task stack.
+    fn new(
+        showing: Showing,
+        keep: Keep,
+        tasks: Local,
+        most: usize,
+        station: Option<Station>,
+        quiet: &Arc<Quiet>,
+    ) -> Option<Seat> {
+        Some(Seat {
+            stack: TaskStack::try_new(showing)?,
+            segments: Segments::new(),
+            mailbox: Queue::new(),
+            spawned: Queue::new(),
+            in_order: Queue::new(),
+            clock: Clock::new(keep, quiet),
+            tasks,
+            followers: IdleSet::new(most),
+            works_for: AtomicUsize::new(NOBODY),
+            thread: Arrival::default(),
+            heir: OnceLock::new(),
+            orphaned: AtomicBool::new(false),
+            vacant: AtomicBool::new(false),
+            station,
+        })
+    }
+
+    /// The seat whose task this one's worker runs, as far as can be told by looking.
+    pub(crate) fn works_for(&self) -> Option<usize> {
+        // Ordering: Relaxed; a hint.
+        let seat = self.works_for.load(Ordering::Relaxed);
+        (seat != NOBODY).then_some(seat)
+    }
+
+    /// Owner: it now runs a task of that seat. Returns what was before.
+    pub(crate) fn set_works_for(&self, seat: Option<usize>) -> Option<usize> {
+        let before = self.works_for();
+        // Ordering: Relaxed; a hint.
+        self.works_for
+            .store(seat.unwrap_or(NOBODY), Ordering::Relaxed);
+        before
+    }
+
+    /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps.
+    /// Where a seat has none of its own, calls one.
+    pub(crate) fn unpark(&self) {
+        if let Some(station) = &self.station {
+            station.call();
+        } else if let Some(thread) = self.thread() {
+            thread.unpark();
+        }
+    }
+
+    /// The thread that is here, if one has started.
+    pub(super) fn thread(&self) -> Option<&Thread> {
+        let thread = self.heir.get().or(self.thread.get()?.as_ref());
+        thread.filter(|_| !self.is_vacant())
+    }
+
+    /// The calling thread is here from now on.
+    pub(super) fn sit_down(&self) {
+        if !self.thread.set(Some(thread::current())) {
+            let _ = self.heir.set(thread::current());
+        }
+    }
+
+    /// Whether a thread has come after the one that was adopted.
+    pub(crate) fn has_heir(&self) -> bool {
+        self.heir.get().is_some()
+    }
+
+    /// Whether the adopted thread has ended, and no other has been started for the worker.
+    #[inline]
+    pub(super) fn is_orphaned(&self) -> bool {
+        // Ordering: Relaxed; who adds something looks after the queue's lock, see
+        // `Registry::let_go`.
+        self.orphaned.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_orphaned(&self, is_orphaned: bool) {
+        // Ordering: Relaxed, as in `is_orphaned`.
+        self.orphaned.store(is_orphaned, Ordering::Relaxed);
+    }
+
+    /// Returns when a thread is here, or never will be.
+    pub(super) fn wait_for_thread(&self) {
+        self.thread.wait();
+    }
+
+    /// Whether no thread is here any more, nor ever will be.
+    pub(crate) fn is_vacant(&self) -> bool {
+        // Ordering: Relaxed; who posts something looks after the mailbox's lock, see
+        // `sleep::roster`.
+        self.vacant.load(Ordering::Relaxed)
+    }
+
+    /// No thread is here from now on. The caller drops the mail.
+    pub(super) fn vacate(&self) {
+        // Ordering: Relaxed, as in `is_vacant`.
+        self.vacant.store(true, Ordering::Relaxed);
+        self.clock.enter(Activity::Idle);
+        self.thread.set(None);
+        self.tasks.close_place();
+    }
+}
+
+/// The thread of a worker slot, as far as it has started. The standard library's cell can be waited
+/// for only since Rust 1.86.
+#[derive(Default)]
+struct Arrival {
+    thread: OnceLock<Option<Thread>>,
+    lock: Mutex<()>,
+    is_set: Condvar,
+}
+
+impl Arrival {
+    fn get(&self) -> Option<&Option<Thread>> {
+        self.thread.get()
+    }
+
+    /// Sets what has not been set, and wakes those that wait for it.
+    fn set(&self, thread: Option<Thread>) -> bool {
+        let is_first = self.thread.set(thread).is_ok();
+        // A thread that waits has looked under the lock, before the cell was set, and has given the
+        // lock back by waiting.
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+        self.is_set.notify_all();
+        is_first
+    }
+
+    fn wait(&self) {
+        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_unset = |(): &mut ()| self.thread.get().is_none();
+        let waited = self.is_set.wait_while(guard, is_unset);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// How async tasks are run; the same for every worker of a pool.
+#[derive(Clone, Copy)]
+pub(super) struct TaskSettings {
+    pub(super) order: SpawnOrder,
+    pub(super) migrate: bool,
+}
+
+impl TaskSettings {
+    fn local(self, index: usize) -> Local {
+        Local::new(index, self.order, self.migrate)
+    }
+}
+
+const NOBODY: usize = usize::MAX;
+
+/// The seats of the workers, then those of the compensation threads, which are made when they are
+/// first taken.
+pub(crate) struct Seats {
+    showing: Showing,
+    keep: Keep,
+    tasks: TaskSettings,
+    share: Option<Arc<Share>>,
+    workers: Box<[Seat]>,
+    spares: Box<[OnceLock<Box<Seat>>]>,
+    /// How long all of them were idle, where that is recorded.
+    pub(super) quiet: Arc<Quiet>,
+}
+
+impl Seats {
+    /// `None` when there is no memory.
+    pub(super) fn new(
+        showing: Showing,
+        keep: Keep,
+        tasks: TaskSettings,
+        share: Option<&Arc<Share>>,
+        (workers, spares): (usize, usize),
+    ) -> Option<Seats> {
+        let most = workers + spares;
+        let station = |index| share.map(|share| Station::new(share, index));
+        let quiet = Arc::new(Quiet::new());
+        let seat = |index| {
+            let station = station(index);
+            Seat::new(showing, keep, tasks.local(index), most, station, &quiet)
+        };
+        let mut seats = Vec::new();
+        with_answered_memory(|| seats.try_reserve_exact(workers)).ok()?;
+        for index in 0..workers {
+            seats.push(seat(index)?);
+        }
+        Some(Seats {
+            showing,
+            keep,
+            tasks,
+            share: share.map(Arc::clone),
+            workers: seats.into(),
+            spares: (0..spares).map(|_| OnceLock::new()).collect(),
+            quiet,
+        })
+    }
+
+    /// Returns how long all of them were idle; zero where that is not recorded.
+    pub(super) fn quiet_time(&self) -> Duration {
+        match self.keep {
+            Keep::Nothing => Duration::ZERO,
+            Keep::Times | Keep::Trace => self.quiet.time(),
+        }
+    }
+
+    /// How many there can be.
+    pub(crate) fn most(&self) -> usize {
+        self.workers.len() + self.spares.len()
+    }
+
+    /// Those that have been made.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Seat> {
+        self.workers.iter().chain(
+            self.spares
+                .iter()
+                .filter_map(|seat| seat.get().map(|s| &**s)),
+        )
+    }
+
+    /// Makes the seat of a compensation thread, if it has not been made. False when there is no
+    /// memory. The caller has the lock under which threads are started.
+    pub(super) fn make(&self, index: usize) -> bool {
+        let Some(spare) = index.checked_sub(self.workers.len()) else {
+            return true;
+        };
+        let place = &self.spares[spare];
+        let local = self.tasks.local(index);
+        let station = self.share.as_ref();
+        let station = station.map(|share| Station::new(share, index));
+        let (showing, keep, most) = (self.showing, self.keep, self.most());
+        let seat = || Seat::new(showing, keep, local, most, station, &self.quiet);
+        // A second one, by another thread, would be dropped.
+        place.get().is_some() || seat().is_some_and(|seat| place.set(Box::new(seat)).is_ok())
+    }
+}
+
+impl Index<usize> for Seats {
+    type Output = Seat;
+
+    #[inline]
+    fn index(&self, index: usize) -> &Seat {
+        match self.workers.get(index) {
+            Some(seat) => seat,
+            None => {
+                let spare = self.spares[index - self.workers.len()].get();
+                spare.expect("a spare thread's seat is made before anybody hears of it")
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The loop in which a worker sleeps, and all that wakes it, explored by loom. A wake-up that is
+//! lost is a thread that is parked for ever, which loom calls a deadlock.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use super::lending::Lending;
+use super::loom_pool::{SmallPool, SmallWorker};
+use super::parts::Parts;
+use super::rest::{Sleeper, Woken, sleep};
+use super::roster::{bench, is_benched, resize, vacate};
+use super::spares::StandIn;
+use crate::machine::prim::{explore, explore_within};
+use crate::stack::loom_tests::Made;
+
+fn no_spare(_: SmallWorker) {
+    unreachable!("this test starts no spare thread");
+}
+
+/// Worker 1 goes to sleep while `wakes` does what is to wake it.
+fn wakes(wakes: impl Fn(&Arc<SmallPool>) + Send + Sync + 'static) {
+    explore(move || {
+        let pool = SmallPool::new(2, StandIn::ForAll, no_spare);
+        let sleeper = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || assert_eq!(sleep(&SmallWorker::begin(&pool, 1)), Woken::ToWork))
+        };
+        wakes(&pool);
+        sleeper.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_a_published_task_wakes_a_sleeper() {
+    wakes(|pool| {
+        let worker = SmallWorker::begin(pool, 0);
+        worker.push(&worker.owner(), 7);
+    });
+}
+
+#[test]
+fn loom_a_job_from_outside_wakes_a_sleeper() {
+    wakes(SmallPool::inject);
+}
+
+#[test]
+fn loom_a_spawned_job_wakes_a_sleeper() {
+    wakes(|pool| pool.spawn(0));
+}
+
+#[test]
+fn loom_mail_wakes_the_worker_it_is_for() {
+    wakes(|pool| pool.post(1));
+}
+
+/// A compensation thread is started, and shows a task, while the only worker goes to sleep: either
+/// that worker has looked at the new stack, or the compensation thread knows that it sleeps.
+#[test]
+fn loom_a_new_thread_sees_who_sleeps() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(1, StandIn::ForAll, |spare| {
+            spare.push(&spare.owner(), 7);
+        });
+        let starter = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || assert!(pool.start_thread(1).unwrap()))
+        };
+        assert_eq!(sleep(&SmallWorker::begin(&pool, 0)), Woken::ToWork);
+        starter.join().unwrap();
+        pool.join();
+    });
+}
+
+/// Models the main loop of a worker whose pool closes: it runs jobs until the pool has ended.
+fn run_until_the_end(worker: &SmallWorker) {
+    loop {
+        while worker.run_job() {}
+        if sleep(worker) == Woken::ToEnd {
+            return;
+        }
+    }
+}
+
+/// Two threads that start, find nothing and end while the pool closes: neither is left asleep.
+#[test]
+fn loom_a_pool_that_closes_ends() {
+    explore_within(Some(2), || {
+        let pool = SmallPool::new(2, StandIn::ForAll, no_spare);
+        pool.start(0, |worker| run_until_the_end(&worker));
+        pool.start(1, |worker| run_until_the_end(&worker));
+        pool.close();
+        pool.join();
+    });
+}
+
+/// The last job of a pool posts something to a worker that is quiet already.
+#[test]
+fn loom_a_pool_ends_when_no_worker_has_mail() {
+    explore_within(Some(1), || {
+        let pool = SmallPool::new(2, StandIn::ForAll, no_spare);
+        pool.start(0, |worker| {
+            worker.pool.post(1);
+            run_until_the_end(&worker);
+        });
+        pool.start(1, |worker| run_until_the_end(&worker));
+        pool.close();
+        pool.join();
+        assert_eq!(pool.has_run(), 1, "mail is served before the end");
+    });
+}
+
+/// An adopted thread adds a job while the pool closes, and leaves.
+#[test]
+fn loom_threads_do_not_end_before_the_adopted_one_has_left() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::adopting(1, no_spare);
+        pool.start(0, |worker| run_until_the_end(&worker));
+        pool.close();
+        pool.inject();
+        pool.let_go();
+        pool.join();
+        assert_eq!(pool.has_run(), 1);
+    });
+}
+
+/// Who drops a pool waits for what it holds, and not for the thread that it has adopted.
+#[test]
+fn loom_who_drops_a_pool_hears_that_its_threads_are_quiet() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::adopting(1, no_spare);
+        pool.inject();
+        pool.start(0, |worker| run_until_the_end(&worker));
+        pool.close();
+        pool.crew().wait_until_quiet(|| pool.has_mail());
+        assert_eq!(pool.has_run(), 1);
+        pool.let_go();
+        pool.join();
+    });
+}
+
+/// The only worker waits. A job from outside has a compensation thread started; a second one comes
+/// while that is about to rest: either the compensation thread sees the job, or the job finds it
+/// resting.
+#[test]
+fn loom_a_job_finds_a_spare_thread_or_is_seen_by_it() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(1, StandIn::ForJobs, |spare| {
+            let pool = &spare.pool;
+            loop {
+                while spare.run_job() {}
+                if pool.has_run() == 2 {
+                    return;
+                }
+                pool.spares().rest(pool.as_ref(), spare.index());
+            }
+        });
+        pool.spares().replace_me(&pool);
+        pool.inject();
+        pool.inject();
+        pool.join();
+        assert_eq!(pool.has_run(), 2);
+    });
+}
+
+/// A worker that waits gives its core to a compensation thread, comes back, and gives it again: the
+/// compensation thread does not rest while the core is free.
+#[test]
+fn loom_a_core_that_is_given_twice_finds_a_spare_thread() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(1, StandIn::ForAll, |spare| {
+            let pool = &spare.pool;
+            pool.spares().rest(pool.as_ref(), spare.index());
+        });
+        pool.spares().replace_me(&pool);
+        pool.spares().back_again();
+        pool.spares().replace_me(&pool);
+        pool.join();
+    });
+}
+
+/// The loop of a worker in a pool that changes its size.
+pub(crate) fn run_or_sit_out(worker: &SmallWorker) {
+    let pool = &worker.pool;
+    loop {
+        if is_benched(pool.as_ref(), worker.index()) && !pool.crew().is_closing() {
+            bench(worker);
+        }
+        while worker.run_job() {
+            // Worker 0 may wait for it.
+            pool.unpark(0);
+        }
+        if sleep(worker) == Woken::ToEnd {
+            return;
+        }
+    }
+}
+
+/// A benched worker is to work again at the moment at which it parks.
+#[test]
+fn loom_a_worker_that_is_brought_back_works() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(2, StandIn::Nobody, no_spare);
+        resize(&pool, 1);
+        pool.start(1, |worker| run_or_sit_out(&worker));
+        pool.inject_awaited();
+        resize(&pool, 2);
+        pool.wait_until_run(1);
+        pool.close();
+        pool.join();
+    });
+}
+
+/// A benched worker runs a job that is addressed to it.
+#[test]
+fn loom_mail_wakes_a_benched_worker() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(2, StandIn::Nobody, no_spare);
+        resize(&pool, 1);
+        pool.start(1, |worker| bench(&worker));
+        pool.post_awaited(1);
+        pool.wait_until_run(1);
+        pool.close();
+        pool.join();
+    });
+}
+
+/// One worker goes for good while something is posted to it: either it is dropped by the one who
+/// posts, or by the one who goes.
+#[test]
+fn loom_mail_to_a_worker_that_goes_is_dropped() {
+    explore(|| {
+        let pool = SmallPool::new(2, StandIn::Nobody, no_spare);
+        let posts = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || pool.post(1))
+        };
+        assert!(vacate(&pool, 1, true));
+        posts.join().unwrap();
+        assert!(pool.mailbox(1).is_surely_empty());
+        assert!(!vacate(&pool, 0, true), "it is the last");
+    });
+}
+
+/// Worker 0 waits for a job while the pool gets smaller by the worker that could run it: whoever of
+/// the two comes second brings in a compensation thread.
+#[test]
+fn loom_a_worker_that_waits_is_replaced_when_the_others_are_benched() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(2, StandIn::ForJobs, |spare| {
+            while !spare.run_job() {
+                spare.pool.spares().rest(spare.pool.as_ref(), spare.index());
+            }
+        });
+        pool.inject_awaited();
+        let resizes = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || resize(&pool, 1))
+        };
+        pool.spares().replace_me(&pool);
+        resizes.join().unwrap();
+        pool.wait_until_run(1);
+        pool.join();
+    });
+}
+
+/// A worker lends its index, and wants it back: the borrower has ended before it goes on. Only who
+/// has the index touches what is beside it.
+#[test]
+fn loom_a_lent_index_comes_back() {
+    explore(|| {
+        let index = Arc::new((Lending::new(), Made::new()));
+        index.1.make();
+        index.0.leave(3);
+        let borrower = {
+            let index = Arc::clone(&index);
+            thread::spawn(move || {
+                if index.0.borrow() == Some(3) {
+                    index.1.make();
+                    index.0.give_back(3);
+                }
+            })
+        };
+        index.0.back(3);
+        index.1.make();
+        borrower.join().unwrap();
+    });
+}
+
+/// A worker runs something on top of its wait while the borrower of its index waits, and the
+/// borrower goes on when that has ended.
+#[test]
+fn loom_a_borrower_and_what_runs_on_the_wait_take_turns() {
+    explore_within(Some(3), || {
+        let index = Arc::new((Lending::new(), Made::new()));
+        index.1.make();
+        index.0.leave(3);
+        assert_eq!(index.0.borrow(), Some(3));
+        let borrower = {
+            let index = Arc::clone(&index);
+            thread::spawn(move || {
+                index.1.make();
+                index.0.suspend(3);
+                index.0.resume(3);
+                index.1.make();
+                index.0.give_back(3);
+            })
+        };
+        index.0.wake(3);
+        index.1.make();
+        index.0.rest(3);
+        index.0.back(3);
+        index.1.make();
+        borrower.join().unwrap();
+    });
+}

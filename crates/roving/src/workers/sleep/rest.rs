@@ -1,0 +1,81 @@
+//! The loop in which a worker sleeps: S1 to S3 as code.
+
+use std::sync::Arc;
+
+use super::parts::Parts;
+use crate::machine::prim::{mutant, park};
+use crate::stats::Activity;
+
+/// A worker that has found nothing to do, as its way to sleep sees it.
+pub(crate) trait Sleeper {
+    type Pool: Parts;
+
+    fn pool(&self) -> &Arc<Self::Pool>;
+    fn index(&self) -> usize;
+    /// The other workers, each once.
+    fn victims(&self) -> impl Iterator<Item = usize>;
+    /// Whether it would steal any of that many public tasks.
+    fn takes_of(&self, public: usize) -> bool;
+    fn wake_another(&self);
+    /// Runs one job that is addressed to this worker. False if there is none.
+    fn serve_mailbox(&self) -> bool;
+    /// Its thread is about to park: a count.
+    fn count_park(&self);
+    /// Records the worker's activity from now on, for the profile.
+    fn turn_to(&self, activity: Activity);
+}
+
+/// The reason for which a sleeping worker was woken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) enum Woken {
+    ToWork,
+    ToEnd,
+}
+
+/// S2, after the worker has entered the idle set: asks each stack for tasks, if `steals`, and looks
+/// for jobs. True if there is something.
+pub(crate) fn last_look(worker: &impl Sleeper, steals: bool) -> bool {
+    let pool = worker.pool();
+    pool.in_use().see();
+    if steals && !mutant("last_look") {
+        let shows = |victim: usize| worker.takes_of(pool.stack(victim).want());
+        if worker.victims().any(shows) {
+            return true;
+        }
+    }
+    !mutant("last_look_for_jobs") && pool.has_jobs()
+}
+
+/// Parks the calling thread until it is woken for work, or the pool ends; see [`crate::sleep`] for
+/// S1 to S3.
+pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
+    let (pool, me) = (worker.pool(), worker.index());
+    pool.idle().announce(me);
+    if last_look(worker, true) {
+        if !pool.idle().retract(me) {
+            // Another thread meant to wake this worker for other work than what it has just seen.
+            worker.wake_another();
+        }
+        return Woken::ToWork;
+    }
+    worker.turn_to(Activity::Idle);
+    let closing = pool.crew().is_closing();
+    if closing {
+        pool.go_quiet();
+    }
+    while pool.idle().contains(me) && !pool.crew().has_ended() {
+        let has_mail = !mutant("look_for_mail") && !pool.mailbox(me).is_surely_empty();
+        if pool.crew().is_closing() != closing || has_mail {
+            pool.idle().retract(me);
+            break;
+        }
+        worker.count_park();
+        park();
+    }
+    worker.turn_to(Activity::Steal);
+    match closing && pool.crew().has_ended_or_be_busy() {
+        true => Woken::ToEnd,
+        false => Woken::ToWork,
+    }
+}

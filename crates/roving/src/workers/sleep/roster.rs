@@ -1,0 +1,159 @@
+//! The workers of a pool that work. The others sleep outside of the idle set, *benched*: nobody
+//! wakes them for work, but for what is addressed to them. Those whose thread has gone for good are
+//! *vacant*: they count nowhere, and what is addressed to them is dropped.
+//!
+//! **A change of the size.** A benched worker looks at the size and parks; who changes the size
+//! unparks it afterwards. A thread that has only begun may be missed by that, but then it sees the
+//! new size: the crew's lock orders the two. A worker that was taken out of the idle set by
+//! somebody who has work for it, and finds itself benched, passes the call on. A worker that enters
+//! the set while it is being benched does so when it is called.
+//!
+//! **Mail for a seat that becomes vacant.** Who vacates a seat says so first and empties the
+//! mailbox then; who posts looks after it has posted. The lock of the mailbox orders the two, so
+//! one of them finds the job.
+
+use std::sync::{Arc, PoisonError};
+
+use super::parts::Parts;
+use super::rest::Sleeper;
+use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, Ordering, mutant, park};
+use crate::machine::unwind::drop_quietly;
+use crate::stats::Activity;
+use crate::workers::inject::Kind;
+use crate::workers::job::Job;
+
+/// Which workers work: those below an index, but for those that have no thread.
+pub(crate) struct Roster {
+    size: AtomicUsize,
+    /// How many workers are to work. Held while that is changed, or a worker goes for good.
+    wanted: Mutex<usize>,
+}
+
+impl Roster {
+    pub(crate) fn new(workers: usize) -> Roster {
+        Roster {
+            size: AtomicUsize::new(workers),
+            wanted: Mutex::new(workers),
+        }
+    }
+
+    /// The workers below this index work, but for those that have no thread.
+    pub(crate) fn size(&self) -> usize {
+        // Ordering: Relaxed; who is benched, or no longer, is unparked after the change, and looks
+        // again. A thread that has not come yet to be unparked sees the change by the crew's lock.
+        self.size.load(Ordering::Relaxed)
+    }
+
+    /// The lock under which the size changes.
+    pub(crate) fn wanted(&self) -> MutexGuard<'_, usize> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The workers that have a thread, or are to have one.
+pub(crate) fn manned(pool: &impl Parts) -> impl Iterator<Item = usize> {
+    (0..pool.workers()).filter(|&seat| !pool.is_vacant(seat))
+}
+
+/// How many workers work.
+pub(crate) fn working(pool: &impl Parts) -> usize {
+    let size = pool.roster().size();
+    manned(pool).take_while(|&seat| seat < size).count()
+}
+
+/// Whether the worker is one of those that do not work. Of a compensation thread it is not.
+pub(crate) fn is_benched(pool: &impl Parts, seat: usize) -> bool {
+    seat >= pool.roster().size() && seat < pool.workers()
+}
+
+/// From now on that many workers work, at least one and at most all.
+pub(crate) fn resize(pool: &Arc<impl Parts>, workers: usize) {
+    let mut wanted = pool.roster().wanted();
+    *wanted = workers;
+    set_size(pool, working(pool.as_ref()), *wanted);
+}
+
+/// As many of those that have a thread work as are wanted; `before` have until now. Under the lock.
+fn set_size(pool: &Arc<impl Parts>, before: usize, wanted: usize) {
+    let old = pool.roster().size();
+    let last = manned(pool.as_ref()).take(wanted).last();
+    let size = last.map_or(wanted, |last| last + 1);
+    // Under the lock, so that a thread which begins either is found by `unpark`, or sees the size.
+    pool.crew().under_lock(|| {
+        // Ordering: Relaxed, as in `Roster::size`.
+        pool.roster().size.store(size, Ordering::Relaxed);
+    });
+    pool.spares().resize(pool, before, working(pool.as_ref()));
+    for seat in size.min(old)..size.max(old) {
+        if size < old {
+            pool.idle().retract(seat);
+        }
+        if !mutant("resize_unparks") {
+            pool.unpark(seat);
+        }
+    }
+}
+
+/// The worker goes for good, or never comes: another one works in its place, if one is benched.
+/// What is addressed to it is dropped. False, with nothing done, if `but_the_last` and nobody else
+/// is left.
+pub(crate) fn vacate(pool: &Arc<impl Parts>, seat: usize, but_the_last: bool) -> bool {
+    let wanted = pool.roster().wanted();
+    if but_the_last && manned(pool.as_ref()).all(|other| other == seat) {
+        return false;
+    }
+    let before = working(pool.as_ref());
+    pool.set_vacant(seat);
+    set_size(pool, before, *wanted);
+    drop(wanted);
+    if !mutant("vacate_drops_mail") {
+        drop_mail(pool.as_ref(), seat);
+    }
+    true
+}
+
+/// Nobody comes for what is in the mailbox.
+fn drop_mail(pool: &impl Parts, seat: usize) {
+    pool.mailbox(seat).take_all().for_each(drop_quietly);
+}
+
+/// Gives a job to one worker; `is_here` says whether the calling thread is that worker. If it has
+/// no thread, or none any more, the job is dropped.
+pub(crate) fn post(
+    pool: &impl Parts,
+    seat: usize,
+    kind: Kind,
+    job: Job,
+    is_here: impl Fn() -> bool,
+) {
+    let nobody_comes = || pool.is_vacant(seat) || pool.crew().has_ended() && !is_here();
+    // First, because the worker itself may have posted something that it still comes for, in
+    // `on_exit`.
+    if nobody_comes() {
+        return drop_quietly(job);
+    }
+    pool.mailbox(seat).push(kind, job);
+    pool.unpark(seat);
+    if !mutant("post_looks_again") && nobody_comes() {
+        drop_mail(pool, seat);
+    }
+}
+
+/// Sleeps outside of the idle set until this worker is to work again, or the pool closes. What it
+/// may have been called for is left to another; what is addressed to it runs.
+pub(crate) fn bench(worker: &impl Sleeper) {
+    let (pool, me) = (worker.pool(), worker.index());
+    if !mutant("benched_passes_on") {
+        pool.pass_on();
+    }
+    worker.turn_to(Activity::Idle);
+    while is_benched(pool.as_ref(), me) && !pool.crew().is_closing() {
+        // The last look is under the lock, as before any sleep.
+        let has_mail = !mutant("benched_looks_for_mail") && !pool.mailbox(me).is_surely_empty();
+        if !(worker.serve_mailbox() || has_mail) {
+            worker.count_park();
+            park();
+        }
+    }
+    worker.turn_to(Activity::Steal);
+}

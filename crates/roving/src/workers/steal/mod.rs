@@ -1,0 +1,125 @@
+//! The search for work in other workers' stacks. No unsafe code here.
+
+pub(crate) mod amount;
+pub(crate) mod restraint;
+pub(crate) mod victim;
+
+use std::time::Instant;
+
+use self::amount::{AMOUNT_MAX, Amount};
+use self::restraint::Theft;
+use crate::stack::thief::Claim;
+use crate::stats::lane::Event;
+use crate::stats::{Activity, bump};
+use crate::workers::Worker;
+use crate::workers::frames::Level;
+
+/// The result of a look into one stack, or of a search through all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) enum Search {
+    /// A task was taken and has been run.
+    Got,
+    /// A task was taken and has been run, but it was too short to be worth the steal.
+    GotLittle,
+    /// There was nothing.
+    Empty,
+    /// There was something, but somebody else was faster: look again.
+    Busy,
+}
+
+impl Search {
+    pub(crate) fn is_got(self) -> bool {
+        matches!(self, Search::Got | Search::GotLittle)
+    }
+}
+
+/// Fruitless rounds after which a thief asks owners to make more public. What they show unasked is
+/// enough for a thief that finds something at once.
+const ROUNDS_BEFORE_WANT: usize = 8;
+
+impl Worker {
+    /// Looks into every other stack once, and runs what it can take.
+    pub(crate) fn steal(&self, round: usize) -> Search {
+        let mut outcome = Search::Empty;
+        for victim in self.victims() {
+            match self.steal_from(victim, round) {
+                got @ (Search::Got | Search::GotLittle) => {
+                    self.remember_victim(victim);
+                    return got;
+                }
+                Search::Busy => outcome = Search::Busy,
+                Search::Empty => {}
+            }
+        }
+        outcome
+    }
+
+    pub(crate) fn steal_from(&self, victim: usize, round: usize) -> Search {
+        let tally = self.tally();
+        let stack = &self.registry().seats[victim].stack;
+        bump(&tally.steals_tried, 1);
+        let amount = self.registry().settings.amount;
+        if amount.of(stack.public()) == 0 {
+            if let Some(job) = self.registry().seats[victim].spawned.pop() {
+                self.run_job((job, None));
+                return Search::Got;
+            }
+            bump(&tally.steals_empty, 1);
+            if round >= ROUNDS_BEFORE_WANT && !stack.is_wanted() {
+                let _ = stack.want();
+            }
+            return Search::Empty;
+        }
+        let looked = Instant::now();
+        // Half of what was not worth the way is not worth it either: one, to see whether it is now.
+        let most = match amount == Amount::Half && self.restraint().is_on() {
+            true => 1,
+            false => AMOUNT_MAX,
+        };
+        match stack.claim(0, |public| amount.of(public).min(most)) {
+            Claim::Empty => {
+                bump(&tally.steals_empty, 1);
+                Search::Empty
+            }
+            Claim::Busy => {
+                bump(&tally.steals_busy, 1);
+                Search::Busy
+            }
+            Claim::Won {
+                index,
+                count,
+                left,
+                short,
+            } => {
+                bump(&tally.steals_won, 1);
+                bump(&tally.tasks_stolen, count as u64);
+                self.clock().enter(Activity::Busy);
+                self.clock().note(|at| Event::Theft {
+                    victim,
+                    tasks: count,
+                    at,
+                });
+                self.wake_for_left(victim, left);
+                let (base, before) = (self.owner().top(), self.seat().tasks.fates());
+                let claimed = index..index + count;
+                let began = self.run_claimed(victim, claimed, short, Level::Ground);
+                // Tasks that the steal and the task left on this worker's own stack.
+                self.drain(base);
+                self.clock().enter(Activity::Steal);
+                let after = self.seat().tasks.fates();
+                let theft = Theft {
+                    looked,
+                    began,
+                    count,
+                    forks: after.forks - before.forks,
+                    robbed: after.losses != before.losses,
+                };
+                match self.restraint().judge(theft) {
+                    true => Search::Got,
+                    false => Search::GotLittle,
+                }
+            }
+        }
+    }
+}

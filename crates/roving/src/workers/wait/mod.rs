@@ -1,0 +1,363 @@
+//! Waiting for a task that a thief has.
+//!
+//! A waiting worker runs nothing unrelated: only what the thief that holds its task has itself left
+//! open, and so on from there (leapfrogging; Wagner and Calder 1993, transitive as in Wool). Every
+//! task that runs on top of a waiting frame is therefore a descendant of the awaited task, and a
+//! worker's native stack is never deeper than the program's own nesting. When there is no such
+//! task, the worker parks, and a compensation thread takes its core.
+//!
+//! The loops are here, and know of a worker only what [`Waiter`] says, so that they are explored by
+//! the model checker as they are; `on_worker` is the worker's side of them.
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(not(loom))]
+mod on_worker;
+
+use std::cell::Cell;
+use std::mem;
+use std::time::{Duration, Instant};
+
+use crate::machine::prim::{Ordering, Since, mutant, park};
+use crate::stack::owner::Owner;
+use crate::stack::slot::Slot;
+use crate::stack::state::{Phase, State};
+use crate::stack::thief::Claim;
+use crate::stats::Activity;
+use crate::workers::priority::Priority;
+use crate::workers::sleep::Parts;
+use crate::workers::sleep::rest::Sleeper;
+use crate::workers::sleep::spares::StandIn;
+
+/// The fate of a task that its owner wants back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) enum Taken {
+    /// It is the owner's to run.
+    Here,
+    /// A thief has run it: what it came to is in the payload.
+    Ended,
+}
+
+/// A worker whose task is away, as the loops here see it.
+pub(crate) trait Waiter<'s>: Sleeper {
+    fn owner(&self) -> &Owner<'s>;
+    /// Whether tasks are worth the way to them at present.
+    fn steals_back(&self) -> bool;
+    /// Runs the task, or gives it away if the chain that led to it has broken since.
+    fn run_found(&self, chain: &Chain<'_>, found: Found);
+    /// The round in which the worker is that has just run a task.
+    fn round_after(&self, round: usize) -> usize;
+    /// Runs work that may run on top of a parked frame; if `jobs`, any job.
+    fn serve_parked(&self, jobs: bool) -> bool;
+    /// The lowest class of jobs that may run on top of its frame.
+    fn class(&self) -> Priority;
+    /// Lets some time pass between two looks.
+    fn pause(&self, round: usize);
+    /// Whether it has looked for long enough to park.
+    fn is_tired(&self, round: usize) -> bool;
+    /// Calls [`park_while_away`], with the core given away meanwhile.
+    fn park_until(&self, done: impl Fn() -> bool);
+    fn wake_for(&self, seat: usize);
+    /// Wakes workers for what a claim has left there.
+    fn wake_for_left(&self, seat: usize, left: usize);
+    /// It has taken an offered task back: a count.
+    fn count_take_back(&self);
+}
+
+/// A task that is the thief's own subtask, as far as can be told before it is claimed; claimed now.
+pub(crate) struct Found {
+    pub(crate) holder: usize,
+    pub(crate) index: usize,
+    /// The owner is to be reminded, see [`Claim`].
+    pub(crate) short: bool,
+    pub(crate) looked: Instant,
+}
+
+/// The approximate cost of a steal to thief and victim. A waiting worker waits for this long before
+/// it steals from its thief, as the awaited task may end meanwhile; so it never loses more than
+/// twice the least possible.
+const THEFT_COST: Duration = Duration::from_micros(1);
+/// Most links from the awaited task to the one that is run.
+const CHAIN_MAX: usize = 6;
+/// Most slots of one stack that are searched for further links.
+const LINKS_MAX: usize = 32;
+
+/// Most seats that one worker follows.
+const FOLLOWED_MAX: usize = 16;
+
+/// The seats that a worker follows while it is parked.
+#[derive(Default)]
+struct Followed {
+    seats: [usize; FOLLOWED_MAX],
+    length: usize,
+}
+
+impl Followed {
+    /// False if it is among them already, or there is no room.
+    fn add(&mut self, seat: usize) -> bool {
+        let adds = self.length < FOLLOWED_MAX && !self.seats().contains(&seat);
+        if adds {
+            self.seats[self.length] = seat;
+            self.length += 1;
+        }
+        adds
+    }
+
+    fn seats(&self) -> &[usize] {
+        &self.seats[..self.length]
+    }
+}
+
+/// The tasks from the awaited one to the one whose thief is stolen from, each with the run it was
+/// in.
+#[derive(Default)]
+pub(crate) struct Chain<'s> {
+    links: [Option<(&'s Slot, State)>; CHAIN_MAX],
+    length: usize,
+}
+
+impl<'s> Chain<'s> {
+    fn push(&mut self, slot: &'s Slot, state: State) -> bool {
+        let room = self.length < CHAIN_MAX;
+        if room {
+            self.links[self.length] = Some((slot, state));
+            self.length += 1;
+        }
+        room
+    }
+
+    fn pop(&mut self) {
+        self.length -= 1;
+    }
+
+    /// Whether every task of the chain is still being run as when it was linked. Then all that
+    /// its last thief has open above its base descends from the first.
+    pub(crate) fn holds(&self) -> bool {
+        let mut links = self.links[..self.length].iter().flatten();
+        links.all(|(slot, state)| slot.state().same_run(*state))
+    }
+}
+
+/// Returns when the task at the top of this worker's stack, which a thief has claimed, has
+/// ended or can be had back; either way its slot is free then.
+pub(crate) fn wait_for_thief<'s>(waiter: &impl Waiter<'s>, index: usize) -> Taken {
+    let owner = waiter.owner();
+    let slot = owner.stack().slot(index);
+    let mut round = 0;
+    let mut since = Since::now();
+    loop {
+        let state = slot.state();
+        match state.phase() {
+            Phase::Done => {
+                owner.retire(index);
+                return Taken::Ended;
+            }
+            Phase::Offered if slot.take_back() => {
+                waiter.count_take_back();
+                owner.release(index);
+                return Taken::Here;
+            }
+            Phase::Started { .. } if since.is_past(THEFT_COST) && leapfrog(waiter, slot) => {
+                since = Since::now();
+                round = waiter.round_after(round);
+            }
+            Phase::Started { .. } if waiter.serve_mailbox() => round = 0,
+            Phase::Started { .. } if waiter.is_tired(round) => {
+                let announced = mutant("announce_waiter") || slot.announce_waiter(state);
+                if announced && park_awaiting(waiter, slot) {
+                    round = 0;
+                }
+            }
+            // `Ready`: the thief is about to say what it does. It may have lost its core.
+            _ => {
+                waiter.pause(round);
+                round += 1;
+            }
+        }
+    }
+}
+
+/// Parks until the awaited task has ended, or there may be a subtask of it to run. True if there
+/// was one before the worker could park.
+///
+/// In a pool without compensation threads for tasks this worker has to run such subtasks itself. So
+/// it *follows* the workers from which it may steal: it enters their sets of followers, and asks
+/// them for tasks. A worker that publishes on demand wakes a follower if no worker is idle.
+/// Published tasks cannot be missed: the argument is S1 to S3 in [`crate::sleep`]. A thief that
+/// steals one of these tasks asks itself in the follower's name, and looks for the follower at its
+/// victim; that is a hint, which can come too late.
+fn park_awaiting<'s>(waiter: &impl Waiter<'s>, slot: &Slot) -> bool {
+    let (pool, me) = (waiter.pool(), waiter.index());
+    if pool.spares().stand_in == StandIn::ForAll {
+        waiter.park_until(|| slot.state().is_done());
+        return false;
+    }
+    // Ordering: Relaxed, as where it is read.
+    pool.following().fetch_add(1, Ordering::Relaxed);
+    let mut followed = Followed::default();
+    let found = follow(
+        pool.as_ref(),
+        me,
+        &mut Chain::default(),
+        &mut followed,
+        slot,
+    );
+    if !found {
+        // Who follows this worker has to follow further now.
+        let followers = pool.in_use().count();
+        let _ = (0..followers).all(|_| pool.wake_follower(me));
+        let called = |&seat: &usize| !pool.followers(seat).contains(me);
+        waiter.park_until(|| slot.state().is_done() || followed.seats().iter().any(called));
+    }
+    // One call, this worker answers itself.
+    let mut answers = !slot.state().is_done();
+    for &seat in followed.seats() {
+        let was_called = !pool.followers(seat).retract(me);
+        if was_called && !mem::take(&mut answers) {
+            waiter.wake_for(seat);
+        }
+    }
+    // Ordering: Relaxed, as above.
+    pool.following().fetch_sub(1, Ordering::Relaxed);
+    found
+}
+
+/// Follows who has the task, and whoever has what it led to. True if one of them shows something
+/// that belongs to it.
+fn follow<'s, P: Parts>(
+    pool: &'s P,
+    me: usize,
+    chain: &mut Chain<'s>,
+    followed: &mut Followed,
+    slot: &'s Slot,
+) -> bool {
+    let state = slot.state();
+    let Phase::Started { holder, base } = state.phase() else {
+        return false;
+    };
+    if holder == me || !chain.push(slot, state) {
+        return false;
+    }
+    let stack = pool.stack(holder);
+    if followed.add(holder) {
+        pool.followers(holder).announce(me);
+        if !mutant("ask_followed") {
+            let _ = stack.want();
+        }
+    }
+    let mut links = stack.claimed_from(base).take(LINKS_MAX);
+    let shows = !mutant("look_at_followed") && stack.has_public_from(base);
+    let found = shows || links.any(|index| follow(pool, me, chain, followed, stack.slot(index)));
+    chain.pop();
+    found
+}
+
+/// The loop of a worker that is parked in a wait. Whatever makes `done` true unparks the thread.
+pub(crate) fn park_while_away<'s>(waiter: &impl Waiter<'s>, done: impl Fn() -> bool) {
+    let (pool, me) = (waiter.pool(), waiter.index());
+    let runs_jobs = pool.spares().stand_in == StandIn::Nobody;
+    while !done() {
+        if runs_jobs {
+            pool.waiting().announce(me);
+        }
+        let served = waiter.serve_parked(runs_jobs);
+        // The last look is under the locks, as before any sleep.
+        let looks = runs_jobs && !mutant("waiting_looks_for_jobs");
+        if !(served || looks && pool.has_jobs_from(waiter.class())) {
+            waiter.count_park();
+            park();
+        }
+    }
+}
+
+/// Calls `f`, in which the worker parks or blocks, while another thread has its core. `is_blocked`
+/// says whether that is so already: inside of such a call another one gives nothing away.
+pub(crate) fn give_core<'s, R>(
+    waiter: &impl Waiter<'s>,
+    is_blocked: &Cell<bool>,
+    f: impl FnOnce() -> R,
+) -> R {
+    let pool = waiter.pool();
+    // All that the worker has pushed, since it answers no thief meanwhile.
+    if !mutant("blocking_shows") && waiter.owner().show_all() {
+        waiter.wake_for(waiter.index());
+    }
+    waiter.turn_to(Activity::Switch);
+    let is_outermost = !is_blocked.replace(true);
+    if is_outermost && !mutant("blocking_calls") {
+        pool.spares().replace_me(pool);
+    }
+    waiter.turn_to(Activity::Wait);
+    let result = f();
+    // Counted only when it does go on: what has its index may need a thread in its place.
+    if is_outermost {
+        is_blocked.set(false);
+        pool.spares().back_again();
+    }
+    result
+}
+
+/// The wait is over. A job for which this worker may have been woken meanwhile goes to another.
+pub(crate) fn leave_waiting<'s>(waiter: &impl Waiter<'s>) {
+    let (pool, me) = (waiter.pool(), waiter.index());
+    let runs_jobs = pool.spares().stand_in == StandIn::Nobody;
+    let passes_on = !mutant("waiting_passes_on");
+    if runs_jobs && !pool.waiting().retract(me) && pool.has_jobs() && passes_on {
+        pool.job_waits();
+    }
+}
+
+/// Runs one task that the awaited one has left open, if one is public.
+fn leapfrog<'s>(waiter: &impl Waiter<'s>, awaited: &Slot) -> bool {
+    if !waiter.steals_back() {
+        return false;
+    }
+    let mut chain = Chain::default();
+    let found = find(waiter, &mut chain, awaited);
+    let is_found = found.is_some();
+    if let Some(found) = found {
+        waiter.run_found(&chain, found);
+    }
+    is_found
+}
+
+/// Claims a task that the one in `slot` has led to. The chain is the way from there to it.
+fn find<'a, 's>(
+    waiter: &'a impl Waiter<'s>,
+    chain: &mut Chain<'a>,
+    slot: &'a Slot,
+) -> Option<Found> {
+    let state = slot.state();
+    let Phase::Started { holder, base } = state.phase() else {
+        return None;
+    };
+    if holder == waiter.index() || !chain.push(slot, state) {
+        return None;
+    }
+    let stack = waiter.pool().stack(holder);
+    let looked = Instant::now();
+    let found = match stack.claim(base, |_| 1) {
+        Claim::Won {
+            index, left, short, ..
+        } => {
+            waiter.wake_for_left(holder, left);
+            return Some(Found {
+                holder,
+                index,
+                short,
+                looked,
+            });
+        }
+        Claim::Busy => None,
+        // The thief has nothing public itself: perhaps those have that hold its subtasks.
+        Claim::Empty => {
+            let mut claimed = stack.claimed_from(base).take(LINKS_MAX);
+            claimed.find_map(|index| find(waiter, chain, stack.slot(index)))
+        }
+    };
+    if found.is_none() {
+        chain.pop();
+    }
+    found
+}

@@ -1,0 +1,219 @@
+//! The worker's side of the waiting loops: [`Waiter`], and the steps before and after.
+
+use std::process;
+
+use super::{Chain, Found, Taken, Waiter};
+use crate::machine::os;
+use crate::observe::watch::Why;
+use crate::stack::owner::Owner;
+use crate::stack::slot::Offer;
+use crate::stats::{Activity, bump};
+use crate::workers::Worker;
+use crate::workers::arena::with_core_given;
+use crate::workers::frames::Level;
+use crate::workers::inject::Kind;
+use crate::workers::job::Job;
+use crate::workers::priority::Priority;
+use crate::workers::steal::restraint::Theft;
+use crate::workers::wait;
+
+impl Waiter<'static> for Worker {
+    fn owner(&self) -> &Owner<'static> {
+        self.owner()
+    }
+
+    fn steals_back(&self) -> bool {
+        !self.restraint().holds()
+    }
+
+    /// The claim is won; whether it was a claim on a descendant shows only now. If it was not,
+    /// the task goes to a worker that waits for nothing.
+    fn run_found(&self, chain: &Chain<'_>, found: Found) {
+        let Found {
+            holder: victim,
+            index,
+            short,
+            looked,
+        } = found;
+        if chain.holds() {
+            bump(&self.tally().leapfrogs, 1);
+            self.clock().enter(Activity::Busy);
+            let claimed = index..index + 1;
+            let began = self.run_claimed(victim, claimed, short, Level::Above);
+            let _ = self.restraint().judge(Theft::of_one(looked, began));
+            self.clock().enter(Activity::Steal);
+        } else {
+            let stack = &self.registry().seats[victim].stack;
+            let offered = stack.slot(index).offer();
+            if short {
+                stack.raise_alarm();
+            }
+            let job = move || {
+                let offer = Offer {
+                    victim,
+                    index,
+                    offered,
+                };
+                Worker::with_current(|worker| {
+                    worker.expect("jobs are run by workers").run_offered(offer);
+                });
+            };
+            self.registry().inject(Kind::Awaited, Job::new(job));
+        }
+    }
+
+    /// Not the first rounds if the available tasks are barely worth a steal: then it is better to
+    /// park.
+    fn round_after(&self, round: usize) -> usize {
+        round * usize::from(self.restraint().is_on())
+    }
+
+    fn serve_parked(&self, jobs: bool) -> bool {
+        self.serve_mailbox_parked() || self.serve_further_out() || jobs && self.run_job_on_top()
+    }
+
+    fn class(&self) -> Priority {
+        self.class().get()
+    }
+
+    fn pause(&self, round: usize) {
+        self.pause(round);
+    }
+
+    fn is_tired(&self, round: usize) -> bool {
+        self.is_tired(round) && !self.restraint().holds()
+    }
+
+    fn park_until(&self, done: impl Fn() -> bool) {
+        self.park_until(done);
+    }
+
+    fn wake_for(&self, seat: usize) {
+        self.wake_for(seat);
+    }
+
+    fn wake_for_left(&self, seat: usize, left: usize) {
+        self.wake_for_left(seat, left);
+    }
+
+    fn count_take_back(&self) {
+        bump(&self.tally().take_backs, 1);
+    }
+}
+
+impl Worker {
+    /// Returns when the task at the top of this worker's stack, which a thief has claimed, has
+    /// ended or can be had back; either way its slot is free then.
+    pub(crate) fn wait_for_thief(&self, index: usize) -> Taken {
+        if let Some(schedule) = self.schedule() {
+            return self.take_kept(schedule);
+        }
+        let doing = self.clock().enter(Activity::Steal);
+        let taken = wait::wait_for_thief(self, index);
+        self.clock().enter(doing);
+        taken
+    }
+
+    /// Parks until `done`, with the core given away, and everything shown that others could do
+    /// meanwhile. Whoever makes `done` true unparks the thread.
+    pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
+        self.park_for(Why::Task, done);
+    }
+
+    /// Parks until `done`, as in a wait for a task, but for the reason that is given.
+    pub(crate) fn park_for(&self, why: Why, done: impl Fn() -> bool) {
+        self.park_long(why, &done);
+    }
+
+    /// A park is rare and long, so its code is there once, and not once for each condition.
+    fn park_long(&self, why: Why, done: &dyn Fn() -> bool) {
+        let registry = self.registry();
+        if registry.is_left_behind() {
+            // Frames further out are lent to threads that are not here: there is no way to unwind.
+            os::say(&registry.left_behind());
+            process::abort();
+        }
+        self.blocking_for(why, &mut || wait::park_while_away(self, done));
+        wait::leave_waiting(self);
+    }
+
+    /// For pools without spare threads: nobody else may be there to run it.
+    fn run_job_on_top(&self) -> bool {
+        let job = self.any_job();
+        let is_one = job.is_some();
+        if let Some(job) = job {
+            let doing = self.clock().enter(Activity::Busy);
+            self.run_classed(job);
+            self.clock().enter(doing);
+        }
+        is_one
+    }
+
+    /// Calls `f`, which blocks the thread, while a spare thread has the core.
+    pub(crate) fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
+        let (mut f, mut result) = (Some(f), None);
+        self.blocking_for(Why::Blocks, &mut || {
+            let f = f.take().expect("it is called once");
+            result = Some(f());
+        });
+        result.expect("it was called")
+    }
+
+    /// Calls `f`, while the core is given away, also that of the worker beneath if an in-place pool
+    /// was entered by a worker of one with threads: what is waited for may be that pool's to run.
+    fn blocking_for(&self, why: Why, f: &mut dyn FnMut()) {
+        let is_at_work = |worker: &&Worker| {
+            let registry = worker.registry();
+            let has_threads = !registry.settings.in_place && !registry.is_left_behind();
+            has_threads && !worker.is_blocked().get()
+        };
+        match self.outwards().skip(1).find(is_at_work) {
+            None => self.give_core(why, f),
+            Some(beneath) => beneath.give_core(Why::Event, &mut || {
+                // It may have made its own stack the thread's, to show what is there.
+                self.owner().enter();
+                self.give_core(why, f);
+            }),
+        }
+    }
+
+    fn give_core(&self, why: Why, f: &mut dyn FnMut()) {
+        let watch = self.registry().watch.as_ref();
+        let _parked = watch.map(|watch| watch.begin(self.index(), why));
+        self.leave_index();
+        let doing = self.clock().enter(Activity::Switch);
+        wait::give_core(self, self.is_blocked(), || {
+            self.away(|| {
+                with_core_given(f);
+                // What has its index may be waiting for a task with its place here.
+                self.index_back();
+            });
+        });
+        self.clock().enter(doing);
+    }
+
+    /// [`Self::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.
+    pub(crate) fn serve_mailbox_parked(&self) -> bool {
+        if !self.lends() || self.seat().mailbox.is_hint_empty() {
+            return self.serve_mailbox();
+        }
+        let lending = &self.registry().lending;
+        lending.wake(self.index());
+        let served = self.serve_mailbox();
+        lending.rest(self.index());
+        served
+    }
+
+    /// Broadcasts are addressed to this very worker, so they run wherever it stands.
+    pub(crate) fn serve_mailbox(&self) -> bool {
+        match self.seat().mailbox.pop() {
+            Some(job) => {
+                let doing = self.clock().enter(Activity::Busy);
+                self.framed_outside(|| job.run());
+                self.clock().enter(doing);
+                true
+            }
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! How a worker runs tasks that it has claimed: closures, and frames of async tasks.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::Worker;
+use crate::stack::slot::{Further, Offer, Slot};
+use crate::stats::{Activity, bump};
+use crate::workers::frames::{self, Frame, Level};
+use crate::workers::sleep::Parts;
+use crate::workers::steal::amount::AMOUNT_MAX;
+
+impl Worker {
+    /// Begins and runs the first of `count` tasks that this worker has claimed, and offers the
+    /// others on. Its subtasks have ended too when this returns. `short`: the claim says that the
+    /// owner is to be reminded. Async tasks' frames all move to this worker's stack instead.
+    /// Returns when it began.
+    pub(crate) fn run_claimed(
+        &self,
+        victim: usize,
+        claimed: Range<usize>,
+        short: bool,
+        level: Level,
+    ) -> Instant {
+        let owner = &self.registry.seats[victim];
+        let slot = owner.stack.slot(claimed.start);
+        // At once, because the owner may be waiting to hear of it. Offers are not its subtasks.
+        slot.begin(self.index, self.owner.top() + claimed.len() - 1);
+        if short {
+            owner.stack.raise_alarm();
+        }
+        if frames::holds_frame(slot) {
+            return self.run_claimed_frames(victim, claimed, level);
+        }
+        for index in claimed.skip(1) {
+            self.offer_claimed(victim, index);
+        }
+        let began = Instant::now();
+        self.run_begun(victim, slot, level);
+        began
+    }
+
+    /// A task that this worker has claimed is left to who comes first.
+    fn offer_claimed(&self, victim: usize, index: usize) {
+        let offered = self.registry.seats[victim].stack.slot(index).offer();
+        self.offer_on(Offer {
+            victim,
+            index,
+            offered,
+        });
+    }
+
+    /// Takes the frames out of the claimed slots, the first of which has been begun, and runs them.
+    /// Other tasks among them are offered on. Returns when it began.
+    fn run_claimed_frames(&self, victim: usize, claimed: Range<usize>, level: Level) -> Instant {
+        let stack = &self.registry.seats[victim].stack;
+        let mut frames = [Frame::dangling(); AMOUNT_MAX];
+        let mut count = 0;
+        for index in claimed.clone() {
+            let slot = stack.slot(index);
+            if index > claimed.start {
+                if !frames::holds_frame(slot) {
+                    self.offer_claimed(victim, index);
+                    continue;
+                }
+                slot.begin(self.index, self.owner.top());
+            }
+            // SAFETY: this thread has begun the task.
+            if let Some(Further::Frame(frame)) = unsafe { slot.run() } {
+                frames[count] = frame.cast();
+                count += 1;
+            }
+            self.finish(victim, slot);
+        }
+        bump(&self.tally().continuations_stolen, count as u64);
+        let began = Instant::now();
+        // SAFETY: out of their slots, they are this worker's, and their roots were opened for it.
+        unsafe { self.run_frames(&frames[..count], level) };
+        began
+    }
+
+    /// Runs an offered task, unless somebody else was faster.
+    pub(crate) fn run_offered(&self, offer: Offer) {
+        let owner = &self.registry.seats[offer.victim];
+        let slot = owner.stack.slot(offer.index);
+        if slot.begin_offered(offer.offered, self.index, self.owner.top()) {
+            self.run_begun(offer.victim, slot, Level::Above);
+        }
+    }
+
+    pub(super) fn run_begun(&self, victim: usize, slot: &Slot, level: Level) {
+        let before = self.seat().set_works_for(Some(victim));
+        if self.registry.is_followed(victim) {
+            // Who waits for that waits for this, and can have part of it.
+            let _ = self.owner.stack().want();
+        }
+        let index = self.registry.seats[victim].stack.index(slot);
+        let context = self.registry.seats[victim].segments.covering(index);
+        // SAFETY: this thread has begun the task. Its owner waits for its end before it leaves the
+        // context in which it was made, and so does whoever let the owner in.
+        let further = unsafe { self.framed_in(context.cast(), || slot.run()) };
+        self.seat().set_works_for(before);
+        self.finish(victim, slot);
+        self.run_further(further, level);
+    }
+
+    /// A task of that worker, which this one has begun, has ended.
+    fn finish(&self, victim: usize, slot: &Slot) {
+        if slot.finish() {
+            let doing = self.clock().enter(Activity::Switch);
+            self.registry.unpark(victim);
+            self.clock().enter(doing);
+        }
+    }
+
+    /// Runs the work that a slot held: an offer of a task in another slot, or a frame.
+    pub(crate) fn run_further(&self, further: Option<Further>, level: Level) {
+        match further {
+            None => {}
+            Some(Further::Offer(offer)) => self.run_offered(offer),
+            // SAFETY: out of its slot, it is this worker's, and its root was opened for it.
+            Some(Further::Frame(frame)) => unsafe { self.run_frame(frame.cast(), level) },
+        }
+    }
+
+    /// Puts an offer on this worker's own stack, for other thieves to take, or to be run when the
+    /// stack is drained. The task itself stays where it is; who gets there first runs it.
+    pub(crate) fn offer_on(&self, offer: Offer) {
+        // With no room it is left to its owner, which takes back what nobody has begun.
+        let (Ok(wake) | Err((_, wake))) = self.owner.push_unjoined(run_offer, offer);
+        self.wake_if(wake);
+    }
+}
+
+/// Reads the offer that [`Worker::offer_on`] put into a slot. That slot's owner waits for nothing
+/// but this read, so it is free again before the offered task runs.
+///
+/// # Safety
+/// As [`crate::stack::slot::Run`]; the payload is an [`Offer`].
+unsafe fn run_offer(slot: &Slot) -> Option<Further> {
+    // SAFETY: the payload that `offer_on` wrote.
+    Some(Further::Offer(unsafe { slot.take::<Offer>() }))
+}
