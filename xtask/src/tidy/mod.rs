@@ -9,10 +9,13 @@ mod edges;
 mod examples;
 mod figures;
 mod glossary;
+mod house;
+mod imports;
 mod items;
 mod lock;
 mod pages;
 mod quoted;
+mod rooms;
 mod shared;
 mod size;
 mod source;
@@ -136,6 +139,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     found.extend(check_glossary(workspace)?);
     let path = workspace.root.join("ARCHITECTURE.md");
     found.extend(crates::check(workspace, &path, &read(&path)?));
+    found.extend(check_rooms(workspace, &path, &read(&path)?)?);
     found.extend(verbs_told(workspace, &known)?);
     found.extend(lock::check(workspace)?);
     let path = workspace.root.join("README.md");
@@ -234,6 +238,49 @@ fn check_quoted(workspace: &Workspace, pages: &[PathBuf]) -> Result<Vec<Finding>
     Ok(found)
 }
 
+/// The rooms of each crate that has a table of them, and what the houses of all crates come to.
+fn check_rooms(workspace: &Workspace, path: &Path, page: &str) -> Result<Vec<Finding>> {
+    let mut found = Vec::new();
+    let mut all = Vec::new();
+    for package in &workspace.packages {
+        let folder = package.dir.join("src");
+        let sources = sources(&folder)?;
+        let imports = imports::imports(&folder, &package.name.replace('-', "_"), &sources);
+        let entries = entries(&folder);
+        let rooms = rooms::Rooms::read(page, &package.name);
+        if let Some(rooms) = &rooms {
+            found.extend(rooms.check(path, &entries, &imports));
+        }
+        let product = sources.iter().filter(|source| !is_for_tests(&source.path));
+        let (name, files) = (&package.name, product.count());
+        for line in house::told(name, entries.len(), files, rooms.as_ref(), &imports) {
+            println!("{line}");
+        }
+        if name == "roving" {
+            println!("roving: {}", house::of_roving(&sources));
+        }
+        all.extend(sources);
+    }
+    let often = house::often_defined(all.iter());
+    let most = often.iter().take(12);
+    let most: Vec<String> = most
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    println!(
+        "{} names of types are defined three times or more: {} …",
+        often.len(),
+        most.join(", ")
+    );
+    Ok(found)
+}
+
+/// The names of what stands in a folder.
+fn entries(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.collect()
+}
+
 /// The rules that look at a whole crate: unsafe files, orderings, edges.
 fn check_package(workspace: &Workspace, package: &Package) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
@@ -314,7 +361,8 @@ fn check_shared(workspace: &Workspace, known: &pages::Known) -> Result<Vec<Findi
 fn is_for_tests(path: &Path) -> bool {
     path.file_stem().is_some_and(|stem| {
         let stem = stem.to_string_lossy();
-        stem == "tests" || stem.starts_with("loom") || stem.ends_with("_tests")
+        let is_test = stem == "tests" || stem.starts_with("loom") || stem.ends_with("_tests");
+        is_test || stem == "compile_fail"
     })
 }
 

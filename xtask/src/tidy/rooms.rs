@@ -1,0 +1,228 @@
+//! The rooms of a crate and their floors: the table in ARCHITECTURE.md against the imports.
+//!
+//! Where the section *Inside* of a crate has a table `| floor | room | … |`, a room imports only
+//! from rooms on lower floors. What is not mended yet stands below *Inversions left*, which can
+//! only shrink: an import that is not there is a finding, and so is a row without its import.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::Finding;
+use super::imports::{Imports, circles};
+
+/// The heads of the two tables.
+const ROOMS: &str = "| floor | room |";
+const LEFT: &str = "| inversion left | takes |";
+
+/// A crate's rooms by name (`stack`, or `raw` for `raw.rs`), each with its floor, and the
+/// inversions that are left, each with its line and names.
+#[derive(Default)]
+pub(crate) struct Rooms {
+    line: usize,
+    floors: BTreeMap<String, usize>,
+    left: BTreeMap<(String, String), (usize, BTreeSet<String>)>,
+}
+
+impl Rooms {
+    /// The tables of a crate's section, if it has one of rooms.
+    pub(crate) fn read(page: &str, name: &str) -> Option<Rooms> {
+        let heading = format!("## Inside `{name}`");
+        let mut rooms = Rooms::default();
+        let (mut inside, mut table) = (false, "");
+        for (at, line) in page.lines().enumerate() {
+            if line.starts_with("## ") {
+                inside = line == heading;
+            }
+            table = match line {
+                _ if line.starts_with(ROOMS) => ROOMS,
+                _ if line.starts_with(LEFT) => LEFT,
+                _ if line.starts_with('|') => table,
+                _ => "",
+            };
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            match (inside, table, &cells[..]) {
+                (true, ROOMS, [floor, room, ..]) => {
+                    if let (Ok(floor), [room]) = (floor.parse(), &quoted(room)[..]) {
+                        rooms.line = at + 1;
+                        rooms.floors.insert(room_of(room), floor);
+                    }
+                }
+                (true, LEFT, [arrow, names, ..]) => {
+                    if let [from, to] = quoted(arrow)[..] {
+                        let names = quoted(names).into_iter().map(str::to_owned).collect();
+                        let arrow = (from.to_owned(), to.to_owned());
+                        rooms.left.insert(arrow, (at + 1, names));
+                    }
+                }
+                _ => {}
+            }
+        }
+        (!rooms.floors.is_empty()).then_some(rooms)
+    }
+
+    /// The imports that do not lead to a lower floor. The root only names what stands in rooms.
+    pub(crate) fn inversions<'i>(
+        &self,
+        imports: &'i Imports,
+    ) -> BTreeMap<(&'i str, &'i str), &'i BTreeSet<String>> {
+        let floor = |file: &str| self.floors.get(&room_of(file)).copied();
+        let arrows = imports.iter().filter(|((from, to), _)| {
+            let (above, below) = (floor(from), floor(to));
+            room_of(from) != room_of(to) && above.is_some() && above <= below
+        });
+        let told = arrows.map(|((from, to), names)| ((from.as_str(), to.as_str()), names));
+        told.collect()
+    }
+
+    /// The table compared with the entries of the crate's `src`, and with its imports.
+    pub(crate) fn check(&self, page: &Path, entries: &[String], imports: &Imports) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let mut say = |line, text| found.push(Finding::new(page, line, text));
+        let there: BTreeSet<String> = entries
+            .iter()
+            .filter(|entry| !is_root(entry))
+            .map(|entry| room_of(entry))
+            .collect();
+        for room in there.iter().filter(|room| !self.floors.contains_key(*room)) {
+            say(self.line, format!("the room `{room}` has no floor"));
+        }
+        for room in self.floors.keys().filter(|room| !there.contains(*room)) {
+            say(self.line, format!("there is no room `{room}`"));
+        }
+        let real = self.inversions(imports);
+        let nothing = BTreeSet::new();
+        for ((from, to), names) in &real {
+            let arrow = ((*from).to_owned(), (*to).to_owned());
+            let told = self.left.get(&arrow).map_or(&nothing, |(_, names)| names);
+            for name in names.difference(told) {
+                let text = format!("`{from}` imports `{name}` from `{to}`, which stands no lower");
+                say(self.line, text);
+            }
+        }
+        for ((from, to), (line, names)) in &self.left {
+            let names_there = real.get(&(from.as_str(), to.as_str()));
+            for name in names.difference(names_there.unwrap_or(&&nothing)) {
+                let text = format!("`{from}` imports no `{name}` from `{to}`: strike it here");
+                say(*line, text);
+            }
+        }
+        found
+    }
+}
+
+/// Those of rooms that use each other.
+pub(crate) fn circles_of_rooms(imports: &Imports) -> Vec<BTreeSet<String>> {
+    let rooms: BTreeSet<(String, String)> = imports
+        .keys()
+        .filter(|(from, to)| !is_root(from) && !is_root(to))
+        .map(|(from, to)| (room_of(from), room_of(to)))
+        .filter(|(from, to)| from != to)
+        .collect();
+    let arrows = rooms.iter().map(|(from, to)| (from.as_str(), to.as_str()));
+    let owned = |circle: BTreeSet<&str>| circle.into_iter().map(str::to_owned).collect();
+    circles(arrows).into_iter().map(owned).collect()
+}
+
+/// The circles of the files of each room.
+pub(crate) fn circles_within(imports: &Imports) -> Vec<BTreeSet<&str>> {
+    let within = imports
+        .keys()
+        .filter(|(from, to)| !is_root(from) && !is_root(to) && room_of(from) == room_of(to));
+    circles(within.map(|(from, to)| (from.as_str(), to.as_str())))
+}
+
+fn is_root(file: &str) -> bool {
+    matches!(file, "lib.rs" | "main.rs")
+}
+
+/// The room in which a file stands, or which an entry of `src` is.
+fn room_of(file: &str) -> String {
+    let first = file.split('/').next().unwrap_or(file);
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// The words in backticks.
+fn quoted(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Source;
+    use super::super::imports::imports;
+    use super::*;
+
+    const PAGE: &str = "# A\n## Inside `x`\n\n| floor | room | what |\n|---|---|---|\n\
+        | 1 | `low/` | a |\n| 2 | `high/` | b |\n| 2 | `beside/` | c |\n\n\
+        | inversion left | takes |\n|---|---|\n| `low/a.rs` → `high/mod.rs` | `Told` |\n\n\
+        ## Inside `y`\n| floor | room | what |\n| 1 | `other.rs` | d |\n";
+
+    fn tree(low: &str, beside: &str) -> Imports {
+        let files = [
+            (
+                "lib.rs",
+                "mod low;\nmod high;\nmod beside;\npub use high::Up;\n",
+            ),
+            ("low/mod.rs", "mod a;\npub struct Down;\n"),
+            ("low/a.rs", low),
+            (
+                "high/mod.rs",
+                "use crate::low::Down;\npub struct Told;\npub struct Up;\n",
+            ),
+            ("beside.rs", beside),
+        ];
+        let sources = files.map(|(path, text)| Source::new(Path::new("src").join(path), text));
+        imports(Path::new("src"), "x", &sources)
+    }
+
+    fn found(page: &str, entries: &[&str], imports: &Imports) -> Vec<String> {
+        let rooms = Rooms::read(page, "x").expect("a table");
+        let entries: Vec<String> = entries.iter().map(|entry| (*entry).to_owned()).collect();
+        let found = rooms.check(Path::new("A.md"), &entries, imports);
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    const ENTRIES: [&str; 4] = ["lib.rs", "low", "high", "beside.rs"];
+
+    #[test]
+    fn a_house_in_order_is_clean() {
+        let imports = tree("use crate::high::Told;\n", "use crate::low::Down;\n");
+        assert_eq!(found(PAGE, &ENTRIES, &imports), Vec::<String>::new());
+        assert!(Rooms::read(PAGE, "z").is_none());
+    }
+
+    #[test]
+    fn imports_that_run_up_or_aside_are_found() {
+        let imports = tree(
+            "use crate::high::{Told, Up};\n",
+            "use crate::low::Down;\nfn f() { crate::Up::new(); }\n",
+        );
+        let expected = [
+            "A.md:8: `beside.rs` imports `Up` from `high/mod.rs`, which stands no lower",
+            "A.md:8: `low/a.rs` imports `Up` from `high/mod.rs`, which stands no lower",
+        ];
+        assert_eq!(found(PAGE, &ENTRIES, &imports), expected);
+    }
+
+    #[test]
+    fn a_row_without_its_import_and_rooms_without_floors_are_found() {
+        let imports = tree("", "use crate::low::Down;\n");
+        let expected = [
+            "A.md:8: the room `attic` has no floor",
+            "A.md:8: there is no room `beside`",
+            "A.md:12: `low/a.rs` imports no `Told` from `high/mod.rs`: strike it here",
+        ];
+        let entries = ["lib.rs", "low", "high", "attic.rs"];
+        assert_eq!(found(PAGE, &entries, &imports), expected);
+    }
+
+    #[test]
+    fn circles_are_told_by_rooms_and_within_them() {
+        let imports = tree("use crate::high::Told;\n", "");
+        let rooms: Vec<String> = circles_of_rooms(&imports).into_iter().flatten().collect();
+        assert_eq!(rooms, ["high", "low"]);
+        assert!(circles_within(&imports).is_empty());
+        let imports = tree("use super::Down;\npub struct A;\n", "");
+        assert!(circles_within(&imports).is_empty());
+    }
+}
