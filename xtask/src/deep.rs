@@ -20,7 +20,7 @@ const TORTURE_MINUTES: f64 = 30.0;
 /// Its name, and what it does.
 type Check = (&'static str, fn(&Workspace, &mut Step) -> Result<()>);
 
-const CHECKS: [Check; 21] = [
+const CHECKS: [Check; 22] = [
     ("all-cases", suite::all_cases),
     ("plain", suite::plain),
     ("loom", loom::check),
@@ -31,6 +31,9 @@ const CHECKS: [Check; 21] = [
     ("outside", rayon::outside),
     ("rayon-suite", |workspace, step| {
         rayon::suite(workspace, step, false)
+    }),
+    ("iter-suite", |workspace, step| {
+        rayon::iter_suite(workspace, step)
     }),
     ("windows", |workspace, step| {
         checks::cross(workspace, step, "x86_64-pc-windows-gnu", false)

@@ -140,6 +140,9 @@ enum Verb {
         /// The rayon-core of crates.io instead: what fails with it too is no fault of ours
         #[arg(long)]
         stock: bool,
+        /// The tests of rayon alone, with `roving-iter` in rayon's place
+        #[arg(long, conflicts_with = "stock")]
+        iter: bool,
     },
     /// Programs from crates.io that use Rayon: their tests with stock Rayon, then with our
     /// rayon-core
@@ -227,14 +230,13 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Miri { whole: false, .. } => {
             report.step("miri", |step| miri::quick(workspace, step, false));
         }
-        Verb::Miri { seeds, only, .. } => {
-            report.step("miri", |step| {
-                miri::whole(workspace, step, seeds, only.as_deref())
-            });
-        }
-        Verb::RayonSuite { stock } => {
-            report.step("rayon-suite", |step| rayon::suite(workspace, step, stock));
-        }
+        Verb::Miri { seeds, only, .. } => report.step("miri", |step| {
+            miri::whole(workspace, step, seeds, only.as_deref())
+        }),
+        Verb::RayonSuite { stock, iter } => report.step("rayon-suite", |step| match iter {
+            true => rayon::iter_suite(workspace, step),
+            false => rayon::suite(workspace, step, stock),
+        }),
         Verb::Downstream { only, prove } => {
             report.step("downstream", |step| {
                 rayon::downstream(workspace, step, only.as_deref(), prove)

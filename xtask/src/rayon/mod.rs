@@ -1,6 +1,7 @@
 //! The drop-in against the world: Rayon's own tests, and the tests of programs that use Rayon.
 
 mod downstream;
+mod iter;
 mod outside;
 mod registry;
 mod rewrite;
@@ -12,6 +13,7 @@ use crate::Result;
 use crate::workspace::Workspace;
 
 pub(crate) use downstream::{check as downstream, names as downstream_names};
+pub(crate) use iter::check as iter_suite;
 pub(crate) use outside::{check as outside, core, workspaces as outside_workspaces};
 pub(crate) use suite::check as suite;
 

@@ -119,14 +119,22 @@ fn names(line: &str) -> String {
 }
 
 /// The text with this test compiled out.
-fn without(text: &str, test: &str) -> crate::Result<String> {
+pub(super) fn without(text: &str, test: &str) -> crate::Result<String> {
     let lines: Vec<&str> = text.lines().collect();
     let head = format!("fn {test}(");
-    let at = lines.iter().position(|line| line.starts_with(&head));
+    // It may be made by a macro, of which the name is the last word.
+    let made = format!(", {test});");
+    let is_head = |line: &&str| {
+        line.trim_start_matches("pub ").starts_with(&head)
+            || (line.contains("!(") && line.ends_with(&made))
+    };
+    let at = lines.iter().position(is_head);
     let mut at = at.ok_or_else(|| {
         format!("there is no test {test} any more: take it from the table of those left out")
     })?;
-    while at > 0 && (lines[at - 1].starts_with("#[") || lines[at - 1].starts_with("///")) {
+    // Up to the end of what stands above, over attributes of several lines.
+    let is_above = |line: &str| !["", "}"].contains(&line) && !line.ends_with(';');
+    while at > 0 && is_above(lines[at - 1]) {
         at -= 1;
     }
     let mut kept = lines[..at].to_vec();

@@ -15,7 +15,7 @@ use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, tidy, tool};
 
-const RAYON_VERSION: &str = "1.12.0";
+pub(super) const RAYON_VERSION: &str = "1.12.0";
 /// The version that ours stands in for.
 pub(crate) const CORE_VERSION: &str = "1.13.0";
 /// The package made of rayon-core's tests.
@@ -236,16 +236,16 @@ fn own_manifest(stock: &str) -> Result<String> {
 }
 
 /// A path as the name of one file.
-fn flat(short: &str) -> String {
+pub(super) fn flat(short: &str) -> String {
     short.replace('/', "_")
 }
 
-fn workspace_path(file: &Path, root: &Path) -> String {
+pub(super) fn workspace_path(file: &Path, root: &Path) -> String {
     let short = file.strip_prefix(root).unwrap_or(file);
     short.to_string_lossy().replace('\\', "/")
 }
 
-fn print(table: &[(String, Outcome)], step: &mut Step) {
+pub(super) fn print(table: &[(String, Outcome)], step: &mut Step) {
     println!();
     let mut sum = Outcome::default();
     for (name, outcome) in table {

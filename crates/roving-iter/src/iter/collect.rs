@@ -115,6 +115,22 @@ texts! {
     ['a] Cow<'a, str>;
 }
 
+macro_rules! cows {
+    ($([$($life:lifetime)?] $item:ty;)+) => {$(
+        impl<'c $(, $life)?> FromParallelIterator<$item> for Cow<'c, str> {
+            fn from_par_iter<I: IntoParallelIterator<Item = $item>>(iter: I) -> Self {
+                Cow::Owned(into_text(iter.into_par_iter()))
+            }
+        }
+    )+};
+}
+
+cows! {
+    [] char;
+    ['a] &'a str;
+    [] String;
+}
+
 impl<A, B, FromA, FromB> FromParallelIterator<(A, B)> for (FromA, FromB)
 where
     A: Send,

@@ -83,8 +83,14 @@ by_extend! {
     [K: Eq + Hash + Send, V: Send, S: BuildHasher] (K, V) => HashMap<K, V, S>, into_vec;
     ['a, T: Copy + Send + Sync + 'a] &'a T => Vec<T>, copy_all;
     ['a, T: Copy + Send + Sync + 'a] &'a T => VecDeque<T>, copy_all;
+    ['a, T: Copy + Send + Sync + 'a] &'a T => LinkedList<T>, copy_all;
+    ['a, T: Copy + Ord + Send + Sync + 'a] &'a T => BinaryHeap<T>, copy_all;
     ['a, T: Copy + Ord + Send + Sync + 'a] &'a T => BTreeSet<T>, copy_all;
     ['a, T: Copy + Eq + Hash + Send + Sync + 'a, S: BuildHasher] &'a T => HashSet<T, S>, copy_all;
+    ['a, K: Copy + Ord + Send + Sync + 'a, V: Copy + Send + Sync + 'a]
+        (&'a K, &'a V) => BTreeMap<K, V>, copy_pairs;
+    ['a, K: Copy + Eq + Hash + Send + Sync + 'a, V: Copy + Send + Sync + 'a, S: BuildHasher]
+        (&'a K, &'a V) => HashMap<K, V, S>, copy_pairs;
 }
 
 fn copy_all<'a, T, I>(iter: I) -> Vec<T>
@@ -93,6 +99,15 @@ where
     I: ParallelIterator<Item = &'a T>,
 {
     into_vec(iter.copied())
+}
+
+fn copy_pairs<'a, K, V, I>(iter: I) -> Vec<(K, V)>
+where
+    K: Copy + Send + Sync + 'a,
+    V: Copy + Send + Sync + 'a,
+    I: ParallelIterator<Item = (&'a K, &'a V)>,
+{
+    into_vec(iter.map(|(key, value)| (*key, *value)))
 }
 
 macro_rules! texts {

@@ -22,7 +22,10 @@ pub struct Iter<T> {
 }
 
 /// A part of a range.
-pub struct RangePiece<T>(ops::Range<T>);
+pub struct RangePiece<T: Int> {
+    range: ops::Range<T>,
+    scale: T::Scale,
+}
 
 /// An iterator over a range with its end.
 ///
@@ -57,8 +60,15 @@ mod sealed {
         fn seq(range: Range<Self>) -> Self::Seq;
         /// Returns the number of integers in a range, or `usize::MAX` if there are more.
         fn count(range: &Range<Self>) -> usize;
-        /// Returns the integer so many behind this one, which is not beyond the greatest.
-        fn plus(self, count: usize) -> Self;
+        /// How many integers a unit is, so that `usize` can say the units of the longest range.
+        type Scale: Copy + Send;
+        /// Returns the least scale for a range.
+        fn scale(range: &Range<Self>) -> Self::Scale;
+        /// Returns the number of units in a range, which was measured with the scale or is a part
+        /// of one that was.
+        fn units(range: &Range<Self>, scale: Self::Scale) -> usize;
+        /// Returns the integer so many units behind this one, which is not beyond the greatest.
+        fn plus(self, units: usize, scale: Self::Scale) -> Self;
         /// Returns the range without its end, and its end.
         fn parts(first: Self, last: Self) -> (Range<Self>, Option<Self>);
     }
@@ -67,7 +77,7 @@ mod sealed {
     pub trait ShortInt: Int<Seq: DoubleEndedIterator + ExactSizeIterator> {}
 
     macro_rules! integers {
-        ($($int:ident as $unsigned:ident)+) => {$(
+        ($($int:ident as $unsigned:ident)+; $scaling:ident) => {$(
             impl Int for $int {
                 type Seq = Range<$int>;
                 #[inline]
@@ -82,10 +92,7 @@ mod sealed {
                     let length = range.end.wrapping_sub(range.start) as $unsigned;
                     usize::try_from(length).unwrap_or(usize::MAX)
                 }
-                #[inline]
-                fn plus(self, count: usize) -> $int {
-                    self.wrapping_add(count as $int)
-                }
+                $scaling! { $int as $unsigned }
                 fn parts(first: $int, last: $int) -> (Range<$int>, Option<$int>) {
                     if first <= last { (first..last, Some(last)) } else { (0..0, None) }
                 }
@@ -93,10 +100,56 @@ mod sealed {
         )+};
     }
 
-    integers! {
-        u8 as u8 u16 as u16 u32 as u32 u64 as u64 u128 as u128 usize as usize
-        i8 as u8 i16 as u16 i32 as u32 i64 as u64 i128 as u128 isize as usize
+    /// A unit is an integer: of types whose ranges `usize` can measure.
+    macro_rules! unscaled {
+        ($int:ident as $unsigned:ident) => {
+            type Scale = ();
+            #[inline]
+            fn scale(_: &Range<$int>) {}
+            #[inline]
+            fn units(range: &Range<$int>, (): ()) -> usize {
+                Self::count(range)
+            }
+            #[inline]
+            fn plus(self, units: usize, (): ()) -> $int {
+                self.wrapping_add(units as $int)
+            }
+        };
     }
+
+    /// A unit is as many integers as a power of two says.
+    macro_rules! scaled {
+        ($int:ident as $unsigned:ident) => {
+            type Scale = u32;
+            fn scale(range: &Range<$int>) -> u32 {
+                if range.start >= range.end {
+                    return 0;
+                }
+                let length = range.end.wrapping_sub(range.start) as $unsigned;
+                ($unsigned::BITS - length.leading_zeros()).saturating_sub(usize::BITS - 1)
+            }
+            fn units(range: &Range<$int>, scale: u32) -> usize {
+                if range.start >= range.end {
+                    return 0;
+                }
+                let length = range.end.wrapping_sub(range.start) as $unsigned;
+                length.div_ceil(1 << scale) as usize
+            }
+            fn plus(self, units: usize, scale: u32) -> $int {
+                self.wrapping_add((units as $int) << scale)
+            }
+        };
+    }
+
+    integers! {
+        u8 as u8 u16 as u16 u32 as u32 usize as usize
+        i8 as u8 i16 as u16 i32 as u32 isize as usize; unscaled
+    }
+    #[cfg(target_pointer_width = "64")]
+    integers! { u64 as u64 i64 as u64; unscaled }
+    #[cfg(not(target_pointer_width = "64"))]
+    integers! { u64 as u64 i64 as u64; scaled }
+    integers! { u128 as u128 i128 as u128; scaled }
 
     macro_rules! short {
         ($($int:ident)+) => {$(
@@ -145,7 +198,7 @@ impl<T: Int> ParallelIterator for Iter<T> {
         B: Companion,
         C: Consumer<T, B>,
     {
-        drive(RangePiece(self.range), beside, consumer, state)
+        drive(RangePiece::new(self.range), beside, consumer, state)
     }
     fn span(&self) -> usize {
         T::count(&self.range)
@@ -162,7 +215,14 @@ impl<T: ShortInt> IndexedParallelIterator for Iter<T> {
         T::count(&self.range)
     }
     fn piece(&mut self) -> RangePiece<T> {
-        RangePiece(self.range.clone())
+        RangePiece::new(self.range.clone())
+    }
+}
+
+impl<T: Int> RangePiece<T> {
+    fn new(range: ops::Range<T>) -> RangePiece<T> {
+        let scale = T::scale(&range);
+        RangePiece { range, scale }
     }
 }
 
@@ -172,19 +232,18 @@ impl<T: Int> Piece for RangePiece<T> {
 
     #[inline]
     fn units(&self) -> usize {
-        T::count(&self.0)
+        T::units(&self.range, self.scale)
     }
     #[inline]
     fn cut(self, at: usize) -> (Self, Self) {
-        let middle = self.0.start.plus(at);
-        (
-            RangePiece(self.0.start..middle),
-            RangePiece(middle..self.0.end),
-        )
+        let RangePiece { range, scale } = self;
+        let middle = range.start.plus(at, scale);
+        let part = |range| RangePiece { range, scale };
+        (part(range.start..middle), part(middle..range.end))
     }
     #[inline]
     fn into_seq(self) -> T::Seq {
-        T::seq(self.0)
+        T::seq(self.range)
     }
 }
 
