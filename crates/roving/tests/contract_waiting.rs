@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{AMOUNTS, Random, pool_that_steals, size, tries, watched};
-use roving::{Pool, join, scope};
+use roving::{Pool, join, par_for, scope};
 
 /// The levels of a computation that holds a lock at each, across a join or a scope by turns.
 struct Locks {
@@ -179,7 +179,7 @@ impl Path {
     }
 }
 
-/// An irregular program of joins and scopes, whose leaves take long enough to be waited for.
+/// An irregular program of joins, scopes and loops, whose leaves take long enough to be waited for.
 fn program(path: Path, depth: u32, seed: u64, deepest: &AtomicUsize) {
     path.enter(deepest, || {
         let mut random = Random(seed ^ path.0);
@@ -190,11 +190,12 @@ fn program(path: Path, depth: u32, seed: u64, deepest: &AtomicUsize) {
             return;
         }
         let child = |number| program(path.child(number), depth - 1, seed, deepest);
-        if random.below(3) > 0 {
-            join(|| child(0), || child(1));
-            join(|| child(2), || child(3));
-        } else {
-            scope(|s| {
+        match random.below(4) {
+            0 | 1 => {
+                join(|| child(0), || child(1));
+                join(|| child(2), || child(3));
+            }
+            2 => scope(|s| {
                 let child = &child;
                 s.spawn(move |s| {
                     child(0);
@@ -202,7 +203,8 @@ fn program(path: Path, depth: u32, seed: u64, deepest: &AtomicUsize) {
                 });
                 s.spawn(move |_| child(2));
                 child(3);
-            });
+            }),
+            _ => par_for(0..4, |number| child(number as u64)),
         }
     });
 }

@@ -14,7 +14,6 @@ pub(crate) mod join;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 pub(crate) mod local;
-#[cfg(not(loom))]
 pub(crate) mod loops;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]

@@ -373,9 +373,12 @@ fn loom_leapfrogger_sees_no_older_run() {
 
 #[test]
 fn loom_leapfrogger_sees_no_older_run_of_an_offer() {
-    leapfrogger_sees_no_older_run(Slot::offer, |slot, offered, base| {
-        assert!(slot.begin_offered(offered, THIEF, base));
-    });
+    leapfrogger_sees_no_older_run(
+        |slot: &Slot| slot.offer(),
+        |slot, offered, base| {
+            assert!(slot.begin_offered(offered, THIEF, base));
+        },
+    );
 }
 
 /// A join's slot with an unjoined task above it never takes the fast path of a pop, whichever

@@ -37,6 +37,7 @@ mod slots;
 pub(crate) mod span;
 pub(crate) mod state;
 pub(crate) mod thief;
+pub(crate) mod word;
 
 #[cfg(all(test, not(loom)))]
 mod exhaustive_tests;

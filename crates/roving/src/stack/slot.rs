@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 use std::mem::{MaybeUninit, align_of, size_of};
+use std::ops::Deref;
 use std::ptr::NonNull;
 
-use super::state::{Phase, State};
-use crate::machine::prim::{AtomicU64, DataCell, Ordering, mutant, ord};
+use super::state::State;
+use super::word::TaskWord;
+use crate::machine::prim::DataCell;
 
 /// Runs the task in a slot: moves the closure out of the payload, calls it, catches its panic and
 /// leaves what the owner will look for in the payload. Never unwinds. Returns what is to be run
@@ -20,6 +22,9 @@ pub(crate) enum Further {
     /// An async task's frame, whose root has been opened for who runs it.
     #[cfg_attr(loom, expect(dead_code, reason = "frames are not built for loom"))]
     Frame(NonNull<()>),
+    /// A part of a loop, and the function that runs it, once.
+    #[cfg_attr(loom, expect(dead_code, reason = "loops are not built for loom"))]
+    Part(unsafe fn(NonNull<()>), NonNull<()>),
 }
 
 /// A claimed task that its thief offers on: whose stack and which slot it stands in, and the word
@@ -39,7 +44,7 @@ type Payload = MaybeUninit<[u64; 5]>;
 /// at its state at any time; what else it may touch, and when, is in [`super::state`].
 #[repr(C, align(64))]
 pub(crate) struct Slot {
-    state: AtomicU64,
+    word: TaskWord,
     run: DataCell<MaybeUninit<Run>>,
     /// Owner only: the barrier that stood before this task was pushed ([`super::owner`]).
     link: Cell<*const Slot>,
@@ -56,7 +61,7 @@ impl Slot {
     #[cfg(loom)]
     pub(crate) fn new() -> Slot {
         Slot {
-            state: AtomicU64::new(0),
+            word: TaskWord::new(),
             run: DataCell::new(MaybeUninit::uninit()),
             link: Cell::new(std::ptr::null()),
             payload: DataCell::new(MaybeUninit::uninit()),
@@ -145,105 +150,12 @@ impl Slot {
     pub(crate) fn set_link(&self, barrier: *const Slot) {
         self.link.set(barrier);
     }
+}
 
-    /// The slot's word, fresh enough to act on what `Started` and `Done` imply.
-    pub(crate) fn state(&self) -> State {
-        // Ordering: Pairs with [finish] for the result, and with [begin] for leapfrogging: who
-        // sees `Started` sees the holder's stack as it was then, without older runs in it.
-        State(self.state.load(ord("slot_state", Ordering::Acquire)))
-    }
+impl Deref for Slot {
+    type Target = TaskWord;
 
-    /// Thief: begins the task that it has claimed and not offered.
-    pub(crate) fn begin(&self, holder: usize, base: usize) {
-        // Ordering: Relaxed; nobody else may change the word of a claimed task.
-        let ready = State(self.state.load(Ordering::Relaxed));
-        // Ordering: Edge [begin]: Release, so that a leapfrogger which reads `Started` also sees
-        // every earlier retirement in the holder's stack. The payload came with the claim.
-        self.state.store(
-            ready.started(holder, base).0,
-            ord("begin", Ordering::Release),
-        );
-    }
-
-    /// Thief: leaves the task that it has claimed to who comes first; [`Self::begin_offered`] needs
-    /// what this returns.
-    pub(crate) fn offer(&self) -> State {
-        // Ordering: Relaxed; nobody else may change the word of a claimed task, and what its
-        // payload needs is passed on with the offer.
-        let offered = State(self.state.load(Ordering::Relaxed)).offered();
-        // Ordering: Edge [offer]: Release, so that the thief's look at the task
-        // ([`Slot::will_run`]) comes before the slot's next one is put in.
-        self.state.store(offered.0, ord("offer", Ordering::Release));
-        offered
-    }
-
-    /// Begins an offered task. False when somebody else has, or the owner took it back.
-    #[must_use]
-    pub(crate) fn begin_offered(&self, offered: State, holder: usize, base: usize) -> bool {
-        let started = offered.started(holder, base);
-        // Ordering: Release, as [begin].
-        let order = ord("begin_offered", Ordering::Release);
-        self.state
-            .compare_exchange(offered.0, started.0, order, Ordering::Relaxed)
-            .is_ok()
-    }
-
-    /// Thief: the task has ended and its result is in the payload. True when its owner is parked
-    /// and has to be woken. The slot may be the owner's again at once.
-    #[must_use]
-    pub(crate) fn finish(&self) -> bool {
-        // Ordering: Relaxed; the holder itself wrote the word, bar the waiter bit.
-        let started = State(self.state.load(Ordering::Relaxed));
-        // Ordering: Edge [finish]: Release hands the result to the owner's acquire in `state`.
-        State(
-            self.state
-                .swap(started.done().0, ord("finish", Ordering::Release)),
-        )
-        .has_waiter()
-    }
-
-    /// Owner: takes a claimed task back that is offered. False when somebody has begun it, or its
-    /// thief has not said yet what it does.
-    #[must_use]
-    pub(crate) fn take_back(&self) -> bool {
-        // Ordering: Relaxed; the payload was never anybody else's.
-        let offered = State(self.state.load(Ordering::Relaxed));
-        if offered.phase() != Phase::Offered {
-            return false;
-        }
-        let next = match mutant("keep_generation") {
-            true => offered.same_generation(),
-            false => offered.next_generation(),
-        };
-        // Ordering: Relaxed, as above; atomicity alone decides between owner and thief. That the
-        // offer was made is seen by `state` before. Pairs with [offer] there, or with [finish] if
-        // the offer was begun, which is in the same release sequence.
-        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        self.state
-            .compare_exchange(offered.0, next.0, success, failure)
-            .is_ok()
-    }
-
-    /// Owner: announces that it parks until the run that it sees has ended. False when it has ended
-    /// meanwhile.
-    #[must_use]
-    pub(crate) fn announce_waiter(&self, started: State) -> bool {
-        // Ordering: Relaxed; whether the thief sees the bit or this call the end is decided by both
-        // being read-modify-writes, and the result is looked for with `state`.
-        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        let waited_for = started.with_waiter();
-        self.state
-            .compare_exchange(started.0, waited_for.0, success, failure)
-            .is_ok()
-    }
-
-    /// Owner: the task has ended, its result is out; the slot is free again.
-    pub(super) fn retire(&self) {
-        // Ordering: Relaxed; the next publication of the span releases it.
-        let state = State(self.state.load(Ordering::Relaxed));
-        debug_assert!(state.is_done());
-        // Ordering: Relaxed, as above. Nobody changes the word of a task that is done.
-        self.state
-            .store(state.next_generation().0, Ordering::Relaxed);
+    fn deref(&self) -> &TaskWord {
+        &self.word
     }
 }

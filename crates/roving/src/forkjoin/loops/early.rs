@@ -44,7 +44,7 @@ impl Early {
     fn sees_cancelled_token(&self) -> bool {
         let is_cancelled = node::is_cancelled();
         if is_cancelled {
-            // Ordering: Relaxed; the joins between the parts order it before `result_of` looks.
+            // Ordering: Relaxed; that the parts end orders it before `result_of` looks.
             self.is_cancelled.store(true, Ordering::Relaxed);
             self.end();
         }

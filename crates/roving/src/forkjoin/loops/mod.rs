@@ -2,18 +2,34 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `range` | loops and reductions that split themselves when another worker asks |
+//! | `pieces` | the loop: whatever can be cut in two, split when another worker asks |
+//! | `parts` | a loop that was asked: parts that do not wait for each other |
+//! | `meet` | where two adjacent parts put their outcomes together |
+//! | `pace` | how much is done between two looks around |
+//! | `range` | loops and reductions over ranges and slices |
 //! | `search` | loops that end as soon as one item says so |
 //! | `reduce` | reductions in a tree that depends on nothing but length and grain |
-//! | `pieces` | the same splitting for whatever can be cut in two |
 //! | `early` | how all of these end before their range does |
 
+#[cfg(not(loom))]
 mod early;
+#[allow(unsafe_code, reason = "listed at the crate's root")]
+mod meet;
+#[cfg(not(loom))]
+mod pace;
+#[cfg(not(loom))]
+#[allow(unsafe_code, reason = "listed at the crate's root")]
+mod parts;
+#[cfg(not(loom))]
 pub(crate) mod pieces;
+#[cfg(not(loom))]
 mod range;
+#[cfg(not(loom))]
 mod reduce;
+#[cfg(not(loom))]
 mod search;
 
+#[cfg(not(loom))]
 pub use {
     range::{map_reduce, par_chunks_mut, par_for},
     reduce::{reduce, reduce_chunks, reduce_slice},

@@ -1,11 +1,20 @@
-//! Splitting for work of any kind: whatever can be cut in two, fed to whatever takes it.
+//! The loop: whatever can be cut in two, fed to whatever takes it, and split when, and only when,
+//! another worker asks.
 //!
-//! `roving-iter` builds its iterators on this, so they split, end early and heed tokens exactly as
-//! [`par_for`](crate::par_for) does.
+//! A loop works through its piece from the lower end. Between blocks it looks whether the other
+//! workers would take more than this worker is showing them; only then does it split off the upper
+//! half of what is left as a task (lazy binary splitting; Tzannes, Caragea, Barua and Vishkin
+//! 2010). Blocks grow and shrink by the clock, which is read every few microseconds: there is no
+//! grain to tune. When one part panics, or the loop is cancelled, all stop at their next look.
+//!
+//! The loops of this crate and the iterators of `roving-iter` are pieces and sinks.
 
 use super::early::Early;
-use super::range::{Pace, on_worker};
+use super::pace::Pace;
+use super::parts;
 use crate::forkjoin::join::join;
+use crate::pool::home::Roving;
+use crate::pool::{global, install};
 use crate::workers::Worker;
 
 /// Work that can be cut. A unit is the least part that a cut may separate; items may be more or
@@ -53,7 +62,11 @@ pub trait Sink<P>: Sync {
     fn join(&self, lower: Self::Outcome, upper: Self::Outcome) -> Self::Outcome;
 
     /// Whether the rest of a part, `piece`, can be left out.
-    fn is_done(&self, state: &Self::State, piece: &P) -> bool;
+    #[inline]
+    fn is_done(&self, state: &Self::State, piece: &P) -> bool {
+        let _ = (state, piece);
+        false
+    }
 }
 
 /// Calls `f` on a worker: on the calling thread if it is one, else in the global pool.
@@ -75,76 +88,138 @@ where
     S: Sink<P>,
 {
     let early = Early::new();
-    let pieces = Pieces {
-        sink,
-        early: &early,
-    };
-    let state = Worker::with_current(|worker| {
-        let worker = worker.expect("pieces are fed on workers");
-        pieces.run(worker, piece, state)
-    });
-    early.result_of(state)
+    let all = Loop::new(sink, &early);
+    early.result_of(with_worker(|worker| all.run(worker, piece, state)))
 }
 
-/// A sink, as all parts of one loop see it.
-struct Pieces<'e, S> {
-    sink: &'e S,
-    early: &'e Early,
+/// Feeds all of the piece to the sink, on a worker.
+#[inline]
+pub(super) fn run_loop<P, S>(piece: P, sink: &S, early: &Early) -> S::State
+where
+    P: Piece,
+    S: Sink<P, State: Send>,
+{
+    let all = Loop::new(sink, early);
+    on_worker(|worker| all.run(worker, piece, sink.begin()))
 }
 
-impl<S> Pieces<'_, S> {
-    fn run<P: Piece>(&self, worker: &Worker, mut piece: P, mut state: S::State) -> S::State
+/// Calls `f` with the worker that the calling thread is, or else with one of the global pool.
+#[inline]
+fn on_worker<R: Send>(f: impl FnOnce(&Worker) -> R + Send) -> R {
+    Worker::with_current(|worker| match worker {
+        Some(worker) => f(worker),
+        None => install(global::of::<Roving>().registry(), || with_worker(f)),
+    })
+}
+
+/// Calls `f` with the worker that the calling thread is. It is one: parts of loops
+/// run on workers.
+#[inline]
+pub(super) fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> R {
+    Worker::with_current(|worker| f(worker.expect("parts of loops run on workers")))
+}
+
+/// A loop, as all its parts see it.
+pub(super) struct Loop<'e, S> {
+    pub(super) sink: &'e S,
+    pub(super) early: &'e Early,
+}
+
+/// How far a part has come.
+pub(super) enum Fed<P, St> {
+    /// To its end: nothing is left, or the rest is left out.
+    Through(St),
+    /// To where this piece is to be cut.
+    UpTo(P, St),
+}
+
+impl<'e, S> Loop<'e, S> {
+    fn new(sink: &'e S, early: &'e Early) -> Loop<'e, S> {
+        Loop { sink, early }
+    }
+
+    #[inline]
+    fn run<P: Piece>(&self, worker: &Worker, piece: P, state: S::State) -> S::State
     where
         S: Sink<P>,
     {
-        let (least, most) = (piece.least().max(1), piece.most().max(1));
-        let mut pace = Pace::new(worker);
+        let most = piece.most().max(1);
+        let is_to_cut = |left| left > most || worker.is_asked();
+        match self.feed(worker, piece, state, is_to_cut) {
+            Fed::Through(state) => state,
+            Fed::UpTo(piece, state) => self.split(worker, piece, state),
+        }
+    }
+
+    /// Feeds the piece block by block, until a look around says that it `is_to_cut`.
+    #[inline(always)]
+    pub(super) fn feed<P: Piece>(
+        &self,
+        worker: &Worker,
+        mut piece: P,
+        mut state: S::State,
+        is_to_cut: impl Fn(usize) -> bool,
+    ) -> Fed<P, S::State>
+    where
+        S: Sink<P>,
+    {
+        let least = piece.least().max(1);
+        let mut pace = Pace::new();
         loop {
             let left = piece.units();
             if left == 0 || self.early.is_due() || self.sink.is_done(&state, &piece) {
-                return state;
+                return Fed::Through(state);
             }
-            if left / 2 >= least && (left > most || worker.is_asked()) {
-                return self.divide(piece, state);
+            if left / 2 >= least && is_to_cut(left) {
+                return Fed::UpTo(piece, state);
             }
             let count = pace.block().max(least);
             if count >= left {
-                return self.early.unless(|| self.sink.feed(state, piece));
+                return Fed::Through(self.sink.feed(state, piece));
             }
             let (block, rest) = piece.cut(count);
             piece = rest;
-            state = self.early.unless(|| self.sink.feed(state, block));
+            state = self.sink.feed(state, block);
             pace.adjust(worker);
         }
     }
 
-    /// Both halves, perhaps at the same time. The state stays on this thread, so the lower half
-    /// goes on from what was made of it.
     #[inline(never)]
+    fn split<P: Piece>(&self, worker: &Worker, piece: P, state: S::State) -> S::State
+    where
+        S: Sink<P>,
+    {
+        if worker.schedule().is_some() || piece.units() > piece.most().max(1) {
+            return self.divide(piece, state);
+        }
+        parts::run(self, worker, piece, state)
+    }
+
+    /// Both halves, each with a state of its own: where every part is to be cut, and where the
+    /// pool's schedule says who runs what. The state stays on this thread, so the lower half goes
+    /// on from what was made of it.
     fn divide<P: Piece>(&self, piece: P, state: S::State) -> S::State
     where
         S: Sink<P>,
     {
         let sink = self.sink;
-        let outcome = self.early.unless(|| sink.end(state));
+        let outcome = sink.end(state);
         let middle = piece.units() / 2;
         let (lower, upper) = piece.cut(middle);
         let (lower, upper) = join(
             || self.part(lower, || sink.resume(outcome)),
             || self.part(upper, || sink.begin()),
         );
-        self.early.unless(|| sink.resume(sink.join(lower, upper)))
+        sink.resume(sink.join(lower, upper))
     }
 
     fn part<P: Piece>(&self, piece: P, state: impl FnOnce() -> S::State) -> S::Outcome
     where
         S: Sink<P>,
     {
-        Worker::with_current(|worker| {
-            let worker = worker.expect("parts of loops run on workers");
-            let state = self.early.unless(state);
-            let state = self.run(worker, piece, state);
-            self.early.unless(|| self.sink.end(state))
+        with_worker(|worker| {
+            let run = || self.sink.end(self.run(worker, piece, state()));
+            self.early.unless(run)
         })
     }
 }

@@ -1,36 +1,9 @@
-//! Loops over ranges and slices that split themselves when, and only when, another worker asks.
-//!
-//! A loop works through its range from the lower end. Between blocks it looks whether the other
-//! workers would take more than this worker is showing them; only then does it split off the upper
-//! half of what is left as a task (lazy binary splitting; Tzannes, Caragea, Barua and Vishkin
-//! 2010). Blocks grow and shrink by the clock, which is read every few microseconds: there is no
-//! grain to tune. When one part panics, or the loop is cancelled, all stop at their next look.
-//!
-//! Items may become a thousand times slower from one to the next, and a block whose size was found
-//! on quick ones then takes long. So a block is a small part of what is done between two readings
-//! of the clock.
+//! Loops and reductions over ranges and slices.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
 
 use super::early::Early;
-use crate::forkjoin::join::join;
-use crate::pool::home::Roving;
-use crate::pool::{global, install};
-use crate::workers::Worker;
-
-/// A loop reads the clock about this often.
-const CLOCK_TIME: Duration = Duration::from_micros(4);
-
-/// Looks around for each reading of the clock, which takes ten times as long as a look.
-const LOOKS_PER_CLOCK: usize = 16;
-
-/// Blocks of so many items are not made smaller, or loops over few quick items would take longer.
-const BLOCK_LEAST: usize = 64;
-
-/// After each of its first items a loop looks around without reading the clock, which would take
-/// longer than all of a short loop.
-const UNCLOCKED: u8 = 16;
+use super::pieces::{Piece, Sink, run_loop};
 
 /// Calls `f` for each index of the range, perhaps at the same time, in no particular order. Splits
 /// the range by demand; a part that no worker asks for runs as a plain loop.
@@ -54,13 +27,8 @@ where
     F: Fn(usize) + Sync,
 {
     let early = Early::new();
-    let fold = Fold {
-        block: |(), block: Range<usize>| block.for_each(&f),
-        reduce: |(), ()| (),
-        identity: || (),
-        early: &early,
-    };
-    on_worker(|worker| fold.run(worker, range, ()));
+    let each = Each(|block: Range<usize>| block.for_each(&f));
+    run_loop(range, &each, &early);
     early.result_of(());
 }
 
@@ -86,12 +54,17 @@ where
 {
     assert!(chunk_len > 0, "chunk_len is 0: say 1 or more");
     let early = Early::new();
+    let each = Each(|block: Chunks<'_, T>| {
+        for (offset, chunk) in block.slice.chunks_mut(chunk_len).enumerate() {
+            f(block.first + offset, chunk);
+        }
+    });
     let chunks = Chunks {
-        f,
+        slice,
         length: chunk_len,
-        early: &early,
+        first: 0,
     };
-    on_worker(|worker| chunks.run(worker, slice, 0));
+    run_loop(chunks, &each, &early);
     early.result_of(());
 }
 
@@ -114,175 +87,116 @@ where
 {
     let early = Early::new();
     let fold = Fold {
-        block: |total: T, block: Range<usize>| {
-            block.fold(total, |total, index| reduce(total, map(index)))
-        },
+        identity: &identity,
+        map: &map,
         reduce: &reduce,
-        identity: || identity.clone(),
-        early: &early,
     };
-    let result = early.result_of(on_worker(|worker| {
-        fold.run(worker, range, (fold.identity)())
-    }));
+    let result = early.result_of(run_loop(range, &fold, &early));
     // While the result is a variable still: should one of these panic in its drop, it is dropped,
     // and not leaked as what is being returned would be.
     drop((map, reduce, identity));
     result
 }
 
-/// Calls `f` with the worker that the calling thread is, or else with one of the global pool.
-#[inline]
-pub(super) fn on_worker<R: Send>(f: impl FnOnce(&Worker) -> R + Send) -> R {
-    Worker::with_current(|worker| match worker {
-        Some(worker) => f(worker),
-        None => install(global::of::<Roving>().registry(), || with_worker(f)),
-    })
-}
-
-/// Calls `f` with the worker that the calling thread is. It is one: parts of loops
-/// run on workers.
-fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> R {
-    Worker::with_current(|worker| f(worker.expect("parts of loops run on workers")))
-}
-
-/// How many items until the next look around.
-pub(super) struct Pace {
-    block: usize,
-    /// How many looks are still without the clock.
-    unclocked: u8,
-    /// How many looks there are for each reading of the clock.
-    looks: u8,
-    /// The last look with the clock.
-    before: Option<Instant>,
-    /// Not by the clock, but as the pool's schedule draws it.
-    drawn: bool,
-}
-
-impl Pace {
+impl Piece for Range<usize> {
     #[inline]
-    pub(super) fn new(worker: &Worker) -> Pace {
-        let drawn = worker.schedule().is_some();
-        Pace {
-            block: 1,
-            unclocked: if drawn { 0 } else { UNCLOCKED },
-            looks: 1,
-            before: None,
-            drawn,
+    fn units(&self) -> usize {
+        match self.start < self.end {
+            true => self.end - self.start,
+            false => 0,
         }
     }
 
-    /// Returns the number of items of the next block.
     #[inline]
-    pub(super) fn block(&self) -> usize {
-        self.block
+    fn cut(self, at: usize) -> (Self, Self) {
+        let middle = self.start + at;
+        (self.start..middle, middle..self.end)
+    }
+}
+
+/// Chunks of a slice, each a unit.
+struct Chunks<'s, T> {
+    slice: &'s mut [T],
+    length: usize,
+    /// The number of the first.
+    first: usize,
+}
+
+impl<T: Send> Piece for Chunks<'_, T> {
+    #[inline]
+    fn units(&self) -> usize {
+        self.slice.len().div_ceil(self.length)
     }
 
-    /// After a block.
     #[inline]
-    pub(super) fn adjust(&mut self, worker: &Worker) {
-        match self.unclocked.checked_sub(1) {
-            Some(left) => self.unclocked = left,
-            None => self.adjust_by_clock(worker),
-        }
-    }
-
-    #[inline(never)]
-    fn adjust_by_clock(&mut self, worker: &Worker) {
-        if self.drawn {
-            self.block = worker.draw_block();
-            return;
-        }
-        let now = Instant::now();
-        let Some(before) = self.before.replace(now) else {
-            return;
+    fn cut(self, at: usize) -> (Self, Self) {
+        let (lower, upper) = self.slice.split_at_mut(at * self.length);
+        let part = |slice, first| Chunks {
+            slice,
+            length: self.length,
+            first,
         };
-        let took = now.duration_since(before);
-        let mut clocked = self.block.saturating_mul(self.looks.into());
-        if took < CLOCK_TIME / 8 {
-            clocked = clocked.saturating_mul(4);
-        } else if took < CLOCK_TIME / 2 {
-            clocked = clocked.saturating_mul(2);
-        } else if took > CLOCK_TIME {
-            clocked = (clocked / 2).max(1);
-        }
-        self.looks = (clocked / BLOCK_LEAST).clamp(1, LOOKS_PER_CLOCK) as u8;
-        self.block = clocked / usize::from(self.looks);
-        self.unclocked = self.looks - 1;
+        (part(lower, self.first), part(upper, self.first + at))
     }
 }
 
-/// A fold over a range of indices, as all its parts see it.
-pub(super) struct Fold<'e, B, R, I> {
-    pub(super) block: B,
-    pub(super) reduce: R,
-    pub(super) identity: I,
-    pub(super) early: &'e Early,
+/// Calls a closure with each block.
+pub(super) struct Each<F>(pub(super) F);
+
+impl<P, F: Fn(P) + Sync> Sink<P> for Each<F> {
+    type State = ();
+    type Outcome = ();
+
+    #[inline]
+    fn begin(&self) {}
+    #[inline]
+    fn feed(&self, (): (), block: P) {
+        (self.0)(block);
+    }
+    #[inline]
+    fn end(&self, (): ()) {}
+    #[inline]
+    fn resume(&self, (): ()) {}
+    #[inline]
+    fn join(&self, (): (), (): ()) {}
 }
 
-impl<B, R, I> Fold<'_, B, R, I> {
-    pub(super) fn run<T>(&self, worker: &Worker, mut range: Range<usize>, mut total: T) -> T
-    where
-        T: Send,
-        B: Fn(T, Range<usize>) -> T + Sync,
-        R: Fn(T, T) -> T + Sync,
-        I: Fn() -> T + Sync,
-    {
-        let mut pace = Pace::new(worker);
-        while range.start < range.end && !self.early.is_due() {
-            // Not `range.len()`, which asks once more whether the range is empty.
-            let left = range.end - range.start;
-            if left > 1 && worker.is_asked() {
-                let middle = range.start + left / 2;
-                let (lower, upper) = (range.start..middle, middle..range.end);
-                let (total, rest) = join(
-                    || with_worker(|worker| self.run(worker, lower, total)),
-                    || with_worker(|worker| self.run(worker, upper, (self.identity)())),
-                );
-                return self.early.unless(|| (self.reduce)(total, rest));
-            }
-            let end = range.start + pace.block().min(left);
-            total = self.early.unless(|| (self.block)(total, range.start..end));
-            range.start = end;
-            pace.adjust(worker);
-        }
+/// Combines what a closure makes of each index.
+struct Fold<'f, T, M, R> {
+    identity: &'f T,
+    map: M,
+    reduce: R,
+}
+
+impl<T, M, R> Sink<Range<usize>> for Fold<'_, T, M, R>
+where
+    T: Clone + Send + Sync,
+    M: Fn(usize) -> T + Sync,
+    R: Fn(T, T) -> T + Sync,
+{
+    type State = T;
+    type Outcome = T;
+
+    #[inline]
+    fn begin(&self) -> T {
+        self.identity.clone()
+    }
+    #[inline]
+    fn feed(&self, total: T, block: Range<usize>) -> T {
+        block.fold(total, |total, index| {
+            (self.reduce)(total, (self.map)(index))
+        })
+    }
+    #[inline]
+    fn end(&self, total: T) -> T {
         total
     }
-}
-
-/// A loop over the chunks of a slice, as all its parts see it.
-struct Chunks<'e, F> {
-    f: F,
-    length: usize,
-    early: &'e Early,
-}
-
-impl<F> Chunks<'_, F> {
-    fn run<T>(&self, worker: &Worker, mut slice: &mut [T], mut number: usize)
-    where
-        T: Send,
-        F: Fn(usize, &mut [T]) + Sync,
-    {
-        let mut pace = Pace::new(worker);
-        while !slice.is_empty() && !self.early.is_due() {
-            let chunks = slice.len().div_ceil(self.length);
-            if chunks > 1 && worker.is_asked() {
-                let (lower, upper) = slice.split_at_mut(chunks / 2 * self.length);
-                join(
-                    || with_worker(|worker| self.run(worker, lower, number)),
-                    || with_worker(|worker| self.run(worker, upper, number + chunks / 2)),
-                );
-                return;
-            }
-            let count = pace.block().min(chunks);
-            let (block, rest) = slice.split_at_mut((count * self.length).min(slice.len()));
-            self.early.unless(|| {
-                for (offset, chunk) in block.chunks_mut(self.length).enumerate() {
-                    (self.f)(number + offset, chunk);
-                }
-            });
-            number += count;
-            slice = rest;
-            pace.adjust(worker);
-        }
+    #[inline]
+    fn resume(&self, total: T) -> T {
+        total
+    }
+    #[inline]
+    fn join(&self, lower: T, upper: T) -> T {
+        (self.reduce)(lower, upper)
     }
 }

@@ -3,7 +3,8 @@
 use std::ops::{ControlFlow, Range};
 
 use super::early::Early;
-use super::range::{Fold, on_worker};
+use super::pieces::run_loop;
+use super::range::Each;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering};
 use crate::machine::unwind::{lock, unlock};
 
@@ -29,21 +30,16 @@ where
 {
     let answer = Mutex::new(None);
     let early = Early::new();
-    let fold = Fold {
-        block: |(), block: Range<usize>| {
-            for index in block {
-                if let ControlFlow::Break(found) = f(index).branch() {
-                    early.end();
-                    let beaten = lock(&answer).replace(found);
-                    return drop(beaten);
-                }
+    let each = Each(|block: Range<usize>| {
+        for index in block {
+            if let ControlFlow::Break(found) = f(index).branch() {
+                early.end();
+                let beaten = lock(&answer).replace(found);
+                return drop(beaten);
             }
-        },
-        reduce: |(), ()| (),
-        identity: || (),
-        early: &early,
-    };
-    on_worker(|worker| fold.run(worker, range, ()));
+        }
+    });
+    run_loop(range, &each, &early);
     match unlock(answer) {
         Some(found) => A::from_break(found),
         None => early.result_of(A::from_continue()),
@@ -93,22 +89,17 @@ where
         answer: Mutex::new(None),
     };
     let early = Early::new();
-    let fold = Fold {
-        block: |(), block: Range<usize>| {
-            for index in block {
-                if first.is_behind(index) {
-                    return;
-                }
-                if let Some(found) = f(index) {
-                    return first.offer(index, found);
-                }
+    let each = Each(|block: Range<usize>| {
+        for index in block {
+            if first.is_behind(index) {
+                return;
             }
-        },
-        reduce: |(), ()| (),
-        identity: || (),
-        early: &early,
-    };
-    on_worker(|worker| fold.run(worker, range, ()));
+            if let Some(found) = f(index) {
+                return first.offer(index, found);
+            }
+        }
+    });
+    run_loop(range, &each, &early);
     early.result_of(first.into_answer())
 }
 

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::{
-    Chain, Found, Taken, Waiter, give_core, leave_waiting, park_while_away, wait_for_thief,
+    Chain, Found, Taken, Waiter, give_core, leave_waiting, park_while_away, wait_for,
+    wait_for_thief,
 };
 use crate::machine::prim::{explore, explore_within, park};
-use crate::stack::loom_tests::{run_and_finish, take};
+use crate::stack::loom_tests::{Made, run_and_finish, take};
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::Slot;
 use crate::stack::thief::Claim;
+use crate::stack::word::TaskWord;
 use crate::stats::Activity;
 use crate::workers::priority::Priority;
 use crate::workers::sleep::Parts;
@@ -241,6 +243,45 @@ fn loom_a_waiting_worker_is_woken_for_a_subtask_of_its_thief() {
         };
         assert_eq!(waiting.take(), 107);
         thief.join().unwrap();
+    });
+}
+
+/// The caller of a loop waits for the word of the whole. A thief says in another word that it runs
+/// a part, and leaves a subtask there, which the caller takes if it comes in time. The caller is
+/// woken at the end, and sees what the part did.
+#[test]
+fn loom_the_caller_of_a_loop_is_woken() {
+    explore_within(Some(2), || {
+        let pool = pool(StandIn::ForAll);
+        let words = Arc::new([TaskWord::new(), TaskWord::new()]);
+        let made = Arc::new(Made::new());
+        let worker = SmallWorker::begin(&pool, 0);
+        words[0].begin(0, 0);
+        let thief = {
+            let (pool, words, made) = (Arc::clone(&pool), Arc::clone(&words), Arc::clone(&made));
+            thread::spawn(move || {
+                let [whole, run] = &*words;
+                let thief = SmallWorker::begin(&pool, 1);
+                let waiting = Waiting::new(&thief);
+                assert!(run.begin_free(1, waiting.owner.top()));
+                thief.push(&waiting.owner, 8);
+                let value = waiting.take();
+                run.leave();
+                made.make();
+                if whole.finish() {
+                    pool.unpark(0);
+                }
+                value
+            })
+        };
+        let [whole, run] = &*words;
+        let waiting = Waiting::new(&worker);
+        assert_eq!(
+            wait_for(&waiting, whole, std::slice::from_ref(run)),
+            Taken::Ended
+        );
+        made.see();
+        assert!([8, 108].contains(&thief.join().unwrap()));
     });
 }
 

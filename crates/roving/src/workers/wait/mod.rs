@@ -16,13 +16,14 @@ mod on_worker;
 
 use std::cell::Cell;
 use std::mem;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use crate::machine::prim::{Ordering, Since, mutant, park};
 use crate::stack::owner::Owner;
-use crate::stack::slot::Slot;
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::Claim;
+use crate::stack::word::TaskWord;
 use crate::stats::Activity;
 use crate::workers::priority::Priority;
 use crate::workers::sleep::Parts;
@@ -113,15 +114,15 @@ impl Followed {
 /// in.
 #[derive(Default)]
 pub(crate) struct Chain<'s> {
-    links: [Option<(&'s Slot, State)>; CHAIN_MAX],
+    links: [Option<(&'s TaskWord, State)>; CHAIN_MAX],
     length: usize,
 }
 
 impl<'s> Chain<'s> {
-    fn push(&mut self, slot: &'s Slot, state: State) -> bool {
+    fn push(&mut self, word: &'s TaskWord, state: State) -> bool {
         let room = self.length < CHAIN_MAX;
         if room {
-            self.links[self.length] = Some((slot, state));
+            self.links[self.length] = Some((word, state));
             self.length += 1;
         }
         room
@@ -135,7 +136,7 @@ impl<'s> Chain<'s> {
     /// its last thief has open above its base descends from the first.
     pub(crate) fn holds(&self) -> bool {
         let mut links = self.links[..self.length].iter().flatten();
-        links.all(|(slot, state)| slot.state().same_run(*state))
+        links.all(|(word, state)| word.state().same_run(*state))
     }
 }
 
@@ -143,29 +144,36 @@ impl<'s> Chain<'s> {
 /// ended or can be had back; either way its slot is free then.
 pub(crate) fn wait_for_thief<'s>(waiter: &impl Waiter<'s>, index: usize) -> Taken {
     let owner = waiter.owner();
-    let slot = owner.stack().slot(index);
+    let word: &TaskWord = owner.stack().slot(index);
+    let taken = wait_for(waiter, word, slice::from_ref(word));
+    match taken {
+        Taken::Ended => owner.retire(index),
+        Taken::Here => owner.release(index),
+    }
+    taken
+}
+
+/// Returns when what the word stands for has ended, or was taken back. Meanwhile the worker runs
+/// what those have left open that are at work on it, as `runs` says.
+pub(crate) fn wait_for<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWord]) -> Taken {
     let mut round = 0;
     let mut since = Since::now();
     loop {
-        let state = slot.state();
+        let state = word.state();
         match state.phase() {
-            Phase::Done => {
-                owner.retire(index);
-                return Taken::Ended;
-            }
-            Phase::Offered if slot.take_back() => {
+            Phase::Done => return Taken::Ended,
+            Phase::Offered if word.take_back() => {
                 waiter.count_take_back();
-                owner.release(index);
                 return Taken::Here;
             }
-            Phase::Started { .. } if since.is_past(THEFT_COST) && leapfrog(waiter, slot) => {
+            Phase::Started { .. } if since.is_past(THEFT_COST) && leapfrog(waiter, runs) => {
                 since = Since::now();
                 round = waiter.round_after(round);
             }
             Phase::Started { .. } if waiter.serve_mailbox() => round = 0,
             Phase::Started { .. } if waiter.is_tired(round) => {
-                let announced = mutant("announce_waiter") || slot.announce_waiter(state);
-                if announced && park_awaiting(waiter, slot) {
+                let announced = mutant("announce_waiter") || word.announce_waiter(state);
+                if announced && park_awaiting(waiter, word, runs) {
                     round = 0;
                 }
             }
@@ -187,31 +195,28 @@ pub(crate) fn wait_for_thief<'s>(waiter: &impl Waiter<'s>, index: usize) -> Take
 /// Published tasks cannot be missed: the argument is S1 to S3 in [`crate::sleep`]. A thief that
 /// steals one of these tasks asks itself in the follower's name, and looks for the follower at its
 /// victim; that is a hint, which can come too late.
-fn park_awaiting<'s>(waiter: &impl Waiter<'s>, slot: &Slot) -> bool {
+fn park_awaiting<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWord]) -> bool {
     let (pool, me) = (waiter.pool(), waiter.index());
     if pool.spares().stand_in == StandIn::ForAll {
-        waiter.park_until(|| slot.state().is_done());
+        waiter.park_until(|| word.state().is_done());
         return false;
     }
     // Ordering: Relaxed, as where it is read.
     pool.following().fetch_add(1, Ordering::Relaxed);
     let mut followed = Followed::default();
-    let found = follow(
-        pool.as_ref(),
-        me,
-        &mut Chain::default(),
-        &mut followed,
-        slot,
-    );
+    let found = runs.iter().any(|run| {
+        let mut chain = Chain::default();
+        follow(pool.as_ref(), me, &mut chain, &mut followed, run)
+    });
     if !found {
         // Who follows this worker has to follow further now.
         let followers = pool.in_use().count();
         let _ = (0..followers).all(|_| pool.wake_follower(me));
         let called = |&seat: &usize| !pool.followers(seat).contains(me);
-        waiter.park_until(|| slot.state().is_done() || followed.seats().iter().any(called));
+        waiter.park_until(|| word.state().is_done() || followed.seats().iter().any(called));
     }
     // One call, this worker answers itself.
-    let mut answers = !slot.state().is_done();
+    let mut answers = !word.state().is_done();
     for &seat in followed.seats() {
         let was_called = !pool.followers(seat).retract(me);
         if was_called && !mem::take(&mut answers) {
@@ -230,13 +235,13 @@ fn follow<'s, P: Parts>(
     me: usize,
     chain: &mut Chain<'s>,
     followed: &mut Followed,
-    slot: &'s Slot,
+    word: &'s TaskWord,
 ) -> bool {
-    let state = slot.state();
+    let state = word.state();
     let Phase::Started { holder, base } = state.phase() else {
         return false;
     };
-    if holder == me || !chain.push(slot, state) {
+    if holder == me || !chain.push(word, state) {
         return false;
     }
     let stack = pool.stack(holder);
@@ -308,31 +313,31 @@ pub(crate) fn leave_waiting<'s>(waiter: &impl Waiter<'s>) {
     }
 }
 
-/// Runs one task that the awaited one has left open, if one is public.
-fn leapfrog<'s>(waiter: &impl Waiter<'s>, awaited: &Slot) -> bool {
-    if !waiter.steals_back() {
-        return false;
-    }
-    let mut chain = Chain::default();
-    let found = find(waiter, &mut chain, awaited);
-    let is_found = found.is_some();
-    if let Some(found) = found {
-        waiter.run_found(&chain, found);
-    }
-    is_found
+/// Runs one task that one of these runs has left open, if one is public.
+fn leapfrog<'s>(waiter: &impl Waiter<'s>, runs: &[TaskWord]) -> bool {
+    waiter.steals_back()
+        && runs.iter().any(|run| {
+            let mut chain = Chain::default();
+            let found = find(waiter, &mut chain, run);
+            let is_found = found.is_some();
+            if let Some(found) = found {
+                waiter.run_found(&chain, found);
+            }
+            is_found
+        })
 }
 
-/// Claims a task that the one in `slot` has led to. The chain is the way from there to it.
+/// Claims a task that the one of this word has led to. The chain is the way from there to it.
 fn find<'a, 's>(
     waiter: &'a impl Waiter<'s>,
     chain: &mut Chain<'a>,
-    slot: &'a Slot,
+    word: &'a TaskWord,
 ) -> Option<Found> {
-    let state = slot.state();
+    let state = word.state();
     let Phase::Started { holder, base } = state.phase() else {
         return None;
     };
-    if holder == waiter.index() || !chain.push(slot, state) {
+    if holder == waiter.index() || !chain.push(word, state) {
         return None;
     }
     let stack = waiter.pool().stack(holder);

@@ -7,6 +7,7 @@ use crate::machine::os;
 use crate::observe::watch::Why;
 use crate::stack::owner::Owner;
 use crate::stack::slot::Offer;
+use crate::stack::word::TaskWord;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::arena::with_core_given;
@@ -112,6 +113,13 @@ impl Worker {
         let taken = wait::wait_for_thief(self, index);
         self.clock().enter(doing);
         taken
+    }
+
+    /// Returns when what `word` stands for has ended. Those who are at work on it say so in `runs`.
+    pub(crate) fn wait_for_runs(&self, word: &TaskWord, runs: &[TaskWord]) {
+        let doing = self.clock().enter(Activity::Steal);
+        let _: Taken = wait::wait_for(self, word, runs);
+        self.clock().enter(doing);
     }
 
     /// Parks until `done`, with the core given away, and everything shown that others could do

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::Worker;
 use crate::stack::slot::{Further, Offer, Slot};
+use crate::stack::word::TaskWord;
 use crate::stats::{Activity, bump};
 use crate::workers::frames::{self, Frame, Level};
 use crate::workers::sleep::Parts;
@@ -89,37 +90,47 @@ impl Worker {
     }
 
     pub(super) fn run_begun(&self, victim: usize, slot: &Slot, level: Level) {
-        let before = self.seat().set_works_for(Some(victim));
-        if self.registry.is_followed(victim) {
-            // Who waits for that waits for this, and can have part of it.
-            let _ = self.owner.stack().want();
-        }
         let index = self.registry.seats[victim].stack.index(slot);
         let context = self.registry.seats[victim].segments.covering(index);
         // SAFETY: this thread has begun the task. Its owner waits for its end before it leaves the
         // context in which it was made, and so does whoever let the owner in.
-        let further = unsafe { self.framed_in(context.cast(), || slot.run()) };
-        self.seat().set_works_for(before);
+        let run = || unsafe { self.framed_in(context.cast(), || slot.run()) };
+        let further = self.working_for(victim, run);
         self.finish(victim, slot);
         self.run_further(further, level);
     }
 
-    /// A task of that worker, which this one has begun, has ended.
-    fn finish(&self, victim: usize, slot: &Slot) {
-        if slot.finish() {
+    /// A task of that worker, which this one has begun, has ended. Its word may be gone afterwards.
+    pub(crate) fn finish(&self, owner: usize, word: &TaskWord) {
+        if word.finish() {
             let doing = self.clock().enter(Activity::Switch);
-            self.registry.unpark(victim);
+            self.registry.unpark(owner);
             self.clock().enter(doing);
         }
     }
 
-    /// Runs the work that a slot held: an offer of a task in another slot, or a frame.
+    /// Calls `f`, in which this worker does something for that one.
+    pub(crate) fn working_for<R>(&self, other: usize, f: impl FnOnce() -> R) -> R {
+        let before = self.seat().set_works_for(Some(other));
+        if self.registry.is_followed(other) {
+            // Who waits for that waits for this, and can have part of it.
+            let _ = self.owner.stack().want();
+        }
+        let result = f();
+        self.seat().set_works_for(before);
+        result
+    }
+
+    /// Runs the work that a slot held: an offer of a task in another slot, a frame, or a part of a
+    /// loop.
     pub(crate) fn run_further(&self, further: Option<Further>, level: Level) {
         match further {
             None => {}
             Some(Further::Offer(offer)) => self.run_offered(offer),
             // SAFETY: out of its slot, it is this worker's, and its root was opened for it.
             Some(Further::Frame(frame)) => unsafe { self.run_frame(frame.cast(), level) },
+            // SAFETY: out of its slot, it is this worker's to run.
+            Some(Further::Part(run, part)) => unsafe { run(part) },
         }
     }
 

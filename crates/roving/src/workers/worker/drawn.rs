@@ -58,10 +58,10 @@ impl Worker {
         splits
     }
 
-    /// How many items a loop does before it looks around again.
-    pub(crate) fn draw_block(&self) -> usize {
-        let schedule = self.schedule();
-        schedule.map_or(1, |schedule| 1 << schedule.pick(BLOCK_BITS))
+    /// How many items a loop does before it looks around again, if the schedule says so.
+    pub(crate) fn draw_block(&self) -> Option<usize> {
+        let schedule = self.schedule()?;
+        Some(1 << schedule.pick(BLOCK_BITS))
     }
 
     /// Calls `f` with the worker of that index, which the calling thread is meanwhile. It is free,
