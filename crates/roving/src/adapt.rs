@@ -11,7 +11,8 @@ pub use crate::forkjoin::scope::scope_at;
 pub use crate::pool::global::Lease;
 pub use crate::pool::home::Home;
 pub use crate::task::kept::spawn_kept;
-pub use crate::workers::frames::placed::{Place, spawn_placed};
+pub use crate::task::placed::spawn_placed;
+pub use crate::workers::frames::placed::Place;
 pub use crate::workers::frames::yielded::yield_to_woken;
 pub use crate::workers::sleep::spares::StandIn;
 

@@ -83,6 +83,7 @@
 // | `stack` | the memory that owner and thieves share |
 // | `inherit::node` | leads threads to contexts that others keep |
 // | `workers::worker` | runs slots; knows which thread is which worker |
+// | `workers::enter` | lets workers into contexts that others keep |
 // | `workers::job` | a closure behind a pointer that two may keep |
 // | `workers::frames` | moves futures into frames, and frames between workers |
 // | `workers::arena` | makes a thread the worker at a seat, for as long as the seat's word says so |
@@ -121,7 +122,7 @@ mod workers;
 #[cfg(not(loom))]
 pub use {
     forkjoin::broadcast::broadcast,
-    forkjoin::detached::{JoinError, JoinHandle, QueueFullError, spawn, try_spawn},
+    forkjoin::detached::{JoinError, JoinHandle, spawn, try_spawn},
     forkjoin::join::{join, join_context},
     forkjoin::local::WorkerLocal,
     forkjoin::loops::{
@@ -129,9 +130,11 @@ pub use {
         reduce_chunks, reduce_slice, try_par_for,
     },
     forkjoin::scope::{Scope, in_place_scope, scope},
-    pool::arena::{Arena, ArenaBuilder},
+    pool::arena::ArenaBuilder,
     pool::{BuildError, Dropped, Pool, PoolBuilder, PoolRef, current_worker, current_workers},
+    workers::arena::Arena,
     workers::blocking::blocking,
+    workers::places::QueueFullError,
 };
 
 // Modules that are public here, and each stand in the room that they belong to.

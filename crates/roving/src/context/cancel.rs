@@ -5,9 +5,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node::{self, Kind, Node};
 use crate::inherit::token::Token;
 use crate::workers::Worker;
+use crate::workers::dropped::count_dropped;
+use crate::workers::enter::run_in;
 
 /// A request to stop: a token for all work that belongs to it, and for the tokens below it.
 ///
@@ -213,11 +216,11 @@ impl Cancel {
     /// ```
     pub fn run_partial<R>(&self, f: impl FnOnce() -> R) -> Result<R, CancelledError> {
         if self.is_cancelled() {
-            super::count_dropped();
+            count_dropped();
             return Err(CancelledError);
         }
         let node = Node::new(node::current(), Kind::Token(Arc::clone(&self.token)));
-        let run = || node::run_in(Some(&node), f);
+        let run = || run_in(Some(&node), f);
         match panic::catch_unwind(AssertUnwindSafe(run)) {
             Ok(result) => Ok(result),
             Err(payload) if payload.is::<CancelledError>() && self.is_cancelled() => {
@@ -240,22 +243,6 @@ impl fmt::Debug for Cancel {
             .finish_non_exhaustive()
     }
 }
-
-/// The error of work that was dropped or given up because its [`Cancel`] was cancelled.
-///
-/// ```
-/// assert_eq!(roving::CancelledError.to_string(), "cancelled before it was done");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct CancelledError;
-
-impl fmt::Display for CancelledError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("cancelled before it was done")
-    }
-}
-
-impl std::error::Error for CancelledError {}
 
 /// Returns whether the calling code should end: its pool shuts down at once, or a [`Cancel`] that
 /// it belongs to was cancelled. For loops that take long. A few loads; false outside of all that.

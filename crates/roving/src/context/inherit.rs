@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::inherit::node::{self, Kind, Node};
 #[cfg(feature = "tracing")]
 use crate::inherit::span;
+use crate::workers::enter::run_in;
 
 /// Calls `f` with `value` in its context: everything made inside finds it by its type; see [`get`].
 ///
@@ -30,7 +31,7 @@ where
     T: Any + Send + Sync,
 {
     let node = Node::new(node::current(), Kind::Value(Box::new(value)));
-    node::run_in(Some(&node), f)
+    run_in(Some(&node), f)
 }
 
 /// Returns the innermost value of type `T`. To share a large value, store an `Arc`.
@@ -77,7 +78,7 @@ pub fn in_current_span<R>(f: impl FnOnce() -> R) -> R {
         None => f(),
         Some(span) => {
             let node = Node::new(node::current(), Kind::Span(span));
-            node::run_in(Some(&node), f)
+            run_in(Some(&node), f)
         }
     }
 }
@@ -110,7 +111,7 @@ impl Context {
     /// assert_eq!(name.join().unwrap(), Some("a request"));
     /// ```
     pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
-        node::run_in(self.0.as_ref(), f)
+        run_in(self.0.as_ref(), f)
     }
 
     /// Returns the innermost value of type `T`; see [`get`].

@@ -61,22 +61,19 @@
 #[cfg(not(loom))]
 mod cancel;
 #[cfg(not(loom))]
-mod dropped;
-#[cfg(not(loom))]
 mod inherit;
 #[cfg(all(test, not(loom)))]
 mod tests;
 #[cfg(not(loom))]
 pub(crate) mod waiting;
 
+#[cfg(not(loom))]
+pub use crate::inherit::cancelled::CancelledError;
 #[cfg(all(feature = "tracing", not(loom)))]
 pub use inherit::in_current_span;
 #[cfg(not(loom))]
 pub use {
-    cancel::{Cancel, CancelledError, is_cancelled},
+    cancel::{Cancel, is_cancelled},
     inherit::{Context, current, get, with},
     waiting::{Until, UntilCancelled, cancelled, until_cancelled},
 };
-
-#[cfg(not(loom))]
-pub(crate) use dropped::{count_dropped, is_dropped};

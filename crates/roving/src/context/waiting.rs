@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Once};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::cancel::{Cancel, CancelledError};
+use super::cancel::Cancel;
+use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node;
 use crate::inherit::tokens::Tokens;
 use crate::machine::os;

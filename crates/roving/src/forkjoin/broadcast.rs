@@ -7,9 +7,9 @@ use std::thread;
 
 use crate::forkjoin::detached::detached;
 use crate::inherit::node;
-use crate::machine::latch::Latch;
+use crate::machine::latch::{Latch, SendPtr};
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
-use crate::pool::{Pool, SendPtr, with_current_registry};
+use crate::pool::{Pool, with_current_registry};
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;

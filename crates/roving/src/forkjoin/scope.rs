@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use self::remote::{Remote, Running};
-use crate::context;
 use crate::forkjoin::broadcast::post_to_all;
 use crate::inherit::node;
 use crate::machine::prim::{AtomicUsize, Ordering};
@@ -19,6 +18,8 @@ use crate::pool::home::{Home, Roving};
 use crate::pool::{Pool, global, install, with_registry_at};
 use crate::stack::slot::{Further, Slot, fits};
 use crate::workers::Worker;
+use crate::workers::dropped;
+use crate::workers::enter::run_in;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
@@ -344,7 +345,7 @@ impl<'scope> Scope<'scope> {
         let job = move || {
             let SendTask(task) = { task };
             // SAFETY: the scope waits until this job has ended.
-            node::run_in(context.as_ref(), || unsafe { task.run() });
+            run_in(context.as_ref(), || unsafe { task.run() });
         };
         // SAFETY: the scope does not end before the job has.
         remote.push(unsafe { Job::borrowing(job) });
@@ -384,7 +385,7 @@ impl<'scope> Scope<'scope> {
             let job = move || {
                 let Share { task, _running } = { share };
                 // SAFETY: the scope waits until this job has ended.
-                node::run_in(context.as_ref(), || unsafe { run_broadcast(task, index) });
+                run_in(context.as_ref(), || unsafe { run_broadcast(task, index) });
             };
             // SAFETY: the scope does not end before the job has run, or been dropped.
             unsafe { Job::borrowing(job) }
@@ -460,9 +461,9 @@ impl<'scope> Scope<'scope> {
     #[cold]
     fn drops_task(&self) -> bool {
         if !self.is_cancelled_or_context() {
-            return context::is_dropped();
+            return dropped::is_dropped();
         }
-        context::count_dropped();
+        dropped::count_dropped();
         true
     }
 

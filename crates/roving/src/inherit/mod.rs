@@ -1,6 +1,8 @@
 //! A task inherits from the one that made it: the context that it runs in, and the requests to stop
 //! that reach it there. [`crate::context`] is what a program sees of it.
 
+#[cfg(not(loom))]
+pub(crate) mod cancelled;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(not(loom))]

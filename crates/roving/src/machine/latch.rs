@@ -62,3 +62,12 @@ impl Latch {
         }
     }
 }
+
+/// Pointers into a frame that waits, on a latch, until they have been used.
+#[cfg(not(loom))]
+pub(crate) struct SendPtr<T>(pub(crate) T);
+
+// SAFETY: who uses it answers for what is behind the pointers: handed over by the latch, `Send`
+// itself.
+#[cfg(not(loom))]
+unsafe impl<T> Send for SendPtr<T> {}

@@ -1,5 +1,6 @@
 //! System calls that differ between operating systems, each with a plain fallback.
 
+use std::fs;
 use std::io::{self, Write as _};
 use std::thread;
 #[cfg(unix)]
@@ -7,6 +8,12 @@ use std::time::{Duration, Instant};
 
 use crate::machine::faults::{self, Point};
 use crate::machine::prim::{AtomicUsize, Ordering};
+
+/// The system's number of the calling thread, where it has one.
+pub(crate) fn thread_number() -> Option<u32> {
+    let link = fs::read_link("/proc/thread-self").ok()?;
+    link.file_name()?.to_str()?.parse().ok()
+}
 
 /// The processors this process may use, as numbers of the system, in ascending order; empty where
 /// the system does not say. Read it before any thread is pinned.

@@ -1,111 +1,29 @@
-//! The settings of a pool, and the builder that checks them.
+//! The builder of a pool, which checks its settings.
 
 mod counts;
 mod embed;
 mod policy;
+mod replay;
 
 use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use super::Pool;
 use super::error::{self, BuildError, Reason};
-use crate::forkjoin::detached::Places;
 use crate::machine::os;
-use crate::observe::trace::exit::{Debt, wishes};
+use crate::observe::trace::exit::{settle, wishes};
 use crate::observe::watch;
-use crate::pool::arena::Arena;
-use crate::replay::{self, Schedule};
+use crate::replay::Wish;
 use crate::stack::state::WORKERS_MAX;
-use crate::stats::Keep;
-use crate::workers::arena::Share;
+use crate::workers::arena::Arena;
 use crate::workers::frames::order::SpawnOrder;
+use crate::workers::places::Places;
 use crate::workers::priority::Priority;
+use crate::workers::settings::{Debt, IndexHandler, PanicHandler, Settings};
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
-
-/// Called with the index of a worker.
-pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
-/// Called with what a detached task panicked with.
-pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
-
-/// The settings of a pool; made by [`PoolBuilder::build`], then never changed.
-pub(crate) struct Settings {
-    pub(crate) workers: usize,
-    /// How many of them work at first.
-    pub(crate) size: usize,
-    pub(crate) follow_quota: bool,
-    pub(crate) arena: Option<Arena>,
-    pub(crate) priority: Priority,
-    /// So many have to start.
-    pub(crate) workers_least: usize,
-    pub(crate) spares: usize,
-    pub(crate) stand_in: StandIn,
-    pub(crate) slots: usize,
-    pub(crate) patience: Duration,
-    pub(crate) quick_rounds: usize,
-    pub(crate) amount: Amount,
-    pub(crate) spawn_order: SpawnOrder,
-    pub(crate) migrate: bool,
-    pub(crate) profile: bool,
-    pub(crate) debt: Debt,
-    /// How long nothing moves before it is reported.
-    pub(crate) watch: Option<Duration>,
-    pub(crate) in_place: bool,
-    /// The seeded schedule that decides in the place of chance.
-    pub(crate) schedule: Option<Schedule>,
-    /// The building thread is worker 0.
-    pub(crate) adopts: bool,
-    /// The threads of the workers are the user's, who also joins them.
-    pub(crate) own_threads: bool,
-    pub(crate) name: String,
-    pub(crate) stack_size: Option<usize>,
-    pub(crate) processors: Vec<usize>,
-    pub(crate) on_start: Option<IndexHandler>,
-    pub(crate) on_exit: Option<IndexHandler>,
-    pub(crate) panic_handler: Option<PanicHandler>,
-    /// For the tasks that are tried to be spawned, where there is a limit.
-    pub(crate) places: Option<Arc<Places>>,
-}
-
-impl Settings {
-    /// For the thread of that worker, or spare one.
-    pub(crate) fn thread(&self, index: usize) -> thread::Builder {
-        let thread = thread::Builder::new().name(format!("{}-{index}", self.name));
-        match self.stack_size {
-            Some(size) => thread.stack_size(size),
-            None => thread,
-        }
-    }
-
-    pub(crate) fn keep(&self) -> Keep {
-        match (self.debt.has_trace(), self.profile || self.debt.is_any()) {
-            (true, _) => Keep::Trace,
-            (false, true) => Keep::Times,
-            (false, false) => Keep::Nothing,
-        }
-    }
-
-    pub(crate) fn is_pinned(&self) -> bool {
-        !self.processors.is_empty()
-    }
-
-    /// Takes the share of an arena that gives this pool its threads, if it has none of its own.
-    pub(crate) fn take_share(&mut self) -> Option<Share> {
-        let arena = self.arena.take()?;
-        Some(Share::new(arena.core(), self.priority))
-    }
-
-    /// The processor that worker `index` is pinned to. Compensation threads are not pinned.
-    pub(crate) fn processor(&self, index: usize) -> Option<usize> {
-        let processors = &self.processors;
-        (index < self.workers && !processors.is_empty())
-            .then(|| processors[index % processors.len()])
-    }
-}
 
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
@@ -152,7 +70,7 @@ pub struct PoolBuilder {
     debt: Debt,
     watch: Option<Duration>,
     in_place: bool,
-    pub(crate) schedule: replay::Wish,
+    pub(crate) schedule: Wish,
     adopts: bool,
     stand_in: StandIn,
     pin: bool,
@@ -182,7 +100,7 @@ impl PoolBuilder {
             debt: Debt::default(),
             watch: None,
             in_place: false,
-            schedule: replay::Wish::default(),
+            schedule: Wish::default(),
             adopts: false,
             stand_in: StandIn::ForAll,
             pin: false,
@@ -458,6 +376,7 @@ impl PoolBuilder {
             migrate: self.migrate,
             profile: self.profile,
             debt,
+            settle,
             watch: self.watch.or_else(watch::wished),
             in_place: self.in_place || schedule.is_some(),
             adopts: self.adopts && schedule.is_none(),

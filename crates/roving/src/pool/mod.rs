@@ -11,6 +11,7 @@ pub(crate) mod home;
 pub mod metrics;
 mod muster;
 pub mod policy;
+mod size;
 pub(crate) mod stop;
 pub mod testing;
 pub(crate) mod threads;
@@ -28,20 +29,22 @@ pub use stop::Dropped;
 pub use threads::WorkerThread;
 
 use crate::inherit::node;
-use crate::machine::latch::Latch;
+use crate::machine::latch::{Latch, SendPtr};
 use crate::machine::os;
 use crate::machine::unwind::with_frame_lent;
 use crate::observe::trace;
-use crate::observe::watch::{self, Why};
-use crate::pool::arena::Arena;
+use crate::observe::watch;
 use crate::stats::Profile;
 use crate::workers::Worker;
+use crate::workers::arena::Arena;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
+use crate::workers::parked::Why;
 use crate::workers::registry::Registry;
+use crate::workers::settings::Settings;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::spares::StandIn;
-use builder::{SPARES_MAX, Settings};
+use builder::SPARES_MAX;
 use error::Reason;
 use home::Home;
 
@@ -331,13 +334,6 @@ where
         Err(payload) => panic::resume_unwind(payload),
     }
 }
-
-/// Pointers into a frame that waits, on a latch, until they have been used.
-pub(crate) struct SendPtr<T>(pub(crate) T);
-
-// SAFETY: who uses it answers for what is behind the pointers: handed over by the latch, `Send`
-// itself.
-unsafe impl<T> Send for SendPtr<T> {}
 
 /// A job was added to a pool whose only worker may be the caller.
 pub(crate) fn run_if_alone(registry: &Arc<Registry>) {

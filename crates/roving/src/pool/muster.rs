@@ -7,12 +7,12 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use super::builder::Settings;
 use super::error::{BuildError, Reason};
 use super::{Pool, enter_books};
 use crate::machine::faults;
 use crate::machine::os;
 use crate::workers::registry::Registry;
+use crate::workers::settings::Settings;
 use crate::workers::worker::run_thread;
 
 /// A thread that waits to hear which worker it is, or that it is none.

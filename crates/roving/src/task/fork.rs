@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use super::handle::Forked;
 use crate::workers::Worker;
-use crate::workers::frames::bind::bind;
+use crate::workers::frames::bind::{bind, not_a_task};
 use crate::workers::frames::frame::{self, Frame, Header};
 use crate::workers::frames::local::{Local, Next};
 use crate::workers::frames::order::{SpawnOrder, site_of};
@@ -205,8 +205,6 @@ unsafe impl<T: Send> Send for Fork<'_, T> {}
 // the task that asked for it, and given up by the frame's `End`.
 unsafe impl<T: Send> Send for Call<'_, T> {}
 
-const OUTSIDE: &str = "not inside a task: fork, spawn and call want a future that task::block_on, \
-                       task::scope or Pool::run runs";
 const MOVED: &str = "a fork or call was moved to another task halfway: await it where it was first \
                      polled";
 
@@ -226,12 +224,6 @@ fn with_task<R>(f: impl FnOnce(&Local, &Header) -> R) -> R {
         };
         f(local, current)
     })
-}
-
-#[cold]
-#[inline(never)]
-pub(crate) fn not_a_task() -> ! {
-    panic!("{OUTSIDE}")
 }
 
 /// Puts a new child on this worker's stack, for thieves to take.

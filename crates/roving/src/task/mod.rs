@@ -45,13 +45,15 @@ mod compile_fail;
 mod tests;
 
 #[cfg(not(loom))]
-pub(crate) mod fork;
+mod fork;
 #[cfg(not(loom))]
-pub(crate) mod handle;
+mod handle;
 #[cfg(not(loom))]
 pub(crate) mod kept;
 #[cfg(not(loom))]
-pub(crate) mod scope;
+pub(crate) mod placed;
+#[cfg(not(loom))]
+mod scope;
 
 #[cfg(not(loom))]
 pub use {

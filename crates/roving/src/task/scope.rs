@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::fork::{Call, Fork};
 use super::handle::Forked;
-use crate::pool::{Pool, SendPtr, install, with_current_registry};
+use crate::machine::latch::SendPtr;
+use crate::pool::{Pool, install, with_current_registry};
 use crate::workers::Worker;
 use crate::workers::frames::frame;
 use crate::workers::frames::root::{Root, RootId};

@@ -5,6 +5,11 @@
 pub(crate) mod arena;
 #[cfg(not(loom))]
 pub(crate) mod blocking;
+#[cfg(not(loom))]
+pub(crate) mod dropped;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod enter;
 #[allow(unsafe_code)]
 pub(crate) mod frames;
 pub(crate) mod inject;
@@ -12,16 +17,24 @@ pub(crate) mod inject;
 pub(crate) mod job;
 #[cfg(not(loom))]
 mod jobs;
+#[cfg(not(loom))]
+pub(crate) mod parked;
+#[cfg(not(loom))]
+pub(crate) mod places;
 pub(crate) mod priority;
 #[cfg(not(loom))]
 pub(crate) mod registry;
 #[cfg(not(loom))]
 pub(crate) mod seats;
 #[cfg(not(loom))]
+pub(crate) mod settings;
+#[cfg(not(loom))]
 pub(crate) mod size;
 pub(crate) mod sleep;
 #[cfg(not(loom))]
 pub(crate) mod steal;
+#[cfg(not(loom))]
+pub(crate) mod stopping;
 pub(crate) mod wait;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]

@@ -11,23 +11,21 @@ use std::time::Instant;
 
 use super::seats::{Seat, Seats, TaskSettings};
 use super::size::Size;
-use crate::context::CancelledError;
+use crate::inherit::cancelled::CancelledError;
 use crate::inherit::token::Token;
 use crate::machine::faults;
 use crate::machine::os;
 use crate::machine::prim::AtomicUsize;
 use crate::machine::unwind::drop_quietly;
-use crate::observe::trace;
-use crate::observe::watch::Watch;
-use crate::pool::builder::Settings;
-use crate::pool::stop::Stopping;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::{Event, Lane};
 use crate::stats::{Activity, Keep, Profile, WorkerProfile};
 use crate::workers::arena::{Share, Station};
 use crate::workers::inject::{Injector, Kind, Queue};
 use crate::workers::job::Job;
+use crate::workers::parked::Watch;
 use crate::workers::priority::Priority;
+use crate::workers::settings::Settings;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::crew::Crew;
 use crate::workers::sleep::idle::IdleSet;
@@ -35,6 +33,7 @@ use crate::workers::sleep::in_use::InUse;
 use crate::workers::sleep::lending::Lending;
 use crate::workers::sleep::roster::{self, Roster};
 use crate::workers::sleep::spares::{Spares, StandIn};
+use crate::workers::stopping::Stopping;
 use crate::workers::worker::{Worker, run_thread};
 
 /// A pool's shared state. The pool and each of its threads hold it.
@@ -545,7 +544,7 @@ impl Parts for Registry {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        trace::exit::settle(self);
+        (self.settings.settle)(self);
     }
 }
 

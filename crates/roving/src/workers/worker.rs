@@ -15,7 +15,6 @@ use std::time::Instant;
 
 use crate::machine::os;
 use crate::machine::overflow::Watched;
-use crate::pool::builder::IndexHandler;
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::Slot;
 use crate::stats::{Activity, Clock, Tally, bump};
@@ -23,6 +22,7 @@ use crate::workers::frames::{self, Level};
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::seats::Seat;
+use crate::workers::settings::IndexHandler;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::rest::{Woken, sleep};
 use crate::workers::sleep::spares::StandIn;

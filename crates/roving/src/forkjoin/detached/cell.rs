@@ -11,14 +11,16 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use super::word::{Keeper, Word};
-use crate::context::{self, CancelledError};
+use crate::context::CancelledError;
 use crate::inherit::node::{self, Node};
-use crate::pool::stop;
 use crate::workers::Worker;
+use crate::workers::dropped;
+use crate::workers::enter::run_in;
 use crate::workers::frames::awaited::Awaited;
 use crate::workers::frames::end::{Awaiting, Ending, Retracted};
 use crate::workers::job::{self, Job};
 use crate::workers::registry::Registry;
+use crate::workers::stopping;
 
 /// The part of a detached task that does not depend on its closure.
 pub(super) struct Header {
@@ -376,7 +378,7 @@ unsafe fn begin<F: FnOnce() -> T, T>(task: Task) -> Outcome<T> {
     // Within the call that catches its panics, so that it is not copied there.
     // SAFETY: the caller's promise; one of the two below.
     let take = || unsafe { take_closure::<F, T>(task) };
-    let run = |f: F, is_cancelled: bool| match is_cancelled || stop::drops() {
+    let run = |f: F, is_cancelled: bool| match is_cancelled || stopping::drops() {
         true => {
             drop(f);
             Err(Failure::Cancelled)
@@ -387,7 +389,7 @@ unsafe fn begin<F: FnOnce() -> T, T>(task: Task) -> Outcome<T> {
         None => run(take(), false),
         Some(_) => {
             let f = take();
-            node::run_in(context.as_ref(), move || run(f, context::is_dropped()))
+            run_in(context.as_ref(), move || run(f, dropped::is_dropped()))
         }
     };
     match panic::catch_unwind(AssertUnwindSafe(run)) {

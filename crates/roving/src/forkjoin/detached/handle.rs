@@ -13,10 +13,10 @@ use super::cell::{self, Begin, Failure, Task};
 use super::error::JoinError;
 use super::word::{Keeper, Word};
 use crate::machine::faults;
-use crate::observe::watch::Why;
 use crate::workers::Worker;
 use crate::workers::frames::awaited::ask;
 use crate::workers::job::Job;
+use crate::workers::parked::Why;
 use crate::workers::registry::Registry;
 
 /// A handle to a detached task, made by [`spawn`](crate::spawn) and its kin. It is a future, to be
@@ -162,7 +162,7 @@ impl<T> JoinHandle<T> {
         // SAFETY: the handle keeps the task.
         let header = unsafe { task.as_ref() };
         if header.word.is_unclaimed() && header.word.claim() {
-            crate::context::count_dropped();
+            crate::workers::dropped::count_dropped();
             // SAFETY: claimed, once.
             unsafe {
                 header.settle(task, Begin::Drop);

@@ -14,17 +14,14 @@ mod handle;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(not(loom))]
-mod queue;
-#[cfg(not(loom))]
 mod spawn;
 mod word;
 
 #[cfg(not(loom))]
+pub(crate) use handle::detached;
+#[cfg(not(loom))]
 pub use {
     error::JoinError,
     handle::JoinHandle,
-    queue::QueueFullError,
     spawn::{spawn, try_spawn},
 };
-#[cfg(not(loom))]
-pub(crate) use {handle::detached, queue::Places};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::handle::{self, JoinHandle};
-use super::queue::QueueFullError;
 use crate::pool::{Pool, run_if_alone, with_current_registry};
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
+use crate::workers::places::QueueFullError;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 

@@ -13,6 +13,7 @@ use super::{Record, begin, file, live, server, table};
 use crate::machine::faults::{self, Point};
 use crate::machine::os;
 use crate::workers::registry::Registry;
+use crate::workers::settings::Debt;
 
 /// The reports that environment variables ask for.
 pub(crate) struct Wishes {
@@ -33,29 +34,6 @@ pub(crate) fn wishes() -> &'static Wishes {
             top: set("ROVING_TOP").and_then(|value| live::socket(&value)),
         }
     })
-}
-
-/// The reports that a pool owes when it ends.
-#[derive(Clone, Default)]
-pub(crate) struct Debt {
-    /// A table.
-    pub(crate) report: bool,
-    /// A trace of its own.
-    pub(crate) trace: Option<PathBuf>,
-    /// A part of the program's trace.
-    pub(crate) shared: bool,
-    /// An answer to whoever watches it live.
-    pub(crate) live: bool,
-}
-
-impl Debt {
-    pub(crate) fn is_any(&self) -> bool {
-        self.report || self.live || self.has_trace()
-    }
-
-    pub(crate) fn has_trace(&self) -> bool {
-        self.shared || self.trace.is_some()
-    }
 }
 
 /// The pools that owe something and live, and what those that are gone have left for the program's

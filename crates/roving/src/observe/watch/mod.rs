@@ -36,11 +36,9 @@
 mod guard;
 mod report;
 mod system;
-mod table;
 mod watcher;
 
 pub use guard::{Held, Locked, held, locked};
-pub(crate) use table::{Watch, Why};
 pub(crate) use watcher::{enter, join_retired, leave};
 
 use std::env;

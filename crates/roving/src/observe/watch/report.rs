@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::guard::{Section, open_sections};
 use super::system;
-use super::table::{Entry, Watch, Why};
 use crate::observe::fixed::Seconds;
+use crate::workers::parked::{self, Entry, Watch, Why};
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
 
@@ -157,7 +157,7 @@ fn frames(stack: &str) -> (Option<&str>, Vec<Frame<'_>>) {
     // The frame that captured the stack says where this crate's files are.
     let source = frames.iter().find_map(|frame| {
         let (path, _) = frame.at?.rsplit_once(':')?.0.rsplit_once(':')?;
-        path.strip_suffix(BEGINS_IN)
+        path.strip_suffix(parked::FILE)
     });
     let is_in_file = |frame: &Frame<'_>| {
         let file = frame.at.zip(source);
@@ -182,9 +182,6 @@ fn frames(stack: &str) -> (Option<&str>, Vec<Frame<'_>>) {
     let program = frames.into_iter().skip(outside).filter(is_program);
     (call, program.collect())
 }
-
-/// The file of [`Watch::begin`], which captures the stacks.
-const BEGINS_IN: &str = "watch/table.rs";
 
 /// With what the C library begins a thread, or a program.
 const THREAD_STARTS: [&str; 7] = [
@@ -274,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_programs_frames_are_found() {
-        let stack = "   0: std::backtrace::Backtrace::create\n   1: roving::watch::table::Watch::begin\n             at /cargo/roving/src/watch/table.rs:70:20\n   2: <roving::worker::Worker as core::Foo>::bar\n   3: core::ops::function::FnOnce::call_once\n   4: roving::join::join\n             at /cargo/roving/src/join.rs:60:5\n   5: app::transfer\n             at ./src/main.rs:21:9\n   6: app::main::{{closure}}\n   7: std::panicking::try\n   8: __rust_try\n   9: <unknown>\n  10: roving_flow::run\n";
+        let stack = "   0: std::backtrace::Backtrace::create\n   1: roving::workers::parked::Watch::begin\n             at /cargo/roving/src/workers/parked.rs:70:20\n   2: <roving::workers::worker::Worker as core::Foo>::bar\n   3: core::ops::function::FnOnce::call_once\n   4: roving::forkjoin::join::join\n             at /cargo/roving/src/forkjoin/join.rs:60:5\n   5: app::transfer\n             at ./src/main.rs:21:9\n   6: app::main::{{closure}}\n   7: std::panicking::try\n   8: __rust_try\n   9: <unknown>\n  10: roving_flow::run\n";
         let (call, frames) = frames(stack);
         assert_eq!(call, Some("join"));
         let symbols: Vec<_> = frames.iter().map(|frame| frame.symbol).collect();
@@ -287,7 +284,7 @@ mod tests {
             ]
         );
         assert_eq!(frames[0].at, Some("./src/main.rs:21:9"));
-        let inlined = "   0: begin\n             at ./src/watch/table.rs:70:20\n   1: blocking_for<(), x>\n             at ./src/wait.rs:254:29\n   2: call_once<x>\n             at /rustc/5980/library/core/src/ops/function.rs:250:5\n   3: join<app::a, app::b>\n             at ./src/join.rs:42:5\n   4: transfer<u8>\n             at ./tests/app.rs:7:9\n";
+        let inlined = "   0: begin\n             at ./src/workers/parked.rs:70:20\n   1: blocking_for<(), x>\n             at ./src/workers/wait/mod.rs:254:29\n   2: call_once<x>\n             at /rustc/5980/library/core/src/ops/function.rs:250:5\n   3: join<app::a, app::b>\n             at ./src/forkjoin/join.rs:42:5\n   4: transfer<u8>\n             at ./tests/app.rs:7:9\n";
         let (call, frames) = super::frames(inlined);
         assert_eq!(call, Some("join"));
         assert_eq!(frames.len(), 1);

@@ -4,12 +4,6 @@ use std::fs;
 
 use crate::machine::faults::{self, Point};
 
-/// The system's number of the calling thread.
-pub(super) fn own_number() -> Option<u32> {
-    let link = fs::read_link("/proc/thread-self").ok()?;
-    link.file_name()?.to_str()?.parse().ok()
-}
-
 fn file(number: u32, name: &str) -> Option<String> {
     faults::ask(Point::ThreadState).ok()?;
     fs::read_to_string(format!("/proc/self/task/{number}/{name}")).ok()
@@ -77,10 +71,11 @@ fn place(number: u32) -> Option<String> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use crate::machine::os;
 
     #[test]
     fn the_system_knows_this_thread() {
-        let own = own_number().expect("Linux numbers threads");
+        let own = os::thread_number().expect("Linux numbers threads");
         assert_eq!(is_runnable(own), Some(true));
         assert!(state(own).starts_with("running"), "{}", state(own));
         let before = time(own).unwrap();

@@ -2,9 +2,9 @@
 
 use super::{PoolBuilder, WORKERS_LIMIT};
 use crate::machine::os;
-use crate::pool::arena::Arena;
 use crate::pool::error::{BuildError, Reason};
 use crate::replay;
+use crate::workers::arena::Arena;
 use crate::workers::priority::Priority;
 use crate::workers::sleep::spares::StandIn;
 

@@ -10,6 +10,8 @@ mod board;
 #[cfg(not(loom))]
 pub(crate) mod core;
 mod depart;
+#[cfg(not(loom))]
+mod handle;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod present;
@@ -24,3 +26,6 @@ pub(crate) use {
     self::core::with_core_given,
     share::{Share, Station},
 };
+
+#[cfg(not(loom))]
+pub use handle::Arena;

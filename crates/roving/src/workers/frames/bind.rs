@@ -5,7 +5,9 @@ use std::mem;
 use super::frame::{self, Frame, Header};
 use super::local::Local;
 use super::root::RootId;
-use crate::task::fork::not_a_task;
+
+const OUTSIDE: &str = "not inside a task: fork, spawn and call want a future that task::block_on, \
+                       task::scope or Pool::run runs";
 
 const OTHER_ROOT: &str = "a child was made for another root, or by the Scope of a call that has \
                           returned: use the Scope that this task was given";
@@ -79,4 +81,10 @@ fn bind_new_slowly(local: &Local, child: Frame, token: RootId) {
     // SAFETY: as in `drop`.
     unsafe { child.as_ref() }.root.set(root);
     mem::forget(unbound);
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn not_a_task() -> ! {
+    panic!("{OUTSIDE}")
 }

@@ -17,8 +17,9 @@ use super::placed::Placed;
 use super::root::Root;
 use super::store::{self, Size};
 use super::waker;
-use crate::context::{self, CancelledError};
+use crate::inherit::cancelled::CancelledError;
 use crate::machine::unwind::drop_quietly;
+use crate::workers::dropped::count_dropped;
 
 /// A frame, whatever its future is.
 pub(crate) type Frame = NonNull<Header>;
@@ -187,7 +188,7 @@ pub(crate) fn new_kept<F: Future>(future: F) -> Frame {
 }
 
 /// Moves a future with a place into a new frame.
-pub(super) fn new_placed<F: Future>(future: Placed<'_, F>) -> Frame {
+pub(crate) fn new_placed<F: Future>(future: Placed<'_, F>) -> Frame {
     with_vtable(future, Memory::<Placed<'_, F>>::PLACED)
 }
 
@@ -299,7 +300,7 @@ impl Awaited for Header {
 /// # Safety
 /// As [`poll`].
 unsafe fn end_unbegun(frame: Frame) -> bool {
-    context::count_dropped();
+    count_dropped();
     // SAFETY: the frame is the caller's.
     let header = unsafe { frame.as_ref() };
     header.stage.set(Stage::Empty);

@@ -18,15 +18,12 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use super::bind::bind_new;
 use super::drive::Level;
 use super::frame::{self, Frame};
 use super::local::Local;
 use super::root::Root;
 use crate::machine::prim::{AtomicUsize, Ordering};
 use crate::stats::Activity;
-use crate::task::handle::Forked;
-use crate::task::scope::Scope;
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
@@ -71,9 +68,9 @@ impl Place {
 
 /// A future with its place, which [`place_of`] finds at the start of a frame's body.
 #[repr(C)]
-pub(super) struct Placed<'place, F> {
-    place: &'place Place,
-    future: F,
+pub(crate) struct Placed<'place, F> {
+    pub(crate) place: &'place Place,
+    pub(crate) future: F,
 }
 
 impl<F: Future> Future for Placed<'_, F> {
@@ -83,30 +80,6 @@ impl<F: Future> Future for Placed<'_, F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         // SAFETY: the future is pinned as part of this, and never moved out of it.
         unsafe { self.map_unchecked_mut(|placed| &mut placed.future) }.poll(context)
-    }
-}
-
-/// Spawns a task that runs, whenever it becomes ready, on the worker that `place` names.
-///
-/// # Panics
-/// Outside of that token's root.
-pub fn spawn_placed<'scope, F>(
-    scope: Scope<'scope>,
-    place: &'scope Place,
-    future: F,
-) -> Forked<F::Output>
-where
-    F: Future + Send + 'scope,
-    F::Output: Send + 'scope,
-{
-    let frame = frame::new_placed(Placed { place, future });
-    bind_new(frame, scope.root);
-    // SAFETY: a new frame, whose root is open while one of its tasks is polled; it is counted now.
-    unsafe {
-        let root = frame.as_ref().root.get();
-        (*root).open();
-        Root::make_ready(root, frame);
-        Forked::open(frame)
     }
 }
 

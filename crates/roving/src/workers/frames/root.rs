@@ -12,15 +12,15 @@ use super::frame::{self, Failure, Frame};
 use super::local::Local;
 use super::open::Open;
 use super::placed;
-use crate::context::CancelledError;
+use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node::{self, Node};
 use crate::machine::faults;
 use crate::machine::prim::{AtomicU64, Ordering};
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
-use crate::observe::watch::Why;
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
+use crate::workers::parked::Why;
 use crate::workers::registry::Registry;
 
 /// The id of the blocking call that a root belongs to. No two calls of a process ever have the
@@ -221,7 +221,7 @@ impl Root {
 
     /// Counts one more thing that can bring frames to life. The caller knows that the root is not
     /// over.
-    pub(super) fn open(&self) {
+    pub(crate) fn open(&self) {
         self.open.add();
     }
 
@@ -305,7 +305,7 @@ impl Root {
     ///
     /// # Safety
     /// The frame is the caller's, and counted at this root.
-    pub(super) unsafe fn make_ready(this: *const Root, frame: Frame) {
+    pub(crate) unsafe fn make_ready(this: *const Root, frame: Frame) {
         // SAFETY: the caller's promise, and it is to be polled, so it holds its future.
         unsafe {
             let place = placed::place_of(frame);

@@ -4,7 +4,6 @@ use std::process;
 
 use super::{Chain, Found, Taken, Waiter};
 use crate::machine::os;
-use crate::observe::watch::Why;
 use crate::stack::owner::Owner;
 use crate::stack::slot::Offer;
 use crate::stack::word::TaskWord;
@@ -14,6 +13,7 @@ use crate::workers::arena::with_core_given;
 use crate::workers::frames::Level;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
+use crate::workers::parked::Why;
 use crate::workers::priority::Priority;
 use crate::workers::steal::restraint::Theft;
 use crate::workers::wait;

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{CURRENT, Worker};
-use crate::pool::SendPtr;
+use crate::machine::latch::SendPtr;
 use crate::stack::line::{ALARM, set_current_line};
 use crate::stack::owner::Owner;
 use crate::stats::Activity;

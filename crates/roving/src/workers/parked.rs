@@ -1,11 +1,13 @@
-//! The watcher's table of a pool's threads.
+//! The table of a watched pool: its threads, and where each is parked.
+//!
+//! Workers write it, and the watcher in [`crate::watch`] reads it.
 
 use std::backtrace::Backtrace;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use super::system;
+use crate::machine::os;
 
 /// The reason for which a worker is parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,26 +23,26 @@ pub(crate) enum Why {
 
 /// The record of a pool that is watched.
 pub(crate) struct Watch {
-    pub(super) patience: Duration,
+    pub(crate) patience: Duration,
     /// By worker slot.
     threads: Mutex<Vec<Option<Entry>>>,
 }
 
 /// A seat's thread.
 #[derive(Clone)]
-pub(super) struct Entry {
-    pub(super) thread: ThreadId,
+pub(crate) struct Entry {
+    pub(crate) thread: ThreadId,
     /// The system's number of it.
-    pub(super) number: Option<u32>,
+    pub(crate) number: Option<u32>,
     /// Where it is parked; the innermost is the last.
-    pub(super) waits: Vec<Wait>,
+    pub(crate) waits: Vec<Wait>,
 }
 
 #[derive(Clone)]
-pub(super) struct Wait {
-    pub(super) why: Why,
-    pub(super) since: Instant,
-    pub(super) stack: Arc<Backtrace>,
+pub(crate) struct Wait {
+    pub(crate) why: Why,
+    pub(crate) since: Instant,
+    pub(crate) stack: Arc<Backtrace>,
 }
 
 impl Watch {
@@ -59,7 +61,7 @@ impl Watch {
     pub(crate) fn enlist(&self, seat: usize) {
         let entry = Entry {
             thread: thread::current().id(),
-            number: system::own_number(),
+            number: os::thread_number(),
             waits: Vec::new(),
         };
         let mut threads = self.lock();
@@ -83,7 +85,7 @@ impl Watch {
     }
 
     /// A copy of the entries, each with its worker slot.
-    pub(super) fn entries(&self) -> Vec<(usize, Entry)> {
+    pub(crate) fn entries(&self) -> Vec<(usize, Entry)> {
         let mut entries = Vec::new();
         for (seat, entry) in self.lock().iter().enumerate() {
             if let Some(entry) = entry {
@@ -105,5 +107,19 @@ impl Drop for Parked<'_> {
         if let Some(Some(entry)) = self.watch.lock().get_mut(self.seat) {
             entry.waits.pop();
         }
+    }
+}
+
+/// The path of this file below the crate's own: [`Watch::begin`] captures the stacks here, so it
+/// leads the reader of a stack to the files of this crate.
+pub(crate) const FILE: &str = "workers/parked.rs";
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_file_is_where_it_says() {
+        let file = file!().replace('\\', "/");
+        let root = file.strip_suffix(super::FILE).expect("the file's path");
+        assert!(root.ends_with("src/"), "{root}");
     }
 }

@@ -1,0 +1,63 @@
+//! The handle of an arena, by which its threads live.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use crate::workers::blocking::blocking;
+
+/// A set of threads that any number of pools share.
+///
+/// A program with several pools, one for each of its libraries, say, has more threads than cores,
+/// and they get in each other's way. Pools that are shares of one arena have no threads: those of
+/// the arena come when a pool has work, and go on to the next pool when it has none. With an arena
+/// of n threads at most n threads take up work, over all pools. A pool has its own number of
+/// workers (how many of the threads can work for it at a time), its own class of
+/// [priority](crate::Priority), and is isolated from the others: nothing of another pool runs on
+/// top of one that waits.
+///
+/// This is a handle; a clone is another one of the same arena. The threads end when the last handle
+/// and the last pool are gone.
+///
+/// ```
+/// use roving::{Arena, Priority, join};
+///
+/// let arena = Arena::new(2)?;
+/// let pool = arena.pool().build()?;
+/// let background = arena.pool().workers(1).priority(Priority::Low).build()?;
+/// background.spawn(|| println!("some time"));
+/// assert_eq!(pool.install(|| join(|| 6, || 7)), (6, 7));
+/// # Ok::<(), roving::BuildError>(())
+/// ```
+pub struct Arena {
+    pub(crate) core: Arc<Core>,
+}
+
+impl Arena {
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+}
+
+impl Clone for Arena {
+    fn clone(&self) -> Arena {
+        // Its locks are not to be trusted in a forked child, where its drop counts nothing either.
+        if !self.core.is_left_behind() {
+            self.core.board.hold();
+        }
+        Arena {
+            core: Arc::clone(&self.core),
+        }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if self.core.is_left_behind() {
+            // Its threads cannot be joined, and its locks not be trusted.
+            return std::mem::forget(Arc::clone(&self.core));
+        }
+        if self.core.board.let_go() {
+            blocking(|| self.core.join());
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The settings of a pool, as its workers read them.
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::replay::Schedule;
+use crate::stats::Keep;
+use crate::workers::arena::{Arena, Share};
+use crate::workers::frames::order::SpawnOrder;
+use crate::workers::places::Places;
+use crate::workers::priority::Priority;
+use crate::workers::registry::Registry;
+use crate::workers::sleep::spares::StandIn;
+use crate::workers::steal::amount::Amount;
+
+/// Called with the index of a worker.
+pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
+/// Called with what a detached task panicked with.
+pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
+
+/// The settings of a pool; made by the builder, then never changed.
+pub(crate) struct Settings {
+    pub(crate) workers: usize,
+    /// How many of them work at first.
+    pub(crate) size: usize,
+    pub(crate) follow_quota: bool,
+    pub(crate) arena: Option<Arena>,
+    pub(crate) priority: Priority,
+    /// So many have to start.
+    pub(crate) workers_least: usize,
+    pub(crate) spares: usize,
+    pub(crate) stand_in: StandIn,
+    pub(crate) slots: usize,
+    pub(crate) patience: Duration,
+    pub(crate) quick_rounds: usize,
+    pub(crate) amount: Amount,
+    pub(crate) spawn_order: SpawnOrder,
+    pub(crate) migrate: bool,
+    pub(crate) profile: bool,
+    pub(crate) debt: Debt,
+    /// Called when the pool has ended, with what its workers have counted.
+    pub(crate) settle: fn(&Registry),
+    /// How long nothing moves before it is reported.
+    pub(crate) watch: Option<Duration>,
+    pub(crate) in_place: bool,
+    /// The seeded schedule that decides in the place of chance.
+    pub(crate) schedule: Option<Schedule>,
+    /// The building thread is worker 0.
+    pub(crate) adopts: bool,
+    /// The threads of the workers are the user's, who also joins them.
+    pub(crate) own_threads: bool,
+    pub(crate) name: String,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) processors: Vec<usize>,
+    pub(crate) on_start: Option<IndexHandler>,
+    pub(crate) on_exit: Option<IndexHandler>,
+    pub(crate) panic_handler: Option<PanicHandler>,
+    /// For the tasks that are tried to be spawned, where there is a limit.
+    pub(crate) places: Option<Arc<Places>>,
+}
+
+impl Settings {
+    /// For the thread of that worker, or spare one.
+    pub(crate) fn thread(&self, index: usize) -> thread::Builder {
+        let thread = thread::Builder::new().name(format!("{}-{index}", self.name));
+        match self.stack_size {
+            Some(size) => thread.stack_size(size),
+            None => thread,
+        }
+    }
+
+    pub(crate) fn keep(&self) -> Keep {
+        match (self.debt.has_trace(), self.profile || self.debt.is_any()) {
+            (true, _) => Keep::Trace,
+            (false, true) => Keep::Times,
+            (false, false) => Keep::Nothing,
+        }
+    }
+
+    pub(crate) fn is_pinned(&self) -> bool {
+        !self.processors.is_empty()
+    }
+
+    /// Takes the share of an arena that gives this pool its threads, if it has none of its own.
+    pub(crate) fn take_share(&mut self) -> Option<Share> {
+        let arena = self.arena.take()?;
+        Some(Share::new(arena.core(), self.priority))
+    }
+
+    /// The processor that worker `index` is pinned to. Compensation threads are not pinned.
+    pub(crate) fn processor(&self, index: usize) -> Option<usize> {
+        let processors = &self.processors;
+        (index < self.workers && !processors.is_empty())
+            .then(|| processors[index % processors.len()])
+    }
+}
+
+/// The reports that a pool owes when it ends.
+#[derive(Clone, Default)]
+pub(crate) struct Debt {
+    /// A table.
+    pub(crate) report: bool,
+    /// A trace of its own.
+    pub(crate) trace: Option<PathBuf>,
+    /// A part of the program's trace.
+    pub(crate) shared: bool,
+    /// An answer to whoever watches it live.
+    pub(crate) live: bool,
+}
+
+impl Debt {
+    pub(crate) fn is_any(&self) -> bool {
+        self.report || self.live || self.has_trace()
+    }
+
+    pub(crate) fn has_trace(&self) -> bool {
+        self.shared || self.trace.is_some()
+    }
+}

@@ -1,0 +1,49 @@
+//! A pool that is being stopped at once drops what nobody waits for.
+
+use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::workers::Worker;
+use crate::workers::dropped::count_dropped;
+
+/// Whether a pool is being stopped at once, and what that has cost so far.
+#[derive(Default)]
+pub(crate) struct Stopping {
+    is_on: AtomicBool,
+    dropped: AtomicUsize,
+}
+
+impl Stopping {
+    pub(crate) fn is_on(&self) -> bool {
+        // Ordering: Relaxed; a request. A task that is begun at the same moment runs.
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn begin(&self) {
+        // Ordering: Relaxed, as in `is_on`.
+        self.is_on.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self) {
+        // Ordering: Relaxed; a figure. Who reports it has joined the threads that count.
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn dropped(&self) -> usize {
+        // Ordering: Relaxed, as in `count`.
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// A detached task's turn has come: whether it is dropped instead, because its pool is being
+/// stopped. Counts it, then.
+#[inline]
+pub(crate) fn drops() -> bool {
+    let is_dropped = Worker::with_current(|worker| {
+        let stopping = worker.map(|worker| &worker.registry().stopping);
+        let stopping = stopping.filter(|stopping| stopping.is_on());
+        stopping.inspect(|stopping| stopping.count()).is_some()
+    });
+    if is_dropped {
+        count_dropped();
+    }
+    is_dropped
+}
