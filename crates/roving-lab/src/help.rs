@@ -159,8 +159,6 @@ fn of_sleepers() -> Vec<Claim> {
 fn of_measuring() -> Vec<Claim> {
     const COMPARED: &str = "a_comparison_prints_a_table_and_writes_a_csv_and_a_plot";
     const WRITTEN: &str = "rows_are_measured_and_written_down";
-    const DROP_IN: &str = "wrong_words_about_the_drop_in_get_one_line_and_status_2";
-    let (least, most) = drop_in::ROUNDS_OF_HELP;
     let mut claims = vec![
         run("compare", "on its rivals, in turn", COMPARED),
         run(
@@ -203,17 +201,8 @@ fn of_measuring() -> Vec<Claim> {
                 bench::OUT_QUICK
             ),
         ),
-        run("drop-in", "Time programs for Rayon", DROP_IN),
-        run("drop-in workloads", "all when none is named", DROP_IN),
-        usual("drop-in rounds", format!("{least} to {most}")),
-        run(
-            "drop-in inside",
-            "from a thread of the pool",
-            "both_programs_are_told_where_to_call_from_and_how_much",
-        ),
-        run("drop-in quick", "Small inputs and two rounds", DROP_IN),
-        usual("drop-in core", drop_in::CORE),
     ];
+    claims.extend(of_drop_in());
     let rivals = Runtime::parse_list("all").expect("it is allowed");
     claims.extend(
         rivals
@@ -224,6 +213,29 @@ fn of_measuring() -> Vec<Claim> {
     assert!(Runtime::parse_list(&ours.join(",")).is_ok());
     claims.extend(ours.map(|one| data("compare against", one)));
     claims
+}
+
+/// Of `drop-in`.
+fn of_drop_in() -> Vec<Claim> {
+    const DROP_IN: &str = "wrong_words_about_the_drop_in_get_one_line_and_status_2";
+    let (least, most) = drop_in::ROUNDS_OF_HELP;
+    vec![
+        run("drop-in", "Time programs for Rayon", DROP_IN),
+        run("drop-in workloads", "all when none is named", DROP_IN),
+        usual("drop-in rounds", format!("{least} to {most}")),
+        run(
+            "drop-in inside",
+            "from a thread of the pool",
+            "both_programs_are_told_where_to_call_from_and_how_much",
+        ),
+        run("drop-in quick", "Small inputs and two rounds", DROP_IN),
+        usual("drop-in core", drop_in::CORE),
+        run(
+            "drop-in iter",
+            "roving-iter in the place of rayon",
+            "copies_have_no_patch_and_follow_the_package",
+        ),
+    ]
 }
 
 /// Of `model`.

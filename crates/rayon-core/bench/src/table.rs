@@ -1,7 +1,9 @@
 //! All workloads, by name.
 
+#[cfg(feature = "whole")]
+use crate::demo::tree;
 use crate::demo::{
-    factorial, find, joins, life, maps, matmul, nbody, pythagoras, sieve, sorts, split, tree, tsp,
+    factorial, find, joins, life, maps, matmul, nbody, pythagoras, sieve, sorts, split, tsp,
     vectors,
 };
 use crate::rows;
@@ -87,6 +89,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     demo("matmul", 2, matmul::product),
     demo("mergesort", 1, sorts::mergesort),
     demo("quicksort", 1, sorts::quicksort),
+    #[cfg(feature = "whole")]
     demo("quicksort-split", 1, sorts::quicksort_split),
     demo("life", 1, life::by_cell),
     demo("life-bridge", 1, life::by_bridge),
@@ -94,7 +97,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
     demo("tsp", 3, tsp::tsp),
     demo("fibonacci-large-first", 1, joins::fibonacci_large_first),
     demo("fibonacci-small-first", 1, joins::fibonacci_small_first),
+    #[cfg(feature = "whole")]
     demo("fibonacci-split", 1, joins::fibonacci_split),
+    #[cfg(feature = "whole")]
     demo(
         "fibonacci-split-iterative",
         300,
@@ -133,9 +138,13 @@ pub(crate) const ENTRIES: &[Entry] = &[
     demo("factorial-reduced", 1, factorial::reduced),
     demo("factorial-folded", 1, factorial::folded),
     demo("factorial-joined", 1, factorial::joined),
+    #[cfg(feature = "whole")]
     demo("tree-prefix-collect", 3, tree::prefix_collect),
+    #[cfg(feature = "whole")]
     demo("tree-postfix-collect", 3, tree::postfix_collect),
+    #[cfg(feature = "whole")]
     demo("tree-prefix-sum", 4, tree::prefix_sum),
+    #[cfg(feature = "whole")]
     demo("tree-postfix-sum", 4, tree::postfix_sum),
     demo("sort-stable-ascending", 4, sorts::stable_ascending),
     demo("sort-stable-random", 1, sorts::stable_random),

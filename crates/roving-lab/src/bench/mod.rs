@@ -147,7 +147,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 36] = [
+const ROWS: [Row; 37] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -247,6 +247,11 @@ const ROWS: [Row; 36] = [
         "rayon",
         "Programs for Rayon, with stock rayon-core and with ours",
         Measure::Paged(drop_in::rayon),
+    ),
+    row(
+        "iter",
+        "Programs for Rayon, with Rayon and with roving-iter in its place",
+        Measure::Table(drop_in::iter),
     ),
     row(
         "networks-ring",

@@ -1,5 +1,6 @@
 //! Joins and loops with next to nothing in them: what is left is overhead.
 
+#[cfg(feature = "whole")]
 use rayon::iter::split;
 use rayon::join;
 use rayon::prelude::*;
@@ -11,6 +12,7 @@ fn fib(n: u32) -> u64 {
     pair.0
 }
 
+#[cfg(feature = "whole")]
 fn fib_calls(n: u32) -> u64 {
     if n < 2 {
         u64::from(n)
@@ -37,6 +39,7 @@ fn fib_small(n: u32) -> u64 {
     a + b
 }
 
+#[cfg(feature = "whole")]
 fn split_in_two(n: u32) -> (u32, Option<u32>) {
     if n < 2 {
         (n, None)
@@ -60,6 +63,7 @@ pub(crate) fn fibonacci_small_first(scale: Scale) -> Box<dyn Work> {
 }
 
 /// Fibonacci numbers by `iter::split`, plain calls where it stops splitting.
+#[cfg(feature = "whole")]
 pub(crate) fn fibonacci_split(scale: Scale) -> Box<dyn Work> {
     value(
         number(scale) + 4,
@@ -69,6 +73,7 @@ pub(crate) fn fibonacci_split(scale: Scale) -> Box<dyn Work> {
 }
 
 /// Fibonacci numbers by `iter::split` down to the smallest, with nothing to do where it stops.
+#[cfg(feature = "whole")]
 pub(crate) fn fibonacci_split_iterative(scale: Scale) -> Box<dyn Work> {
     value(
         number(scale),

@@ -11,6 +11,7 @@ pub(crate) mod pythagoras;
 pub(crate) mod sieve;
 pub(crate) mod sorts;
 pub(crate) mod split;
+#[cfg(feature = "whole")]
 pub(crate) mod tree;
 pub(crate) mod tsp;
 pub(crate) mod vectors;

@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 
+#[cfg(feature = "whole")]
+use rayon::iter;
+use rayon::join;
 use rayon::prelude::*;
-use rayon::{iter, join};
 
 use crate::random::Random;
 use crate::work::{Scale, Work, in_place, sorted};
@@ -120,6 +122,7 @@ pub(crate) fn quicksort(scale: Scale) -> Box<dyn Work> {
 }
 
 /// Quicksort by `iter::split`, which decides itself how far to go in parallel.
+#[cfg(feature = "whole")]
 pub(crate) fn quicksort_split(scale: Scale) -> Box<dyn Work> {
     in_place(
         scale.size(300_000, 20_000),

@@ -45,10 +45,10 @@ pub(super) fn said(program: &Path, words: &[&str]) -> Result<String, String> {
 pub(super) fn all(record: &mut Record, built: &[Built; 2], scale: &Scale) -> Result<(), String> {
     let starts = starts(built, SMALL, &[], scale)?;
     let name = "process of a small program, from its start to its end";
-    note(record, &starts.process(name), "µs", 1e6);
+    note(record, "drop-in", &starts.process(name), "µs", 1e6);
     let name = "start of a small program to its first parallel result";
     let first = starts.first(name);
-    note(record, &first, "µs", 1e6);
+    note(record, "drop-in", &first, "µs", 1e6);
     start_claim(record, &first);
     memory(record, &starts, "a small program");
     let starts = self::starts(built, PROGRAM, &["first"], scale)?;
@@ -66,7 +66,7 @@ fn memory(record: &mut Record, starts: &Starts, of: &str) {
     if starts.bytes.iter().flatten().all(|bytes| *bytes > 0.0) {
         let name = format!("resident size of {of} at its first parallel result");
         let ratio = Ratio::new(&name, &starts.bytes[0], &starts.bytes[1]);
-        note(record, &ratio, "KiB", 1.0 / 1024.0);
+        note(record, "drop-in", &ratio, "KiB", 1.0 / 1024.0);
         start_claim(record, &ratio);
     } else {
         let why = "resident size: this system does not say it";
@@ -127,7 +127,13 @@ fn noop(record: &mut Record, built: &[Built; 2], scale: &Scale) -> Result<(), St
         }
     }
     let name = "noop, CPU of 500 empty tasks with pauses of 1 ms";
-    note(record, &Ratio::new(name, &values[0], &values[1]), "ms", 1e3);
+    note(
+        record,
+        "drop-in",
+        &Ratio::new(name, &values[0], &values[1]),
+        "ms",
+        1e3,
+    );
     Ok(())
 }
 

@@ -1,5 +1,6 @@
-//! Builds a program for Rayon twice: with the stock `rayon-core`, and with ours by cargo's patch.
-//! What cargo says about each crate that it compiled shows which one the program was linked with.
+//! Builds a program for Rayon with the stock `rayon-core`, with ours by cargo's patch, or with
+//! `roving-iter` in the place of `rayon`. What cargo says about each crate that it compiled shows
+//! which one the program was linked with.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,6 +26,8 @@ pub(super) enum Core {
     Stock,
     /// The package in this folder.
     At(PathBuf),
+    /// None: `roving-iter` is what the program knows as `rayon`.
+    Iter,
 }
 
 impl Core {
@@ -45,6 +48,7 @@ impl Core {
         match self {
             Core::Stock => "stock",
             Core::At(_) => "drop-in",
+            Core::Iter => "roving-iter",
         }
     }
 }
@@ -54,7 +58,7 @@ impl Core {
 pub(super) struct Built {
     /// Programs by name.
     pub(super) programs: BTreeMap<String, PathBuf>,
-    /// The version of the `rayon-core` in them.
+    /// The version of the `rayon-core` in them, or of `roving-iter`.
     pub(super) version: String,
 }
 
@@ -83,14 +87,15 @@ pub(super) fn build(package: &str, core: &Core) -> Result<Built, String> {
     let target = root.join(target.unwrap_or_else(|| "target".into()));
     let name = from.file_name().unwrap_or_default();
     let copy = target.join("drop-in").join(core.name()).join(name);
-    copy_package(&from, &copy).map_err(|error| format!("cannot copy {package}: {error}"))?;
+    copy_package(&from, &copy, core).map_err(|error| format!("cannot copy {package}: {error}"))?;
     let said = cargo(&copy, core, &[]).or_else(|why| {
         // Without a network, what is on this machine may be enough.
         cargo(&copy, core, &["--offline"]).map_err(|_| why)
     })?;
     let built = read(&said)?;
     check(&built, core)?;
-    let version = built.core_version.unwrap_or_default();
+    let own = || env!("CARGO_PKG_VERSION").to_owned();
+    let version = built.core_version.unwrap_or_else(own);
     let programs = built.programs;
     Ok(Built { programs, version })
 }
@@ -109,6 +114,9 @@ fn cargo(copy: &Path, core: &Core, flags: &[&str]) -> Result<String, String> {
         let path = Value::from(folder.to_string_lossy()).to_string();
         let patch = format!("patch.crates-io.rayon-core.path={path}");
         command.args(["--config", &patch]);
+    }
+    if *core == Core::Iter {
+        command.arg("--no-default-features");
     }
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("cargo does not start: {error}"))?;
@@ -171,8 +179,11 @@ fn read(messages: &str) -> Result<Said, String> {
     Ok(said)
 }
 
-/// One `rayon-core`, and the right one.
+/// One `rayon-core`, and the right one; or none, as it should be.
 fn check(said: &Said, core: &Core) -> Result<(), String> {
+    if said.cores.is_empty() && *core == Core::Iter {
+        return Ok(());
+    }
     let [manifest] = &said.cores[..] else {
         let count = said.cores.len();
         return Err(format!("cargo compiled {count} rayon-core, not one"));
@@ -182,6 +193,7 @@ fn check(said: &Said, core: &Core) -> Result<(), String> {
     let right = match core {
         Core::Stock => !root().is_ok_and(|root| folder.starts_with(root.join(CORE))),
         Core::At(ours) => *ours == folder,
+        Core::Iter => false,
     };
     right.then_some(()).ok_or_else(|| {
         let (name, found) = (core.name(), manifest.display());
@@ -193,7 +205,7 @@ fn check(said: &Said, core: &Core) -> Result<(), String> {
 
 /// Copies what differs, and removes what is no longer there. Cargo changes the copy's lock file, so
 /// that is copied only when the one of the package is newer.
-fn copy_package(from: &Path, to: &Path) -> std::io::Result<()> {
+fn copy_package(from: &Path, to: &Path, core: &Core) -> std::io::Result<()> {
     let mut wanted = Vec::new();
     sources(&from.join("src"), Path::new("src"), &mut wanted)?;
     for path in &wanted {
@@ -206,7 +218,11 @@ fn copy_package(from: &Path, to: &Path) -> std::io::Result<()> {
         fs::remove_file(to.join(path))?;
     }
     let manifest = fs::read_to_string(from.join("Cargo.toml"))?;
-    write_other(&to.join("Cargo.toml"), unpatched(&manifest).as_bytes())?;
+    let manifest = match core {
+        Core::Stock | Core::At(_) => unpatched(&manifest),
+        Core::Iter => renamed(&manifest),
+    };
+    write_other(&to.join("Cargo.toml"), manifest.as_bytes())?;
     let changed = |path: &Path| path.join("Cargo.lock").metadata()?.modified();
     if let Ok(changed_here) = changed(from)
         && changed(to).map_or(true, |copied| copied < changed_here)
@@ -220,6 +236,19 @@ fn copy_package(from: &Path, to: &Path) -> std::io::Result<()> {
 fn unpatched(manifest: &str) -> String {
     let lines = manifest.lines().take_while(|line| line.trim() != PATCH);
     lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// A manifest with `roving-iter` in the place of `rayon`.
+fn renamed(manifest: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../roving-iter");
+    // A JSON string is a TOML string.
+    let path = Value::from(folder.to_string_lossy()).to_string();
+    let lines = unpatched(manifest);
+    let lines = lines.lines().map(|line| match line.split_once(" = ") {
+        Some(("rayon", _)) => format!("rayon = {{ package = \"roving-iter\", path = {path} }}\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
 }
 
 /// All files below `folder`, named from `short` on.
@@ -306,16 +335,19 @@ mod tests {
     #[test]
     fn copies_have_no_patch_and_follow_the_package() {
         assert_eq!(unpatched("a\n[patch.crates-io]\nb = 1\n"), "a\n");
+        let renamed = renamed("[dependencies]\nrayon = \"1.12\"\nb = \"1\"\n");
+        let head = "[dependencies]\nrayon = { package = \"roving-iter\", path = ";
+        assert!(renamed.starts_with(head) && renamed.ends_with("\nb = \"1\"\n"));
         let folder = std::env::temp_dir().join(format!("roving-copy-{}", std::process::id()));
         let (from, to) = (folder.join("from"), folder.join("to"));
         fs::create_dir_all(from.join("src/bin")).unwrap();
         fs::write(from.join("Cargo.toml"), "[package]\n").unwrap();
         fs::write(from.join("src/main.rs"), "fn main() {}").unwrap();
         fs::write(from.join("src/bin/old.rs"), "fn main() {}").unwrap();
-        copy_package(&from, &to).unwrap();
+        copy_package(&from, &to, &Core::Stock).unwrap();
         assert!(to.join("src/bin/old.rs").exists());
         fs::remove_file(from.join("src/bin/old.rs")).unwrap();
-        copy_package(&from, &to).unwrap();
+        copy_package(&from, &to, &Core::Stock).unwrap();
         assert!(to.join("src/main.rs").exists() && !to.join("src/bin/old.rs").exists());
         fs::remove_dir_all(folder).unwrap();
     }

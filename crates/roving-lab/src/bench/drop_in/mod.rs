@@ -4,6 +4,7 @@
 
 mod alone;
 mod build;
+mod iter;
 mod page;
 mod ratio;
 mod server;
@@ -99,6 +100,9 @@ pub(crate) struct DropInArgs {
     /// The rayon-core to compare with stock [default: crates/rayon-core].
     #[arg(long, value_name = "DIR")]
     core: Option<PathBuf>,
+    /// roving-iter in the place of rayon, instead of ours in that of rayon-core.
+    #[arg(long, conflicts_with = "core")]
+    iter: bool,
 }
 
 /// Both programs, running.
@@ -107,6 +111,8 @@ struct Pair {
     ours: Server,
     /// The two builds, of stock and of ours.
     built: [Built; 2],
+    /// The name of ours in tables.
+    name: &'static str,
     /// Names and groups of the workloads.
     workloads: Vec<(String, String)>,
 }
@@ -118,7 +124,9 @@ impl Pair {
         Ok(Pair {
             stock: Server::start(program(0)?, flags)?,
             ours: Server::start(program(1)?, flags)?,
-            workloads: list(&alone::said(program(0)?, &["list"])?),
+            // Ours may have fewer of them.
+            workloads: list(&alone::said(program(1)?, &["list"])?),
+            name: core.name(),
             built,
         })
     }
@@ -141,7 +149,7 @@ impl Pair {
         let (stock, ours) = (&mut self.stock, &mut self.ours);
         let mut lanes = [
             Lane::new("stock", THREADS, || stock.ask(workload, repetitions)),
-            Lane::new("drop-in", THREADS, || ours.ask(workload, repetitions)),
+            Lane::new(self.name, THREADS, || ours.ask(workload, repetitions)),
         ];
         let series = interleave(&mut lanes, rounds(usual))?;
         let [stock, ours] = &series[..] else {
@@ -165,6 +173,8 @@ fn list(text: &str) -> Vec<(String, String)> {
     owned.collect()
 }
 
+pub(super) use self::iter::iter;
+
 /// The row `rayon`, and its page.
 pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
     let mut record = Record::default();
@@ -182,7 +192,7 @@ pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
     for (workload, group) in pair.workloads.clone() {
         let ratio = pair.measure(&workload, |usual| scale.rounds(usual));
         let ratio = ratio.map_err(Failure::Run)?;
-        note(&mut record, &ratio, "µs", 1e6);
+        note(&mut record, "drop-in", &ratio, "µs", 1e6);
         ratios.push((ratio, group));
     }
     claims(&mut record, &ratios, scale.quick)?;
@@ -194,10 +204,10 @@ pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
 }
 
 /// Both medians, and the spread of their ratio.
-fn note(record: &mut Record, ratio: &Ratio, unit: &'static str, factor: f64) {
+fn note(record: &mut Record, ours: &str, ratio: &Ratio, unit: &'static str, factor: f64) {
     let sides = [
         ("stock", ratio.stock, ratio.stock_min),
-        ("drop-in", ratio.ours, ratio.ours_min),
+        (ours, ratio.ours, ratio.ours_min),
     ];
     for (side, median, min) in sides {
         record.measurements.push(Measurement {
@@ -211,7 +221,7 @@ fn note(record: &mut Record, ratio: &Ratio, unit: &'static str, factor: f64) {
     let (low, high) = ratio.quartiles();
     record.measurements.push(Measurement {
         what: format!(
-            "{}, drop-in / stock, half of the rounds from {low:.3} to {high:.3}",
+            "{}, {ours} / stock, half of the rounds from {low:.3} to {high:.3}",
             ratio.name
         ),
         unit: "×",
@@ -258,6 +268,7 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
     let rounds = rounds.transpose()?.map(|rounds| rounds as usize);
     let rounds = rounds.or(args.quick.then_some(2));
     let core = match &args.core {
+        _ if args.iter => Core::Iter,
         None => Core::ours().map_err(Failure::Run)?,
         Some(folder) => Core::in_folder(folder).map_err(|why| {
             let (shown, allowed) = (folder.display(), "a folder with a package rayon-core");
@@ -268,7 +279,8 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
     let names = chosen(&args.workloads, &pair.workloads)?;
     let [stock, ours] = pair.built.each_ref().map(|built| &built.version);
     show(format_args!(
-        "rayon-core: stock {stock}, drop-in {ours}; {THREADS} threads\n"
+        "rayon-core: stock {stock}, {} {ours}; {THREADS} threads\n",
+        pair.name
     ))?;
     show(format_args!("{}\n", page::HEAD_LINE))?;
     let mut demos = Vec::new();
@@ -321,6 +333,7 @@ mod tests {
             inside,
             quick,
             core: None,
+            iter: false,
         };
         assert!(flags(&args(false, false)).is_empty());
         assert_eq!(flags(&args(true, true)), ["--quick", "--inside"]);

@@ -6,7 +6,7 @@ use crate::bench::record::{Record, figures};
 
 /// Above the lines of a terminal.
 pub(super) const HEAD_LINE: &str =
-    "workload                          stock     drop-in   ratio   half of the rounds   must";
+    "workload                          stock        ours   ratio   half of the rounds   must";
 
 /// One workload.
 pub(super) fn line(ratio: &Ratio, must: Option<&Must>) -> String {
