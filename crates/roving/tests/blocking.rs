@@ -148,6 +148,24 @@ fn outside_of_pools_it_just_calls() {
     });
 }
 
+/// The worker beneath gives its core away, however many in-place pools lie between.
+#[test]
+fn inside_of_in_place_pools_the_worker_beneath_is_replaced() {
+    watched(|| {
+        let pool = Pool::new(1).unwrap();
+        let in_place = || Pool::builder().use_current_thread().build().unwrap();
+        let (first, second) = (in_place(), in_place());
+        let (sender, receiver) = mpsc::channel();
+        let (outer, first, second) = (&pool, &first, &second);
+        let waits = move || {
+            outer.spawn(move || sender.send(7).unwrap());
+            blocking(|| receiver.recv().unwrap())
+        };
+        let within = move || first.install(move || second.install(waits));
+        assert_eq!(pool.install(within), 7);
+    });
+}
+
 #[test]
 fn more_than_there_are_spare_threads() {
     watched(|| {

@@ -123,6 +123,16 @@ fn in_the_drop_of_a_payload() {
         };
         assert_eq!(caught(|| pool.install(tasks)), "body");
         assert_eq!(DROPPED.load(SeqCst), 3, "each payload is dropped once");
+        // Of the tasks of a root, of which nobody awaits any.
+        let root = || {
+            pool.run(|_| async move {
+                drop(task::spawn(async move { throw() }));
+                drop(task::spawn(async move { throw() }));
+                fail("root")
+            })
+        };
+        assert_eq!(caught(root), "root");
+        assert_eq!(DROPPED.load(SeqCst), 5, "each payload is dropped once");
     });
     let _ = |payload: Payload| payload.0;
 }

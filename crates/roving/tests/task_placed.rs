@@ -4,8 +4,8 @@ mod common;
 
 use std::future::poll_fn;
 use std::mem;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{LazyLock, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -158,6 +158,31 @@ fn a_place_whose_worker_does_not_look_is_any() {
                     yield_now().await;
                 }
             });
+        });
+    });
+}
+
+/// Tasks that keep their worker busy with each other do so for a while, and then it looks around.
+#[test]
+fn tasks_with_a_place_let_a_detached_one_run() {
+    watched(|| {
+        let told = Arc::new(AtomicBool::new(false));
+        pool(1).run(|s| {
+            let told = &told;
+            async move {
+                let turns = || {
+                    spawn_placed(s, &PLACES[0], async move {
+                        while !told.load(SeqCst) {
+                            yield_now().await;
+                        }
+                    })
+                };
+                let (first, second) = (turns(), turns());
+                let there = Arc::clone(told);
+                drop(roving::spawn(move || there.store(true, SeqCst)));
+                first.await;
+                second.await;
+            }
         });
     });
 }
