@@ -1,6 +1,7 @@
 //! A process with its channel is small: networks may have a million of them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roving::Pool;
@@ -31,6 +32,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// The tests look at what the whole process allocates, so they take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// The most memory of a process, its channel, its name and its part of the report included; without
 /// the allocator's own.
 const BYTES_MAX: usize = 500;
@@ -38,6 +42,7 @@ const BYTES_MAX: usize = 500;
 #[test]
 fn a_chain_of_processes_is_small_while_it_runs() {
     const PROCESSES: usize = if cfg!(miri) { 1 << 8 } else { 1 << 16 };
+    let _turn = TURN.lock();
     let pool = Pool::new(2).unwrap();
     let before = NOW.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
@@ -64,4 +69,29 @@ fn a_chain_of_processes_is_small_while_it_runs() {
     assert_eq!(report.processes().len(), PROCESSES + 2);
     drop(report);
     assert_eq!(sum, 3 * PROCESSES as u64 + 3);
+}
+
+/// A channel that has grown frees each of its rings, as large as it was.
+#[test]
+fn a_channel_that_grew_is_freed_whole() {
+    let _turn = TURN.lock();
+    let pool = Pool::new(1).unwrap();
+    let run = || {
+        let mut sum = 0;
+        let mut network = Network::new();
+        let (out, input) = network.unbounded::<u64>("c");
+        network.process("gives", out, async |mut out| {
+            for number in 0..1000 {
+                let _ = out.send(number).await;
+            }
+        });
+        network.sink("takes", input, |number| sum += number);
+        network.run(&pool).unwrap();
+        assert_eq!(sum, 499_500);
+    };
+    // What the pool keeps for the next time is there after the first.
+    run();
+    let before = NOW.load(Ordering::Relaxed);
+    run();
+    assert_eq!(NOW.load(Ordering::Relaxed), before);
 }

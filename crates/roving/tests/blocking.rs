@@ -166,6 +166,34 @@ fn inside_of_in_place_pools_the_worker_beneath_is_replaced() {
     });
 }
 
+/// One region after another needs one spare thread, however many there are.
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn regions_one_after_the_other_share_a_spare_thread() {
+    /// The threads of this process with that name.
+    fn threads(name: &str) -> usize {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
+        names
+            .filter(|found| matches!(found, Ok(found) if found.starts_with(name)))
+            .count()
+    }
+    watched(|| {
+        let pool = Pool::builder().workers(1).name("oneafter").build().unwrap();
+        let most = (0..30).map(|_| {
+            pool.install(|| {
+                let (sender, receiver) = mpsc::channel();
+                spawn(move || sender.send(()).unwrap());
+                blocking(|| receiver.recv().unwrap());
+            });
+            threads("oneafter")
+        });
+        let most = most.max().unwrap();
+        // One more may be needed while another is about to rest.
+        assert!((1..=3).contains(&most), "{most} threads");
+    });
+}
+
 #[test]
 fn more_than_there_are_spare_threads() {
     watched(|| {

@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{size, watched};
@@ -152,4 +153,30 @@ fn async_children_that_have_not_begun_are_dropped_under_every_seed() {
     };
     let ran: BTreeSet<usize> = watched(|| (0..size(300, 3)).map(run).collect());
     assert!(ran.len() > 3 || cfg!(miri), "{ran:?}");
+}
+
+/// As on threads: what is cancelled before it begins is dropped.
+#[test]
+fn a_child_that_is_cancelled_before_it_begins_never_runs() {
+    watched(|| {
+        Explorer::new().workers(2).seeds(0..size(100, 3)).run(|| {
+            let (begun, cancel) = (Arc::new(AtomicUsize::new(0)), Cancel::new());
+            let own = cancel.clone();
+            let before = cancel.run_partial(|| {
+                let begun = &begun;
+                block_on(async move {
+                    let children = [(); 3].map(|()| {
+                        let begun = Arc::clone(begun);
+                        spawn(async move { begun.fetch_add(1, Ordering::SeqCst) })
+                    });
+                    let before = begun.load(Ordering::SeqCst);
+                    own.cancel();
+                    drop(children);
+                    before
+                })
+            });
+            let before = before.unwrap_or(0);
+            assert_eq!(begun.load(Ordering::SeqCst), before);
+        });
+    });
 }

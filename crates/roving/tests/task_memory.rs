@@ -121,6 +121,40 @@ fn every_frame_is_given_back() {
     });
 }
 
+/// Of a root that panics, of children that do, and of those that nobody awaits.
+#[test]
+fn every_frame_that_comes_to_no_value_is_given_back() {
+    fn fails() -> u64 {
+        std::panic::resume_unwind(Box::new("it fails"))
+    }
+    alone(|| {
+        let pool = pool(1);
+        let caught = |f: &dyn Fn() -> u64| {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+            assert!(result.is_err());
+        };
+        for _ in 0..tries(5) {
+            caught(&|| pool.run(|_| async { fails() }));
+            caught(&|| pool.run(|_| async { spawn(async { fails() }).await }));
+            caught(&|| pool.run(|_| async { call(async { fails() }).await }));
+            caught(&|| {
+                pool.run(|_| async {
+                    drop(spawn(async { fails() }));
+                    drop(fork(async { fails() }).await);
+                    7
+                })
+            });
+            pool.run(|_| async {
+                drop(spawn(async { 1 }));
+                drop(fork(async { 2 }).await);
+                // Never polled.
+                drop(fork(async { 3 }));
+            });
+            assert_eq!(in_use(&pool), 0);
+        }
+    });
+}
+
 #[test]
 fn every_block_is_freed_with_the_pool() {
     alone(|| {
