@@ -19,7 +19,7 @@ pub(crate) const PREFIX: &str = "loom_";
 /// Below each crate's folder: how many executions each test explores at least.
 const FLOORS: &str = "loom.txt";
 /// The tests that must fail have this in their names.
-const CANARY: &str = "canary";
+pub(crate) const CANARY: &str = "canary";
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     for package in PACKAGES {
@@ -110,31 +110,14 @@ fn too_few(explored: &BTreeMap<String, u64>, floors: &BTreeMap<String, u64>) -> 
 
 /// For loom a part of each crate is left out: that some of the rest is unused is no news. The
 /// canaries are in the same program as the tests.
-const FLAGS: &str = "--cfg loom --cfg roving_canary -A dead_code -A unused_imports";
+pub(crate) const FLAGS: &str = "--cfg loom --cfg roving_canary -A dead_code -A unused_imports";
 /// The model checker, and what it calls at each step.
 const EXPLORERS: [&str; 4] = ["loom", "generator", "scoped-tls", "tracing"];
 
-/// Builds the library's tests for loom, optimised, in a folder of their own, and returns the
-/// program.
-///
-/// Otherwise this is
-/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release --features loom`, without LTO
-/// and with assertions, which are what the model checker is to reach. Of the other packages only
-/// those that explore are optimised: the rest would take longer to build than it runs.
+/// Builds the library's tests for loom, and returns the program.
 pub(crate) fn build(workspace: &Workspace, package: &str, step: &mut Step) -> Result<PathBuf> {
-    let mut command = workspace.cargo(&["rustc", "-p", package, "--lib", "--profile", "test"]);
-    command.args(["--config", "profile.test.package.\"*\".opt-level=0"]);
-    for explorer in EXPLORERS {
-        let level = format!("profile.test.package.{explorer}.opt-level=3");
-        command.args(["--config", &level]);
-    }
-    command
-        .args(["--features", "loom"])
-        .arg("--message-format=json-render-diagnostics")
-        .env("RUSTFLAGS", FLAGS)
-        .env("CARGO_TARGET_DIR", workspace.target.join("loom"))
-        .env("CARGO_PROFILE_TEST_OPT_LEVEL", "3")
-        .env("CARGO_PROFILE_TEST_DEBUG", "none");
+    let mut command = command(workspace, package);
+    command.arg("--message-format=json-render-diagnostics");
     let seen = tool::quiet(&mut command)?;
     let mut program = None;
     for line in &seen.lines {
@@ -155,6 +138,28 @@ pub(crate) fn build(workspace: &Workspace, package: &str, step: &mut Step) -> Re
         }
     }
     program.ok_or_else(|| "the loom tests did not compile".into())
+}
+
+/// What builds the library's tests for loom, optimised, in a folder of their own.
+///
+/// Otherwise this is
+/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release --features loom`, without LTO
+/// and with assertions, which are what the model checker is to reach. Of the other packages only
+/// those that explore are optimised: the rest would take longer to build than it runs.
+pub(crate) fn command(workspace: &Workspace, package: &str) -> Command {
+    let mut command = workspace.cargo(&["rustc", "-p", package, "--lib", "--profile", "test"]);
+    command.args(["--config", "profile.test.package.\"*\".opt-level=0"]);
+    for explorer in EXPLORERS {
+        let level = format!("profile.test.package.{explorer}.opt-level=3");
+        command.args(["--config", &level]);
+    }
+    command
+        .args(["--features", "loom"])
+        .env("RUSTFLAGS", FLAGS)
+        .env("CARGO_TARGET_DIR", workspace.target.join("loom"))
+        .env("CARGO_PROFILE_TEST_OPT_LEVEL", "3")
+        .env("CARGO_PROFILE_TEST_DEBUG", "none");
+    command
 }
 
 /// A test with a bug that only a model checker sees: if it passes, the others prove nothing.
