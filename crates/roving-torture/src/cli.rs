@@ -125,8 +125,8 @@ struct Pairs {
     inside: bool,
     #[arg(long, hide = true, default_value_t = 1.0)]
     seconds: f64,
-    #[arg(long, hide = true)]
-    cover: Option<PathBuf>,
+    #[arg(long, hide = true, num_args = 2)]
+    cover: Vec<PathBuf>,
 }
 
 /// A row: its name, its share of the time of all, and what runs it.
@@ -249,12 +249,12 @@ fn of_pairs(words: &Pairs, options: &Options, dog: &Dog) -> Option<ExitCode> {
         without,
         steps: words.steps,
     };
-    if let (true, Some(cover)) = (words.inside, &words.cover) {
+    if let (true, [all, own]) = (words.inside, &words.cover[..]) {
         let chunk = pairs::Chunk {
             seed: options.seed.unwrap_or(1),
             time: Duration::from_secs_f64(words.seconds.clamp(0.0, 1e6)),
             recipe,
-            cover: cover.clone(),
+            covers: [all.clone(), own.clone()],
         };
         return Some(match pairs::chunk(&chunk, dog) {
             true => ExitCode::SUCCESS,

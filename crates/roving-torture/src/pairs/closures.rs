@@ -1,6 +1,7 @@
 //! Steps that are closures: joins, scopes, broadcasts, loops, jobs, calls into pools, blocking
 //! regions.
 
+use std::ops::ControlFlow;
 use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,6 +26,7 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
         Feature::Broadcast => broadcast(step, cx),
         Feature::ScopeBroadcast => scope_broadcast(step, cx),
         Feature::Loop => counted_loop(step, cx),
+        Feature::EarlyLoop => early(step, cx),
         Feature::Reduce => reduce(step, cx),
         Feature::Spawn => spawn(step, cx),
         Feature::Install => {
@@ -242,6 +244,45 @@ fn counted_loop(step: &Step, cx: &Cx<'_>) {
     });
     if done.load(Relaxed) != 0x0101_0101_0101 {
         cx.world.complain(step, "not every turn ran once");
+    }
+}
+
+/// A loop that ends when it has found what it looks for, in the turn that does the part.
+fn early(step: &Step, cx: &Cx<'_>) {
+    const WANTED: usize = TURNS / 2;
+    let seen = Seen::default();
+    let turn = |index: usize| {
+        if index == WANTED {
+            seen.watch(|| part(step, 0, cx));
+        }
+        index == WANTED
+    };
+    let ends = |is_found: bool| match is_found {
+        true => Err(WANTED),
+        false => Ok(()),
+    };
+    let ticket = |index: usize| turn(index).then(|| (index, cx.world.ticket()));
+    let found = call(step, cx, &[&seen], || match step.mode {
+        0 => roving::try_par_for(0..TURNS, |index| ends(turn(index))).err(),
+        1 => roving::par_find_any(0..TURNS, ticket).map(|(found, _)| found),
+        // What is found behind it does not count.
+        2 => {
+            let either = |index: usize| {
+                let is_last = index == TURNS - 1;
+                (turn(index) || is_last).then(|| (index, cx.world.ticket()))
+            };
+            roving::par_find_first(0..TURNS, either).map(|(found, _)| found)
+        }
+        _ => {
+            let breaks = |index: usize| match turn(index) {
+                true => ControlFlow::Break(index),
+                false => ControlFlow::Continue(()),
+            };
+            roving::try_par_for(0..TURNS, breaks).break_value()
+        }
+    });
+    if found != Some(WANTED) {
+        cx.world.complain(step, format!("a loop found {found:?}"));
     }
 }
 

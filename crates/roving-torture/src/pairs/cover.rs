@@ -107,6 +107,15 @@ impl Cover {
         }
     }
 
+    /// Adds what another process has come to.
+    pub(crate) fn add_all(&mut self, other: &Cover) {
+        self.programs += other.programs;
+        self.steps += other.steps;
+        let add = |(all, more): (&mut u32, &u32)| *all += *more;
+        self.pairs.iter_mut().zip(&other.pairs).for_each(add);
+        self.triples.iter_mut().zip(&other.triples).for_each(add);
+    }
+
     /// How much a program would add to what is lacking, if each of its steps runs that may, for its
     /// cost.
     pub(crate) fn worth(&mut self, program: &Program) -> f64 {

@@ -69,6 +69,14 @@ const MAYBE: Part = Part {
     ..ONCE
 };
 
+/// Runs once, unless it is ended before it begins; whoever asks for its result gets its panic.
+const AWAITED: Part = TASK;
+/// Runs some time, if nobody ends it before.
+const ABORTED: Part = Part {
+    runs: Runs::AtMost(1),
+    ..LATER
+};
+
 const fn at_most(times: u32, part: Part) -> Part {
     Part {
         runs: Runs::AtMost(times),
@@ -147,8 +155,13 @@ features! {
     Broadcast => heavy(closure("broadcast", 2, &[at_most(2, CALM)])),
     ScopeBroadcast => heavy(closure("scope-broadcast", 1, &[at_most(2, CALM)])),
     Loop => closure("loop", 2, &[ONCE]),
+    EarlyLoop => closure("loop-ends-early", 4, &[ONCE]),
     Reduce => closure("reduce", 4, &[ONCE]),
     Spawn => keeps(closure("spawn", 3, &[LATER])),
+    TrySpawn => keeps(closure("try-spawn", 4, &[LATER])),
+    Joined => closure("joined-handle", 4, &[AWAITED]),
+    Aborted => keeps(closure("aborted-handle", 4, &[ABORTED])),
+    KeptJob => keeps(closure("kept-join-handle", 4, &[ABORTED])),
     Install => closure("install", 2, &[ONCE]),
     Blocking => closure("blocking", 2, &[ONCE]),
     WorkerLocal => keeps(closure("worker-local", 3, &[ONCE])),
@@ -163,6 +176,7 @@ features! {
     Pause => awaited("pause", 4, &[]),
     Half => keeps(awaited("half-polled", 16, &[CHILD_CALM])),
     Handle => keeps(awaited("kept-handle", 6, &[CHILD_CALM])),
+    AwaitedJob => awaited("awaited-handle", 3, &[AWAITED]),
     KeptWaker => keeps(awaited("kept-waker", 3, &[])),
     DeadToken => keeps(closure("dead-token", 2, &[ONCE])),
     // What is inherited.
@@ -192,6 +206,7 @@ features! {
     Act => closure("act", 1, &[]),
     // Networks.
     Network => closure("network", 6, &[ASYNC]),
+    RunHere => closure("run-here", 2, &[ASYNC]),
     Outside => heavy(closure("outside-port", 4, &[ONCE])),
     Merge => heavy(closure("merge", 6, &[ONCE])),
     NetFail => closure("failing-network", 3, &[CALM]),
@@ -200,6 +215,9 @@ features! {
     PortKept => keeps(closure("port-kept", 4, &[CALM])),
     HalfPort => closure("half-polled-port", 3, &[CALM]),
     Stage => closure("stage", 2, &[at_most(64, CALM)]),
+    TryStage => closure("try-stage", 3, &[at_most(64, CALM)]),
+    Filter => closure("filter", 2, &[at_most(64, CALM)]),
+    ToAll => closure("to-all", 3, &[at_most(64, CALM)]),
     Deadlock => closure("deadlock", 3, &[CALM]),
 }
 

@@ -75,15 +75,16 @@ pub(crate) struct Chunk {
     pub(crate) seed: u64,
     pub(crate) time: Duration,
     pub(crate) recipe: Recipe,
-    /// Where the counts come from, and go to.
-    pub(crate) cover: PathBuf,
+    /// Where the counts of all come from, and where its own go.
+    pub(crate) covers: [PathBuf; 2],
 }
 
 /// Runs programs until the time is over; false if one was wrong.
 pub(crate) fn chunk(chunk: &Chunk, dog: &Dog) -> bool {
     // A panic that a program wants is no news.
     std::panic::set_hook(Box::new(|_| ()));
-    let mut cover = Cover::read(&chunk.cover);
+    let [all, own] = &chunk.covers;
+    let (mut cover, mut added) = (Cover::read(all), Cover::new());
     let start = Instant::now();
     let mut number = 0;
     while start.elapsed() < chunk.time {
@@ -93,7 +94,10 @@ pub(crate) fn chunk(chunk: &Chunk, dog: &Dog) -> bool {
         say(&name.words().join(" "));
         let leash = dog.watch(format!("program {program}"), name.replay());
         match run::program(&program) {
-            Ok(runs) => cover.add(&program, &runs),
+            Ok(runs) => {
+                cover.add(&program, &runs);
+                added.add(&program, &runs);
+            }
             Err(text) => {
                 eprintln!("program {number} of this process: {text}");
                 return false;
@@ -101,7 +105,7 @@ pub(crate) fn chunk(chunk: &Chunk, dog: &Dog) -> bool {
         }
         drop(leash);
     }
-    cover.write(&chunk.cover).is_ok()
+    added.write(own).is_ok()
 }
 
 fn say(line: &str) {

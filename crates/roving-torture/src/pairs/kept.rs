@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use roving::context::{self, UntilCancelled};
 use roving::embed::WorkerThread;
 use roving::task::{Call, Fork, Forked, OrCancelled};
-use roving::{Cancel, Pool, WorkerLocal};
+use roving::{Cancel, JoinHandle, Pool, WorkerLocal};
 use roving_flow::{Canceller, In, Live, Out};
 
 use super::program::Step;
@@ -28,6 +28,7 @@ pub(crate) enum Kept {
     Live(Live),
     In(In<u64>),
     Out(Out<u64>),
+    Job(JoinHandle<u64>),
 }
 
 /// A future of the library that was polled, or may have been.
@@ -77,7 +78,10 @@ pub(crate) fn take(step: &Step, cx: &Cx<'_>) {
     match (step.id % 3, kept) {
         // Not here, where one of the pool's own tasks may wait for this step.
         (0 | 1, Kept::Pool(pool)) => cx.world.on_a_thread(move || drop(pool)),
+        // Nor where the job that is joined may be the one that this step is in.
+        (0, Kept::Job(job)) => cx.world.on_a_thread(move || drop(job.join())),
         (0, kept) => finish(step, cx, kept),
+        (1, Kept::Job(job)) => cx.world.elsewhere(move || job.abort()),
         (1, Kept::Half(half)) => cx.world.elsewhere(move || drop(half)),
         (1, Kept::Waker(waker)) => cx.world.elsewhere(move || waker.wake()),
         (1, Kept::Cancel(cancel)) => cx.world.elsewhere(move || cancel.cancel()),
@@ -126,6 +130,10 @@ fn use_once(kept: &mut Kept) {
         }
         Kept::Thread(thread) => {
             thread.index();
+        }
+        Kept::Job(job) => {
+            let _ = job.is_finished();
+            job.abort();
         }
         Kept::Canceller(canceller) => canceller.cancel(),
         Kept::Live(live) => drop(live.snapshot()),

@@ -9,19 +9,19 @@ use std::task::Poll;
 use std::thread;
 
 use roving::Pool;
-use roving_flow::{Error, In, Merge, Network, Out, Placement};
+use roving_flow::{Error, In, Merge, Network, Out, Placement, Report};
 
 use super::feature::Feature;
 use super::kept::Kept;
 use super::program::Step;
 use super::run::part;
-use super::tasks;
 use super::world::{Canary, Cx, Seen, call};
+use super::{steps, tasks};
 
 /// Messages of a source.
-const MESSAGES: u64 = 5;
+pub(super) const MESSAGES: u64 = 5;
 /// Their sum.
-const SUM: u64 = 10;
+pub(super) const SUM: u64 = 10;
 
 pub(super) fn run(step: &Step, cx: &Cx<'_>) {
     match step.feature {
@@ -34,6 +34,8 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
         Feature::PortKept => port_kept(step, cx),
         Feature::HalfPort => half_port(step, cx),
         Feature::Stage => stage(step, cx),
+        Feature::RunHere => in_this_pool(step, cx),
+        Feature::TryStage | Feature::Filter | Feature::ToAll => steps::run(step, cx),
         Feature::Deadlock => deadlock(step, cx),
         _ => {}
     }
@@ -44,8 +46,13 @@ fn pool<'c>(step: &Step, cx: &'c Cx<'_>) -> &'c Pool {
 }
 
 /// Runs it; a panic of a process goes on here. `cancels`: it may have been cancelled by then.
-fn run_here(step: &Step, cx: &Cx<'_>, network: Network<'_>, cancels: bool) -> bool {
-    match network.run(pool(step, cx)) {
+pub(super) fn run_here(step: &Step, cx: &Cx<'_>, network: Network<'_>, cancels: bool) -> bool {
+    is_whole(step, cx, network.run(pool(step, cx)), cancels)
+}
+
+/// Whether all of it ran.
+fn is_whole(step: &Step, cx: &Cx<'_>, result: Result<Report, Error>, cancels: bool) -> bool {
+    match result {
         Ok(_) => true,
         Err(Error::Panicked { payload, .. }) => panic::resume_unwind(payload),
         Err(Error::Cancelled) if cx.cancels || cancels => false,
@@ -56,7 +63,7 @@ fn run_here(step: &Step, cx: &Cx<'_>, network: Network<'_>, cancels: bool) -> bo
     }
 }
 
-fn check_sum(step: &Step, cx: &Cx<'_>, sum: &AtomicU64, expected: u64) {
+pub(super) fn check_sum(step: &Step, cx: &Cx<'_>, sum: &AtomicU64, expected: u64) {
     let sum = sum.load(Relaxed);
     if sum != expected {
         cx.world
@@ -406,6 +413,32 @@ fn stage(step: &Step, cx: &Cx<'_>) {
     });
     call(step, cx, &[], || {
         if run_here(step, cx, network, false) {
+            check_sum(step, cx, &sum, SUM);
+        }
+    });
+}
+
+/// A network whose processes run in the pool that one is in.
+fn in_this_pool(step: &Step, cx: &Cx<'_>) {
+    let (seen, sum, canary) = (Seen::default(), AtomicU64::new(0), Canary::new());
+    let mut network = Network::new();
+    let (out, numbers) = network.bounded("numbers", 1 + usize::from(step.mode));
+    network.source("source", out, 0..MESSAGES);
+    let ticket = cx.world.ticket();
+    let (seen_there, sum_there, canary_there) = (&seen, &sum, &canary);
+    network.process("takes", numbers, |mut numbers: In<u64>| async move {
+        let _ticket = ticket;
+        while let Some(number) = numbers.recv().await {
+            if number == 1 {
+                let mut body = tasks::sequence(None, &step.parts[0], cx.clone());
+                poll_fn(|context| seen_there.watch_process(|| body.as_mut().poll(context))).await;
+            }
+            canary_there.check(step, &cx.world);
+            sum_there.fetch_add(number, Relaxed);
+        }
+    });
+    call(step, cx, &[&seen], || {
+        if is_whole(step, cx, network.run_here(), false) {
             check_sum(step, cx, &sum, SUM);
         }
     });

@@ -12,10 +12,12 @@ use roving::{BuildError, Pool};
 use super::feature::Feature;
 use super::program::{Program, Step};
 use super::world::{Bomb, Cx, World, call, check_payload, throw, thrown_by};
-use super::{closures, inherit, kept, meaning, networks, pools, tasks};
+use super::{closures, inherit, jobs, kept, meaning, networks, pools, tasks};
 
 /// Most workers of a pool that is resized.
 pub(super) const WORKERS_MAX: usize = 4;
+/// Most of the jobs that wait in the second pool, of those that may be refused.
+const QUEUE_LIMIT: usize = 2;
 /// How long what has ended may take to let go of everything.
 const SETTLING: Duration = Duration::from_secs(60);
 
@@ -41,6 +43,9 @@ pub(crate) fn one(step: &Step, cx: &Cx<'_>) {
         Feature::Throw => throw(step, cx),
         Feature::Catch => catch(step, cx),
         Feature::Bomb => bomb(step, cx),
+        Feature::TrySpawn | Feature::Joined | Feature::Aborted | Feature::KeptJob => {
+            jobs::run(step, cx);
+        }
         Feature::BlockOn | Feature::TaskScope | Feature::DeadToken => tasks::root(step, cx),
         Feature::With | Feature::KeptContext | Feature::Cancel | Feature::Deadline => {
             inherit::run(step, cx);
@@ -65,6 +70,10 @@ pub(crate) fn one(step: &Step, cx: &Cx<'_>) {
         | Feature::PortKept
         | Feature::HalfPort
         | Feature::Stage
+        | Feature::RunHere
+        | Feature::TryStage
+        | Feature::Filter
+        | Feature::ToAll
         | Feature::Deadlock => networks::run(step, cx),
         _ => closures::run(step, cx),
     }
@@ -119,7 +128,8 @@ fn pools_of(program: &Program) -> Result<[Pool; 2], BuildError> {
     };
     let [first, second] = program.workers;
     let first = pool(first).task_slots(program.slots).spawn_order(order);
-    Ok([first.build()?, pool(second).build()?])
+    let second = pool(second).queue_limit(QUEUE_LIMIT);
+    Ok([first.build()?, second.build()?])
 }
 
 /// Runs a program to its very end; the error is what was wrong. Gives how often each step ran.

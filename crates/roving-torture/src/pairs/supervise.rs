@@ -3,6 +3,8 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -54,29 +56,77 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     Ok(figures(&cover, run))
 }
 
-fn chunks(run: &Run<'_>, file: &Path) -> Result<(), Failure> {
-    let mut number = 0;
-    loop {
-        let left = run.time.saturating_sub(run.start.elapsed());
-        if left.is_zero() {
-            return Ok(());
-        }
-        let seed = mix2(run.seed, number);
-        number += 1;
-        chunk(seed, left.min(CHUNK), run, file)?;
-        run.tell(|| {
-            let cover = Cover::read(file);
-            let (pairs, met) = cover.pairs_with(PAIR_LEAST);
-            let (triples, of_three) = cover.triples_with(TRIPLE_LEAST);
-            format!(
-                "{} programs, {met} of {pairs} pairs, {of_three} of {triples} triples",
-                cover.programs
-            )
-        });
+/// Processes side by side: most of the time a program's threads wait for each other.
+fn lanes() -> usize {
+    2 * thread::available_parallelism().map_or(1, |cores| cores.get().min(32))
+}
+
+/// What the processes have come to, in a file that each new one reads.
+struct Book<'f> {
+    file: &'f Path,
+    cover: Mutex<Cover>,
+    next: AtomicU64,
+    failed: AtomicBool,
+}
+
+impl Book<'_> {
+    /// Adds what a process has come to, and returns how it stands.
+    fn enter(&self, own: &Path) -> String {
+        let mut cover = self.cover.lock().unwrap_or_else(PoisonError::into_inner);
+        cover.add_all(&Cover::read(own));
+        let _ = cover.write(self.file);
+        let (pairs, met) = cover.pairs_with(PAIR_LEAST);
+        let (triples, of_three) = cover.triples_with(TRIPLE_LEAST);
+        format!(
+            "{} programs, {met} of {pairs} pairs, {of_three} of {triples} triples",
+            cover.programs
+        )
     }
 }
 
-fn chunk(seed: u64, time: Duration, run: &Run<'_>, file: &Path) -> Result<(), Failure> {
+fn chunks(run: &Run<'_>, file: &Path) -> Result<(), Failure> {
+    let book = Book {
+        file,
+        cover: Mutex::new(Cover::new()),
+        next: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+    };
+    thread::scope(|scope| {
+        let lanes: Vec<_> = (0..lanes())
+            .map(|lane| {
+                let (book, own) = (&book, file.with_extension(lane.to_string()));
+                scope.spawn(move || {
+                    let result = lane_of(run, book, &own);
+                    let _ = std::fs::remove_file(own);
+                    book.failed.fetch_or(result.is_err(), Relaxed);
+                    result
+                })
+            })
+            .collect();
+        let join = |lane: thread::ScopedJoinHandle<'_, _>| match lane.join() {
+            Ok(result) => result,
+            Err(payload) => std::panic::resume_unwind(payload),
+        };
+        let results: Vec<_> = lanes.into_iter().map(join).collect();
+        results.into_iter().collect()
+    })
+}
+
+/// Processes one after the other, until the time is over or something has failed.
+fn lane_of(run: &Run<'_>, book: &Book<'_>, own: &Path) -> Result<(), Failure> {
+    loop {
+        let left = run.time.saturating_sub(run.start.elapsed());
+        if left.is_zero() || book.failed.load(Relaxed) {
+            return Ok(());
+        }
+        let seed = mix2(run.seed, book.next.fetch_add(1, Relaxed));
+        chunk(seed, left.min(CHUNK), run, [book.file, own])?;
+        let text = book.enter(own);
+        run.tell(|| text);
+    }
+}
+
+fn chunk(seed: u64, time: Duration, run: &Run<'_>, files: [&Path; 2]) -> Result<(), Failure> {
     let mut command = torture()?;
     // The process that has a program which hangs says which, before it is thought to hang itself.
     let patience_s = (run.dog.limit().as_secs() / 2).max(1);
@@ -86,7 +136,7 @@ fn chunk(seed: u64, time: Duration, run: &Run<'_>, file: &Path) -> Result<(), Fa
         .args(["--patience-s", &patience_s.to_string()])
         .args(["--steps", &STEPS_MAX.to_string()])
         .arg("--cover")
-        .arg(file)
+        .args(files)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let leash = run.dog.watch("programs of another process", run.replay());

@@ -11,8 +11,8 @@ use roving::task::{self, Forked, Scope};
 use super::feature::Feature;
 use super::kept::{Deaf, Half, Kept};
 use super::program::Step;
-use super::run;
 use super::world::{Canary, Cx, Seen, allowed, call};
+use super::{jobs, run};
 
 type Boxed<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
 
@@ -145,6 +145,7 @@ async fn one<'s>(s: Option<Scope<'s>>, step: &'s Step, cx: &Cx<'s>) {
         Feature::Pause => pause(step.mode, &cx.world).await,
         Feature::Half => half(step, cx).await,
         Feature::Handle => handle(step, cx).await,
+        Feature::AwaitedJob => jobs::awaited(step, cx).await,
         Feature::KeptWaker => waker(step, cx).await,
         Feature::UntilCancelled => until_cancelled(step, cx).await,
         _ => {}
