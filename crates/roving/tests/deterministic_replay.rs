@@ -208,6 +208,11 @@ fn child() {
             .build()
             .unwrap()
             .install(|| panic!("in any case")),
+        "succeed" => Pool::builder()
+            .deterministic(5)
+            .build()
+            .unwrap()
+            .install(|| ()),
         "build" => {
             let error = Pool::builder().deterministic(0).build().unwrap_err();
             eprintln!("error: {error}");
@@ -276,6 +281,8 @@ fn a_closure_that_was_installed_says_its_seed() {
     assert_eq!(own_lines(&run_child("install", None)), [line(u64::MAX)]);
     // The environment takes the place of the program's own.
     assert_eq!(own_lines(&run_child("install", Some("17"))), [line(17)]);
+    let nothing: [String; 0] = [];
+    assert_eq!(own_lines(&run_child("succeed", None)), nothing);
 }
 
 #[test]

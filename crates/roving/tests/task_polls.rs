@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use common::{pool, size, watched};
 use roving::task;
@@ -101,6 +101,51 @@ fn a_continuation_that_is_woken_is_polled_once() {
                 polls.into_inner(),
                 3,
                 "to begin, beside its child, after it"
+            );
+        }
+    });
+}
+
+/// A future that is polled twice in one poll of its task, by somebody with another waker the second
+/// time: that one is woken, as nobody will remember it, and the task is polled again anyway.
+#[test]
+fn another_waker_of_a_child_that_has_not_begun_is_woken() {
+    struct Woken(AtomicUsize);
+    impl Wake for Woken {
+        fn wake(self: Arc<Woken>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    watched(|| {
+        for is_other in [false, true] {
+            let (polls, woken) = (AtomicUsize::new(0), Arc::new(Woken(AtomicUsize::new(0))));
+            let other = Waker::from(Arc::clone(&woken));
+            let counts = &polls;
+            pool(1).run(move |s| {
+                counted(counts, async move {
+                    let mut fork = pin!(s.fork(async {}));
+                    let mut is_first = true;
+                    let ended = poll_fn(|context| {
+                        let first = fork.as_mut().poll(context);
+                        if !std::mem::take(&mut is_first) {
+                            return first;
+                        }
+                        assert!(first.is_pending());
+                        let again = match is_other {
+                            true => fork.as_mut().poll(&mut Context::from_waker(&other)),
+                            false => fork.as_mut().poll(context),
+                        };
+                        assert!(again.is_pending());
+                        Poll::Pending
+                    });
+                    ended.await.await;
+                })
+            });
+            assert_eq!(woken.0.load(SeqCst), usize::from(is_other));
+            assert_eq!(
+                polls.into_inner(),
+                2,
+                "to begin, and beside the child that has ended"
             );
         }
     });

@@ -1,7 +1,6 @@
 //! Frames: futures as workers run them, below the roots that wait for them. [`crate::task`] is what
 //! a program sees of it.
 
-#[cfg(not(loom))]
 pub(crate) mod awaited;
 #[cfg(not(loom))]
 pub(crate) mod bind;
