@@ -140,7 +140,7 @@ pub(crate) fn build(workspace: &Workspace, package: &str, step: &mut Step) -> Re
     program.ok_or_else(|| "the loom tests did not compile".into())
 }
 
-/// What builds the library's tests for loom, optimised, in a folder of their own.
+/// The command that builds the library's tests for loom, optimised, in a folder of their own.
 ///
 /// Otherwise this is
 /// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release --features loom`, without LTO

@@ -233,6 +233,14 @@ fn a_circle_that_was_put_together_elsewhere_is_judged() {
     assert_eq!(verdicts(&found, None), [grow]);
     let cycle = vec![(3, 0, reads), (5, 1, writes)];
     assert_eq!(verdicts(&found, Some(4)), [Verdict::Full(cycle, 4)]);
+    // However large it becomes, it stays one with a bound.
+    let large = [waits[0], wait(5, 1, writes, Some(3), Some(3 << 30))];
+    let grow = Verdict::Grow {
+        channel: 1,
+        from: 3 << 30,
+        to: u32::MAX as usize - 1,
+    };
+    assert_eq!(verdicts(&large, None), [grow]);
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! What happens when a task stack is full: tasks run in place, and with them those that no thief
-//! would come for.
+//! Full task stacks: tasks run in place, and with them those that no thief would come for.
 
 #![forbid(unsafe_code)]
 

@@ -29,9 +29,7 @@ pub(super) fn copy(workspace: &Workspace, tree: &Path, sources: &Sources) -> Res
         if fs::read(&to).is_ok_and(|there| there == text) {
             continue;
         }
-        let folder = to.parent().unwrap_or(tree);
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&to, text));
-        written.map_err(|error| format!("{}: {error}", to.display()))?;
+        put(&to, text)?;
     }
     Ok(())
 }
@@ -181,9 +179,16 @@ fn write(sources: &Sources, tree: &Path, mutants: &[Mutant]) -> Result<()> {
         if fs::read_to_string(&path).is_ok_and(|there| there == text) {
             continue;
         }
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        put(&path, text)?;
     }
     Ok(())
+}
+
+/// Writes a file, and makes its folder.
+fn put(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    made.and_then(|()| fs::write(path, text))
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Added to each crate: which line is changed; or each line is noted that is come to, once.

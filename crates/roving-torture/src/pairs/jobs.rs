@@ -58,8 +58,8 @@ fn spawned(
     }
 }
 
-/// What comes of a handle: the value, the panic of the job, or that it was ended before it began.
-/// Returns whether it came to a value.
+/// Checks the outcome of a handle: the value, the panic of the job, or that it was ended before it
+/// began. Returns whether it came to a value.
 fn outcome(step: &Step, cx: &Cx<'_>, may_end: bool, result: Result<u64, JoinError>) -> bool {
     match result {
         Ok(found) if found == value(step) => true,

@@ -61,7 +61,7 @@ fn lanes() -> usize {
     2 * thread::available_parallelism().map_or(1, |cores| cores.get().min(32))
 }
 
-/// What the processes have come to, in a file that each new one reads.
+/// The counts of all processes, in a file that each new one reads.
 struct Book<'f> {
     file: &'f Path,
     cover: Mutex<Cover>,
@@ -70,7 +70,7 @@ struct Book<'f> {
 }
 
 impl Book<'_> {
-    /// Adds what a process has come to, and returns how it stands.
+    /// Adds the counts of a process, and returns how it stands.
     fn enter(&self, own: &Path) -> String {
         let mut cover = self.cover.lock().unwrap_or_else(PoisonError::into_inner);
         cover.add_all(&Cover::read(own));

@@ -2,6 +2,8 @@
 //! a program sees of it.
 
 pub(crate) mod awaited;
+#[cfg(all(test, loom))]
+mod awaited_loom_tests;
 #[cfg(not(loom))]
 pub(crate) mod bind;
 #[cfg(not(loom))]
