@@ -56,7 +56,7 @@ const COMPARISONS: [(&str, &str); 8] = [
 ];
 
 /// One site for each line that has one: by the first rule that fits, beginning with another rule
-/// on each line, so that all rules are used.
+/// for each text, so that all rules are used, and a line that moves keeps its own.
 pub(crate) fn sites(source: &Source) -> Vec<Site> {
     let tests = source.test_lines();
     let rules: [fn(&Lines<'_>, usize) -> Option<Site>; 4] =
@@ -81,10 +81,16 @@ pub(crate) fn sites(source: &Source) -> Vec<Site> {
         if !inside || is_figure || is_item.iter().any(|word| code.trim().starts_with(word)) {
             continue;
         }
-        let order = (0..rules.len()).map(|rule| rules[(rule + line) % rules.len()]);
+        let first = turn(code);
+        let order = (0..rules.len()).map(|rule| rules[(rule + first) % rules.len()]);
         found.extend(order.into_iter().find_map(|rule| rule(&lines, line)));
     }
     found
+}
+
+/// A number that follows from the text of a line.
+fn turn(code: &str) -> usize {
+    code.trim().bytes().map(usize::from).sum()
 }
 
 struct Lines<'s> {
@@ -129,9 +135,9 @@ fn body(lines: &Lines<'_>, line: usize, header: &str) -> Option<Site> {
     };
     let value = match kind {
         "" => "",
-        "bool" if line.is_multiple_of(2) => "true",
+        "bool" if turn(header).is_multiple_of(2) => "true",
         "bool" => "false",
-        "usize" | "u64" | "u32" | "isize" if line.is_multiple_of(2) => "0",
+        "usize" | "u64" | "u32" | "isize" if turn(header).is_multiple_of(2) => "0",
         "usize" | "u64" | "u32" | "isize" => "1",
         kind if kind.starts_with("Option<") => "None",
         _ => return None,
@@ -309,7 +315,7 @@ mod tests {
         );
         assert_eq!(
             found[1],
-            (4, format!(") -> bool {{ if {ON} {{ return true; }}"))
+            (4, format!(") -> bool {{ if {ON} {{ return false; }}"))
         );
         assert_eq!(found.len(), 2, "{found:?}");
     }
