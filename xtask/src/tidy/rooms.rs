@@ -3,6 +3,9 @@
 //! Where the section *Inside* of a crate has a table `| floor | room | … |`, a room imports only
 //! from rooms on lower floors. What is not mended yet stands below *Inversions left*, which can
 //! only shrink: an import that is not there is a finding, and so is a row without its import.
+//!
+//! Files inside a room may use each other in a circle where a row `| circle | why |` names them
+//! with a reason: one of a file more is a finding, and so is a row with a file less.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,9 +13,10 @@ use std::path::Path;
 use super::Finding;
 use super::imports::{Imports, circles};
 
-/// The heads of the two tables.
+/// The heads of the three tables.
 const ROOMS: &str = "| floor | room |";
 const LEFT: &str = "| inversion left | takes |";
+const CIRCLES: &str = "| circle | why |";
 
 /// A crate's rooms by name (`stack`, or `raw` for `raw.rs`), each with its floor, and the
 /// inversions that are left, each with its line and names.
@@ -21,6 +25,7 @@ pub(crate) struct Rooms {
     line: usize,
     floors: BTreeMap<String, usize>,
     left: BTreeMap<(String, String), (usize, BTreeSet<String>)>,
+    circles: Vec<(usize, BTreeSet<String>)>,
 }
 
 impl Rooms {
@@ -36,6 +41,7 @@ impl Rooms {
             table = match line {
                 _ if line.starts_with(ROOMS) => ROOMS,
                 _ if line.starts_with(LEFT) => LEFT,
+                _ if line.starts_with(CIRCLES) => CIRCLES,
                 _ if line.starts_with('|') => table,
                 _ => "",
             };
@@ -52,6 +58,13 @@ impl Rooms {
                         let names = quoted(names).into_iter().map(str::to_owned).collect();
                         let arrow = (from.to_owned(), to.to_owned());
                         rooms.left.insert(arrow, (at + 1, names));
+                    }
+                }
+                (true, CIRCLES, [files, why, ..]) if !why.is_empty() => {
+                    let files: BTreeSet<String> =
+                        quoted(files).into_iter().map(str::to_owned).collect();
+                    if !files.is_empty() {
+                        rooms.circles.push((at + 1, files));
                     }
                 }
                 _ => {}
@@ -104,6 +117,31 @@ impl Rooms {
             for name in names.difference(names_there.unwrap_or(&&nothing)) {
                 let text = format!("`{from}` imports no `{name}` from `{to}`: strike it here");
                 say(*line, text);
+            }
+        }
+        found.extend(self.check_circles(page, imports));
+        found
+    }
+
+    /// The circles inside rooms, against those that have a reason.
+    fn check_circles(&self, page: &Path, imports: &Imports) -> Vec<Finding> {
+        let real: Vec<BTreeSet<String>> = circles_within(imports)
+            .into_iter()
+            .map(|circle| circle.into_iter().map(str::to_owned).collect())
+            .collect();
+        let mut found = Vec::new();
+        for circle in &real {
+            if !self.circles.iter().any(|(_, told)| circle.is_subset(told)) {
+                let files: Vec<&str> = circle.iter().map(String::as_str).collect();
+                let text = format!("a circle without a reason: {}", files.join(" "));
+                found.push(Finding::new(page, self.line, text));
+            }
+        }
+        for (line, told) in &self.circles {
+            if !real.iter().any(|circle| told.is_subset(circle)) {
+                let files: Vec<&str> = told.iter().map(String::as_str).collect();
+                let text = format!("no such circle any more: {}", files.join(" "));
+                found.push(Finding::new(page, *line, text));
             }
         }
         found
@@ -214,6 +252,37 @@ mod tests {
         ];
         let entries = ["lib.rs", "low", "high", "attic.rs"];
         assert_eq!(found(PAGE, &entries, &imports), expected);
+    }
+
+    #[test]
+    fn a_circle_in_a_room_needs_its_reason() {
+        let files = [
+            ("lib.rs", "mod low;\nmod high;\nmod beside;\n"),
+            ("low/mod.rs", "mod a;\nmod b;\n"),
+            ("low/a.rs", "use super::b::B;\npub struct A;\n"),
+            ("low/b.rs", "use super::a::A;\npub struct B;\n"),
+            ("high/mod.rs", ""),
+            ("beside.rs", ""),
+        ];
+        let sources = files.map(|(path, text)| Source::new(Path::new("src").join(path), text));
+        let imports = imports(Path::new("src"), "x", &sources);
+        let page = PAGE.replace("| `low/a.rs` → `high/mod.rs` | `Told` |\n", "");
+        let bare = "A.md:8: a circle without a reason: low/a.rs low/b.rs";
+        assert_eq!(found(&page, &ENTRIES, &imports), [bare]);
+        let told = |row: &str| {
+            page.replace(
+                "\n## Inside `y`",
+                &format!("\n| circle | why |\n|---|---|\n{row}\n## Inside `y`"),
+            )
+        };
+        let good = told("| `low/a.rs`, `low/b.rs` | two halves |");
+        assert_eq!(found(&good, &ENTRIES, &imports), Vec::<String>::new());
+        assert_eq!(
+            found(&told("| `low/a.rs`, `low/b.rs` | |"), &ENTRIES, &imports),
+            [bare]
+        );
+        let stale = told("| `low/a.rs`, `low/b.rs`, `low/mod.rs` | three |");
+        assert!(found(&stale, &ENTRIES, &imports)[0].contains("no such circle any more"));
     }
 
     #[test]

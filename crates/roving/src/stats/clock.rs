@@ -4,33 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::WorkerProfile;
+use super::activity::Activity;
 use super::lane::{Event, Lane};
-
-/// A worker's activity; see [`WorkerProfile`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Activity {
-    Busy,
-    Steal,
-    Idle,
-    /// Parked like [`Activity::Idle`], but in the middle of a task.
-    Wait,
-    Switch,
-    Frame,
-}
-
-impl Activity {
-    /// Returns its name in traces.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Activity::Busy => "busy",
-            Activity::Steal => "steal",
-            Activity::Idle => "idle",
-            Activity::Wait => "wait",
-            Activity::Switch => "switch",
-            Activity::Frame => "frame",
-        }
-    }
-}
 
 /// How much of its workers' time a pool records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::Activity;
+use super::activity::Activity;
 
 /// Something that happened on a lane.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use super::handle::Forked;
 use crate::workers::Worker;
-use crate::workers::frames::bind::{bind, not_a_task};
+use crate::workers::frames::bind::{bind, not_a_task, put_on_stack};
 use crate::workers::frames::frame::{self, Frame, Header};
 use crate::workers::frames::local::{Local, Next};
 use crate::workers::frames::order::{SpawnOrder, site_of};
@@ -224,19 +224,6 @@ fn with_task<R>(f: impl FnOnce(&Local, &Header) -> R) -> R {
         };
         f(local, current)
     })
-}
-
-/// Puts a new child on this worker's stack, for thieves to take.
-///
-/// # Safety
-/// The child is new, and bound to the root of the task that is polled.
-#[inline]
-pub(super) unsafe fn put_on_stack(child: Frame) {
-    Worker::with_current(|worker| {
-        let worker = worker.expect("tasks are polled by workers");
-        // SAFETY: the caller's promise; the root is open while one of its tasks is polled.
-        unsafe { worker.spawn_frame(child) };
-    });
 }
 
 /// Puts a child on the stack in the rare cases. A function of its own, so that the common case

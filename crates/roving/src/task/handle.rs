@@ -7,11 +7,10 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
 
-use super::fork::put_on_stack;
 use crate::context::CancelledError;
 use crate::workers::Worker;
 use crate::workers::frames::awaited;
-use crate::workers::frames::bind::bind_new;
+use crate::workers::frames::bind::{bind_new, put_on_stack};
 use crate::workers::frames::frame::{self, Failure, Frame};
 use crate::workers::frames::local::{Local, Next};
 use crate::workers::frames::root::RootId;

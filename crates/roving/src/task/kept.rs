@@ -1,9 +1,8 @@
 //! Tasks that begin even where they were cancelled before.
 
-use super::fork::put_on_stack;
 use super::handle::Forked;
 use super::scope::Scope;
-use crate::workers::frames::bind::bind_new;
+use crate::workers::frames::bind::{bind_new, put_on_stack};
 use crate::workers::frames::frame;
 
 /// Spawns a child like [`Scope::spawn`], except that a cancellation does not drop it before it

@@ -5,6 +5,7 @@ use std::mem;
 use super::frame::{self, Frame, Header};
 use super::local::Local;
 use super::root::RootId;
+use crate::workers::Worker;
 
 const OUTSIDE: &str = "not inside a task: fork, spawn and call want a future that task::block_on, \
                        task::scope or Pool::run runs";
@@ -87,4 +88,17 @@ fn bind_new_slowly(local: &Local, child: Frame, token: RootId) {
 #[inline(never)]
 pub(crate) fn not_a_task() -> ! {
     panic!("{OUTSIDE}")
+}
+
+/// Puts a new child on this worker's stack, for thieves to take.
+///
+/// # Safety
+/// The child is new, and bound to the root of the task that is polled.
+#[inline]
+pub(crate) unsafe fn put_on_stack(child: Frame) {
+    Worker::with_current(|worker| {
+        let worker = worker.expect("tasks are polled by workers");
+        // SAFETY: the caller's promise; the root is open while one of its tasks is polled.
+        unsafe { worker.spawn_frame(child) };
+    });
 }
