@@ -1,6 +1,7 @@
 //! `scope`: any number of tasks that may borrow from the caller.
 
 mod remote;
+mod spawned;
 
 use std::any::Any;
 use std::fmt;
@@ -10,13 +11,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use self::remote::{Remote, Running};
+use self::spawned::{SendTask, Task, run_spawned};
 use crate::forkjoin::broadcast::post_to_all;
 use crate::inherit::node;
 use crate::machine::prim::{AtomicUsize, Ordering};
 use crate::machine::unwind::drop_quietly;
 use crate::pool::home::{Home, Roving};
 use crate::pool::{Pool, global, install, with_registry_at};
-use crate::stack::slot::{Further, Slot, fits};
+use crate::stack::line::current_line;
+use crate::stack::slot::fits;
 use crate::workers::Worker;
 use crate::workers::dropped;
 use crate::workers::enter::run_in;
@@ -44,6 +47,7 @@ use crate::workers::registry::Registry;
 /// });
 /// assert_eq!(numbers, [10, 20, 30]);
 /// ```
+#[inline]
 pub fn scope<'scope, F, R>(f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R + Send,
@@ -53,6 +57,7 @@ where
 }
 
 /// Opens a scope like [`scope`]; a thread that is no worker uses the pool of selector `H`.
+#[inline]
 pub fn scope_at<'scope, H, F, R>(f: F) -> R
 where
     H: Home,
@@ -61,8 +66,21 @@ where
 {
     Worker::with_current(|worker| match worker {
         Some(worker) => scope_here(worker, f),
-        None => install(global::of::<H>().registry(), || scope_at::<H, _, _>(f)),
+        None => scope_outside::<H, _, _>((f,)),
     })
+}
+
+/// All of a scope on a worker. The closure comes in a tuple, so that a worker's own scope need not
+/// keep it in memory.
+#[cold]
+#[inline(never)]
+fn scope_outside<'scope, H, F, R>((f,): (F,)) -> R
+where
+    H: Home,
+    F: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
+    install(global::of::<H>().registry(), || scope_at::<H, _, _>(f))
 }
 
 /// Opens a scope whose body `f` runs on the calling thread, whatever that is, and need not be
@@ -121,7 +139,7 @@ where
         }),
         _ => {
             registry.check_has_threads();
-            let scope = Scope::new(registry);
+            let mut scope = Scope::new(registry);
             let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
             if let Some(remote) = scope.remote.get() {
                 Worker::with_waiting(|worker| remote.wait(worker));
@@ -135,7 +153,7 @@ fn scope_here<'scope, F, R>(worker: &Worker, f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
-    let scope = Scope::new(worker.registry());
+    let mut scope = Scope::new(worker.registry());
     let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(|| f(&scope))));
     if let Some(remote) = scope.remote.get() {
         remote.finish(worker);
@@ -164,6 +182,8 @@ where
 pub struct Scope<'scope> {
     /// Of the pool whose workers run the tasks.
     registry: *const Arc<Registry>,
+    /// The address of that pool.
+    pool: *const (),
     /// 0, or of the two bits below: one word, so that a task looks once.
     state: AtomicUsize,
     /// In which it was made.
@@ -188,53 +208,12 @@ const CANCELLED: usize = 1;
 /// It was made in a context, which may have a token.
 const IN_CONTEXT: usize = 2;
 
-/// A spawned closure, with the scope that it belongs to.
-struct Task<'scope, F> {
-    scope: *const Scope<'scope>,
-    f: F,
-}
-
-impl<'scope, F> Task<'scope, F>
-where
-    F: FnOnce(&Scope<'scope>) + Send + 'scope,
-{
-    /// # Safety
-    /// The scope has not ended.
-    unsafe fn run(self) {
-        // SAFETY: the caller says so, and the scope ends only after this task.
-        let scope = unsafe { &*self.scope };
-        let f = self.f;
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-            if scope.may_drop() && scope.drops_task() {
-                drop(f);
-            } else {
-                f(scope);
-            }
-        }));
-        if let Err(payload) = outcome {
-            scope.panicked(payload);
-        }
-    }
-}
-
-/// Runs a spawned task, on a thief or on the owner that drains its scope.
-///
-/// # Safety
-/// As [`crate::stack::slot::Run`]; the payload is a `Task<F>`.
-unsafe fn run_spawned<'scope, F>(slot: &Slot) -> Option<Further>
-where
-    F: FnOnce(&Scope<'scope>) + Send + 'scope,
-{
-    // SAFETY: the payload that `spawn` put in; its scope waits for this task.
-    unsafe { slot.take::<Task<'scope, F>>().run() };
-    None
-}
-
 impl<'scope> Scope<'scope> {
     fn new(registry: &Arc<Registry>) -> Scope<'scope> {
         let context = node::place();
         Scope {
             registry,
+            pool: Arc::as_ptr(registry).cast(),
             state: AtomicUsize::new(if context.is_null() { 0 } else { IN_CONTEXT }),
             context,
             panic: Mutex::new(None),
@@ -249,24 +228,15 @@ impl<'scope> Scope<'scope> {
     }
 
     /// All tasks have ended, and the scope's own closure with `result`.
-    fn end<R>(self, result: thread::Result<R>) -> R {
-        let first = self
-            .panic
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        match (result, first) {
-            (Ok(result), None) => result,
-            (Ok(result), Some(payload)) => {
-                drop_quietly(result);
-                panic::resume_unwind(payload)
-            }
-            (Err(payload), other) => {
-                drop_quietly(other);
-                panic::resume_unwind(payload)
-            }
+    #[inline]
+    fn end<R>(&mut self, result: thread::Result<R>) -> R {
+        let first = self.panic.get_mut();
+        let first = first.unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(result) if first.is_none() => result,
+            result => end_panicked((result, first.take())),
         }
     }
-
     /// Spawns a task. It runs once, some time before the scope ends: here, or where it is stolen;
     /// at once and in place if the task stack is full. Costs a few nanoseconds; a closure of more
     /// than 32 bytes costs an allocation too. Called by a thread that is no worker of the scope's
@@ -295,13 +265,50 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
+        // SAFETY: a thread's line pointer leads to the line of its own worker, or to the alarm,
+        // whose limits let nobody through.
+        let line = unsafe { &*current_line() };
+        match line.place_unjoined() {
+            // SAFETY: the slot at the top is free and private, and this thread's; nothing has
+            // happened since.
+            Some(slot) if line.is_of(self.pool) => unsafe {
+                (*slot).fill(run_spawned::<F>, Task { scope: self, f });
+                line.push_unjoined(slot);
+            },
+            _ => self.spawn_slowly((f,)),
+        }
+    }
+
+    /// More is to be done than to push the task, or there is no room. The task comes in a tuple,
+    /// which is memory of its own: its words need none on the fast path.
+    #[inline(never)]
+    fn spawn_slowly<F>(&self, (f,): (F,))
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        // SAFETY: as in `spawn_in_slot`.
+        let line = unsafe { &*current_line() };
+        if line.is_plainly_full() && line.is_of(self.pool) && !self.may_drop() {
+            // SAFETY: this scope is alive: it was borrowed for this call.
+            return unsafe { Task { scope: self, f }.run() };
+        }
+        self.spawn_rarely((f,));
+    }
+
+    /// [`Self::spawn_slowly`] where the stack is not plainly full.
+    #[cold]
+    #[inline(never)]
+    fn spawn_rarely<F>(&self, (f,): (F,))
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
         Worker::with_current(|worker| match worker {
             Some(worker) if Arc::ptr_eq(worker.registry(), self.registry()) => {
-                match worker.owner().place_unjoined() {
-                    // SAFETY: nothing has happened since.
-                    Ok(place) => worker.wake_if(unsafe {
-                        let task = Task { scope: self, f };
-                        worker.owner().fill_unjoined(place, run_spawned::<F>, task)
+                match worker.owner().place_unjoined_slowly() {
+                    // SAFETY: the slot at the top is free and private, and this thread's.
+                    Ok(slot) => worker.wake_if(unsafe {
+                        (*slot).fill(run_spawned::<F>, Task { scope: self, f });
+                        worker.owner().filled_slowly()
                     }),
                     Err(wake) => {
                         worker.wake_if(wake);
@@ -314,7 +321,7 @@ impl<'scope> Scope<'scope> {
     }
 
     /// There is no room on the stack, or the pool's schedule decides what becomes of the task.
-    /// The task comes in a tuple, which is memory of its own: its words need none on the fast path.
+    #[cold]
     #[inline(never)]
     fn spawn_unpushed<F>(&self, worker: &Worker, (f,): (F,))
     where
@@ -323,14 +330,14 @@ impl<'scope> Scope<'scope> {
         let mut task = Task { scope: self, f };
         if let Some(schedule) = worker.schedule() {
             // SAFETY: this scope is alive: it was borrowed for this call.
-            let run = |task: Task<'scope, F>| unsafe { task.run() };
+            let run = |task: Task<'scope, F>| unsafe { task.run_or_drop() };
             match worker.spawn_drawn(schedule, run_spawned::<F>, task, run) {
                 None => return,
                 Some(back) => task = back,
             }
         }
         // SAFETY: this scope is alive: it was borrowed for this call.
-        unsafe { task.run() };
+        unsafe { task.run_or_drop() };
         worker.run_stranded();
     }
 
@@ -345,7 +352,7 @@ impl<'scope> Scope<'scope> {
         let job = move || {
             let SendTask(task) = { task };
             // SAFETY: the scope waits until this job has ended.
-            run_in(context.as_ref(), || unsafe { task.run() });
+            run_in(context.as_ref(), || unsafe { task.run_or_drop() });
         };
         // SAFETY: the scope does not end before the job has.
         remote.push(unsafe { Job::borrowing(job) });
@@ -453,7 +460,7 @@ impl<'scope> Scope<'scope> {
     /// Whether [`Self::drops_task`] has to be asked.
     #[inline]
     fn may_drop(&self) -> bool {
-        self.state() != 0 || !node::place().is_null()
+        self.state() | node::place().addr() != 0
     }
 
     /// Whether a task that is about to begin here, in the context in which it was spawned, is
@@ -468,6 +475,7 @@ impl<'scope> Scope<'scope> {
     }
 
     /// Keeps the first payload. The others are dropped.
+    #[cold]
     fn panicked(&self, payload: Box<dyn Any + Send>) {
         let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {
@@ -515,9 +523,19 @@ where
     }
 }
 
-struct SendTask<T>(T);
-
-// SAFETY: the closure is `Send`, and the scope it points to is `Sync`.
-unsafe impl<'scope, F: Send> Send for SendTask<Task<'scope, F>> {}
-// SAFETY: the closure is `Sync` where this is asked for, and the scope it points to is.
-unsafe impl<'scope, F: Sync> Sync for SendTask<Task<'scope, F>> {}
+/// The end of a scope of which something has panicked.
+#[cold]
+#[inline(never)]
+fn end_panicked<R>((result, first): (thread::Result<R>, Option<Box<dyn Any + Send>>)) -> R {
+    match (result, first) {
+        (Ok(result), None) => result,
+        (Ok(result), Some(payload)) => {
+            drop_quietly(result);
+            panic::resume_unwind(payload)
+        }
+        (Err(payload), other) => {
+            drop_quietly(other);
+            panic::resume_unwind(payload)
+        }
+    }
+}

@@ -30,7 +30,10 @@ impl Owner<'_> {
 
     /// The slots from the returned index on belong to the innermost open frame.
     pub(crate) fn floor(&self) -> usize {
-        self.stack().own.floor()
+        match self.stack().own.floor.get() {
+            floor if floor.is_null() => 0,
+            floor => self.stack().index(floor),
+        }
     }
 
     /// Brings the kept task at `index` to the top, in exchange for the one that is there.

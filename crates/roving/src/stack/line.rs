@@ -9,9 +9,9 @@ use super::slot::Slot;
 /// is shared.
 ///
 /// A push is fast below `push_limit`, that of a task which is left for later below `spawn_limit`, a
-/// pop at or above `pop_limit`. One of these comparisons
-/// fails in every rare case: the thread is no worker, the stack is full, too few tasks are public,
-/// a thief wants work, the task is public, or an unjoined task lies above it.
+/// pop at or above `pop_limit`, that of a task which was left at or above `drain_limit`. One of
+/// these comparisons fails in every rare case: the thread is no worker, the stack is full, too few
+/// tasks are public, a thief wants work, the task is public, or an unjoined task lies above it.
 #[repr(C, align(128))]
 pub(crate) struct Line {
     /// The first free slot.
@@ -19,6 +19,16 @@ pub(crate) struct Line {
     pub(crate) push_limit: Cell<*const Slot>,
     pub(crate) spawn_limit: Cell<*const Slot>,
     pub(crate) pop_limit: Cell<*const Slot>,
+    /// A join whose slot is below must not pop yet; null while nothing was left unjoined. See
+    /// [`super::owner`].
+    pub(super) barrier: Cell<*const Slot>,
+    /// The split line, if nothing has to be done in a pop but to pop.
+    pub(super) drain_limit: Cell<*const Slot>,
+    /// At or above, the stack is full, and a spawned task is run in place as any call; unless the
+    /// newest slot may be freed.
+    pub(super) full_limit: Cell<*const Slot>,
+    /// The pool that the worker belongs to, by its address.
+    pool: Cell<*const ()>,
 }
 
 // SAFETY: only the owning thread writes a `Line` or reads its cells; `ALARM` is never written.
@@ -31,8 +41,15 @@ pub(crate) static ALARM: Line = Line {
     top: Cell::new(ptr::null()),
     push_limit: Cell::new(ptr::null()),
     spawn_limit: Cell::new(ptr::null()),
-    pop_limit: Cell::new(ptr::without_provenance(usize::MAX)),
+    pop_limit: Cell::new(NOWHERE),
+    barrier: Cell::new(ptr::null()),
+    drain_limit: Cell::new(NOWHERE),
+    full_limit: Cell::new(NOWHERE),
+    pool: Cell::new(ptr::null()),
 };
+
+/// A limit that lets nothing through whose slots have to be at or above.
+pub(super) const NOWHERE: *const Slot = ptr::without_provenance(usize::MAX);
 
 impl Line {
     pub(super) fn new(first: *const Slot) -> Line {
@@ -41,7 +58,74 @@ impl Line {
             push_limit: Cell::new(ptr::null()),
             spawn_limit: Cell::new(ptr::null()),
             pop_limit: Cell::new(ptr::null()),
+            barrier: Cell::new(ptr::null()),
+            drain_limit: Cell::new(NOWHERE),
+            full_limit: Cell::new(NOWHERE),
+            pool: Cell::new(ptr::null()),
         }
+    }
+
+    /// The owner works for that pool. None has null for its address.
+    pub(crate) fn set_pool(&self, pool: *const ()) {
+        self.pool.set(pool);
+    }
+
+    /// Whether the calling thread, whose line this is, is a worker of that pool. No is not certain.
+    #[inline(always)]
+    pub(crate) fn is_of(&self, pool: *const ()) -> bool {
+        ptr::eq(self.pool.get(), pool)
+    }
+
+    /// The slot for a task that stays until the enclosing scope ends, if nothing has to be done but
+    /// to push it.
+    #[inline(always)]
+    pub(crate) fn place_unjoined(&self) -> Option<*const Slot> {
+        let slot = self.top.get();
+        (slot < self.spawn_limit.get()).then_some(slot)
+    }
+
+    /// Pushes the task that was put into the slot: the barrier rises above it.
+    ///
+    /// # Safety
+    /// The slot was returned by the call of [`Self::place_unjoined`] just before.
+    #[inline(always)]
+    pub(crate) unsafe fn push_unjoined(&self, slot: *const Slot) {
+        // SAFETY: a slot of this stack.
+        unsafe { (*slot).set_link(self.barrier.get()) };
+        let above = slot.wrapping_add(1);
+        self.barrier.set(above);
+        self.top.set(above);
+        // Neither the split line nor another barrier is above the newest slot.
+        self.pop_limit.set(above);
+    }
+
+    /// Whether the stack is so full that a task which is spawned now is run in place, and nothing
+    /// else is to be done.
+    #[inline(always)]
+    pub(crate) fn is_plainly_full(&self) -> bool {
+        let top = self.top.get();
+        // SAFETY: at or above the limit, which is the stack's end, a slot is below.
+        top >= self.full_limit.get() && !unsafe { &*top.wrapping_sub(1) }.state().is_done()
+    }
+
+    /// Takes the newest task off the stack, if that is one which was left there, and private, with
+    /// another below it, and nothing else is to be done.
+    #[inline(always)]
+    pub(crate) fn pop_unjoined(&self) -> Option<*const Slot> {
+        let (above, limit) = (self.top.get(), self.drain_limit.get());
+        let slot = above.wrapping_sub(1);
+        if slot < limit || !ptr::eq(self.barrier.get(), above) {
+            return None;
+        }
+        // SAFETY: at or above the split line and below the top, it is a slot of this stack.
+        let link = unsafe { &*slot }.link();
+        if link.is_null() {
+            return None;
+        }
+        self.barrier.set(link);
+        self.top.set(slot);
+        self.pop_limit.set(limit.max(link));
+        Some(slot)
     }
 }
 

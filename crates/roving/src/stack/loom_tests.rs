@@ -381,6 +381,38 @@ fn loom_leapfrogger_sees_no_older_run_of_an_offer() {
     );
 }
 
+/// The fast pop of a spawned task never takes one that a thief has, and takes no notice of an alarm
+/// that it may miss: the slow one does.
+#[test]
+fn loom_stolen_and_drained() {
+    explore(|| {
+        let shared = stack(4, 1);
+        let owner = owner(&shared);
+        for id in 1..=3 {
+            assert!(owner.push_unjoined(not_run, id).is_ok());
+        }
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || steal(&stack))
+        };
+        let mut popped = Vec::new();
+        for newest in (1..=3).rev() {
+            match owner.pop_unjoined() {
+                // SAFETY: popped, with the payload still inside.
+                Some(slot) => popped.push(unsafe { (*slot).take::<u64>() }),
+                None => popped.push(pop(&owner)),
+            }
+            let is_mine = popped.last() == Some(&newest);
+            assert!(is_mine || popped.last() == Some(&(100 + newest)));
+        }
+        let stolen = thief.join().unwrap();
+        assert_eq!(
+            popped.iter().filter(|id| **id > 100).count(),
+            usize::from(stolen.is_some())
+        );
+    });
+}
+
 /// A join's slot with an unjoined task above it never takes the fast path of a pop, whichever
 /// thread steals meanwhile.
 #[test]

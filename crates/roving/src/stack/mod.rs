@@ -100,9 +100,6 @@ pub(crate) struct TaskStack {
     loom_line: AtomicPtr<Line>,
 }
 
-/// The floor of an owner that is in no frame. No stack has as many slots.
-const NO_FRAME: usize = usize::MAX;
-
 /// State that only the owner's slow paths use.
 struct Own {
     /// The split line. The span's is the same while it shows a public task; otherwise everything
@@ -110,27 +107,17 @@ struct Own {
     split: Cell<usize>,
     /// `oldest` as the owner last saw it; thieves may have claimed more since.
     oldest_seen: Cell<usize>,
-    /// Slots below belong to frames further out, see [`owner::Owner::open_frame`]; or [`NO_FRAME`].
-    floor: Cell<usize>,
-    /// A join whose slot is below must not pop yet; see [`owner`].
-    barrier: Cell<*const Slot>,
+    /// Slots below belong to frames further out, see [`owner::Owner::open_frame`]; null in none.
+    floor: Cell<*const Slot>,
     /// An alarm was raised, and the span not yet changed since.
     owes_answer: Cell<bool>,
     /// How many publications may follow before it is [`Showing::unasked`] that counts, not `wide`.
     credit: Cell<u32>,
+    /// How many ends of scopes go by without a look at the clock.
+    looks_left_out: Cell<u32>,
     /// When the credit was last topped up.
     credited: Cell<Option<Instant>>,
     tally: Tally,
-}
-
-impl Own {
-    /// Slots from here on belong to the innermost open frame.
-    fn floor(&self) -> usize {
-        match self.floor.get() {
-            NO_FRAME => 0,
-            floor => floor,
-        }
-    }
 }
 
 // SAFETY: thieves reach `span`, `wire`, and the words of slots, which are atomics, and the cells
@@ -161,11 +148,11 @@ impl TaskStack {
         let own = Own {
             split: Cell::new(0),
             oldest_seen: Cell::new(0),
-            floor: Cell::new(NO_FRAME),
-            barrier: Cell::new(ptr::null()),
+            floor: Cell::new(ptr::null()),
             // A thief may want work before the owner has started: the first push looks.
             owes_answer: Cell::new(true),
             credit: Cell::new(0),
+            looks_left_out: Cell::new(0),
             credited: Cell::new(None),
             tally: Tally::default(),
         };
@@ -197,7 +184,7 @@ impl TaskStack {
     /// Owner: whether no frame is open.
     #[cfg(not(loom))]
     pub(crate) fn is_frameless(&self) -> bool {
-        self.own.floor.get() == NO_FRAME
+        self.own.floor.get().is_null()
     }
 
     /// Written by the owner, read by anybody.

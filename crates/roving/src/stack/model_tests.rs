@@ -9,7 +9,7 @@ use std::ops::Range;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::line::{ALARM, current_line, set_current_line};
+use super::line::{ALARM, NOWHERE, current_line, set_current_line};
 use super::owner::{Owner, Popped};
 use super::slot::{self, Slot};
 use super::state::{Phase, State};
@@ -232,10 +232,7 @@ impl<'s> Pair<'s> {
         let slot = self.stack().slot(index);
         let wanted = self.stack().is_wanted();
         let popped = match task.unjoined {
-            true => {
-                self.owner.answer_alarm();
-                self.owner.pop(index).0
-            }
+            true => self.pop_as_drain_does(index),
             false => self.pop_as_join_does(index),
         };
         match task.has {
@@ -274,6 +271,16 @@ impl<'s> Pair<'s> {
         let slot = self.stack().at(index);
         if slot >= line.pop_limit.get() {
             line.top.set(slot);
+            return Popped::Here;
+        }
+        self.owner.answer_alarm();
+        self.owner.pop(index).0
+    }
+
+    /// The fast path of the end of a scope, or else the slow one.
+    fn pop_as_drain_does(&self, index: usize) -> Popped {
+        if let Some(slot) = self.owner.pop_unjoined() {
+            assert_eq!(slot, self.stack().at(index));
             return Popped::Here;
         }
         self.owner.answer_alarm();
@@ -421,6 +428,23 @@ impl<'s> Pair<'s> {
             }
         }
         assert!(line.push_limit.get() <= stack.at(self.showing.slots));
+        let unjoined = self.tasks.iter().rposition(|task| task.unjoined);
+        let barrier = unjoined.map_or(std::ptr::null(), |index| stack.at(index + 1));
+        assert_eq!(
+            line.barrier.get(),
+            barrier,
+            "above the newest unjoined task"
+        );
+        let some = barrier.is_null() || !line.spawn_limit.get().is_null();
+        let fast = line.drain_limit.get() != NOWHERE;
+        assert!(
+            some || !fast,
+            "a spawn is fast where a pop of a spawned task is"
+        );
+        assert!(!barrier.is_null() || line.spawn_limit.get().is_null());
+        if fast {
+            assert_eq!(line.drain_limit.get(), stack.at(stack.own.split.get()));
+        }
     }
 }
 

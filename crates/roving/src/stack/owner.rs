@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::TaskStack;
-use super::line::{ALARM, Line};
+use super::line::{ALARM, Line, NOWHERE};
 #[cfg(not(loom))]
 use super::line::{LentWire, current_line, set_current_line, wire_of_this_thread};
 use super::slot::{Run, Slot};
@@ -35,6 +35,8 @@ use crate::stats::bump;
 
 /// Publications that come slower than one in this time show all that there is, up to a bound.
 const CREDIT_TIME: Duration = Duration::from_micros(2);
+/// How many ends of scopes do not look at the clock after one that found no credit.
+const LOOKS_LEFT_OUT: u32 = 7;
 /// Most publications that can be made in a row before the rate counts.
 const CREDIT_MAX: u32 = 64;
 
@@ -105,13 +107,15 @@ impl<'s> Owner<'s> {
 
     /// A frame begins that will join, when it ends, all that is left unjoined from here on.
     /// Returns where that is, and what [`Self::close_frame`] needs.
-    pub(crate) fn open_frame(&self) -> (usize, usize) {
-        let base = self.top();
+    #[inline]
+    pub(crate) fn open_frame(&self) -> (*const Slot, *const Slot) {
+        let base = self.line().top.get();
         (base, self.stack.own.floor.replace(base))
     }
 
     /// The frame ends; all from its base on has been joined.
-    pub(crate) fn close_frame(&self, outer_floor: usize) {
+    #[inline]
+    pub(crate) fn close_frame(&self, outer_floor: *const Slot) {
         self.stack.own.floor.set(outer_floor);
     }
 
@@ -135,8 +139,9 @@ impl<'s> Owner<'s> {
     /// room for more: the moment to split work. A few loads, all of the owner's own lines.
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
-        self.answer_alarm();
-        let is_owed = self.stack.own.owes_answer.get();
+        // The next push or pop mends the wire.
+        let is_tripped = ptr::eq(self.thread_line(), &ALARM);
+        let is_owed = is_tripped || self.stack.own.owes_answer.get();
         (is_owed || self.public_seen() < self.stack.showing.thieves) && !self.is_full()
     }
 
@@ -145,7 +150,7 @@ impl<'s> Owner<'s> {
         let (showing, own) = (&self.stack.showing, &self.stack.own);
         if own.credit.get() > 0 {
             showing.wide
-        } else if own.barrier.get().is_null() {
+        } else if self.line().barrier.get().is_null() {
             showing.unasked
         } else {
             showing.thieves
@@ -217,9 +222,10 @@ impl<'s> Owner<'s> {
 
     /// Whether the newest slot is such a one.
     fn may_have_room(&self) -> bool {
-        let top = self.top();
-        let unjoined = ptr::eq(self.stack.own.barrier.get(), self.line().top.get());
-        unjoined && top > self.stack.own.floor() && self.stack.slot(top - 1).state().is_done()
+        let (line, index) = (self.line(), self.top());
+        let top = line.top.get();
+        let unjoined = ptr::eq(line.barrier.get(), top) && top > self.stack.own.floor.get();
+        unjoined && index > 0 && self.stack.slot(index - 1).state().is_done()
     }
 
     /// The stack was full, and what nobody has claimed is less than a thief takes at once: as long
@@ -230,15 +236,16 @@ impl<'s> Owner<'s> {
     pub(crate) fn pop_stranded(&self) -> Option<(usize, bool)> {
         self.answer_alarm();
         self.look_at_oldest();
-        let (top, own) = (self.top(), &self.stack.own);
+        let (top, own, line) = (self.top(), &self.stack.own, self.line());
         let unclaimed = top - own.oldest_seen.get();
         if unclaimed == 0 {
             self.make_room();
             self.settle();
             return None;
         }
-        let unjoined = ptr::eq(own.barrier.get(), self.line().top.get());
-        if unclaimed >= self.stack.showing.least || top <= own.floor() || !unjoined {
+        let above = line.top.get();
+        let unjoined = ptr::eq(line.barrier.get(), above) && above > own.floor.get();
+        if unclaimed >= self.stack.showing.least || !unjoined {
             return None;
         }
         let (how, wake) = self.pop(top - 1);
@@ -276,13 +283,28 @@ impl<'s> Owner<'s> {
     }
 
     /// The owner is about to run spawned tasks, one after the other, and each may take long.
+    #[inline]
     pub(crate) fn show_spawned(&self) -> bool {
-        let hidden = self.top() - self.stack.own.split.get();
-        if hidden < 2 || self.stack.showing.unasked == 0 {
+        let split = self.stack.at(self.stack.own.split.get());
+        let is_hiding = self.line().top.get() > split.wrapping_add(1);
+        is_hiding && self.stack.showing.unasked > 0 && self.show_at_leisure()
+    }
+
+    /// Shows them if there is credit. Scopes of a few small tasks come faster than that grows, and
+    /// a look at the clock takes as long as several tasks: not all of them look.
+    #[inline(never)]
+    fn show_at_leisure(&self) -> bool {
+        let own = &self.stack.own;
+        let looks_left_out = own.looks_left_out.get();
+        if own.credit.get() == 0 && looks_left_out > 0 {
+            own.looks_left_out.set(looks_left_out - 1);
             return false;
         }
         self.top_up();
-        let wake = self.stack.own.credit.get() > 0 && self.publish();
+        let has_credit = own.credit.get() > 0;
+        own.looks_left_out
+            .set(if has_credit { 0 } else { LOOKS_LEFT_OUT });
+        let wake = has_credit && self.publish();
         self.settle();
         wake
     }
@@ -290,11 +312,9 @@ impl<'s> Owner<'s> {
     /// Above the newest slot, whose link keeps the old barrier.
     pub(super) fn raise_barrier(&self) {
         let (line, top) = (self.line(), self.top());
-        self.stack
-            .slot(top - 1)
-            .set_link(self.stack.own.barrier.get());
+        self.stack.slot(top - 1).set_link(line.barrier.get());
         let above = self.stack.at(top);
-        self.stack.own.barrier.set(above);
+        line.barrier.set(above);
         line.pop_limit.set(line.pop_limit.get().max(above));
     }
 
@@ -428,11 +448,14 @@ impl<'s> Owner<'s> {
 
     /// The slot at the top is free from now on.
     pub(super) fn drop_top(&self, index: usize) {
-        let (slot, above) = (self.stack.slot(index), self.line().top.get());
-        if ptr::eq(self.stack.own.barrier.get(), above) {
-            self.stack.own.barrier.set(slot.link());
+        let (slot, line) = (self.stack.slot(index), self.line());
+        if ptr::eq(line.barrier.get(), line.top.get()) {
+            line.barrier.set(slot.link());
+            if slot.link().is_null() {
+                line.spawn_limit.set(ptr::null());
+            }
         }
-        self.line().top.set(self.stack.at(index));
+        line.top.set(self.stack.at(index));
     }
 
     /// Moves the split line up, as far as is shown unasked, and further when somebody wants work.
@@ -493,21 +516,24 @@ impl<'s> Owner<'s> {
         let slow = stack.own.owes_answer.get()
             || stack.showing.counting
             || self.public_seen() < self.unasked();
-        let end = stack.at(stack.slots.len());
-        stack
-            .line
-            .push_limit
-            .set(if slow { ptr::null() } else { end });
-        stack.line.spawn_limit.set(match slow {
-            true => ptr::null(),
-            false => self.half_hidden().map_or(end, |half| end.min(half)),
-        });
+        let line = &stack.line;
+        let (end, split) = (stack.at(stack.slots.len()), stack.at(stack.own.split.get()));
+        line.push_limit.set(if slow { ptr::null() } else { end });
+        // The first task that is left unjoined changes how many are shown.
+        line.spawn_limit
+            .set(match slow || line.barrier.get().is_null() {
+                true => ptr::null(),
+                false => self.half_hidden().map_or(end, |half| end.min(half)),
+            });
+        line.drain_limit.set(if slow { NOWHERE } else { split });
+        let is_plain = !slow && !stack.showing.drawn && stack.showing.least <= 1;
+        line.full_limit.set(if is_plain { end } else { NOWHERE });
         self.set_pop_limit();
     }
 
     fn set_pop_limit(&self) {
         let split = self.stack.at(self.stack.own.split.get());
-        let limit = split.max(self.stack.own.barrier.get());
+        let limit = split.max(self.line().barrier.get());
         self.stack.line.pop_limit.set(limit);
     }
 
@@ -521,21 +547,31 @@ impl<'s> Owner<'s> {
         self.stack.loom_line.load(Relaxed)
     }
 
+    /// The line of this stack; or the alarm, whose limits let nobody through.
+    #[inline(always)]
+    fn tripped_line(&self) -> &Line {
+        // SAFETY: this thread's line is that of this stack, or the alarm.
+        unsafe { &*self.thread_line() }
+    }
+
     /// If the wire was tripped, mends it; what it means is then owed, by the next push at the
     /// latest.
     #[inline]
     pub(crate) fn answer_alarm(&self) {
         if ptr::eq(self.thread_line(), &ALARM) {
+            let line = self.line();
             #[cfg(not(loom))]
-            set_current_line(self.line());
+            set_current_line(line);
             #[cfg(loom)]
             // Ordering: Relaxed, as in `line`.
             self.stack
                 .loom_line
-                .store(ptr::from_ref(self.line()).cast_mut(), Relaxed);
+                .store(ptr::from_ref(line).cast_mut(), Relaxed);
             self.stack.own.owes_answer.set(true);
-            self.line().push_limit.set(ptr::null());
-            self.line().spawn_limit.set(ptr::null());
+            line.push_limit.set(ptr::null());
+            line.spawn_limit.set(ptr::null());
+            line.drain_limit.set(NOWHERE);
+            line.full_limit.set(NOWHERE);
         }
     }
 

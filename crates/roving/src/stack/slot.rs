@@ -107,6 +107,16 @@ impl Slot {
         self.payload.with(|at| unsafe { at.cast::<T>().read() })
     }
 
+    /// Looks at the payload.
+    ///
+    /// # Safety
+    /// The caller has the slot to itself, and the payload holds a `T`.
+    #[inline(always)]
+    pub(crate) unsafe fn peek<T, R>(&self, look: impl FnOnce(&T) -> R) -> R {
+        // SAFETY: the caller says so.
+        self.payload.with(|at| look(unsafe { &*at.cast::<T>() }))
+    }
+
     /// Runs the task.
     ///
     /// # Safety

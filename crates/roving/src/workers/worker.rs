@@ -35,6 +35,7 @@ use crate::workers::wait::Taken;
 pub(crate) struct Worker {
     registry: Arc<Registry>,
     index: usize,
+    seat: *const Seat,
     owner: Owner<'static>,
     victims: Victims,
     restraint: Restraint,
@@ -91,6 +92,7 @@ impl Worker {
         // this function's contract.
         let owner = unsafe { Owner::new(&*stack) };
         let worker = Worker::new(registry, index, owner);
+        worker.owner.line().set_pool(worker.pool());
         CURRENT.set(&worker);
         frames::set_current_local(&worker.seat().tasks);
         worker.owner.enter();
@@ -107,6 +109,7 @@ impl Worker {
         let (nesting, at_once) = unsafe { outer.as_ref() }
             .map_or((0, 0), |outer| (outer.nesting.get(), outer.at_once.get()));
         Worker {
+            seat: &raw const registry.seats[index],
             registry,
             index,
             owner,
@@ -207,6 +210,11 @@ impl Worker {
         &self.registry
     }
 
+    /// The address of the worker's pool.
+    pub(crate) fn pool(&self) -> *const () {
+        Arc::as_ptr(&self.registry).cast()
+    }
+
     pub(crate) fn index(&self) -> usize {
         self.index
     }
@@ -247,8 +255,10 @@ impl Worker {
         &self.victims
     }
 
+    #[inline]
     pub(crate) fn seat(&self) -> &Seat {
-        &self.registry.seats[self.index]
+        // SAFETY: a seat stays where it is as long as its pool lives, which this worker holds.
+        unsafe { &*self.seat }
     }
 
     pub(crate) fn tally(&self) -> &Tally {
@@ -306,23 +316,35 @@ impl Worker {
 
     /// Runs or waits for everything above `base` on this worker's stack. What is there was left
     /// unjoined by code that has returned.
-    pub(crate) fn drain(&self, base: usize) {
-        if self.owner.top() > base + 1 {
+    pub(crate) fn drain(&self, base: *const Slot) {
+        let line = self.owner.line();
+        if line.top.get() > base.wrapping_add(1) {
             let wake = self.owner.show_spawned();
             self.wake_if(wake);
         }
-        while self.owner.top() > base {
-            let private = self.owner.pop_private();
-            let index = private.unwrap_or_else(|| {
-                self.owner.answer_alarm();
-                self.owner.top() - 1
-            });
-            if private.is_some() || self.take(index) == Taken::Here {
-                // SAFETY: taken off the stack, and run once.
-                let further = unsafe { self.owner.stack().slot(index).run() };
-                self.run_further(further, Level::Above);
+        while line.top.get() > base {
+            let slot = match self.owner.pop_unjoined() {
+                Some(slot) => slot,
+                None => match self.take_newest() {
+                    Some(slot) => slot,
+                    None => continue,
+                },
+            };
+            // SAFETY: a slot of this worker's stack, whose task was taken off it, and is run once.
+            if let Some(further) = unsafe { (*slot).run() } {
+                self.run_further(Some(further), Level::Above);
             }
         }
+    }
+
+    /// Takes the newest task off the stack, or waits until it has ended where a thief has it.
+    #[cold]
+    #[inline(never)]
+    fn take_newest(&self) -> Option<*const Slot> {
+        self.owner.answer_alarm();
+        let index = self.owner.top() - 1;
+        let is_here = self.take(index) == Taken::Here;
+        is_here.then(|| self.owner.stack().at(index))
     }
 
     /// A task has been run in place because the stack was full. With it run those that thieves do
@@ -347,7 +369,7 @@ impl Worker {
     pub(crate) fn take_joined(&self, slot: *const Slot) -> Taken {
         self.owner.answer_alarm();
         let index = self.owner.stack().index(slot);
-        self.drain(index + 1);
+        self.drain(slot.wrapping_add(1));
         self.take(index)
     }
 

@@ -1,80 +1,57 @@
 //! The push of a task that nobody joins at once: a spawn. It stays until the enclosing scope or
 //! task ends.
 
-use std::ptr;
-
 use super::Owner;
 use crate::stack::slot::{Run, Slot};
-
-/// A free slot at the top, for a task that stays until the enclosing scope or task ends.
-pub(crate) struct Place {
-    slot: *const Slot,
-    /// The barrier below it; null if more is to be done than to raise it.
-    barrier: *const Slot,
-}
 
 impl Owner<'_> {
     /// The push of a task that stays until the enclosing scope or task ends.
     pub(crate) fn push_unjoined<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
-        match self.place_unjoined() {
-            // SAFETY: nothing has happened since.
-            Ok(place) => Ok(unsafe { self.fill_unjoined(place, run, payload) }),
+        let line = self.tripped_line();
+        if let Some(slot) = line.place_unjoined() {
+            // SAFETY: the slot at the top is free and private, and this thread's; nothing has
+            // happened since.
+            unsafe {
+                (*slot).fill(run, payload);
+                line.push_unjoined(slot);
+            }
+            return Ok(false);
+        }
+        match self.place_unjoined_slowly() {
             Err(wake) => Err((payload, wake)),
+            Ok(slot) => {
+                // SAFETY: the slot at the top is free and private, and this thread's.
+                unsafe { (*slot).fill(run, payload) };
+                Ok(self.filled_slowly())
+            }
         }
     }
 
-    /// The first half of [`Self::push_unjoined`], without the payload, which thus goes from where
-    /// it was made straight into the slot. `Err`: the stack is full, and whether a sleeping worker
-    /// should be woken.
-    #[inline(always)]
-    pub(crate) fn place_unjoined(&self) -> Result<Place, bool> {
-        // SAFETY: this thread's line: that of this stack, or the alarm, which lets nobody through.
-        let line = unsafe { &*self.thread_line() };
-        let (slot, barrier) = (line.top.get(), self.stack.own.barrier.get());
-        if slot < line.spawn_limit.get() && !barrier.is_null() {
-            return Ok(Place { slot, barrier });
-        }
-        self.place_unjoined_slowly()
-    }
-
-    /// The second half: returns whether a sleeping worker should be woken.
-    ///
-    /// # Safety
-    /// The place was returned by the call of [`Self::place_unjoined`] just before.
-    #[inline(always)]
-    pub(crate) unsafe fn fill_unjoined<T>(&self, place: Place, run: Run, payload: T) -> bool {
-        let Place { slot, barrier } = place;
-        // SAFETY: the slot at the top is free and private, and this thread's.
-        unsafe { (*slot).fill(run, payload) };
-        if barrier.is_null() {
-            return self.filled_slowly();
-        }
-        let (line, above) = (self.line(), slot.wrapping_add(1));
-        // SAFETY: a slot of this stack.
-        unsafe { (*slot).set_link(barrier) };
-        self.stack.own.barrier.set(above);
-        line.top.set(above);
-        // Neither the split line nor another barrier is above the newest slot.
-        line.pop_limit.set(above);
-        false
-    }
-
+    /// A free slot at the top, for a task that stays until the enclosing scope or task ends, where
+    /// more has to be done than to push it: who puts the task in calls [`Self::filled_slowly`].
+    /// `Err`: the stack is full, and whether a sleeping worker should be woken.
     #[inline(never)]
-    fn place_unjoined_slowly(&self) -> Result<Place, bool> {
-        let line = self.line();
-        let is_tripped = !ptr::eq(self.thread_line(), line);
+    pub(crate) fn place_unjoined_slowly(&self) -> Result<*const Slot, bool> {
+        let line = self.tripped_line();
         let limit = line.push_limit.get();
-        if !is_tripped && !limit.is_null() && line.top.get() >= limit && !self.may_have_room() {
+        if !limit.is_null() && line.top.get() >= limit && !self.may_have_room() {
             return Err(false);
         }
-        let barrier = ptr::null();
-        self.place().map(|slot| Place { slot, barrier })
+        self.place()
     }
 
-    /// The first since the stack held none leaves the limits anew: more is to be public from now
-    /// on.
+    /// Takes the newest task, which was left unjoined, off the stack; if that takes more than to
+    /// pop it, `None`.
+    #[inline(always)]
+    pub(crate) fn pop_unjoined(&self) -> Option<*const Slot> {
+        self.tripped_line().pop_unjoined()
+    }
+
+    /// Pushes the task that was put into the slot at the top. The first since the stack held none
+    /// leaves the limits anew: more is to be public from now on. Returns whether a sleeping worker
+    /// should be woken.
     #[inline(never)]
-    fn filled_slowly(&self) -> bool {
+    pub(crate) fn filled_slowly(&self) -> bool {
         // Half of what is there is public in any case: no look at the clock, to see if it may be
         // more.
         let wake = self.pushed(self.top(), false);

@@ -220,16 +220,15 @@ impl Worker {
     /// # Safety
     /// The frame is the caller's, the root is open for this worker, and above `base` are frames of
     /// that root only.
-    unsafe fn drive(&self, local: &Local, frame: Frame, base: usize) {
-        let base_slot: *const Slot = self.owner().stack().at(base);
+    unsafe fn drive(&self, local: &Local, frame: Frame, base: *const Slot) {
         let mut next = Some(frame);
         while let Some(frame) = next {
             // SAFETY: the caller's promise, or `after_end`.
-            let running = AssertUnwindSafe(|| unsafe { self.run(local, frame, base_slot) });
+            let running = AssertUnwindSafe(|| unsafe { self.run(local, frame, base) });
             next = match panic::catch_unwind(running) {
                 Ok(()) => None,
                 // SAFETY: nothing unwinds out of `run` but a poll.
-                Err(payload) => unsafe { self.after_panic(local, payload, base_slot) },
+                Err(payload) => unsafe { self.after_panic(local, payload, base) },
             };
         }
         local.current.set(ptr::null());

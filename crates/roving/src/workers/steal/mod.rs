@@ -101,7 +101,8 @@ impl Worker {
                     at,
                 });
                 self.wake_for_left(victim, left);
-                let (base, before) = (self.owner().top(), self.seat().tasks.fates());
+                let base = self.owner().line().top.get();
+                let before = self.seat().tasks.fates();
                 let claimed = index..index + count;
                 let began = self.run_claimed(victim, claimed, short, Level::Ground);
                 // Tasks that the steal and the task left on this worker's own stack.
