@@ -15,7 +15,7 @@ use roving::{current_worker, scope};
 /// Calls `f` with pools of several sizes and steal amounts, several times.
 fn in_pools(f: impl Fn(&Pool, u64)) {
     watched(|| {
-        for workers in [2, 3, 8] {
+        for &workers in size([2, 3, 8].as_slice(), &[3]) {
             for amount in AMOUNTS {
                 let pool = pool_that_steals(workers, amount);
                 for seed in 0..tries(6) as u64 {

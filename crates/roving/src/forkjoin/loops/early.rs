@@ -7,18 +7,21 @@ use std::thread;
 
 use crate::context::CancelledError;
 use crate::inherit::node;
-use crate::machine::prim::{AtomicBool, Ordering};
+use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering};
 
 /// The word of one loop by which its parts tell each other that it ends early. Each part asks
 /// before its next block of items.
 pub(super) struct Early {
-    /// No part begins another block.
-    ends: AtomicBool,
+    /// 0 as long as there is nothing to look at; else of the values below.
+    ends: AtomicUsize,
     /// Items were left out because of a cancelled token, so the loop has no result.
     is_cancelled: AtomicBool,
-    /// The loop belongs to a token, and may unwind where that was cancelled.
-    heeds_tokens: bool,
 }
+
+/// The loop belongs to a token, and may unwind where that was cancelled.
+const HEEDS_TOKENS: usize = 1;
+/// No part begins another block.
+const ENDS: usize = 2;
 
 impl Early {
     /// For a loop that the calling thread is about to begin. A thread that is unwinding already
@@ -26,10 +29,10 @@ impl Early {
     /// loop runs to its end.
     pub(super) fn new() -> Early {
         let has_token = node::with_current(|node| node.is_some_and(node::Node::has_token));
+        let heeds = has_token && cfg!(panic = "unwind") && !thread::panicking();
         Early {
-            ends: AtomicBool::new(false),
+            ends: AtomicUsize::new(if heeds { HEEDS_TOKENS } else { 0 }),
             is_cancelled: AtomicBool::new(false),
-            heeds_tokens: has_token && cfg!(panic = "unwind") && !thread::panicking(),
         }
     }
 
@@ -37,7 +40,11 @@ impl Early {
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         // Ordering: Relaxed; a request, not a signal that something has happened.
-        self.ends.load(Ordering::Relaxed) || self.heeds_tokens && self.sees_cancelled_token()
+        match self.ends.load(Ordering::Relaxed) {
+            0 => false,
+            HEEDS_TOKENS => self.sees_cancelled_token(),
+            _ => true,
+        }
     }
 
     #[inline(never)]
@@ -54,7 +61,7 @@ impl Early {
     /// Ends the loop in all its parts.
     pub(super) fn end(&self) {
         // Ordering: Relaxed, as in `is_due`.
-        self.ends.store(true, Ordering::Relaxed);
+        self.ends.store(ENDS, Ordering::Relaxed);
     }
 
     /// Calls `f`; if that unwinds, the loop ends: what is left would run for nobody.
