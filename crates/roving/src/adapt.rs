@@ -39,7 +39,7 @@ pub fn set_global<E>(
 }
 
 /// The most workers that a pool can have.
-pub const WORKERS_LIMIT: usize = crate::pool::builder::WORKERS_LIMIT;
+pub const WORKERS_LIMIT: usize = crate::workers::settings::WORKERS_LIMIT;
 
 /// The order in which a worker runs the detached tasks that it has spawned itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 
 use crate::machine::unwind::drop_quietly;
-use crate::pool::home::{Home, Roving};
+use crate::pool::global::Roving;
+use crate::pool::home::Home;
 use crate::pool::{self, global};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Run, Slot, fits};

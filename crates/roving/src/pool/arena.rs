@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::machine::os;
-use crate::pool::builder::{SPARES_MAX, WORKERS_LIMIT};
 use crate::pool::error::{self, Reason};
 use crate::pool::{BuildError, PoolBuilder};
 use crate::workers::arena::Arena;
 use crate::workers::arena::core::Core;
+use crate::workers::settings::{SPARES_MAX, WORKERS_LIMIT};
 
 impl Arena {
     /// Creates an arena of that many threads, with the defaults of [`Arena::builder`] for the rest.

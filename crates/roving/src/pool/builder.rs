@@ -16,19 +16,16 @@ use crate::machine::os;
 use crate::observe::trace::exit::{settle, wishes};
 use crate::observe::watch;
 use crate::replay::Wish;
-use crate::stack::state::WORKERS_MAX;
 use crate::workers::arena::Arena;
 use crate::workers::frames::order::SpawnOrder;
 use crate::workers::places::Places;
 use crate::workers::priority::Priority;
-use crate::workers::settings::{Debt, IndexHandler, PanicHandler, Settings};
+use crate::workers::settings::{Debt, IndexHandler, PanicHandler, SPARES_MAX, Settings};
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
 
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
-/// Most compensation threads of a pool.
-pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
 /// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri
 /// has less of it, since it follows each look for long.
 const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
@@ -37,6 +34,31 @@ const QUICK_ROUNDS: usize = if cfg!(miri) { 2 } else { 24 };
 /// Patience on a machine with fewer cores than workers: an idle worker makes room at once.
 const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
 const QUICK_ROUNDS_CROWDED: usize = if cfg!(miri) { 1 } else { 8 };
+
+impl Pool {
+    /// Creates a pool of `workers` workers, with the defaults of [`Pool::builder`] for the rest.
+    ///
+    /// # Errors
+    /// As [`PoolBuilder::build`].
+    ///
+    /// ```
+    /// assert!(roving::Pool::new(2).is_ok());
+    /// assert!(roving::Pool::new(0).is_err());
+    /// ```
+    pub fn new(workers: usize) -> Result<Pool, BuildError> {
+        Pool::builder().workers(workers).build()
+    }
+
+    /// Returns a builder with the defaults.
+    ///
+    /// ```
+    /// let pool = roving::Pool::builder().workers(1).build().unwrap();
+    /// assert_eq!(pool.workers(), 1);
+    /// ```
+    pub fn builder() -> PoolBuilder {
+        PoolBuilder::new()
+    }
+}
 
 /// Configures and builds a [`Pool`].
 ///
@@ -315,19 +337,6 @@ impl PoolBuilder {
         Pool::start(self.settings()?)
     }
 
-    /// Starts the pool as the global one, which [`crate::join`] and the like use outside of pools.
-    ///
-    /// # Errors
-    /// As [`Self::build`], and when the global pool has been started already.
-    ///
-    /// ```
-    /// roving::Pool::builder().workers(3).build_global().unwrap();
-    /// assert_eq!(roving::current_workers(), 3);
-    /// ```
-    pub fn build_global(self) -> Result<(), BuildError> {
-        super::global::set(self)
-    }
-
     fn settings(self) -> Result<Box<Settings>, BuildError> {
         // Read before any thread is pinned, because pinning changes it.
         let allowed = os::allowed_processors();
@@ -392,9 +401,6 @@ impl PoolBuilder {
         }))
     }
 }
-
-/// Most workers of a pool.
-pub(crate) const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
 
 impl fmt::Debug for PoolBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

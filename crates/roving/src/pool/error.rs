@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use super::builder::WORKERS_LIMIT;
 use crate::replay;
+use crate::workers::settings::WORKERS_LIMIT;
 use crate::workers::steal::amount::{AMOUNT_MAX, Amount};
 
 /// The error of a pool that could not be built. Its text names the wrong value, and what would do.

@@ -15,7 +15,6 @@ use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
-use super::builder::WORKERS_LIMIT;
 use super::error::{BuildError, Reason};
 use super::home::Home;
 use super::stop::Dropped;
@@ -29,6 +28,32 @@ use crate::observe::watch;
 use crate::workers::Worker;
 use crate::workers::blocking::blocking;
 use crate::workers::registry::Registry;
+use crate::workers::settings::WORKERS_LIMIT;
+
+/// The global pool of this crate.
+#[derive(Debug)]
+pub(crate) struct Roving;
+
+impl Home for Roving {
+    fn build() -> Pool {
+        build()
+    }
+}
+
+impl PoolBuilder {
+    /// Starts the pool as the global one, which [`crate::join`] and the like use outside of pools.
+    ///
+    /// # Errors
+    /// As [`Self::build`], and when the global pool has been started already.
+    ///
+    /// ```
+    /// roving::Pool::builder().workers(3).build_global().unwrap();
+    /// assert_eq!(roving::current_workers(), 3);
+    /// ```
+    pub fn build_global(self) -> Result<(), BuildError> {
+        set(self)
+    }
+}
 
 /// The shell that the first pool lies in, and each one that is started when no other is used any
 /// more. So a library that is unloaded leaves nothing behind.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::global::{self, Lease};
-use super::home;
 use crate::workers::Worker;
 use crate::workers::registry::Registry;
 
@@ -101,6 +100,6 @@ impl Pool {
     /// assert!(pool.profile().workers.len() >= pool.workers());
     /// ```
     pub fn global() -> PoolRef {
-        PoolRef(Kind::Global(global::of::<home::Roving>()))
+        PoolRef(Kind::Global(global::of::<global::Roving>()))
     }
 }

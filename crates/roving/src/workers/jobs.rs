@@ -25,6 +25,7 @@ impl Worker {
     }
 
     /// Runs a job; until it has ended, the worker takes none below its class on top of a wait.
+    #[inline]
     pub(crate) fn run_classed(&self, (job, class): Classed) {
         let before = self.class().replace(class.unwrap_or_default());
         self.framed_outside(|| job.run());

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::replay::Schedule;
+use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
 use crate::workers::arena::{Arena, Share};
 use crate::workers::frames::order::SpawnOrder;
@@ -15,6 +16,11 @@ use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
+
+/// Most compensation threads of a pool.
+pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
+/// Most workers of a pool.
+pub(crate) const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
 
 /// Called with the index of a worker.
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;

@@ -13,7 +13,7 @@ use super::early::Early;
 use super::pace::Pace;
 use super::parts;
 use crate::forkjoin::join::join;
-use crate::pool::home::Roving;
+use crate::pool::global::Roving;
 use crate::pool::{global, install};
 use crate::workers::Worker;
 

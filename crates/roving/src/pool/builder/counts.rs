@@ -1,11 +1,12 @@
 //! The builder's settings for the number of workers, and for whose threads they get.
 
-use super::{PoolBuilder, WORKERS_LIMIT};
+use super::PoolBuilder;
 use crate::machine::os;
 use crate::pool::error::{BuildError, Reason};
 use crate::replay;
 use crate::workers::arena::Arena;
 use crate::workers::priority::Priority;
+use crate::workers::settings::WORKERS_LIMIT;
 use crate::workers::sleep::spares::StandIn;
 
 impl PoolBuilder {

@@ -284,6 +284,7 @@ impl Root {
     ///
     /// # Safety
     /// The frame is the caller's, and counted at this root.
+    #[inline]
     pub(super) unsafe fn pass_on(this: *const Root, frame: Frame) {
         let push = |local: &Local| {
             Worker::with_current(|worker| {
