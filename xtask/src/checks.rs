@@ -55,16 +55,16 @@ pub(crate) fn names() -> [&'static str; CHECKS.len()] {
     CHECKS.map(|(name, _)| name)
 }
 
-/// Of these, the ones that build in folders of their own, or in release: they run beside the
-/// others, in this order, and mostly use one core.
-const BESIDE: [&str; 7] = [
+/// Of these, the ones that build in folders of their own: they run beside the others, in this
+/// order, and mostly use one core. The pages' commands are not among them: they build programs that
+/// tests start, with other features.
+const BESIDE: [&str; 6] = [
     "miri",
     "loom",
     "mutants",
     "faults",
     "ceilings",
     "rayon-core",
-    "commands",
 ];
 
 /// All of them, or those that are named.
