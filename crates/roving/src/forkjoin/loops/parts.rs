@@ -59,10 +59,14 @@ where
         if let (Target::Caller, Some(_)) = (&target, &state) {
             return state;
         }
+        // None of its slots is in use any more, and yet an adopted thread may not leave its pool:
+        // what closes the part is the user's, and may drop that.
+        let (_, outer_floor) = worker.owner().open_frame();
         let outcome = team.end(state);
         // SAFETY: the part of the caller, who waits for the whole below.
         unsafe { Team::put(&raw const team, worker, target, outcome) };
         worker.wait_for_runs(&team.shared.whole, &team.shared.runs);
+        worker.owner().close_frame(outer_floor);
         None
     });
     if let Some(state) = alone {
@@ -193,17 +197,21 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
     ) -> (Target<P, S>, Option<S::State>) {
         let mut pushed = Pushed::default();
         let (mut piece, mut state) = (piece, state);
+        // An upper half for which there was no room.
+        let mut kept = None;
         let newest_taken = loop {
             if let Some(before) = state {
-                let is_to_cut = |_| pushed.has_room() && worker.is_asked();
+                let is_to_cut = |_| kept.is_none() && pushed.has_room() && worker.is_asked();
                 let all = self.all();
                 let feed = || all.feed(worker, piece, before, is_to_cut);
                 state = match self.caught(feed) {
-                    Some(Fed::UpTo(whole, before)) => {
-                        let middle = whole.units() / 2;
-                        match self.caught(|| whole.cut(middle)) {
+                    Some(Fed::UpTo(whole, left, before)) => {
+                        match self.caught(|| whole.cut(left / 2)) {
                             Some((lower, upper)) => {
-                                pushed.add(self.push(worker, upper));
+                                match self.push(worker, upper) {
+                                    Ok(slot) => pushed.add(slot),
+                                    Err(upper) => kept = Some(upper),
+                                }
                                 (piece, state) = (lower, Some(before));
                                 continue;
                             }
@@ -218,6 +226,10 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
                 };
             } else {
                 drop_quietly(piece);
+            }
+            if let Some(upper) = kept.take() {
+                piece = upper;
+                continue;
             }
             let Some(slot) = pushed.pop() else {
                 return (target, state);
@@ -262,19 +274,23 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
         unsafe { lowest.as_ref() }.target.set(target);
     }
 
-    /// Pushes a half for others to take.
-    fn push(&self, worker: &Worker, piece: P) -> *const Slot {
+    /// Pushes a half for others to take. `Err` gives it back: a worker is asked only while there is
+    /// room, but what cuts a piece is the user's, and may have spawned until there was none.
+    fn push(&self, worker: &Worker, piece: P) -> Result<*const Slot, P> {
         let half = Half { team: self, piece };
-        let (slot, wake) = match const { fits::<Half<P, S>>() } {
-            true => worker.owner().push(run_half::<P, S>, half).map_err(drop),
+        let pushed = match const { fits::<Half<P, S>>() } {
+            true => worker.owner().push(run_half::<P, S>, half),
             false => {
-                let half = Box::new(half);
-                worker.owner().push(run_half::<P, S>, half).map_err(drop)
+                let pushed = worker.owner().push(run_half::<P, S>, Box::new(half));
+                pushed.map_err(|(half, wake)| (*half, wake))
             }
-        }
-        .expect("a worker is asked only while there is room");
+        };
+        let (pushed, wake) = match pushed {
+            Ok((slot, wake)) => (Ok(slot), wake),
+            Err((half, wake)) => (Err(half.piece), wake),
+        };
         worker.wake_if(wake);
-        slot
+        pushed
     }
 
     fn end(&self, state: Option<S::State>) -> Option<S::Outcome> {

@@ -129,8 +129,9 @@ pub(super) struct Loop<'e, S> {
 pub(super) enum Fed<P, St> {
     /// To its end: nothing is left, or the rest is left out.
     Through(St),
-    /// To where this piece is to be cut.
-    UpTo(P, St),
+    /// To where this piece is to be cut, which has so many units left. A piece may say another
+    /// number when it is asked again.
+    UpTo(P, usize, St),
 }
 
 impl<'e, S> Loop<'e, S> {
@@ -147,7 +148,7 @@ impl<'e, S> Loop<'e, S> {
         let is_to_cut = |left| left > most || worker.is_asked();
         match self.feed(worker, piece, state, is_to_cut) {
             Fed::Through(state) => state,
-            Fed::UpTo(piece, state) => self.split(worker, piece, state),
+            Fed::UpTo(piece, left, state) => self.split(worker, piece, left, state),
         }
     }
 
@@ -171,7 +172,7 @@ impl<'e, S> Loop<'e, S> {
                 return Fed::Through(state);
             }
             if left / 2 >= least && is_to_cut(left) {
-                return Fed::UpTo(piece, state);
+                return Fed::UpTo(piece, left, state);
             }
             let count = pace.block().max(least);
             if count >= left {
@@ -185,12 +186,12 @@ impl<'e, S> Loop<'e, S> {
     }
 
     #[inline(never)]
-    fn split<P: Piece>(&self, worker: &Worker, piece: P, state: S::State) -> S::State
+    fn split<P: Piece>(&self, worker: &Worker, piece: P, left: usize, state: S::State) -> S::State
     where
         S: Sink<P>,
     {
-        if worker.schedule().is_some() || piece.units() > piece.most().max(1) {
-            return self.divide(piece, state);
+        if worker.schedule().is_some() || left > piece.most().max(1) {
+            return self.divide(piece, left, state);
         }
         parts::run(self, worker, piece, state)
     }
@@ -198,14 +199,13 @@ impl<'e, S> Loop<'e, S> {
     /// Both halves, each with a state of its own: where every part is to be cut, and where the
     /// pool's schedule says who runs what. The state stays on this thread, so the lower half goes
     /// on from what was made of it.
-    fn divide<P: Piece>(&self, piece: P, state: S::State) -> S::State
+    fn divide<P: Piece>(&self, piece: P, left: usize, state: S::State) -> S::State
     where
         S: Sink<P>,
     {
         let sink = self.sink;
         let outcome = sink.end(state);
-        let middle = piece.units() / 2;
-        let (lower, upper) = piece.cut(middle);
+        let (lower, upper) = piece.cut(left / 2);
         let (lower, upper) = join(
             || self.part(lower, || sink.resume(outcome)),
             || self.part(upper, || sink.begin()),

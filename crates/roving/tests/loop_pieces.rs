@@ -1,0 +1,170 @@
+//! Loops over pieces whose code is the user's: it may panic, spawn and drop the pool wherever a
+//! loop calls it.
+
+mod common;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+use common::{forever, pool, size, wait_until, watched};
+use roving::adapt::{Piece, Sink, feed_pieces};
+use roving::{Pool, current_worker, scope};
+
+/// A range that tells somebody of each call: with the number of units, and where it is cut.
+struct Told<'t> {
+    left: usize,
+    units: &'t (dyn Fn() + Sync),
+    cut: &'t (dyn Fn(usize, usize) + Sync),
+}
+
+impl Piece for Told<'_> {
+    fn units(&self) -> usize {
+        (self.units)();
+        self.left
+    }
+    fn cut(self, at: usize) -> (Self, Self) {
+        assert!(at > 0 && at < self.left, "{at} of {}", self.left);
+        (self.cut)(self.left, at);
+        let part = |left| Told { left, ..self };
+        (part(at), part(self.left - at))
+    }
+}
+
+/// Counts units, and calls `end` where a part is closed.
+struct Count<'c> {
+    block: &'c (dyn Fn() + Sync),
+    end: &'c (dyn Fn() + Sync),
+}
+
+impl<'t> Sink<Told<'t>> for Count<'_> {
+    type State = usize;
+    type Outcome = usize;
+    fn begin(&self) -> usize {
+        0
+    }
+    fn feed(&self, count: usize, piece: Told<'t>) -> usize {
+        (self.block)();
+        count + piece.left
+    }
+    fn end(&self, count: usize) -> usize {
+        (self.end)();
+        count
+    }
+    fn resume(&self, count: usize) -> usize {
+        count
+    }
+    fn join(&self, lower: usize, upper: usize) -> usize {
+        lower + upper
+    }
+}
+
+const QUIET: Count<'_> = Count {
+    block: &|| (),
+    end: &|| (),
+};
+
+/// Whichever of the calls it is, its panic reaches the caller, and not as the end of the process.
+#[test]
+fn a_piece_may_panic_when_it_is_asked_for_its_length() {
+    watched(|| {
+        let pool = pool(2);
+        for fatal in 0..size(60, 12) {
+            let calls = AtomicUsize::new(0);
+            let units = || {
+                if calls.fetch_add(1, SeqCst) == fatal {
+                    panic::resume_unwind(Box::new(fatal));
+                }
+            };
+            let whole = Told {
+                left: size(1000, 30),
+                units: &units,
+                cut: &|_, _| (),
+            };
+            let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+                pool.install(|| feed_pieces(whole, &QUIET, 0))
+            }));
+            match outcome {
+                Ok(count) => assert_eq!(count, size(1000, 30)),
+                Err(payload) => assert_eq!(*payload.downcast::<usize>().unwrap(), fatal),
+            }
+        }
+    });
+}
+
+/// More than fit on a task stack.
+const SPAWNED: usize = size(20_000, 100);
+
+/// Where a half is cut off, the stack has room for it; and no more once the cut has spawned.
+#[test]
+fn a_cut_may_fill_the_task_stack() {
+    watched(|| {
+        for _ in 0..20 {
+            let ran = AtomicUsize::new(0);
+            let count = pool(2).install(|| {
+                scope(|s| {
+                    let cut = |left, at| {
+                        // Not that of a block, but that of a half.
+                        if left / 2 == at && at > 400 {
+                            let ran = &ran;
+                            (0..SPAWNED).for_each(|_| {
+                                s.spawn(move |_| {
+                                    ran.fetch_add(1, SeqCst);
+                                });
+                            });
+                        }
+                    };
+                    let whole = Told {
+                        left: 1000,
+                        units: &|| (),
+                        cut: &cut,
+                    };
+                    feed_pieces(whole, &QUIET, 0)
+                })
+            });
+            assert_eq!(count, 1000);
+            assert_eq!(ran.into_inner() % SPAWNED, 0);
+        }
+    });
+}
+
+/// A thread that was adopted by a pool is a worker of it until its loop has ended, also if it drops
+/// the pool where its own part is over and others are not.
+#[test]
+fn an_adopted_thread_may_drop_its_pool_at_the_end_of_its_part() {
+    watched(|| {
+        let builder = Pool::builder().workers(2).adopt_current_thread();
+        let owned = forever(Mutex::new(Some(builder.build().unwrap())));
+        let (begun, ends) = (AtomicBool::new(false), AtomicBool::new(false));
+        let block = || {
+            if current_worker() == Some(0) {
+                wait_until(|| begun.load(SeqCst));
+            } else {
+                begun.store(true, SeqCst);
+                wait_until(|| ends.load(SeqCst));
+            }
+        };
+        let end = || {
+            if current_worker() == Some(0) {
+                ends.store(true, SeqCst);
+                drop(owned.lock().unwrap().take());
+                assert_eq!(current_worker(), Some(0));
+            }
+        };
+        let whole = Told {
+            left: 2,
+            units: &|| (),
+            cut: &|_, _| (),
+        };
+        let count = feed_pieces(
+            whole,
+            &Count {
+                block: &block,
+                end: &end,
+            },
+            0,
+        );
+        assert_eq!(count, 2);
+        assert!(owned.lock().unwrap().is_none());
+    });
+}
