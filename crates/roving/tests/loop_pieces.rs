@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-use common::{forever, pool, size, wait_until, watched};
+use common::{forever, pool, size, tries, wait_until, watched};
 use roving::adapt::{Piece, Sink, feed_pieces};
 use roving::{Pool, current_worker, scope};
 
@@ -99,7 +99,7 @@ const SPAWNED: usize = size(20_000, 100);
 #[test]
 fn a_cut_may_fill_the_task_stack() {
     watched(|| {
-        for _ in 0..20 {
+        for _ in 0..tries(20) {
             let ran = AtomicUsize::new(0);
             let count = pool(2).install(|| {
                 scope(|s| {
