@@ -64,9 +64,9 @@ pub(crate) fn sites(source: &Source) -> Vec<Site> {
     let lines = Lines { source };
     let mut found = Vec::new();
     let mut inside = false;
-    for line in 0..source.code.len() {
-        let code = source.code[line].trim_end();
-        if tests[line] || code.trim().is_empty() {
+    for (line, (code, is_test)) in source.code.iter().zip(tests).enumerate() {
+        let code = code.trim_end();
+        if is_test || code.trim().is_empty() {
             continue;
         }
         if let Some(header) = lines.header(line) {
