@@ -1,4 +1,4 @@
-//! The owner's side in a pool whose schedule is drawn from a seed ([`crate::schedule`]).
+//! The owner's side in a pool whose schedule is drawn from a seed ([`crate::replay`]).
 //!
 //! There, every push is refused as if the stack were full, so whoever pushes has to say what
 //! becomes of the task. What it decides to keep for later stands here: tasks of scopes, all of them

@@ -437,7 +437,8 @@ impl<'s> Owner<'s> {
         self.release(index);
     }
 
-    /// The claimed task at the top has been taken back ([`Slot::take_back`]): its slot is free.
+    /// The claimed task at the top has been taken back: its slot is free. See
+    /// [`take_back`](super::word::TaskWord::take_back).
     pub(crate) fn release(&self, index: usize) {
         debug_assert_eq!(self.top(), index + 1);
         self.stack.own.split.set(index);

@@ -44,7 +44,7 @@ pub(crate) struct Registry {
     /// Workers that are parked in a wait and would run a job, in pools without compensation
     /// threads.
     pub(crate) waiting: IdleSet,
-    /// How many workers follow others, see [`crate::wait`].
+    /// How many workers follow others, see [`crate::workers::wait`].
     pub(crate) following: AtomicUsize,
     pub(crate) lending: Lending,
     pub(crate) injector: Injector,

@@ -39,7 +39,7 @@ pub(crate) struct Worker {
     owner: Owner<'static>,
     victims: Victims,
     restraint: Restraint,
-    /// A compensation thread's index for its user, see [`crate::sleep::lending`].
+    /// A compensation thread's index for its user, see [`crate::workers::sleep::lending`].
     borrowed: Cell<Option<usize>>,
     /// The pool's `on_start` or `on_exit` runs.
     in_handler: Cell<bool>,

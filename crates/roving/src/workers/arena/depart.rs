@@ -1,5 +1,5 @@
-//! Leaving a seat that has no thread of its own: steps S1 and S2 of [`crate::sleep`], and, in the
-//! place of a park, the change of the seat's word.
+//! Leaving a seat that has no thread of its own: steps S1 and S2 of [`crate::workers::sleep`], and,
+//! in the place of a park, the change of the seat's word.
 
 use super::word::SeatWord;
 use crate::machine::prim::mutant;

@@ -1,8 +1,8 @@
 //! A thread's lease of a worker slot in an arena: the thread takes the slot, works as a worker
 //! does, looks for work once more, and leaves. Or it visits another pool's slot for one call.
 //!
-//! **Sleep.** A slot without a thread is asleep in the sense of [`crate::sleep`]: it is in the idle
-//! set, and the want flags are up. The thread that left it did steps S1 and S2 in
+//! **Sleep.** A slot without a thread is asleep in the sense of [`crate::workers::sleep`]: it is in
+//! the idle set, and the want flags are up. The thread that left it did steps S1 and S2 in
 //! [`super::depart`]; step S3, in the place of a park, is the change of the slot's word by
 //! which the thread leaves. A thread that takes a worker out of the idle set and unparks it calls
 //! the slot ([`super::word`]): either the thread that is leaving notices the call, or the board

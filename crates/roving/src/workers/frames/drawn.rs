@@ -1,4 +1,4 @@
-//! Async tasks in a pool whose schedule is drawn ([`crate::schedule`]).
+//! Async tasks in a pool whose schedule is drawn ([`crate::replay`]).
 //!
 //! No frame stands on a task stack there. What would, stands with its root, under the worker that
 //! would have it, and the thread that waits for the root plays the workers: one that has frames

@@ -24,8 +24,8 @@ use crate::workers::parked::Why;
 use crate::workers::registry::Registry;
 
 /// The id of the blocking call that a root belongs to. No two calls of a process ever have the
-/// same, so a [`super::Scope`] that has outlived its call differs from those of all others; an
-/// address would be used again.
+/// same, so a [`crate::task::Scope`] that has outlived its call differs from those of all others;
+/// an address would be used again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RootId(u64);
 

@@ -20,11 +20,11 @@
 //! publish at its next push or pop, which is O1.
 //!
 //! **Jobs** are put into the injector, or a mailbox, under a lock; then O2. The sleeper looks in
-//! under that lock after S1. One critical section comes first ([`crate::inject::Queue`]).
+//! under that lock after S1. One critical section comes first ([`crate::workers::inject::Queue`]).
 //!
 //! **Seats without threads**, those of a share of an arena, are asleep in the same sense: S1 and S2
 //! are done by the thread that leaves, S3 is its leaving, and to unpark is to call for a thread
-//! ([`crate::arena`]).
+//! ([`crate::workers::arena`]).
 //!
 //! **Benched workers** ([`Pool::resize`](crate::Pool::resize)) sleep outside of the idle set. One
 //! that was taken out of it for O2 and then finds itself benched does O2 once more ([`roster`]).
@@ -33,7 +33,7 @@
 //! slot's word meets the thief's end of the task ([`crate::stack::state`]). Meanwhile a spare
 //! thread has its core ([`spares`]), or, where compensation threads run no tasks, it *follows* its
 //! thief: S1 and O2 are then about the set of followers that belongs to the thief's seat
-//! ([`crate::wait`]).
+//! ([`crate::workers::wait`]).
 
 pub(crate) mod crew;
 pub(crate) mod idle;

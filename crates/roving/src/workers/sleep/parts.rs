@@ -26,7 +26,7 @@ pub(crate) trait Parts: Sized {
     fn crew(&self) -> &Crew;
     fn spares(&self) -> &Spares;
     fn injector(&self) -> &Injector;
-    /// How many workers follow others, see [`crate::wait`].
+    /// How many workers follow others, see [`crate::workers::wait`].
     fn following(&self) -> &AtomicUsize;
     fn roster(&self) -> &Roster;
 

@@ -47,8 +47,8 @@ pub(crate) fn last_look(worker: &impl Sleeper, steals: bool) -> bool {
     !mutant("last_look_for_jobs") && pool.has_jobs()
 }
 
-/// Parks the calling thread until it is woken for work, or the pool ends; see [`crate::sleep`] for
-/// S1 to S3.
+/// Parks the calling thread until it is woken for work, or the pool ends; see
+/// [`crate::workers::sleep`] for S1 to S3.
 pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
     let (pool, me) = (worker.pool(), worker.index());
     pool.idle().announce(me);

@@ -192,9 +192,9 @@ pub(crate) fn wait_for<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[Ta
 /// In a pool without compensation threads for tasks this worker has to run such subtasks itself. So
 /// it *follows* the workers from which it may steal: it enters their sets of followers, and asks
 /// them for tasks. A worker that publishes on demand wakes a follower if no worker is idle.
-/// Published tasks cannot be missed: the argument is S1 to S3 in [`crate::sleep`]. A thief that
-/// steals one of these tasks asks itself in the follower's name, and looks for the follower at its
-/// victim; that is a hint, which can come too late.
+/// Published tasks cannot be missed: the argument is S1 to S3 in [`crate::workers::sleep`]. A thief
+/// that steals one of these tasks asks itself in the follower's name, and looks for the follower at
+/// its victim; that is a hint, which can come too late.
 fn park_awaiting<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWord]) -> bool {
     let (pool, me) = (waiter.pool(), waiter.index());
     if pool.spares().stand_in == StandIn::ForAll {

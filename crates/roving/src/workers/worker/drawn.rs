@@ -1,4 +1,4 @@
-//! A thread that plays all workers of a pool whose schedule is drawn ([`crate::schedule`]).
+//! A thread that plays all workers of a pool whose schedule is drawn ([`crate::replay`]).
 //!
 //! A worker is played by being it, on top of whoever is on the thread's native stack. What it runs
 //! has ended when the play is over, so nobody ever waits for long, and the state words of tasks go
