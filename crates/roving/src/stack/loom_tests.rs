@@ -388,7 +388,7 @@ fn loom_stolen_and_drained() {
     explore(|| {
         let shared = stack(4, 1);
         let owner = owner(&shared);
-        for id in 1..=3 {
+        for id in 1..=3_u64 {
             assert!(owner.push_unjoined(not_run, id).is_ok());
         }
         let thief = {
