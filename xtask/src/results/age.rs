@@ -129,10 +129,15 @@ fn git(workspace: &Workspace, words: &[&str]) -> Option<String> {
 }
 
 /// The last change of code in what a file measures, since it was measured: none if there is none,
-/// and nothing at all where the history does not reach back.
+/// and nothing at all where the history is cut off. A result whose commit is not in the history
+/// counts as older.
 fn changed(workspace: &Workspace, file: &str, measured: &Measured) -> Option<Option<String>> {
     let commit = measured.commit.split(' ').next().unwrap_or_default();
-    git(workspace, &["merge-base", "--is-ancestor", commit, "HEAD"])?;
+    if git(workspace, &["merge-base", "--is-ancestor", commit, "HEAD"]).is_none() {
+        // A branch that was rebased after it was measured; or a history that was cut off.
+        let shallow = git(workspace, &["rev-parse", "--is-shallow-repository"])?;
+        return (shallow == "false").then(|| Some("its commit is not in the history".to_owned()));
+    }
     let range = format!("{commit}..HEAD");
     let code = format!("-G{CODE}");
     let mut words = vec!["log", "-1", "--format=%h of %as: %s", &code, &range, "--"];
