@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::registry::{self, Lack};
+use super::registry;
 use super::rewrite;
 use super::suite::{RAYON_VERSION, flat, print, workspace_path};
 use crate::programs;
@@ -38,11 +38,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let found = registry::fetch(workspace, &root.join("fetch"), &[("rayon", RAYON_VERSION)]);
     let sources = match found {
         Ok(sources) => sources,
-        Err(Lack::Offline(reason)) => {
-            step.skip(reason);
-            return Ok(());
-        }
-        Err(Lack::Broken(reason)) => return Err(reason),
+        Err(lack) => return lack.judge(step),
     };
     let list = read_list(&registry::read(&workspace.root.join(LIST))?)?;
     for left in &list {
@@ -57,11 +53,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let package = root.join("iter");
     write(workspace, &sources[0], &package, &list)?;
     if let Err(lack) = registry::online_or_cached(workspace, &package) {
-        match lack {
-            Lack::Offline(reason) => step.skip(reason),
-            Lack::Broken(reason) => return Err(reason),
-        }
-        return Ok(());
+        return lack.judge(step);
     }
     println!("rayon {RAYON_VERSION}'s tests from crates.io, with roving-iter");
     run(workspace, &package, step)?;
@@ -85,6 +77,21 @@ fn read_list(text: &str) -> Result<Vec<LeftOut>> {
     lines
         .map(|line| left(line).ok_or_else(|| format!("{LIST}: not `file test reason`: {line}")))
         .collect()
+}
+
+/// The tests or lines that are left out of a file; they count as used from then on.
+fn left_in<'l>(
+    list: &'l [LeftOut],
+    file: &str,
+    used: &mut BTreeSet<(String, String)>,
+) -> Vec<&'l str> {
+    let left = list.iter().filter(|out| out.file == file);
+    let left: Vec<&str> = left.map(|out| out.test.as_str()).collect();
+    used.extend(
+        left.iter()
+            .map(|test| (file.to_owned(), (*test).to_owned())),
+    );
+    left
 }
 
 /// Whether roving-iter has a function, module or trait of that name.
@@ -125,13 +132,7 @@ fn write(workspace: &Workspace, rayon: &Path, package: &Path, list: &[LeftOut]) 
     let unit = UNIT_TESTS.map(|file| rayon.join(file));
     for file in integration.into_iter().chain(unit) {
         let short = workspace_path(&file, rayon);
-        let left = |out: &&LeftOut| out.file == short;
-        let left: Vec<&str> = list
-            .iter()
-            .filter(left)
-            .map(|out| out.test.as_str())
-            .collect();
-        used.extend(left.iter().map(|test| (short.clone(), (*test).to_owned())));
+        let left = left_in(list, &short, &mut used);
         if left.contains(&"*") {
             continue;
         }
@@ -171,13 +172,10 @@ fn write_documentation(
     for file in tidy::files(&rayon.join("src"), &["rs"]) {
         let short = workspace_path(&file, rayon);
         let (docs, blocks) = rewrite::documentation(&registry::read(&file)?);
-        let left = |out: &&LeftOut| out.file == short && !UNIT_TESTS.contains(&short.as_str());
-        let left: Vec<&str> = list
-            .iter()
-            .filter(left)
-            .map(|out| out.test.as_str())
-            .collect();
-        used.extend(left.iter().map(|line| (short.clone(), (*line).to_owned())));
+        if UNIT_TESTS.contains(&short.as_str()) {
+            continue;
+        }
+        let left = left_in(list, &short, used);
         if blocks == 0 || left.contains(&"*") {
             continue;
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::programs::unused_patch;
+use crate::report::Step;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
@@ -18,6 +19,19 @@ pub(crate) enum Lack {
     /// fault.
     Offline(String),
     Broken(String),
+}
+
+impl Lack {
+    /// Skips the step, or fails it.
+    pub(super) fn judge(self, step: &mut Step) -> Result<()> {
+        match self {
+            Lack::Offline(reason) => {
+                step.skip(reason);
+                Ok(())
+            }
+            Lack::Broken(reason) => Err(reason),
+        }
+    }
 }
 
 impl From<String> for Lack {

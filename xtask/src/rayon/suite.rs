@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::registry::{self, CORE, Lack};
+use super::registry::{self, CORE};
 use super::rewrite::{self, LEFT_OUT};
 use crate::programs::{self, Outcome};
 use crate::report::Step;
@@ -45,11 +45,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step, stock: bool) -> Resu
     let found = registry::fetch(workspace, &root.join("fetch"), &packages);
     let sources = match found {
         Ok(sources) => sources,
-        Err(Lack::Offline(reason)) => {
-            step.skip(reason);
-            return Ok(());
-        }
-        Err(Lack::Broken(reason)) => return Err(reason),
+        Err(lack) => return lack.judge(step),
     };
     let core = if stock {
         registry::copy(&sources[1], &root.join("stock"))?;
@@ -64,11 +60,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step, stock: bool) -> Resu
     };
     let written = suite.write(&sources[0], &sources[1])?;
     if let Err(lack) = registry::online_or_cached(workspace, &suite.root) {
-        match lack {
-            Lack::Offline(reason) => step.skip(reason),
-            Lack::Broken(reason) => return Err(reason),
-        }
-        return Ok(());
+        return lack.judge(step);
     }
     for package in ["rayon", OWN] {
         registry::require_patch(workspace, &suite.root.join(package), &suite.core)?;
