@@ -15,7 +15,7 @@ use crate::{
 const TABLE: &str = "docs/results/deep.csv";
 const HEAD: &str = "date,commit_date,check,outcome,passed,failed,ignored,left_out,seconds";
 /// How long the random programs run.
-const TORTURE_MINUTES: f64 = 30.0;
+const TORTURE_MINUTES: f64 = 60.0;
 
 /// Its name, and what it does.
 type Check = (&'static str, fn(&Workspace, &mut Step) -> Result<()>);

@@ -97,14 +97,14 @@ enum Verb {
         #[arg(value_parser = PossibleValuesParser::new(nightly::SANITIZED))]
         packages: Vec<String>,
     },
-    /// Programs that attack the runtime for half an hour; writes docs/results/torture.csv and its
+    /// Programs that attack the runtime for an hour; writes docs/results/torture.csv and its
     /// table
     Torture {
         /// As in `test`: random programs for 15 seconds, not optimised; writes below target
         #[arg(long, conflicts_with = "minutes")]
         quick: bool,
         /// How long the programs run
-        #[arg(long, default_value_t = 30.0)]
+        #[arg(long, default_value_t = 60.0)]
         minutes: f64,
     },
     /// Every check that takes long; writes docs/results/deep.csv

@@ -13,7 +13,7 @@ use crate::system;
 use crate::{deep, idle, memory, pairs, panics, pools, programs, stops};
 
 /// Minutes of a full run, in which every number is reached that is asked for.
-const FULL_MINUTES: f64 = 30.0;
+const FULL_MINUTES: f64 = 60.0;
 /// Minutes of `--quick`.
 const QUICK_MINUTES: f64 = 2.5;
 
@@ -32,7 +32,7 @@ struct Options {
     /// Time for all rows together, or for the one that is named: 0.05 to 10000
     #[arg(long, global = true, value_parser = minutes)]
     minutes: Option<f64>,
-    /// 2.5 minutes, and numbers in proportion to 30
+    /// 2.5 minutes, and numbers in proportion to 60
     #[arg(long, global = true)]
     quick: bool,
     /// All that happens by chance follows from it; by default from the clock
@@ -139,42 +139,42 @@ struct Row {
 const ROWS: [Row; 8] = [
     Row {
         name: "programs",
-        share: 0.22,
+        share: 0.35,
         run: programs::run,
     },
     Row {
         name: "pairs",
-        share: 0.14,
+        share: 0.22,
         run: pairs::run,
     },
     Row {
         name: "panics",
-        share: 0.02,
+        share: 0.01,
         run: panics::run,
     },
     Row {
         name: "stops",
-        share: 0.1,
+        share: 0.05,
         run: stops::run,
     },
     Row {
         name: "pools",
-        share: 0.02,
+        share: 0.01,
         run: pools::run,
     },
     Row {
         name: "idle",
-        share: 0.25,
+        share: 0.23,
         run: idle::run,
     },
     Row {
         name: "deep",
-        share: 0.23,
+        share: 0.12,
         run: deep::run,
     },
     Row {
         name: "memory",
-        share: 0.02,
+        share: 0.01,
         run: memory::run,
     },
 ];

@@ -28,7 +28,7 @@ use round::{CLIENTS_MAX, Done, Plan, Wrong};
 
 /// The goal of the full run.
 const TASKS: f64 = 1e9;
-const PROGRAMS: f64 = 1e5;
+const PROGRAMS: f64 = 1e6;
 /// Most tasks of a program, about.
 pub(crate) const TASKS_MAX: u64 = 1_000_000;
 /// Blocks of memory that may be kept between two rounds: what threads, locks and the like keep for
