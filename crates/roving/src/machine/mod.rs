@@ -1,5 +1,6 @@
 //! The ground: what the machine and its system offer, and small tools that know nothing of workers.
 
+pub(crate) mod duty;
 #[cfg(all(not(loom), roving_faults))]
 #[doc(hidden)]
 pub mod faults;

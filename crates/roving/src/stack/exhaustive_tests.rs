@@ -193,7 +193,8 @@ impl<'s> World<'s> {
             return false;
         }
         let id = self.runs.len() as u64;
-        assert!(self.owner.push(run_nothing, id).is_ok(), "there is room");
+        let pushed = self.owner.push(run_nothing, id);
+        pushed.expect("there is room").1.waive("nobody sleeps");
         self.tasks.push(id);
         self.runs.push(0);
         true
@@ -205,7 +206,7 @@ impl<'s> World<'s> {
         };
         self.owner.answer_alarm();
         if !self.waits {
-            if self.owner.pop(index).0 == Popped::Here {
+            if self.owner.pop_awake(index) == Popped::Here {
                 self.run(index);
                 self.tasks.pop();
             } else {
@@ -233,12 +234,10 @@ impl<'s> World<'s> {
                 Claim::Won {
                     index,
                     count,
-                    short,
+                    remind,
                     ..
                 } => {
-                    if short {
-                        self.stack().raise_alarm();
-                    }
+                    remind.pay(|| self.stack().raise_alarm());
                     self.thieves[thief] = Thief::Claimed(index..index + count);
                     true
                 }
@@ -258,7 +257,8 @@ impl<'s> World<'s> {
                 true
             }
             Thief::Runs(runs, None) => {
-                let _ = self.stack().slot(runs).finish();
+                let ended = self.stack().slot(runs).finish();
+                ended.waive("the owner does not park");
                 self.thieves[thief] = Thief::Free;
                 true
             }

@@ -10,7 +10,9 @@ use super::owner::{Owner, Popped};
 use super::slot::{Further, Slot};
 use super::state::Phase;
 use super::thief::Claim;
+use super::word::Unpark;
 use super::{Showing, TaskStack};
+use crate::machine::duty::Due;
 use crate::machine::latch::Latch;
 use crate::machine::prim::{DataCell, explore, explore_within};
 
@@ -44,7 +46,7 @@ pub(crate) unsafe fn not_run(_: &Slot) -> Option<Further> {
 }
 
 fn push(owner: &Owner<'_>, payload: u64) -> bool {
-    owner.push(not_run, payload).expect("room").1
+    owner.push(not_run, payload).expect("room").1.told()
 }
 
 /// Claims up to `amount` tasks and returns where, and how many.
@@ -53,12 +55,10 @@ fn claim(stack: &TaskStack, amount: usize) -> Option<(usize, usize)> {
         Claim::Won {
             index,
             count,
-            short,
+            remind,
             ..
         } => {
-            if short {
-                stack.raise_alarm();
-            }
+            remind.pay(|| stack.raise_alarm());
             Some((index, count))
         }
         Claim::Empty | Claim::Busy => None,
@@ -67,11 +67,13 @@ fn claim(stack: &TaskStack, amount: usize) -> Option<(usize, usize)> {
 
 /// Runs a task the way its thief does, once begun: what it got is the result.
 fn run_begun(slot: &Slot) -> u64 {
-    run_and_finish(slot).0
+    let (payload, ended) = run_and_finish(slot);
+    ended.waive("the owner looks by itself");
+    payload
 }
 
-/// Runs the task and finishes it; returns its payload, and whether the owner has to be woken.
-pub(crate) fn run_and_finish(slot: &Slot) -> (u64, bool) {
+/// Runs the task and finishes it; returns its payload.
+pub(crate) fn run_and_finish(slot: &Slot) -> (u64, Due<Unpark>) {
     let payload = take(slot);
     // SAFETY: begun, so the payload is this thread's until `finish`.
     unsafe { slot.put(payload + 100) };
@@ -118,7 +120,7 @@ fn pop(owner: &Owner<'_>) -> u64 {
     let index = owner.top() - 1;
     owner.answer_alarm();
     let slot = owner.stack().slot(index);
-    if owner.pop(index).0 == Popped::Away {
+    if owner.pop_awake(index) == Popped::Away {
         loop {
             match slot.state().phase() {
                 Phase::Done => break owner.retire(index),
@@ -310,9 +312,7 @@ fn loom_waiter_is_woken() {
         let thief = {
             let stack = Arc::clone(&shared);
             thread::spawn(move || {
-                if stack.slot(0).finish() {
-                    waiter.unpark();
-                }
+                stack.slot(0).finish().pay(|| waiter.unpark());
             })
         };
         let slot = shared.slot(0);
@@ -322,7 +322,7 @@ fn loom_waiter_is_woken() {
                 thread::park();
             }
         }
-        assert_eq!(owner.pop(0).0, Popped::Away);
+        assert_eq!(owner.pop_awake(0), Popped::Away);
         owner.retire(0);
         thief.join().unwrap();
     });
@@ -389,7 +389,8 @@ fn loom_stolen_and_drained() {
         let shared = stack(4, 1);
         let owner = owner(&shared);
         for id in 1..=3_u64 {
-            assert!(owner.push_unjoined(not_run, id).is_ok());
+            let pushed = owner.push_unjoined(not_run, id);
+            pushed.expect("room").waive("nobody sleeps");
         }
         let thief = {
             let stack = Arc::clone(&shared);
@@ -421,7 +422,8 @@ fn loom_stolen_and_unjoined_together() {
         let shared = stack(3, 2);
         let owner = owner(&shared);
         push(&owner, 1);
-        assert!(owner.push_unjoined(not_run, 2_u64).is_ok());
+        let pushed = owner.push_unjoined(not_run, 2_u64);
+        pushed.expect("room").waive("nobody sleeps");
         let thief = {
             let stack = Arc::clone(&shared);
             thread::spawn(move || steal(&stack))

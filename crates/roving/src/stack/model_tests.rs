@@ -10,11 +10,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::line::{ALARM, NOWHERE, current_line, set_current_line};
-use super::owner::{Owner, Popped};
+use super::owner::{Owner, Popped, Wake};
 use super::slot::{self, Slot};
 use super::state::{Phase, State};
 use super::thief::Claim;
 use super::{Showing, TaskStack};
+use crate::machine::duty::Due;
 use crate::workers::steal::amount::Amount;
 
 const THIEVES: usize = 3;
@@ -173,7 +174,7 @@ impl<'s> Pair<'s> {
                     !answers || self.stack().public() > 0,
                     "a push answers the want flag"
                 );
-                assert!(!wake || wanted, "a wake-up that nobody wanted");
+                assert!(!wake.told() || wanted, "a wake-up that nobody wanted");
                 return;
             }
         };
@@ -183,7 +184,11 @@ impl<'s> Pair<'s> {
         self.runs.push(0);
         self.pushed_at_once_max = self.pushed_at_once_max.max(self.tasks.len());
         let answers = wanted && self.has_enough();
-        assert_eq!(wake, answers, "a push wakes when somebody wanted work");
+        assert_eq!(
+            wake.told(),
+            answers,
+            "a push wakes when somebody wanted work"
+        );
         assert_eq!(
             self.stack().is_wanted(),
             wanted && !answers,
@@ -211,7 +216,7 @@ impl<'s> Pair<'s> {
     }
 
     /// The fast path of `join`, or else the slow one.
-    fn push_as_join_does(&self, id: u64) -> Result<bool, (u64, bool)> {
+    fn push_as_join_does(&self, id: u64) -> Result<Due<Wake>, (u64, Due<Wake>)> {
         // SAFETY: this thread's line is that of its stack, or the alarm.
         let line = unsafe { &*current_line() };
         let slot = line.top.get();
@@ -219,7 +224,7 @@ impl<'s> Pair<'s> {
             // SAFETY: below the limit, the slot at the top is free, private and this thread's.
             unsafe { (*slot).fill(run_nothing, id) };
             line.top.set(slot.wrapping_add(1));
-            return Ok(false);
+            return Ok(Due::none());
         }
         self.owner.push(run_nothing, id).map(|(_, wake)| wake)
     }
@@ -274,7 +279,7 @@ impl<'s> Pair<'s> {
             return Popped::Here;
         }
         self.owner.answer_alarm();
-        self.owner.pop(index).0
+        self.owner.pop_awake(index)
     }
 
     /// The fast path of the end of a scope, or else the slow one.
@@ -284,7 +289,7 @@ impl<'s> Pair<'s> {
             return Popped::Here;
         }
         self.owner.answer_alarm();
-        self.owner.pop(index).0
+        self.owner.pop_awake(index)
     }
 
     /// Takes the task out of its slot, and counts that.
@@ -305,7 +310,7 @@ impl<'s> Pair<'s> {
                 index,
                 count,
                 left,
-                short,
+                remind,
             } => {
                 assert_eq!(count, amount.of(public), "{amount} of {public}");
                 assert_eq!(left, public - count);
@@ -315,9 +320,7 @@ impl<'s> Pair<'s> {
                     let wanted = self.stack().is_wanted();
                     assert!(wanted, "a thief that leaves little asks for more");
                 }
-                if short {
-                    self.stack().raise_alarm();
-                }
+                remind.pay(|| self.stack().raise_alarm());
                 self.take_claimed(index..index + count);
             }
         }
@@ -383,7 +386,7 @@ impl<'s> Pair<'s> {
         let slot = self.stack().slot(index);
         // SAFETY: the thief has begun the task and taken its payload out.
         unsafe { slot.put(!self.tasks[index].id) };
-        assert!(!slot.finish(), "nobody waits");
+        assert!(!slot.finish().told(), "nobody waits");
         assert!(slot.state().is_done());
         self.tasks[index].has = Has::Done;
     }
@@ -546,12 +549,14 @@ fn an_owner_at_leisure_answers_with_all_that_it_has() {
     let owner = unsafe { Owner::new(&stack) };
     owner.attach();
     for id in 0..16 {
-        assert!(owner.push_unjoined(run_nothing, id).is_ok());
+        let pushed = owner.push_unjoined(run_nothing, id);
+        pushed.expect("room").waive("nobody sleeps");
     }
     assert!(stack.public() < 15, "half of them is enough unasked");
     let _ = stack.want();
     owner.answer_alarm();
-    assert!(matches!(owner.pop(15), (Popped::Here, true)));
+    let (popped, wake) = owner.pop(15);
+    assert!(popped == Popped::Here && wake.told());
     assert_eq!(stack.public(), 15);
     set_current_line(&raw const ALARM);
 }

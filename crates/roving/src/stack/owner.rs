@@ -7,22 +7,13 @@
 //! finds something above its own slot. That must not cost a comparison in each `join`: each spawn
 //! raises the *barrier*, below which no pop is fast, to the slot above its own, and keeps the old
 //! barrier in its slot's link, to be put back when it is popped.
-//!
-//! # How much is shown unasked
-//!
-//! Of a few large tasks each should be public, because their owner may next turn to a leaf in which
-//! it looks at nothing. Of many small ones a few must do, because each publication costs as much as
-//! several private tasks. Which it is shows in the rate: a publication uses up one of the owner's
-//! *credit*, which grows by one every [`CREDIT_TIME`]. With credit left, the
-//! [`wide`](super::Showing) oldest tasks are shown, otherwise [`unasked`](super::Showing). So what
-//! is published needlessly costs at most that rate.
 
+mod show;
 mod unjoined;
 
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
 
 use super::TaskStack;
 use super::line::{ALARM, Line, NOWHERE};
@@ -30,15 +21,17 @@ use super::line::{ALARM, Line, NOWHERE};
 use super::line::{LentWire, current_line, set_current_line, wire_of_this_thread};
 use super::slot::{Run, Slot};
 use super::span::Span;
-use crate::machine::prim::{Ordering, ord};
+use crate::machine::duty::Due;
+use crate::machine::prim::Ordering;
 use crate::stats::bump;
 
-/// Publications that come slower than one in this time show all that there is, up to a bound.
-const CREDIT_TIME: Duration = Duration::from_micros(2);
-/// How many ends of scopes do not look at the clock after one that found no credit.
-const LOOKS_LEFT_OUT: u32 = 7;
-/// Most publications that can be made in a row before the rate counts.
-const CREDIT_MAX: u32 = 64;
+/// The duty of who has published: other workers had asked, and can have something now, so one that
+/// sleeps is to be woken. That they had asked is told once, to this owner.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Wake {}
+
+/// The slot into which a task was pushed; or its payload, where the stack is full.
+pub(crate) type PushResult<T> = Result<(*const Slot, Due<Wake>), (T, Due<Wake>)>;
 
 /// The owner's access to its stack: one for each stack, kept on the owner's thread.
 pub(crate) struct Owner<'s> {
@@ -145,49 +138,15 @@ impl<'s> Owner<'s> {
         (is_owed || self.public_seen() < self.stack.showing.thieves) && !self.is_full()
     }
 
-    /// How many tasks are to be public before anybody asks.
-    fn unasked(&self) -> usize {
-        let (showing, own) = (&self.stack.showing, &self.stack.own);
-        if own.credit.get() > 0 {
-            showing.wide
-        } else if self.line().barrier.get().is_null() {
-            showing.unasked
-        } else {
-            showing.thieves
-        }
-    }
-
-    /// Something has to be published in any case, and no credit is left: looks at the clock.
-    fn top_up(&self) {
-        let own = &self.stack.own;
-        if own.credit.get() > 0 || self.stack.showing.wide <= self.stack.showing.unasked {
-            return;
-        }
-        let now = Instant::now();
-        let credit = own.credited.get().map_or(CREDIT_MAX, |then| {
-            let times = now.duration_since(then).as_nanos() / CREDIT_TIME.as_nanos();
-            times.min(CREDIT_MAX.into()) as u32
-        });
-        if credit > 0 {
-            own.credit.set(credit);
-            own.credited.set(Some(now));
-        }
-    }
-
     /// The slow push, of a task that its pusher joins. `Err` gives the payload back: the stack is
-    /// full. The second value says that a sleeping worker should be woken.
-    pub(crate) fn push<T>(&self, run: Run, payload: T) -> Result<(*const Slot, bool), (T, bool)> {
+    /// full.
+    pub(crate) fn push<T>(&self, run: Run, payload: T) -> PushResult<T> {
         self.push_timed(run, payload, true)
     }
 
     /// Pushes a task, and reads the clock only if `looks`, because reading it takes as long as
     /// several pushes.
-    pub(crate) fn push_timed<T>(
-        &self,
-        run: Run,
-        payload: T,
-        looks: bool,
-    ) -> Result<(*const Slot, bool), (T, bool)> {
+    pub(crate) fn push_timed<T>(&self, run: Run, payload: T, looks: bool) -> PushResult<T> {
         match self.place() {
             Err(wake) => Err((payload, wake)),
             Ok(slot) => {
@@ -198,9 +157,8 @@ impl<'s> Owner<'s> {
         }
     }
 
-    /// The free slot at the top. `Err`: the stack is full, and whether a sleeping worker should be
-    /// woken.
-    fn place(&self) -> Result<*const Slot, bool> {
+    /// The free slot at the top. `Err`: the stack is full.
+    fn place(&self) -> Result<*const Slot, Due<Wake>> {
         self.answer_alarm();
         if self.is_full() {
             self.make_room();
@@ -231,9 +189,8 @@ impl<'s> Owner<'s> {
     /// The stack was full, and what nobody has claimed is less than a thief takes at once: as long
     /// as it lies on top, no slot below it becomes free. Takes the newest of it off, if it stays
     /// until its scope ends and is of the innermost open frame; then it is the caller's to run.
-    /// Once nothing is left, what has ended below gives room. The second value is that of
-    /// [`Self::pop`].
-    pub(crate) fn pop_stranded(&self) -> Option<(usize, bool)> {
+    /// Once nothing is left, what has ended below gives room.
+    pub(crate) fn pop_stranded(&self) -> Option<(usize, Due<Wake>)> {
         self.answer_alarm();
         self.look_at_oldest();
         let (top, own, line) = (self.top(), &self.stack.own, self.line());
@@ -249,64 +206,13 @@ impl<'s> Owner<'s> {
             return None;
         }
         let (how, wake) = self.pop(top - 1);
-        (how == Popped::Here).then_some((top - 1, wake))
-    }
-
-    /// Answers a demand, if there is one and anything private to show.
-    fn show_if_asked(&self) -> bool {
-        let has_private = self.stack.own.split.get() < self.top();
-        let answers = has_private && self.can_answer();
-        if answers {
-            self.top_up();
+        match how {
+            Popped::Here => Some((top - 1, wake)),
+            Popped::Away => {
+                wake.waive("nothing is shown where the task is away");
+                None
+            }
         }
-        let wake = answers && self.publish();
-        self.settle();
-        wake
-    }
-
-    /// Whether there is a demand, and enough here to be taken by who asks.
-    fn can_answer(&self) -> bool {
-        let own = &self.stack.own;
-        if !own.owes_answer.get() {
-            return false;
-        }
-        self.look_at_oldest();
-        self.top() - own.oldest_seen.get() >= self.stack.showing.least
-    }
-
-    /// Makes everything public: the owner will not look for a while.
-    pub(crate) fn show_all(&self) -> bool {
-        self.answer_alarm();
-        let wake = self.stack.own.split.get() < self.top() && self.publish_up_to(self.top());
-        self.settle();
-        wake
-    }
-
-    /// The owner is about to run spawned tasks, one after the other, and each may take long.
-    #[inline]
-    pub(crate) fn show_spawned(&self) -> bool {
-        let split = self.stack.at(self.stack.own.split.get());
-        let is_hiding = self.line().top.get() > split.wrapping_add(1);
-        is_hiding && self.stack.showing.unasked > 0 && self.show_at_leisure()
-    }
-
-    /// Shows them if there is credit. Scopes of a few small tasks come faster than that grows, and
-    /// a look at the clock takes as long as several tasks: not all of them look.
-    #[inline(never)]
-    fn show_at_leisure(&self) -> bool {
-        let own = &self.stack.own;
-        let looks_left_out = own.looks_left_out.get();
-        if own.credit.get() == 0 && looks_left_out > 0 {
-            own.looks_left_out.set(looks_left_out - 1);
-            return false;
-        }
-        self.top_up();
-        let has_credit = own.credit.get() > 0;
-        own.looks_left_out
-            .set(if has_credit { 0 } else { LOOKS_LEFT_OUT });
-        let wake = has_credit && self.publish();
-        self.settle();
-        wake
     }
 
     /// Above the newest slot, whose link keeps the old barrier.
@@ -319,7 +225,7 @@ impl<'s> Owner<'s> {
     }
 
     /// After the slot at `top` was filled.
-    fn pushed(&self, top: usize, looks: bool) -> bool {
+    fn pushed(&self, top: usize, looks: bool) -> Due<Wake> {
         if self.stack.showing.counting {
             self.count_push(top + 1);
         }
@@ -329,7 +235,10 @@ impl<'s> Owner<'s> {
             self.top_up();
         }
         let short = self.public_seen() < self.unasked();
-        let wake = (short || answers) && self.publish();
+        let wake = match short || answers {
+            true => self.publish(),
+            false => Due::none(),
+        };
         self.settle();
         wake
     }
@@ -370,13 +279,13 @@ impl<'s> Owner<'s> {
 
     /// Takes the newest task, which stands at `index`, off the stack, or says that it is stolen;
     /// then its slot is still in use.
-    pub(crate) fn pop(&self, index: usize) -> (Popped, bool) {
+    pub(crate) fn pop(&self, index: usize) -> (Popped, Due<Wake>) {
         debug_assert_eq!(self.top(), index + 1);
         if self.pop_private().is_some() {
-            return (Popped::Here, false);
+            return (Popped::Here, Due::none());
         }
         let how = if self.stack.showing.drawn {
-            return (Popped::Away, false);
+            return (Popped::Away, Due::none());
         } else if index < self.stack.own.split.get() {
             self.pop_public(index)
         } else {
@@ -389,10 +298,18 @@ impl<'s> Owner<'s> {
             }
             Popped::Away => {
                 self.settle();
-                false
+                Due::none()
             }
         };
         (how, wake)
+    }
+
+    /// [`Self::pop`] for tests in which nobody sleeps.
+    #[cfg(test)]
+    pub(crate) fn pop_awake(&self, index: usize) -> Popped {
+        let (how, wake) = self.pop(index);
+        wake.waive("nobody sleeps");
+        how
     }
 
     /// The owner takes back what nobody has claimed: down to the task itself, and further while
@@ -457,58 +374,6 @@ impl<'s> Owner<'s> {
             }
         }
         line.top.set(self.stack.at(index));
-    }
-
-    /// Moves the split line up, as far as is shown unasked, and further when somebody wants work.
-    /// True when somebody wanted work and can have it: wake a sleeper. Costs one compare-and-swap.
-    /// Something is private, so there is something to show to who wants it.
-    fn publish(&self) -> bool {
-        self.publish_up_to(self.stack.own.split.get())
-    }
-
-    /// Publishes tasks as far as the policy asks, and at least up to `least`.
-    fn publish_up_to(&self, least: usize) -> bool {
-        let stack = self.stack;
-        if stack.showing.drawn {
-            return false;
-        }
-        let own = &stack.own;
-        let (top, split) = (self.top(), own.split.get());
-        // Ordering: Relaxed; the compare-and-swap decides.
-        let mut before = Span(stack.span.load(Relaxed));
-        loop {
-            // With nothing public in the span, all below the owner's split line is claimed.
-            let oldest = match before.public() {
-                0 => split,
-                _ => before.oldest(),
-            };
-            let shown = oldest + self.unasked();
-            let at_leisure = own.credit.get() > 0;
-            let asked = match before.wanted() {
-                true if stack.showing.everything || at_leisure => top,
-                true => split + (top - split).div_ceil(2),
-                false => split,
-            };
-            let new_split = shown.max(asked).max(least).clamp(split, top);
-            let enough = new_split - oldest >= stack.showing.least;
-            let after = Span::new(oldest, new_split, before.wanted() && !enough);
-            // Ordering: Edge [publish]: Release, for the thieves that claim what stands in the
-            // slots; Acquire, to see who was idle when it raised the flag ([want]).
-            let order = ord("publish", Ordering::AcqRel);
-            let span = &stack.span;
-            match span.compare_exchange(before.0, after.0, order, Relaxed) {
-                Ok(_) => {
-                    own.split.set(new_split);
-                    own.oldest_seen.set(oldest);
-                    // What is not enough for who asked stays owed.
-                    own.owes_answer.set(after.wanted());
-                    own.credit.set(own.credit.get().saturating_sub(1));
-                    bump(&stack.tally().publications, 1);
-                    return before.wanted() && enough;
-                }
-                Err(now) => before = Span(now),
-            }
-        }
     }
 
     /// Recomputes the limits of the fast paths.

@@ -9,7 +9,13 @@ use super::line::ALARM;
 #[cfg(not(loom))]
 use super::line::LentWire;
 use super::span::{Span, WANT};
+use crate::machine::duty::Due;
 use crate::machine::prim::{Ordering, ord, prefetch};
+
+/// The duty of who has claimed: the owner shows less than it should, and is to be reminded by
+/// [`TaskStack::raise_alarm`], best when the claimed task has begun.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Remind {}
 
 /// The result of a claim.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,13 +26,12 @@ pub(crate) enum Claim {
     /// Somebody else changed the span first.
     Busy,
     /// The `count` tasks from `index` on are claimed, `left` are still public. The thief now says
-    /// of each task, in its slot, whether it begins it or offers it; and if `short`, it reminds the
-    /// owner ([`TaskStack::raise_alarm`]), best when it has begun.
+    /// of each task, in its slot, whether it begins it or offers it.
     Won {
         index: usize,
         count: usize,
         left: usize,
-        short: bool,
+        remind: Due<Remind>,
     },
 }
 
@@ -79,7 +84,7 @@ impl TaskStack {
                 index,
                 count,
                 left,
-                short: short && !before.wanted(),
+                remind: Due::when(short && !before.wanted()),
             },
             Err(_) => Claim::Busy,
         }

@@ -2,7 +2,12 @@
 //! it to what.
 
 use super::state::{Phase, State};
+use crate::machine::duty::Due;
 use crate::machine::prim::{AtomicU64, Ordering, mutant, ord};
+
+/// The duty of who has ended a task: its owner is parked until then, and is to be unparked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unpark {}
 
 /// The word of a task: that of a slot, or of what a loop waits for.
 pub(crate) struct TaskWord(AtomicU64);
@@ -54,18 +59,16 @@ impl TaskWord {
             .is_ok()
     }
 
-    /// Thief: the task has ended and its result is in the payload. True when its owner is parked
-    /// and has to be woken. The slot may be the owner's again at once.
-    #[must_use]
-    pub(crate) fn finish(&self) -> bool {
+    /// Thief: the task has ended and its result is in the payload. The slot may be
+    /// the owner's again at once.
+    pub(crate) fn finish(&self) -> Due<Unpark> {
         // Ordering: Relaxed; the holder itself wrote the word, bar the waiter bit.
         let started = State(self.0.load(Ordering::Relaxed));
         // Ordering: Edge [finish]: Release hands the result to the owner's acquire in `state`.
-        State(
-            self.0
-                .swap(started.done().0, ord("finish", Ordering::Release)),
-        )
-        .has_waiter()
+        let before = self
+            .0
+            .swap(started.done().0, ord("finish", Ordering::Release));
+        Due::when(State(before).has_waiter())
     }
 
     /// Owner: takes a claimed task back that is offered. False when somebody has begun it, or its

@@ -99,10 +99,9 @@ impl<T> Forked<T> {
     /// The caller has the handle, and gives it up.
     pub(super) unsafe fn give_up(child: Frame) {
         // SAFETY: the handle keeps the frame.
-        if unsafe { child.as_ref() }.end.detach() {
-            // SAFETY: it has ended, and there is no handle.
-            unsafe { frame::dispose(child) };
-        }
+        let left = unsafe { child.as_ref() }.end.detach();
+        // SAFETY: it has ended, and there is no handle.
+        left.pay(|| unsafe { frame::dispose(child) });
     }
 
     #[inline(never)]

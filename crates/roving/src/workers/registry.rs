@@ -262,12 +262,13 @@ impl Registry {
 
     /// Tells all threads to end once nothing is left to do.
     pub(crate) fn close(&self) {
-        self.crew.close();
+        let closed = self.crew.close();
         if let Some(share) = &self.share {
+            closed.waive("no thread of its own sleeps");
             return share.close();
         }
         self.crew.end_if_empty();
-        self.unpark_all();
+        closed.pay(|| self.unpark_all());
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -287,9 +288,8 @@ impl Registry {
 
     /// The adopted thread does not keep the others from ending any more.
     pub(super) fn release_crew(&self) {
-        if self.crew.let_go(|| self.has_mail()) {
-            self.unpark_all();
-        }
+        let ended = self.crew.let_go(|| self.has_mail());
+        ended.pay(|| self.unpark_all());
     }
 
     /// The pool is closed, and its adopted thread has not left: sees to it that there is a thread
@@ -401,9 +401,8 @@ impl Registry {
 
     /// The thread of a worker that was expected will not come.
     pub(crate) fn expect_no_thread(&self) {
-        if self.crew.expect_no_thread(|| self.has_mail()) {
-            self.unpark_all();
-        }
+        let ended = self.crew.expect_no_thread(|| self.has_mail());
+        ended.pay(|| self.unpark_all());
     }
 
     /// In a share: all workers sleep, since no thread has been there.

@@ -13,9 +13,10 @@ use std::sync::{Arc, PoisonError, TryLockError};
 use std::thread;
 use std::time::Instant;
 
+use crate::machine::duty::Due;
 use crate::machine::os;
 use crate::machine::overflow::Watched;
-use crate::stack::owner::{Owner, Popped};
+use crate::stack::owner::{Owner, Popped, Wake};
 use crate::stack::slot::Slot;
 use crate::stats::{Activity, Clock, Tally, bump};
 use crate::workers::frames::{self, Level};
@@ -294,10 +295,8 @@ impl Worker {
 
     /// After a push or pop that may have published.
     #[inline]
-    pub(crate) fn wake_if(&self, wake: bool) {
-        if wake {
-            self.wake_for(self.index);
-        }
+    pub(crate) fn wake_if(&self, wake: Due<Wake>) {
+        wake.pay(|| self.wake_for(self.index));
     }
 
     /// Calls `f`, which does not unwind, and then joins what it left unjoined on this worker's

@@ -174,9 +174,10 @@ unsafe fn claim_or_leave(task: Task) -> bool {
     // SAFETY: the job keeps the task.
     let header = unsafe { task.as_ref() };
     let is_mine = header.word.claim();
-    if !is_mine && header.word.take_out() {
+    if !is_mine {
         // SAFETY: both are through with it; the outcome was the handle's.
-        unsafe { (header.table.free)(task) };
+        let free = || unsafe { (header.table.free)(task) };
+        header.word.take_out().pay(free);
     }
     is_mine
 }

@@ -225,12 +225,11 @@ impl<T> JoinHandle<T> {
                 has_outcome = false;
             }
             let left = header.word.let_go();
-            if has_outcome && left.has_outcome {
-                header.dispose(task);
+            match has_outcome {
+                true => left.dispose.pay(|| header.dispose(task)),
+                false => left.dispose.waive("it was taken or disposed of before"),
             }
-            if left.frees {
-                cell::free_any(task);
-            }
+            left.free.pay(|| cell::free_any(task));
         }
     }
 }

@@ -116,8 +116,8 @@ impl Model {
         } else if self.word.claim() {
             self.settle();
             self.end(Keeper::Job);
-        } else if self.word.take_out() {
-            self.free();
+        } else {
+            self.word.take_out().pay(|| self.free());
         }
     }
 
@@ -174,12 +174,11 @@ impl Model {
             has_outcome = false;
         }
         let left = self.word.let_go();
-        if has_outcome && left.has_outcome {
-            self.take_outcome();
+        match has_outcome {
+            true => left.dispose.pay(|| self.take_outcome()),
+            false => left.dispose.waive("it was taken before"),
         }
-        if left.frees {
-            self.free();
-        }
+        left.free.pay(|| self.free());
     }
 
     fn assert_over(&self) {

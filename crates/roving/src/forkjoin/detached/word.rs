@@ -1,7 +1,8 @@
 //! The word of a detached task: where the queue that holds it and its handle meet.
 
+use crate::machine::duty::Due;
 use crate::machine::prim::{AtomicU64, Ordering, ord};
-use crate::workers::frames::end::{Awaiting, Ending, Retracted};
+use crate::workers::frames::end::{Awaiting, Dispose, Ending, Retracted};
 
 /// The word between the two that keep a detached task: the *job*, which lies in a queue of the pool
 /// until a worker takes it out, and the *handle* of the thread that spawned it. Either may begin
@@ -44,14 +45,17 @@ pub(super) enum Keeper {
     Handle,
 }
 
+/// The duty of the second keeper that goes: nobody else knows of the memory.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Free {}
+
 /// The duties of a handle that goes.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) struct Leaving {
-    /// The task has ended: its outcome is the caller's to dispose of, unless it did before.
-    pub(super) has_outcome: bool,
-    /// The memory is the caller's to free.
-    pub(super) frees: bool,
+    /// Due if the task has ended, unless the caller did it before.
+    pub(super) dispose: Due<Dispose>,
+    pub(super) free: Due<Free>,
 }
 
 impl Word {
@@ -82,13 +86,12 @@ impl Word {
         self.0.load(Ordering::Relaxed) & CLAIMED == 0
     }
 
-    /// Job: it was claimed by the handle, and goes. True when the memory is the caller's to free.
-    #[must_use]
-    pub(super) fn take_out(&self) -> bool {
+    /// Job: it was claimed by the handle, and goes.
+    pub(super) fn take_out(&self) -> Due<Free> {
         // Ordering: Acquire pairs with [let_go]: the handle is done with the task. Edge [take_out]:
         // Release, so that a handle which frees the memory comes after this.
         let order = ord("take_out", Ordering::AcqRel);
-        self.0.fetch_or(TAKEN_OUT, order) & DETACHED != 0
+        Due::when(self.0.fetch_or(TAKEN_OUT, order) & DETACHED != 0)
     }
 
     /// The outcome is in the task. By whoever has claimed it.
@@ -216,8 +219,8 @@ impl Word {
             .0
             .fetch_or(DETACHED, ord("let_go_late", Ordering::AcqRel));
         Leaving {
-            has_outcome: before & ENDED != 0,
-            frees: before & TAKEN_OUT != 0,
+            dispose: Due::when(before & ENDED != 0),
+            free: Due::when(before & TAKEN_OUT != 0),
         }
     }
 }

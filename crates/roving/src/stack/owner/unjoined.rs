@@ -1,12 +1,17 @@
 //! The push of a task that nobody joins at once: a spawn. It stays until the enclosing scope or
 //! task ends.
 
-use super::Owner;
+use super::{Owner, Wake};
+use crate::machine::duty::Due;
 use crate::stack::slot::{Run, Slot};
 
 impl Owner<'_> {
     /// The push of a task that stays until the enclosing scope or task ends.
-    pub(crate) fn push_unjoined<T>(&self, run: Run, payload: T) -> Result<bool, (T, bool)> {
+    pub(crate) fn push_unjoined<T>(
+        &self,
+        run: Run,
+        payload: T,
+    ) -> Result<Due<Wake>, (T, Due<Wake>)> {
         let line = self.tripped_line();
         if let Some(slot) = line.place_unjoined() {
             // SAFETY: the slot at the top is free and private, and this thread's; nothing has
@@ -15,7 +20,7 @@ impl Owner<'_> {
                 (*slot).fill(run, payload);
                 line.push_unjoined(slot);
             }
-            return Ok(false);
+            return Ok(Due::none());
         }
         match self.place_unjoined_slowly() {
             Err(wake) => Err((payload, wake)),
@@ -29,13 +34,13 @@ impl Owner<'_> {
 
     /// A free slot at the top, for a task that stays until the enclosing scope or task ends, where
     /// more has to be done than to push it: who puts the task in calls [`Self::filled_slowly`].
-    /// `Err`: the stack is full, and whether a sleeping worker should be woken.
+    /// `Err`: the stack is full.
     #[inline(never)]
-    pub(crate) fn place_unjoined_slowly(&self) -> Result<*const Slot, bool> {
+    pub(crate) fn place_unjoined_slowly(&self) -> Result<*const Slot, Due<Wake>> {
         let line = self.tripped_line();
         let limit = line.push_limit.get();
         if !limit.is_null() && line.top.get() >= limit && !self.may_have_room() {
-            return Err(false);
+            return Err(Due::none());
         }
         self.place()
     }
@@ -48,15 +53,14 @@ impl Owner<'_> {
     }
 
     /// Pushes the task that was put into the slot at the top. The first since the stack held none
-    /// leaves the limits anew: more is to be public from now on. Returns whether a sleeping worker
-    /// should be woken.
+    /// leaves the limits anew: more is to be public from now on.
     #[inline(never)]
-    pub(crate) fn filled_slowly(&self) -> bool {
+    pub(crate) fn filled_slowly(&self) -> Due<Wake> {
         // Half of what is there is public in any case: no look at the clock, to see if it may be
         // more.
         let wake = self.pushed(self.top(), false);
         self.raise_barrier();
-        let wake = wake | self.show_half();
+        let wake = wake.and(self.show_half());
         self.settle();
         wake
     }
@@ -64,11 +68,11 @@ impl Owner<'_> {
     /// A spawned task may stay for long while its spawner is busy with something else, so at least
     /// half of what is there is public. One publication doubles what is shown, so that a spawn
     /// costs a small part of one.
-    fn show_half(&self) -> bool {
+    fn show_half(&self) -> Due<Wake> {
         let split = self.stack.own.split.get();
         let hidden = self.top() - split;
         if self.stack.showing.unasked == 0 || hidden <= self.public_seen() {
-            return false;
+            return Due::none();
         }
         let wake = self.publish_up_to(split + hidden.div_ceil(2));
         self.settle();

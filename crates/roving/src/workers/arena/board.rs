@@ -2,6 +2,7 @@
 
 use std::sync::PoisonError;
 
+use crate::machine::duty::Due;
 use crate::machine::prim::thread::Thread;
 use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, park, thread};
 use crate::workers::priority::{CLASSES, Priority, Ranked};
@@ -85,8 +86,12 @@ impl<R> State<R> {
     }
 }
 
+/// The duty of the last holder of an arena: its threads end, and are to be joined.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Join {}
+
 /// A thread that is to be started: it is counted as coming already.
-#[must_use]
+#[must_use = "the thread is counted as coming, so no other is called"]
 pub(crate) struct Start(pub(crate) usize);
 
 impl<R> Board<R> {
@@ -119,6 +124,7 @@ impl<R> Board<R> {
     }
 
     /// The state has changed: calls one thread if one is missing, and lets the lock go.
+    #[must_use]
     fn settle(&self, mut state: MutexGuard<'_, State<R>>) -> Option<Start> {
         let allowed = state.active < state.limit || state.requests.has_urgent();
         let missing = state.requests.len() > state.coming && allowed;
@@ -143,6 +149,7 @@ impl<R> Board<R> {
     }
 
     /// One of the threads that the arena starts with. None when there is no room for more.
+    #[must_use]
     pub(crate) fn start_one(&self) -> Option<Start> {
         let mut state = self.lock();
         let start = state.one_more(self.threads.len());
@@ -175,6 +182,7 @@ impl<R> Board<R> {
     }
 
     /// A seat asks for a thread; without a class, urgently.
+    #[must_use]
     pub(crate) fn request(&self, class: Option<Priority>, request: R) -> Option<Start> {
         let mut state = self.lock();
         match class {
@@ -186,6 +194,7 @@ impl<R> Board<R> {
 
     /// The first request of that class which is meant, if there is one, is urgent from now on: it
     /// does not wait for a thread to leave another seat.
+    #[must_use]
     pub(crate) fn urge(&self, class: Priority, is_meant: impl Fn(&R) -> bool) -> Option<Start> {
         let mut state = self.lock();
         state.requests.urge(class, is_meant);
@@ -194,6 +203,7 @@ impl<R> Board<R> {
 
     /// The calling thread has nothing to do: returns the next request, or none when the threads
     /// end. `is_new`: it has just been started.
+    #[must_use]
     pub(crate) fn next(&self, me: usize, is_new: bool) -> (Option<R>, Option<Start>) {
         let mut state = self.lock();
         let mut came = is_new;
@@ -221,6 +231,7 @@ impl<R> Board<R> {
     }
 
     /// The calling thread, which is at work, is about to park in a wait.
+    #[must_use]
     pub(crate) fn give_core(&self) -> Option<Start> {
         let mut state = self.lock();
         state.active -= 1;
@@ -239,8 +250,8 @@ impl<R> Board<R> {
         self.lock().holders += 1;
     }
 
-    /// One holder less. True if it was the last: then the threads end.
-    pub(crate) fn let_go(&self) -> bool {
+    /// One holder less. If it was the last, the threads end.
+    pub(crate) fn let_go(&self) -> Due<Join> {
         let mut state = self.lock();
         state.holders -= 1;
         let over = state.holders == 0;
@@ -248,7 +259,7 @@ impl<R> Board<R> {
         if over {
             (0..self.threads.len()).for_each(|number| self.unpark(number));
         }
-        over
+        Due::when(over)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Leaving a seat that has no thread of its own: steps S1 and S2 of [`crate::workers::sleep`], and,
 //! in the place of a park, the change of the seat's word.
 
-use super::word::SeatWord;
+use super::word::{Request, SeatWord};
+use crate::machine::duty::Due;
 use crate::machine::prim::mutant;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::rest::{Sleeper, last_look};
@@ -36,18 +37,22 @@ pub(crate) fn look_before_leaving(worker: &impl Leaver) -> bool {
         return own;
     }
     let found = for_any || own;
-    if found && !pool.idle().retract(me) {
+    if found {
         // Somebody meant to call this seat for other work than what was just seen.
-        worker.wake_another();
+        pool.idle().retract(me).pay(|| worker.wake_another());
     }
     found
 }
 
-/// The thread leaves; `found`: there is work for another. True if the seat is to ask for one.
-#[must_use]
-pub(crate) fn leave(word: &SeatWord, found: bool) -> bool {
+/// The thread leaves; `found`: there is work for another.
+pub(crate) fn leave(word: &SeatWord, found: bool) -> Due<Request> {
     if found {
-        word.leave_called();
+        return word.leave_called();
     }
-    found || word.leave() && !mutant("leave_heeds_calls")
+    let left = word.leave();
+    if mutant("leave_heeds_calls") {
+        left.waive("a mutant");
+        return Due::none();
+    }
+    left
 }

@@ -56,8 +56,7 @@ impl Drop for Arena {
             // Its threads cannot be joined, and its locks not be trusted.
             return std::mem::forget(Arc::clone(&self.core));
         }
-        if self.core.board.let_go() {
-            blocking(|| self.core.join());
-        }
+        let last = self.core.board.let_go();
+        last.pay(|| blocking(|| self.core.join()));
     }
 }

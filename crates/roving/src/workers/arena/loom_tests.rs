@@ -97,12 +97,13 @@ impl Place {
             // Ordering: Relaxed; a count.
             if done.fetch_add(did, Ordering::Relaxed) + did == all {
                 // All is done: lets everybody go.
-                self.board.let_go();
+                self.board.let_go().waive("the test joins");
+                called.waive("all is done");
                 return;
             }
-            if called {
+            called.pay(|| {
                 assert!(self.board.request(Some(Priority::Normal), ()).is_none());
-            }
+            });
         }
     }
 }
@@ -150,7 +151,7 @@ fn loom_who_is_called_sees_why() {
         let at_first = sees();
         word.heed();
         let at_last = sees();
-        let called = word.leave();
+        let called = word.leave().told();
         let after = sees();
         match caller.join().unwrap() {
             Called::Nobody => assert!(!called),
@@ -181,12 +182,12 @@ fn loom_a_seat_is_handed_on() {
                 let is_free = seat.0.take_free(1);
                 if is_free {
                     touch(&seat.1);
-                    let _ = seat.0.leave();
+                    assert!(!seat.0.leave().told());
                 }
             })
         };
         touch(&seat.1);
-        let _ = seat.0.leave();
+        assert!(!seat.0.leave().told());
         visitor.join().unwrap();
     });
 }
@@ -213,7 +214,7 @@ fn loom_a_seat_that_is_called_is_handed_on() {
             })
         };
         touch(&seat.1);
-        seat.0.leave_called();
+        assert!(seat.0.leave_called().told());
         // Ordering: Relaxed, on purpose.
         requests.store(1, Ordering::Relaxed);
         next.join().unwrap();
@@ -262,7 +263,7 @@ fn serve_two(board: &Board<u32>, number: usize, is_new: bool) -> bool {
     match board.next(number, is_new).0 {
         Some(request) => {
             assert_eq!(request, 2);
-            board.let_go()
+            board.let_go().told()
         }
         None => false,
     }
@@ -383,7 +384,8 @@ impl Lent {
         while let (Some(seat), _) = self.board.next(0, is_new) {
             is_new = false;
             self.words[seat].take(0);
-            pool.idle().retract(seat);
+            let called = pool.idle().retract(seat);
+            called.waive("the thread is here, and looks around");
             let worker = SmallWorker {
                 pool: Arc::clone(pool),
                 index: seat,
@@ -391,9 +393,7 @@ impl Lent {
             let stay = Stay { worker, lent: self };
             while stay.serve_mailbox() || !stay.sits_out() && stay.worker.run_job() {}
             let found = look_before_leaving(&stay);
-            if leave(&self.words[seat], found) {
-                self.request(seat);
-            }
+            leave(&self.words[seat], found).pay(|| self.request(seat));
         }
     }
 
@@ -404,7 +404,7 @@ impl Lent {
             thread::spawn(move || lent.serve(&pool))
         };
         f();
-        self.board.let_go();
+        self.board.let_go().waive("the test joins");
         serves.join().unwrap();
     }
 }

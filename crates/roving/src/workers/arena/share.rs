@@ -65,7 +65,8 @@ impl Share {
     }
 
     fn end(&self) {
-        self.core.board.let_go();
+        let last = self.core.board.let_go();
+        last.waive("the arena's handles went before: nobody waits for its threads");
         *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }

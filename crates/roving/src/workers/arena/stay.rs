@@ -28,6 +28,7 @@ use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
+use crate::workers::sleep::idle::Asleep;
 
 /// How long a thread stays at a seat between whose tasks it is, while others wait for a thread.
 const TURN: Duration = Duration::from_millis(1);
@@ -59,18 +60,17 @@ pub(super) fn serve(request: Request, number: usize) {
 fn vacate(registry: Arc<Registry>, index: usize, found: bool) {
     let station = station(&registry, index);
     let share = Arc::clone(&station.share);
-    match depart::leave(&station.word, found) {
-        true => share.request(registry, index),
-        false => {
-            drop(registry);
-            share.exit();
-        }
-    }
+    let left = depart::leave(&station.word, found);
+    let exit = |registry| {
+        drop(registry);
+        share.exit();
+    };
+    left.pay_or(registry, |registry| share.request(registry, index), exit);
 }
 
 /// A seat of that pool that the thread with this number has taken, for a visit.
 fn take_seat(registry: &Arc<Registry>, number: usize) -> Option<usize> {
-    let idle = || registry.idle.take_one();
+    let idle = || registry.idle.take_one().map(Asleep::stand_in);
     let spare = || registry.spares.take_seat(registry.as_ref());
     while let Some(index) = idle().or_else(spare) {
         let station = station(registry, index);
@@ -113,7 +113,8 @@ impl Worker {
         if let Some(watch) = &self.registry().watch {
             watch.enlist(self.index());
         }
-        self.registry().idle.retract(self.index());
+        let called = self.registry().idle.retract(self.index());
+        called.waive("its thread is here, and looks around");
         self.owner().attach();
         self.clock().enter(Activity::Frame);
         self.handle(&self.registry().settings.on_start);

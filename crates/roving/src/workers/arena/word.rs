@@ -1,6 +1,7 @@
 //! The word of a seat that has no thread of its own: who is there, and whether somebody was called.
 
 use super::board::Board;
+use crate::machine::duty::Due;
 use crate::machine::prim::{AtomicUsize, Ordering, ord};
 
 /// Which thread of the arena is at a seat, and whether somebody has called for one since it last
@@ -29,6 +30,10 @@ use crate::machine::prim::{AtomicUsize, Ordering, ord};
 pub(crate) struct SeatWord(AtomicUsize);
 
 const CALLED: usize = 1;
+
+/// The duty of a thread that leaves a seat to which it was called: it asks the board for another.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Request {}
 
 /// The result of a call to a worker slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,18 +108,18 @@ impl SeatWord {
         self.0.fetch_and(!CALLED, ord("heed", Ordering::Acquire));
     }
 
-    /// The seat's thread leaves. True if somebody has called since it has heeded: then it asks the
-    /// board for another.
-    #[must_use]
-    pub(crate) fn leave(&self) -> bool {
+    /// The seat's thread leaves. A request is due if somebody has called since it has heeded.
+    pub(crate) fn leave(&self) -> Due<Request> {
         // Ordering: Edge [vacate]: Release hands the seat's own memory to the next thread. Acquire.
         // Pairs with [call]: whether the call is urgent is seen.
-        self.0.fetch_and(CALLED, ord("leave", Ordering::AcqRel)) & CALLED != 0
+        let before = self.0.fetch_and(CALLED, ord("leave", Ordering::AcqRel));
+        Due::when(before & CALLED != 0)
     }
 
-    /// The seat's thread leaves, and asks the board for another.
-    pub(crate) fn leave_called(&self) {
+    /// The seat's thread leaves, in the state that asks for another.
+    pub(crate) fn leave_called(&self) -> Due<Request> {
         // Ordering: Release, as in `leave`. Pairs with [vacate].
         self.0.swap(CALLED, ord("leave_called", Ordering::Release));
+        Due::when(true)
     }
 }

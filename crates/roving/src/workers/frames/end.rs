@@ -1,5 +1,6 @@
 //! A child's end and its handle: where the two meet.
 
+use crate::machine::duty::Due;
 use crate::machine::prim::{AtomicU64, Ordering, ord, pause};
 
 /// The word between the worker that ends a frame and the holder of the frame's handle.
@@ -20,6 +21,10 @@ const ENDED: u64 = 1;
 const AWAITED: u64 = 2;
 const TAKING: u64 = 4;
 const DETACHED: u64 = 8;
+
+/// The duty of a handle that goes when the frame has ended: what is in it is nobody else's.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Dispose {}
 
 /// The duty of the worker that ends a frame.
 #[derive(Debug, PartialEq, Eq)]
@@ -150,14 +155,13 @@ impl End {
         }
     }
 
-    /// Handle: it will never ask again. True when the frame has ended, and is the caller's to
-    /// dispose of.
-    #[must_use]
-    pub(crate) fn detach(&self) -> bool {
+    /// Handle: it will never ask again.
+    pub(crate) fn detach(&self) -> Due<Dispose> {
         pause();
         // Ordering: Edge [detach]: Release, so that the worker which disposes of the frame comes
         // after all that the handle did with it. Acquire pairs with [end] and [end_alone] for the
         // outcome.
-        self.0.fetch_or(DETACHED, ord("detach", Ordering::AcqRel)) & ENDED != 0
+        let before = self.0.fetch_or(DETACHED, ord("detach", Ordering::AcqRel));
+        Due::when(before & ENDED != 0)
     }
 }

@@ -104,12 +104,10 @@ impl Worker {
             if resume != Resume::Woken {
                 return Some(caller);
             }
-            if caller.as_ref().life.wake() {
-                self.resume_later(local, caller);
-            }
-            if caller.as_ref().life.drop_reference() {
-                frame::free(caller);
-            }
+            let woken = caller.as_ref().life.wake();
+            woken.pay(|| self.resume_later(local, caller));
+            let last = caller.as_ref().life.drop_reference();
+            last.pay(|| frame::free(caller));
             self.pop_frame(local, base)
         }
     }
@@ -190,10 +188,9 @@ impl Worker {
             Some(frame) => {
                 // SAFETY: the waker keeps the frame.
                 let header = unsafe { frame.as_ref() };
-                if header.life.wake() {
-                    // SAFETY: it was suspended, and counted at its root, so it is to be passed on.
-                    unsafe { self.resume_later(local, frame) };
-                }
+                // SAFETY: it was suspended, and counted at its root, so it is to be passed on.
+                let pass_on = || unsafe { self.resume_later(local, frame) };
+                header.life.wake().pay(pass_on);
                 drop(awaiter);
             }
             None => {

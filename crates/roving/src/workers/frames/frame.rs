@@ -466,10 +466,9 @@ pub(crate) unsafe fn dispose(frame: Frame) {
 #[inline(always)]
 pub(super) unsafe fn release(frame: Frame) {
     // SAFETY: the frame is alive until the last reference is given up.
-    if unsafe { frame.as_ref() }.life.release() {
-        // SAFETY: it was the last.
-        unsafe { free(frame) };
-    }
+    let last = unsafe { frame.as_ref() }.life.release();
+    // SAFETY: it was the last.
+    last.pay(|| unsafe { free(frame) });
 }
 
 /// # Safety

@@ -1,5 +1,6 @@
 //! A frame's wakers, and who is to poll it next.
 
+use crate::machine::duty::Due;
 use crate::machine::prim::{AtomicU64, Ordering, ord};
 
 /// The word that a frame shares with its wakers. It is 0 until the first waker is made: then
@@ -24,6 +25,15 @@ const SUSPENDED: u64 = 2;
 const SCHEDULED: u64 = 3;
 const OVER: u64 = 0b100;
 const REFERENCE: u64 = 0b1000;
+
+/// The duty of who has woken a frame that was suspended: it is nobody else's, and is to be passed
+/// on to be polled.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PassOn {}
+
+/// The duty of who gave up the last reference: nobody else knows of the memory.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Free {}
 
 /// The duty of a worker that has polled a shared frame to `Pending`.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,9 +78,8 @@ impl Life {
         }
     }
 
-    /// Waker: the frame is to be polled. True when it was suspended: the caller passes it on.
-    #[must_use]
-    pub(super) fn wake(&self) -> bool {
+    /// Waker: the frame is to be polled.
+    pub(super) fn wake(&self) -> Due<PassOn> {
         // Ordering: Relaxed; the compare-and-swap decides.
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
@@ -80,7 +89,7 @@ impl Life {
                 RUNNING => word | NOTIFIED,
                 SUSPENDED => word & !PHASE,
                 NOTIFIED | SCHEDULED => word,
-                _ => return false,
+                _ => return Due::none(),
             };
             // Ordering: Edge [wake]: Release, so that the next poll sees why it was woken, or the
             // one after it, even where the word stays as it is. Acquire pairs with [suspend]: what
@@ -90,7 +99,7 @@ impl Life {
                 .0
                 .compare_exchange(word, next, order, Ordering::Relaxed)
             {
-                Ok(_) => return word & (PHASE | OVER) == SUSPENDED,
+                Ok(_) => return Due::when(word & (PHASE | OVER) == SUSPENDED),
                 Err(now) => word = now,
             }
         }
@@ -141,22 +150,22 @@ impl Life {
         self.0.fetch_or(OVER, Ordering::Relaxed);
     }
 
-    /// The frame has ended and its outcome is out. True when no waker is left: free the memory.
+    /// The frame has ended and its outcome is out.
     #[inline(always)]
-    #[must_use]
-    pub(super) fn release(&self) -> bool {
+    pub(super) fn release(&self) -> Due<Free> {
         // The word is 0 for ever if it is 0 once the frame has ended: nobody is left who could
         // make a waker.
-        !self.is_shared() || self.drop_reference()
+        match self.is_shared() {
+            false => Due::when(true),
+            true => self.drop_reference(),
+        }
     }
 
-    /// A waker, or the frame itself, gives up its reference. True when it was the last: free the
-    /// memory.
-    #[must_use]
-    pub(super) fn drop_reference(&self) -> bool {
+    /// A waker, or the frame itself, gives up its reference.
+    pub(super) fn drop_reference(&self) -> Due<Free> {
         // Ordering: Edge [drop_reference]: Release, so that the memory is freed after its use here;
         // Acquire, for who frees it.
         let order = ord("drop_reference", Ordering::AcqRel);
-        self.0.fetch_sub(REFERENCE, order) / REFERENCE == 1
+        Due::when(self.0.fetch_sub(REFERENCE, order) / REFERENCE == 1)
     }
 }

@@ -64,7 +64,7 @@ impl Child {
     /// Models a thread that drops the future by which the child was asked for; true if the frame
     /// was that thread's to dispose of.
     fn drop_elsewhere(&self) -> bool {
-        let is_ended = self.end.detach();
+        let is_ended = self.end.detach().told();
         if is_ended {
             self.dispose();
         }
@@ -203,9 +203,7 @@ fn loom_detached_child_is_disposed_of_once() {
         let (child, ()) = beside_its_end(|child| {
             // SAFETY: none is there, and the word says that nobody looks; loom checks that.
             child.awaiter.with_mut(|at| unsafe { *at = 0 });
-            if child.end.detach() {
-                child.dispose();
-            }
+            child.end.detach().pay(|| child.dispose());
         });
         // Ordering: Relaxed; both threads have been joined.
         assert_eq!(child.disposed.load(Ordering::Relaxed), 1);
@@ -219,9 +217,7 @@ fn loom_detached_child_that_was_awaited() {
     explore(|| {
         let (child, ()) = beside_its_end(|child| {
             let _ = child.leave(1);
-            if child.end.detach() {
-                child.dispose();
-            }
+            child.end.detach().pay(|| child.dispose());
         });
         // Ordering: Relaxed; both threads have been joined.
         assert_eq!(child.disposed.load(Ordering::Relaxed), 1);
@@ -269,9 +265,7 @@ impl Polled {
     fn wake(&self) {
         // SAFETY: nobody looks at the message before the frame is woken; loom checks that.
         self.message.with_mut(|at| unsafe { *at = 2 });
-        if self.life.wake() {
-            self.poll_again();
-        }
+        self.life.wake().pay(|| self.poll_again());
     }
 }
 
@@ -303,7 +297,7 @@ fn woken_for_a_word(frame: &Arc<Polled>) -> (Arc<AtomicUsize>, thread::JoinHandl
     let waker = thread::spawn(move || {
         // Ordering: Relaxed; the wake-up is to make it seen.
         said.store(1, Ordering::Relaxed);
-        frame.life.wake()
+        frame.life.wake().told()
     });
     (word, waker)
 }
@@ -332,7 +326,7 @@ fn loom_frame_woken_twice_sees_why() {
         let frame = Polled::new();
         assert_eq!(frame.life.suspend(), Suspension::Suspended);
         let (said, waker) = woken_for_a_word(&frame);
-        if !frame.life.wake() {
+        if !frame.life.wake().told() {
             // It is the other's to poll, who sees what it has said itself.
             assert!(waker.join().unwrap(), "nobody polls it");
             return;
@@ -357,11 +351,11 @@ fn loom_ended_frame_is_not_polled() {
         let frame = Polled::new();
         let waker = {
             let frame = Arc::clone(&frame);
-            thread::spawn(move || assert!(!frame.life.wake()))
+            thread::spawn(move || assert!(!frame.life.wake().told()))
         };
         frame.life.over();
         waker.join().unwrap();
-        assert!(!frame.life.wake());
+        assert!(!frame.life.wake().told());
     });
 }
 
@@ -374,12 +368,12 @@ fn loom_last_reference_frees() {
         let give_up = |frame: &Polled| {
             // SAFETY: the memory is there while this reference is; loom checks that.
             let _ = frame.inside.with(|at| unsafe { *at });
-            if frame.life.drop_reference() {
+            frame.life.drop_reference().pay(|| {
                 // SAFETY: it was the last reference; loom checks that.
                 frame.inside.with_mut(|at| unsafe { *at += 1 });
                 // Ordering: Relaxed; read after all threads have been joined.
                 frame.polls.fetch_add(1, Ordering::Relaxed);
-            }
+            });
         };
         let others: Vec<_> = (0..2)
             .map(|_| {
@@ -404,10 +398,10 @@ fn loom_first_wakers_count_the_frame_once() {
                 let life = Arc::clone(&life);
                 thread::spawn(move || {
                     if wakes == 1 {
-                        assert!(!life.wake(), "it is being polled");
+                        assert!(!life.wake().told(), "it is being polled");
                     }
                     life.share();
-                    assert!(!life.drop_reference(), "the frame holds one");
+                    assert!(!life.drop_reference().told(), "the frame holds one");
                 })
             })
             .collect();
@@ -415,7 +409,7 @@ fn loom_first_wakers_count_the_frame_once() {
         assert!(life.is_shared());
         assert_eq!(life.suspend(), Suspension::Again);
         life.over();
-        assert!(life.release(), "the frame's own was the last");
+        assert!(life.release().told(), "the frame's own was the last");
     });
 }
 
@@ -471,18 +465,20 @@ fn loom_fork_that_is_dropped_elsewhere() {
         let owner = unsafe { Owner::new(&*stack) };
         owner.attach();
         let child = Child::new();
-        let _ = owner.push(not_run, 3_u64).expect("room");
+        let (_, wake) = owner.push(not_run, 3_u64).expect("room");
+        wake.waive("nobody sleeps");
         let thief = {
             let stack = Arc::clone(&stack);
             thread::spawn(move || {
-                let Claim::Won { index, .. } = stack.claim(0, |_| 1) else {
+                let Claim::Won { index, remind, .. } = stack.claim(0, |_| 1) else {
                     return false;
                 };
+                remind.waive("the owner has no more to show");
                 let slot = stack.slot(index);
                 slot.begin(1, 0);
                 // SAFETY: begun by this thread.
                 assert_eq!(unsafe { slot.take::<u64>() }, 3);
-                let _ = slot.finish();
+                slot.finish().waive("the owner looks by itself");
                 true
             })
         };
@@ -491,7 +487,7 @@ fn loom_fork_that_is_dropped_elsewhere() {
             thread::spawn(move || child.drop_elsewhere())
         };
         owner.answer_alarm();
-        let is_here = owner.pop(0).0 == Popped::Here;
+        let is_here = owner.pop_awake(0) == Popped::Here;
         let mut was_alone = false;
         if is_here {
             was_alone = child.finish_beside_the_parent();
@@ -540,18 +536,20 @@ fn loom_steal_of_the_parent_beside_the_end_of_its_child() {
         let owner = unsafe { Owner::new(&*stack) };
         owner.attach();
         let child = Child::new();
-        let _ = owner.push(not_run, 3_u64).expect("room");
+        let (_, wake) = owner.push(not_run, 3_u64).expect("room");
+        wake.waive("nobody sleeps");
         let thief = {
             let (stack, child) = (Arc::clone(&stack), Arc::clone(&child));
             thread::spawn(move || {
-                let Claim::Won { index, .. } = stack.claim(0, |_| 1) else {
+                let Claim::Won { index, remind, .. } = stack.claim(0, |_| 1) else {
                     return None;
                 };
+                remind.waive("the owner has no more to show");
                 let slot = stack.slot(index);
                 slot.begin(1, 0);
                 // SAFETY: begun by this thread.
                 assert_eq!(unsafe { slot.take::<u64>() }, 3);
-                let _ = slot.finish();
+                slot.finish().waive("the owner looks by itself");
                 // The parent goes on here, and awaits the child.
                 Some(match child.leave(1) {
                     Awaiting::Left => None,
@@ -560,7 +558,7 @@ fn loom_steal_of_the_parent_beside_the_end_of_its_child() {
             })
         };
         owner.answer_alarm();
-        let here = owner.pop(0).0 == Popped::Here;
+        let here = owner.pop_awake(0) == Popped::Here;
         if here {
             // SAFETY: nobody looks: the parent is here.
             child.outcome.with_mut(|at| unsafe { *at = OUTCOME });

@@ -52,17 +52,15 @@ unsafe fn wake(at: *const ()) {
 unsafe fn wake_by_ref(at: *const ()) {
     // SAFETY: called with the data of a waker of ours, whose frame is alive.
     let (frame, header) = unsafe { (get(at), get(at).as_ref()) };
-    if header.life.wake() {
-        // SAFETY: it was suspended, so its root waits for it, and it is this thread's to pass on.
-        unsafe { Root::pass_on(header.root.get(), frame) };
-    }
+    // SAFETY: it was suspended, so its root waits for it, and it is this thread's to pass on.
+    let pass_on = || unsafe { Root::pass_on(header.root.get(), frame) };
+    header.life.wake().pay(pass_on);
 }
 
 unsafe fn drop(at: *const ()) {
     // SAFETY: called with the data of a waker of ours, which is given up.
     unsafe {
-        if get(at).as_ref().life.drop_reference() {
-            frame::free(get(at));
-        }
+        let last = get(at).as_ref().life.drop_reference();
+        last.pay(|| frame::free(get(at)));
     }
 }

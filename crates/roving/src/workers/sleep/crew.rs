@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::PoisonError;
 
+use crate::machine::duty::Due;
 use crate::machine::prim::thread::{self, JoinHandle, Thread};
 use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant, park};
 
@@ -20,6 +21,11 @@ pub(crate) struct Crew {
     /// No work will come from outside any more.
     closing: AtomicBool,
 }
+
+/// The duty of who has closed the pool, or was the last of its threads to find nothing to do: those
+/// that sleep are to look again, or to end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum UnparkAll {}
 
 #[derive(Default)]
 struct Members {
@@ -86,12 +92,13 @@ impl Crew {
         change();
     }
 
-    /// The pool closes. The caller unparks all threads then.
-    pub(crate) fn close(&self) {
+    /// The pool closes.
+    pub(crate) fn close(&self) -> Due<UnparkAll> {
         let members = self.members();
         // Ordering: Relaxed, as in `is_closing`.
         self.closing.store(true, Ordering::Relaxed);
         drop(members);
+        Due::when(true)
     }
 
     /// The pool closes. Where there is no thread, none goes quiet, and the pool has ended.
@@ -110,13 +117,12 @@ impl Crew {
         self.members().has_adopted
     }
 
-    /// The adopted thread leaves. True as in [`Self::go_quiet`].
-    #[must_use]
-    pub(crate) fn let_go(&self, has_mail: impl FnOnce() -> bool) -> bool {
+    /// The adopted thread leaves.
+    pub(crate) fn let_go(&self, has_mail: impl FnOnce() -> bool) -> Due<UnparkAll> {
         let mut members = self.members();
         members.has_adopted = false;
         members.ended = self.is_closing() && members.are_over(has_mail);
-        members.ended
+        Due::when(members.ended)
     }
 
     /// Whether a thread has been started, or is expected; it stays until the pool has ended.
@@ -138,10 +144,9 @@ impl Crew {
         }
     }
 
-    /// The pool closes, and the calling thread has found nothing to do. True if all have: then the
-    /// pool has ended, and the caller unparks all threads.
-    #[must_use]
-    pub(crate) fn go_quiet(&self, has_mail: impl FnOnce() -> bool) -> bool {
+    /// The pool closes, and the calling thread has found nothing to do. If all have, the pool has
+    /// ended.
+    pub(crate) fn go_quiet(&self, has_mail: impl FnOnce() -> bool) -> Due<UnparkAll> {
         let mut members = self.members();
         members.quiet += 1;
         if members.quiet == members.started && !mutant("quiet_wakes") {
@@ -150,7 +155,7 @@ impl Crew {
             }
         }
         members.ended = members.are_over(has_mail);
-        members.ended
+        Due::when(members.ended)
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -185,13 +190,12 @@ impl Crew {
         self.members().started += 1;
     }
 
-    /// The thread of a worker that was expected will not come. True as in [`Self::go_quiet`].
-    #[must_use]
-    pub(crate) fn expect_no_thread(&self, has_mail: impl FnOnce() -> bool) -> bool {
+    /// The thread of a worker that was expected will not come.
+    pub(crate) fn expect_no_thread(&self, has_mail: impl FnOnce() -> bool) -> Due<UnparkAll> {
         let mut members = self.members();
         members.started -= 1;
         members.ended = self.is_closing() && members.are_over(has_mail);
-        members.ended
+        Due::when(members.ended)
     }
 
     /// That thread is about to be the one of a worker.

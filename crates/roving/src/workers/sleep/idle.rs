@@ -1,6 +1,41 @@
 //! The set of idle workers: those that are asleep, or about to be.
 
+use std::mem;
+
+use crate::machine::duty::Due;
 use crate::machine::prim::{AtomicU64, Ordering};
+
+/// The duty of a worker that was called and leaves the set by itself: it does what it was called
+/// for, or calls another.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heed {}
+
+/// A worker that was taken out of the set: the caller has undertaken to wake it.
+#[must_use = "nobody else wakes the worker"]
+pub(crate) struct Asleep(usize);
+
+impl Asleep {
+    /// Wakes it by `unpark`.
+    #[inline]
+    pub(crate) fn wake(self, unpark: impl FnOnce(usize)) {
+        unpark(self.stand_in());
+    }
+
+    /// The caller takes its place instead, or calls for it in another way.
+    #[inline]
+    pub(crate) fn stand_in(self) -> usize {
+        let worker = self.0;
+        mem::forget(self);
+        worker
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for Asleep {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "a worker sleeps on");
+    }
+}
 
 /// A set of worker indices, each set by its worker before it goes to sleep, and cleared by
 /// whoever takes it upon himself to wake that worker, or by the worker that thinks better of it.
@@ -29,11 +64,12 @@ impl IdleSet {
         word.fetch_or(bit, Ordering::Relaxed);
     }
 
-    /// The worker will not sleep after all. False when somebody has undertaken to wake it.
-    pub(crate) fn retract(&self, worker: usize) -> bool {
+    /// The worker will not sleep after all. Something is due when somebody has undertaken to wake
+    /// it.
+    pub(crate) fn retract(&self, worker: usize) -> Due<Heed> {
         let (word, bit) = self.place(worker);
         // Ordering: Relaxed, as in `contains`.
-        word.fetch_and(!bit, Ordering::Relaxed) & bit != 0
+        Due::when(word.fetch_and(!bit, Ordering::Relaxed) & bit == 0)
     }
 
     /// Whether nobody has undertaken to wake the worker yet.
@@ -51,10 +87,9 @@ impl IdleSet {
             .all(|word| word.load(Ordering::Relaxed) == 0)
     }
 
-    /// Takes one idle worker out, for the caller to wake. Lower indices first, so that spare
+    /// Takes one idle worker out. Lower indices first, so that spare
     /// threads come last.
-    #[must_use]
-    pub(crate) fn take_one(&self) -> Option<usize> {
+    pub(crate) fn take_one(&self) -> Option<Asleep> {
         for (number, word) in self.words.iter().enumerate() {
             // Ordering: Relaxed; what makes the caller look here also made the bit visible.
             let mut bits = word.load(Ordering::Relaxed);
@@ -63,7 +98,8 @@ impl IdleSet {
                 // Ordering: Relaxed, as in `contains`.
                 bits = word.fetch_and(!bit, Ordering::Relaxed);
                 if bits & bit != 0 {
-                    return Some(number * 64 + bit.trailing_zeros() as usize);
+                    let worker = number * 64 + bit.trailing_zeros() as usize;
+                    return Some(Asleep(worker));
                 }
             }
         }

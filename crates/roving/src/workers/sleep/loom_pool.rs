@@ -205,15 +205,13 @@ impl SmallPool {
 
     /// Nothing will come from outside any more.
     pub(crate) fn close(&self) {
-        self.crew.close();
-        self.unpark_all();
+        self.crew.close().pay(|| self.unpark_all());
     }
 
     /// The adopted thread leaves.
     pub(crate) fn let_go(&self) {
-        if self.crew.let_go(|| self.has_mail()) {
-            self.unpark_all();
-        }
+        let ended = self.crew.let_go(|| self.has_mail());
+        ended.pay(|| self.unpark_all());
     }
 
     pub(crate) fn join(&self) {
@@ -369,9 +367,10 @@ impl SmallWorker {
 
     /// Pushes a task, and wakes a worker if that says so.
     pub(crate) fn push(&self, owner: &Owner<'_>, payload: u64) {
-        if owner.push(not_run, payload).expect("room").1 {
+        let (_, wake) = owner.push(not_run, payload).expect("room");
+        wake.pay(|| {
             self.pool.wake_for(self.index);
-        }
+        });
     }
 
     /// Runs one job: of its mailbox, from outside, or spawned by any worker.

@@ -61,9 +61,8 @@ pub(crate) trait Parts: Sized {
     /// The pool closes, and the calling thread has found nothing to do. If all have, the pool has
     /// ended.
     fn go_quiet(&self) {
-        if self.crew().go_quiet(|| self.has_mail()) {
-            self.unpark_all();
-        }
+        let ended = self.crew().go_quiet(|| self.has_mail());
+        ended.pay(|| self.unpark_all());
     }
 
     /// Whether a job waits for a worker, of those that any worker may run. Looks under the locks.
@@ -81,11 +80,12 @@ pub(crate) trait Parts: Sized {
     /// Wakes one sleeping worker, if there is one.
     fn wake_one(&self) -> bool {
         let taken = self.idle().take_one();
-        if let Some(index) = taken {
+        let is_one = taken.is_some();
+        if let Some(asleep) = taken {
             pause();
-            self.unpark(index);
+            asleep.wake(|index| self.unpark(index));
         }
-        taken.is_some()
+        is_one
     }
 
     /// Wakes a worker for what that one shows: one that sleeps, or else one that waits for what
@@ -119,10 +119,11 @@ pub(crate) trait Parts: Sized {
 
     fn wake_follower(&self, seat: usize) -> bool {
         let taken = self.followers(seat).take_one();
-        if let Some(follower) = taken {
-            self.unpark(follower);
+        let is_one = taken.is_some();
+        if let Some(asleep) = taken {
+            asleep.wake(|follower| self.unpark(follower));
         }
-        taken.is_some()
+        is_one
     }
 
     /// A job is there, and no worker is idle: calls a thread that stands in for those that wait.
@@ -132,10 +133,11 @@ pub(crate) trait Parts: Sized {
             return self.spares().job_waits(self);
         }
         let taken = self.waiting().take_one();
-        if let Some(index) = taken {
-            self.unpark(index);
+        let is_one = taken.is_some();
+        if let Some(asleep) = taken {
+            asleep.wake(|index| self.unpark(index));
         }
-        taken.is_some()
+        is_one
     }
 
     /// A worker was called, and does not follow the call: another one does. For a job, that may be

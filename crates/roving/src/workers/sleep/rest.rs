@@ -53,10 +53,8 @@ pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
     let (pool, me) = (worker.pool(), worker.index());
     pool.idle().announce(me);
     if last_look(worker, true) {
-        if !pool.idle().retract(me) {
-            // Another thread meant to wake this worker for other work than what it has just seen.
-            worker.wake_another();
-        }
+        // Another thread meant to wake this worker for other work than what it has just seen.
+        pool.idle().retract(me).pay(|| worker.wake_another());
         return Woken::ToWork;
     }
     worker.turn_to(Activity::Idle);
@@ -67,7 +65,8 @@ pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
     while pool.idle().contains(me) && !pool.crew().has_ended() {
         let has_mail = !mutant("look_for_mail") && !pool.mailbox(me).is_surely_empty();
         if pool.crew().is_closing() != closing || has_mail {
-            pool.idle().retract(me);
+            let called = pool.idle().retract(me);
+            called.waive("it looks for work next, as one that was called does");
             break;
         }
         worker.count_park();

@@ -86,7 +86,8 @@ fn set_size(pool: &Arc<impl Parts>, before: usize, wanted: usize) {
     pool.spares().resize(pool, before, working(pool.as_ref()));
     for seat in size.min(old)..size.max(old) {
         if size < old {
-            pool.idle().retract(seat);
+            let called = pool.idle().retract(seat);
+            called.waive("the worker finds itself benched and passes the call on");
         }
         if !mutant("resize_unparks") {
             pool.unpark(seat);

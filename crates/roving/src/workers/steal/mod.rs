@@ -90,7 +90,7 @@ impl Worker {
                 index,
                 count,
                 left,
-                short,
+                remind,
             } => {
                 bump(&tally.steals_won, 1);
                 bump(&tally.tasks_stolen, count as u64);
@@ -104,7 +104,7 @@ impl Worker {
                 let base = self.owner().line().top.get();
                 let before = self.seat().tasks.fates();
                 let claimed = index..index + count;
-                let began = self.run_claimed(victim, claimed, short, Level::Ground);
+                let began = self.run_claimed(victim, claimed, remind, Level::Ground);
                 // Tasks that the steal and the task left on this worker's own stack.
                 self.drain(base);
                 self.clock().enter(Activity::Steal);

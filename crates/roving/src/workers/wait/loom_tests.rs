@@ -41,7 +41,7 @@ impl<'s> Waiting<'s> {
     fn take(&self) -> u64 {
         let index = self.owner.top() - 1;
         self.owner.answer_alarm();
-        if self.owner.pop(index).0 == Popped::Away {
+        if self.owner.pop_awake(index) == Popped::Away {
             let _: Taken = wait_for_thief(self, index);
         }
         take(self.owner.stack().slot(index))
@@ -50,9 +50,7 @@ impl<'s> Waiting<'s> {
 
 /// Runs a task that was begun; its owner, if it is parked, is woken.
 fn run_begun(pool: &SmallPool, owner: usize, slot: &Slot) {
-    if run_and_finish(slot).1 {
-        pool.unpark(owner);
-    }
+    run_and_finish(slot).1.pay(|| pool.unpark(owner));
 }
 
 impl Sleeper for Waiting<'_> {
@@ -101,9 +99,7 @@ impl<'s> Waiter<'s> for Waiting<'s> {
         assert!(chain.holds(), "the thief cannot end before this task");
         let slot = stack.slot(found.index);
         slot.begin(self.worker.index, self.owner.top());
-        if found.short {
-            stack.raise_alarm();
-        }
+        found.remind.pay(|| stack.raise_alarm());
         run_begun(&self.worker.pool, found.holder, slot);
     }
 
@@ -163,9 +159,10 @@ fn wait_beside_a_thief(begin: fn(&Slot) -> bool) {
         let thief = {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
-                let Claim::Won { index, .. } = pool.stack(0).claim(0, |_| 1) else {
+                let Claim::Won { index, remind, .. } = pool.stack(0).claim(0, |_| 1) else {
                     return false;
                 };
+                remind.waive("the owner has no more to show");
                 let slot = pool.stack(0).slot(index);
                 let begun = begin(slot);
                 if begun {
@@ -209,10 +206,11 @@ fn loom_a_waiting_worker_is_woken_for_a_subtask_of_its_thief() {
         let waiting = Waiting::new(&worker);
         worker.push(&waiting.owner, 7);
         // The task is stolen.
-        assert!(matches!(
-            pool.stack(0).claim(0, |_| 1),
-            Claim::Won { index: 0, .. }
-        ));
+        let Claim::Won { index, remind, .. } = pool.stack(0).claim(0, |_| 1) else {
+            panic!("nobody else is there");
+        };
+        assert_eq!(index, 0);
+        remind.waive("the owner has no more to show");
         pool.stack(0).slot(0).begin(1, 0);
         let thief = {
             let pool = Arc::clone(&pool);
@@ -236,7 +234,7 @@ fn loom_a_waiting_worker_is_woken_for_a_subtask_of_its_thief() {
                         thread::yield_now();
                     }
                 }
-                assert_eq!(owner.pop(0).0, Popped::Away);
+                assert_eq!(owner.pop_awake(0), Popped::Away);
                 owner.retire(0);
                 run_begun(&pool, 0, pool.stack(0).slot(0));
             })
@@ -268,9 +266,7 @@ fn loom_the_caller_of_a_loop_is_woken() {
                 let value = waiting.take();
                 run.leave();
                 made.make();
-                if whole.finish() {
-                    pool.unpark(0);
-                }
+                whole.finish().pay(|| pool.unpark(0));
                 value
             })
         };
@@ -342,7 +338,8 @@ fn run_two_tasks(spare: &SmallWorker) {
     let pool = &spare.pool;
     while pool.has_run() < 2 {
         match pool.stack(0).claim(0, |_| 1) {
-            Claim::Won { index, .. } => {
+            Claim::Won { index, remind, .. } => {
+                remind.waive("the owner blocks, and has shown all");
                 let slot = pool.stack(0).slot(index);
                 slot.begin(spare.index, 0);
                 run_begun(pool, 0, slot);

@@ -19,10 +19,11 @@ use std::mem;
 use std::slice;
 use std::time::{Duration, Instant};
 
+use crate::machine::duty::Due;
 use crate::machine::prim::{Ordering, Since, mutant, park};
 use crate::stack::owner::Owner;
 use crate::stack::state::{Phase, State};
-use crate::stack::thief::Claim;
+use crate::stack::thief::{Claim, Remind};
 use crate::stack::word::TaskWord;
 use crate::stats::Activity;
 use crate::workers::priority::Priority;
@@ -70,8 +71,7 @@ pub(crate) trait Waiter<'s>: Sleeper {
 pub(crate) struct Found {
     pub(crate) holder: usize,
     pub(crate) index: usize,
-    /// The owner is to be reminded, see [`Claim`].
-    pub(crate) short: bool,
+    pub(crate) remind: Due<Remind>,
     pub(crate) looked: Instant,
 }
 
@@ -218,10 +218,12 @@ fn park_awaiting<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWord
     // One call, this worker answers itself.
     let mut answers = !word.state().is_done();
     for &seat in followed.seats() {
-        let was_called = !pool.followers(seat).retract(me);
-        if was_called && !mem::take(&mut answers) {
-            waiter.wake_for(seat);
-        }
+        let called = pool.followers(seat).retract(me);
+        called.pay(|| {
+            if !mem::take(&mut answers) {
+                waiter.wake_for(seat);
+            }
+        });
     }
     // Ordering: Relaxed, as above.
     pool.following().fetch_sub(1, Ordering::Relaxed);
@@ -285,8 +287,9 @@ pub(crate) fn give_core<'s, R>(
 ) -> R {
     let pool = waiter.pool();
     // All that the worker has pushed, since it answers no thief meanwhile.
-    if !mutant("blocking_shows") && waiter.owner().show_all() {
-        waiter.wake_for(waiter.index());
+    if !mutant("blocking_shows") {
+        let wake = waiter.owner().show_all();
+        wake.pay(|| waiter.wake_for(waiter.index()));
     }
     waiter.turn_to(Activity::Switch);
     let is_outermost = !is_blocked.replace(true);
@@ -307,10 +310,14 @@ pub(crate) fn give_core<'s, R>(
 pub(crate) fn leave_waiting<'s>(waiter: &impl Waiter<'s>) {
     let (pool, me) = (waiter.pool(), waiter.index());
     let runs_jobs = pool.spares().stand_in == StandIn::Nobody;
-    let passes_on = !mutant("waiting_passes_on");
-    if runs_jobs && !pool.waiting().retract(me) && pool.has_jobs() && passes_on {
-        pool.job_waits();
+    if !runs_jobs {
+        return;
     }
+    pool.waiting().retract(me).pay(|| {
+        if pool.has_jobs() && !mutant("waiting_passes_on") {
+            pool.job_waits();
+        }
+    });
 }
 
 /// Runs one task that one of these runs has left open, if one is public.
@@ -344,13 +351,16 @@ fn find<'a, 's>(
     let looked = Instant::now();
     let found = match stack.claim(base, |_| 1) {
         Claim::Won {
-            index, left, short, ..
+            index,
+            left,
+            remind,
+            ..
         } => {
             waiter.wake_for_left(holder, left);
             return Some(Found {
                 holder,
                 index,
-                short,
+                remind,
                 looked,
             });
         }

@@ -33,22 +33,20 @@ impl Waiter<'static> for Worker {
         let Found {
             holder: victim,
             index,
-            short,
+            remind,
             looked,
         } = found;
         if chain.holds() {
             bump(&self.tally().leapfrogs, 1);
             self.clock().enter(Activity::Busy);
             let claimed = index..index + 1;
-            let began = self.run_claimed(victim, claimed, short, Level::Above);
+            let began = self.run_claimed(victim, claimed, remind, Level::Above);
             let _ = self.restraint().judge(Theft::of_one(looked, began));
             self.clock().enter(Activity::Steal);
         } else {
             let stack = &self.registry().seats[victim].stack;
             let offered = stack.slot(index).offer();
-            if short {
-                stack.raise_alarm();
-            }
+            remind.pay(|| stack.raise_alarm());
             let job = move || {
                 let offer = Offer {
                     victim,

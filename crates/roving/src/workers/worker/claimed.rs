@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::Worker;
+use crate::machine::duty::Due;
 use crate::stack::slot::{Further, Offer, Slot};
+use crate::stack::thief::Remind;
 use crate::stack::word::TaskWord;
 use crate::stats::{Activity, bump};
 use crate::workers::frames::{self, Frame, Level};
@@ -13,23 +15,20 @@ use crate::workers::steal::amount::AMOUNT_MAX;
 
 impl Worker {
     /// Begins and runs the first of `count` tasks that this worker has claimed, and offers the
-    /// others on. Its subtasks have ended too when this returns. `short`: the claim says that the
-    /// owner is to be reminded. Async tasks' frames all move to this worker's stack instead.
-    /// Returns when it began.
+    /// others on. Its subtasks have ended too when this returns. Async tasks' frames all move to
+    /// this worker's stack instead. Returns when it began.
     pub(crate) fn run_claimed(
         &self,
         victim: usize,
         claimed: Range<usize>,
-        short: bool,
+        remind: Due<Remind>,
         level: Level,
     ) -> Instant {
         let owner = &self.registry.seats[victim];
         let slot = owner.stack.slot(claimed.start);
         // At once, because the owner may be waiting to hear of it. Offers are not its subtasks.
         slot.begin(self.index, self.owner.top() + claimed.len() - 1);
-        if short {
-            owner.stack.raise_alarm();
-        }
+        remind.pay(|| owner.stack.raise_alarm());
         if frames::holds_frame(slot) {
             return self.run_claimed_frames(victim, claimed, level);
         }
@@ -102,11 +101,11 @@ impl Worker {
 
     /// A task of that worker, which this one has begun, has ended. Its word may be gone afterwards.
     pub(crate) fn finish(&self, owner: usize, word: &TaskWord) {
-        if word.finish() {
+        word.finish().pay(|| {
             let doing = self.clock().enter(Activity::Switch);
             self.registry.unpark(owner);
             self.clock().enter(doing);
-        }
+        });
     }
 
     /// Calls `f`, in which this worker does something for that one.
