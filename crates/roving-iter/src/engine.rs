@@ -93,6 +93,8 @@ pub trait Consumer<T, B = ()>: Send + Sync {
     type State;
     /// The outcome of a part, once it has ended.
     type Outcome: Send;
+    /// Whether an item can end it early: then it is given what others would gather first.
+    const ENDS_EARLY: bool = false;
 
     /// Returns the state before the first block of a part.
     fn begin(&self) -> Self::State;
@@ -121,6 +123,7 @@ macro_rules! forward_to {
     ($consumer:ident, $item:ty) => {
         type State = $consumer::State;
         type Outcome = $consumer::Outcome;
+        const ENDS_EARLY: bool = $consumer::ENDS_EARLY;
         fn begin(&self) -> Self::State {
             self.to.begin()
         }

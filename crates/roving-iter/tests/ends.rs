@@ -216,6 +216,43 @@ fn a_lock_may_be_held_across_an_iterator() {
     assert_eq!(total.into_inner().unwrap(), (0..200).map(|n| n / 2).sum());
 }
 
+/// One worker, of which nobody asks for a part: without an end of its own the fold would go on for
+/// years.
+#[test]
+fn a_search_among_what_parts_come_to_ends_the_fold() {
+    let pool = roving::Pool::new(1).unwrap();
+    pool.install(|| {
+        let numbers = || (0..HUGE).into_par_iter();
+        let sum = |sum: u64, n: u64| sum.wrapping_add(n);
+        assert!(numbers().fold(|| 0, sum).any(|sum| sum < u64::MAX));
+        let first = numbers()
+            .map(|n| n + 1)
+            .fold_with(0, sum)
+            .find_first(|sum| *sum > 0);
+        assert!(first.is_some());
+        let stop = numbers().fold(|| 0, sum).try_for_each(Err);
+        assert!(stop.is_err());
+        let tried = |sum: u64, n: u64| Some(sum.wrapping_add(n));
+        assert!(numbers().try_fold(|| 0, tried).any(|sum| sum.is_some()));
+    });
+}
+
+/// A part that has failed ends there, also where each block is handed over.
+#[test]
+fn a_failed_part_goes_on_with_no_other_block() {
+    let pool = roving::Pool::new(1).unwrap();
+    let calls = Calls::new();
+    let failed = |(): (), n: u64| {
+        calls.count();
+        (n < 5_000).then_some(())
+    };
+    let found = pool.install(|| {
+        let tried = (0..HUGE).into_par_iter().try_fold(|| (), failed);
+        tried.find_any(Option::is_none)
+    });
+    assert_eq!((found, calls.all()), (Some(None), 5_001));
+}
+
 #[test]
 fn values_of_parts_stay_on_their_thread() {
     let made = Calls::new();

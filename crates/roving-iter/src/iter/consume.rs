@@ -163,6 +163,7 @@ impl<T, P> FindAny<T, P> {
 
 impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T> for FindAny<T, P> {
     state_is_outcome!(Option<T>);
+    const ENDS_EARLY: bool = true;
     fn begin(&self) -> Option<T> {
         None
     }
@@ -211,6 +212,7 @@ impl<T, P> FindFirst<T, P> {
 
 impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindFirst<T, P> {
     state_is_outcome!(Option<T>);
+    const ENDS_EARLY: bool = true;
     fn begin(&self) -> Option<T> {
         None
     }
@@ -257,6 +259,7 @@ impl<T, P> FindLast<T, P> {
 
 impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindLast<T, P> {
     state_is_outcome!(Option<T>);
+    const ENDS_EARLY: bool = true;
     fn begin(&self) -> Option<T> {
         None
     }
@@ -305,6 +308,7 @@ where
     F: Fn(T) -> R + Send + Sync,
 {
     state_is_outcome!(Option<R>);
+    const ENDS_EARLY: bool = true;
     fn begin(&self) -> Option<R> {
         None
     }

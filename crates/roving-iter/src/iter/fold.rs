@@ -148,6 +148,7 @@ where
     /// The total of a part that has begun, and where.
     type State = (Option<(T, B)>, C::State);
     type Outcome = C::Outcome;
+    const ENDS_EARLY: bool = C::ENDS_EARLY;
 
     fn begin(&self) -> Self::State {
         (None, self.to.begin())
@@ -158,7 +159,11 @@ where
         I: Iterator<Item = U>,
     {
         let (total, at) = open.unwrap_or_else(|| ((self.identity)(), beside.inside()));
-        (Some((items.fold(total, &self.f), at)), state)
+        let open = Some((items.fold(total, &self.f), at));
+        match C::ENDS_EARLY {
+            true => (None, self.close((open, state))),
+            false => (open, state),
+        }
     }
     fn end(&self, state: Self::State) -> C::Outcome {
         self.to.end(self.close(state))
@@ -241,6 +246,7 @@ where
 {
     type State = (Option<(Tried<R>, B)>, C::State);
     type Outcome = C::Outcome;
+    const ENDS_EARLY: bool = C::ENDS_EARLY;
 
     fn begin(&self) -> Self::State {
         (None, self.to.begin())
@@ -257,7 +263,13 @@ where
             }
             over => over,
         };
-        (Some((tried, at)), state)
+        // A failure stays, for it ends its part.
+        let is_given = C::ENDS_EARLY && tried.is_continue();
+        let open = Some((tried, at));
+        match is_given {
+            true => (None, self.close((open, state))),
+            false => (open, state),
+        }
     }
     fn end(&self, state: Self::State) -> C::Outcome {
         self.to.end(self.close(state))

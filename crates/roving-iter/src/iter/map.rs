@@ -292,6 +292,7 @@ where
 {
     type State = (O::Local, C::State);
     type Outcome = C::Outcome;
+    const ENDS_EARLY: bool = C::ENDS_EARLY;
 
     #[inline]
     fn begin(&self) -> Self::State {

@@ -452,7 +452,8 @@ pub trait ParallelIterator: Sized + Send {
     }
 
     /// Folds each part of the items, and iterates over what the parts come to. How many there are
-    /// depends on the run.
+    /// depends on the run. Before a search, such as [`find_any`](Self::find_any), each block of
+    /// some microseconds is a part, so that what is found ends the fold.
     ///
     /// ```
     /// use roving_iter::prelude::*;
