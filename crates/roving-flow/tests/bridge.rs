@@ -78,6 +78,27 @@ fn a_producer_that_comes_back_goes_on_counting_and_forgets_the_room_that_it_saw(
 }
 
 #[test]
+fn a_producer_that_comes_back_sends_no_more_than_there_is_room_for_now() {
+    let mut network = Network::new();
+    let (mut out, input, mut bridge) = network.bridged::<u32>("numbers", Some(8));
+    drop(input);
+    let mut egress = bridge.egress().unwrap();
+    // The channel's memory has grown to its capacity, so the ninth message sees room for more.
+    (0..8).for_each(|number| out.try_send(number).unwrap());
+    (0..8).for_each(|number| assert_eq!(egress.take(), Ok(number)));
+    egress.taken_there(8);
+    out.try_send(8).unwrap();
+    assert_eq!(egress.take(), Ok(8));
+    bridge::forget_room(&mut out);
+    // Elsewhere it has sent seven more, and the consumer has taken ten of all.
+    egress.resume(16, 10, Some(8));
+    out.try_send(16).unwrap();
+    out.try_send(17).unwrap();
+    assert!(matches!(out.try_send(18), Err(TrySendError::Full(18))));
+    assert_eq!([(); 2].map(|()| egress.take()), [Ok(16), Ok(17)]);
+}
+
+#[test]
 fn what_a_consumer_has_not_read_goes_with_it_and_it_goes_on_counting() {
     let mut network = Network::new();
     let (out, mut input, mut bridge) = network.bridged::<u32>("numbers", Some(4));

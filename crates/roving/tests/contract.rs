@@ -8,13 +8,15 @@ mod common;
 #[path = "common/system.rs"]
 mod system;
 
+use std::hint;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Barrier, Mutex, mpsc};
+use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{
-    AMOUNTS, BEYOND_THE_STACK, forever, pool, pool_that_steals, size, wait_until, watched,
+    AMOUNTS, BEYOND_THE_STACK, forever, holds_within, pool, pool_that_steals, size, wait_until,
+    watched,
 };
 use roving::policy::Amount;
 use roving::{Pool, current_worker, join, scope};
@@ -35,7 +37,7 @@ fn succeeds_once(tries: usize, mut attempt: impl FnMut() -> Result<(), String>) 
 fn spin(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
-        std::hint::spin_loop();
+        hint::spin_loop();
     }
 }
 
@@ -149,29 +151,28 @@ impl Occupied {
     }
 }
 
-/// Three nested joins, each with a pending sibling, then a leaf in which the owner makes no call.
-/// Returns how long after the others became idle each sibling started.
-fn long_leaf(pool: &Pool, leaf: impl Fn() + Send + Sync) -> Vec<Duration> {
+/// Long enough for the slowest machine, and over only if the test fails.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Three nested joins, each with a pending sibling, then a leaf in which the owner makes no call
+/// until `all_begun` says that each sibling has begun, which takes a worker each.
+fn long_leaf(pool: &Pool, all_begun: impl Fn(&AtomicUsize) -> bool + Sync) {
     let busy = Occupied::new(pool, 3);
-    let starts = Mutex::new(Vec::new());
-    let over = AtomicBool::new(false);
+    let (begun, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let sibling = || {
-        starts.lock().unwrap().push(Instant::now());
-        // So long that each sibling needs a worker of its own.
-        wait_until(|| over.load(SeqCst));
+        begun.fetch_add(1, SeqCst);
+        holds_within(LONG, || over.load(SeqCst));
     };
-    let released = pool.install(|| {
+    let all = pool.install(|| {
         let leaf = || {
-            let released = Instant::now();
             busy.release();
-            leaf();
+            let all = all_begun(&begun);
             over.store(true, SeqCst);
-            released
+            all
         };
         join(|| join(|| join(leaf, sibling).0, sibling).0, sibling).0
     });
-    let starts = starts.into_inner().unwrap();
-    starts.into_iter().map(|at| at - released).collect()
+    assert!(all, "{begun:?} of 3 siblings began while the leaf ran");
 }
 
 /// Amounts by which a thief takes a single task, too. `Fixed(d)` leaves fewer than `d` alone.
@@ -179,20 +180,20 @@ const ANY_NUMBER: [Amount; 3] = [Amount::One, Amount::Fixed(1), Amount::Half];
 
 #[test]
 fn a_long_leaf_hides_no_work_from_idle_workers() {
-    let in_time = Duration::from_millis(if cfg!(roving_tsan) { 100 } else { 1 });
-    let sleeps = || thread::sleep(Duration::from_millis(100));
-    let computes = || spin(Duration::from_millis(100));
+    let sleeps = |begun: &AtomicUsize| holds_within(LONG, || begun.load(SeqCst) == 3);
+    let computes = |begun: &AtomicUsize| {
+        let start = Instant::now();
+        while begun.load(SeqCst) < 3 && start.elapsed() < LONG {
+            hint::spin_loop();
+        }
+        begun.load(SeqCst) == 3
+    };
     watched(|| {
         for amount in ANY_NUMBER {
             let pool = pool_that_steals(4, amount);
-            for leaf in [&sleeps as &(dyn Fn() + Sync), &computes] {
-                succeeds_once(20, || {
-                    let starts = long_leaf(&pool, leaf);
-                    match starts.iter().all(|&start| start <= in_time) {
-                        true => Ok(()),
-                        false => Err(format!("{amount}: siblings started after {starts:?}")),
-                    }
-                });
+            for _ in 0..20 {
+                long_leaf(&pool, sleeps);
+                long_leaf(&pool, computes);
             }
         }
     });
@@ -201,37 +202,64 @@ fn a_long_leaf_hides_no_work_from_idle_workers() {
 /// A long leaf hides no work in tasks of scopes either, where each level is a scope of its own.
 #[test]
 fn a_long_leaf_in_scopes_hides_no_work_from_idle_workers() {
-    let in_time = Duration::from_millis(if cfg!(roving_tsan) { 100 } else { 1 });
     watched(|| {
         let pool = pool(4);
-        succeeds_once(20, || {
+        for _ in 0..20 {
             let busy = Occupied::new(&pool, 3);
-            let (starts, over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+            let (begun, over) = (AtomicUsize::new(0), AtomicBool::new(false));
             let sibling = |_: &roving::Scope<'_>| {
-                starts.lock().unwrap().push(Instant::now());
-                wait_until(|| over.load(SeqCst));
+                begun.fetch_add(1, SeqCst);
+                holds_within(LONG, || over.load(SeqCst));
             };
-            let released = pool.install(|| {
+            let all = pool.install(|| {
                 scope(|s| {
                     s.spawn(sibling);
                     scope(|s| {
                         s.spawn(sibling);
                         s.spawn(sibling);
-                        let released = Instant::now();
                         busy.release();
-                        thread::sleep(Duration::from_millis(100));
+                        let all = holds_within(LONG, || begun.load(SeqCst) == 3);
                         over.store(true, SeqCst);
-                        released
+                        all
                     })
                 })
             });
-            let starts = starts.into_inner().unwrap();
-            let late = |&at: &Instant| at - released > in_time;
-            match starts.iter().any(late) {
-                false => Ok(()),
-                true => Err(format!("{starts:?} after {released:?}")),
-            }
-        });
+            assert!(all, "{begun:?} of 3 siblings began while the leaf ran");
+        }
+    });
+}
+
+/// A worker that hears at the end of a scope that somebody wants a task, and has none left, shows
+/// the next one that it spawns.
+#[test]
+fn a_request_heard_at_a_scopes_end_is_answered_by_the_next_spawn() {
+    watched(|| {
+        let pool = pool(2);
+        for _ in 0..50 {
+            let (begun, ends, ran) = (
+                AtomicBool::new(false),
+                AtomicBool::new(false),
+                AtomicBool::new(false),
+            );
+            pool.install(|| {
+                scope(|s| {
+                    s.spawn(|_| {
+                        begun.store(true, SeqCst);
+                        wait_until(|| ends.load(SeqCst));
+                    });
+                    wait_until(|| begun.load(SeqCst));
+                    scope(|s| {
+                        // Nobody has asked for it.
+                        s.spawn(|_| ());
+                        ends.store(true, SeqCst);
+                        // The other worker asks, and sleeps.
+                        thread::sleep(Duration::from_millis(2));
+                    });
+                    s.spawn(|_| ran.store(true, SeqCst));
+                    wait_until(|| ran.load(SeqCst));
+                });
+            });
+        }
     });
 }
 

@@ -158,3 +158,32 @@ pub(crate) fn bench(worker: &impl Sleeper) {
     }
     worker.turn_to(Activity::Steal);
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::mpsc;
+
+    use crate::Pool;
+    use crate::workers::Worker;
+
+    #[test]
+    fn a_compensation_thread_at_work_is_not_benched() {
+        let pool = Pool::new(1).unwrap();
+        pool.install(|| {
+            let (begun, begins) = mpsc::channel();
+            let (end, ends) = mpsc::channel::<()>();
+            crate::spawn(move || {
+                begun.send(()).unwrap();
+                let _ = ends.recv();
+            });
+            crate::blocking(|| begins.recv()).unwrap();
+            let rests =
+                |seat| Worker::with_current(|worker| worker.unwrap().registry().rests(seat));
+            assert!(
+                !rests(1),
+                "it runs the job in the place of the worker that blocked"
+            );
+            drop(end);
+        });
+    }
+}
