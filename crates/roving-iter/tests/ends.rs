@@ -237,6 +237,19 @@ fn a_search_among_what_parts_come_to_ends_the_fold() {
     });
 }
 
+/// Blocks that are handed over are parts, and as long as parts are to be.
+#[test]
+fn what_a_search_is_handed_is_no_shorter_than_asked() {
+    let pool = roving::Pool::new(2).unwrap();
+    pool.install(|| {
+        for least in [1, 10, 100, 1000, 100_000] {
+            let parts = (0..100_003).into_par_iter().with_min_len(least);
+            let counts = parts.fold(|| 0, |count, _| count + 1);
+            assert!(counts.all(|count| count >= least), "{least}");
+        }
+    });
+}
+
 /// A part that has failed ends there, also where each block is handed over.
 #[test]
 fn a_failed_part_goes_on_with_no_other_block() {

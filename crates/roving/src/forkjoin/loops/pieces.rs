@@ -175,7 +175,8 @@ impl<'e, S> Loop<'e, S> {
                 return Fed::UpTo(piece, left, state);
             }
             let count = pace.block().max(least);
-            if count >= left {
+            // No block is shorter than a part may be.
+            if count >= left || least > 1 && left - count < least {
                 return Fed::Through(self.sink.feed(state, piece));
             }
             let (block, rest) = piece.cut(count);
