@@ -38,7 +38,7 @@ pub(crate) enum Reason {
 
 /// A thread's name ends at its first NUL, and `std` panics instead.
 pub(crate) fn check_name(name: &str) -> Result<(), Reason> {
-    match name.contains('\0') {
+    match name.as_bytes().contains(&0) {
         true => Err(Reason::Name(name.to_owned())),
         false => Ok(()),
     }

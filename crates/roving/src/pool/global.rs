@@ -341,10 +341,12 @@ fn configured() -> (PoolBuilder, Option<BuildError>) {
 
 /// The number that a value of the variable says, if it is not empty.
 fn workers_of(text: &str) -> Result<Option<usize>, ()> {
-    match text.trim() {
+    const LIMIT: u64 = WORKERS_LIMIT as u64;
+    match text.trim_ascii() {
         "" => Ok(None),
-        text => match text.parse() {
-            Ok(workers @ 1..=WORKERS_LIMIT) => Ok(Some(workers)),
+        // Of one width everywhere: each has its own code in `std`.
+        text => match text.parse::<u64>() {
+            Ok(workers @ 1..=LIMIT) => Ok(Some(workers as usize)),
             _ => Err(()),
         },
     }
@@ -499,12 +501,12 @@ mod tests {
         #[test]
         fn fuzz_the_variable_of_the_workers(text in "[ 0-9+-]{0,12}|.{0,24}") {
             match workers_of(&text) {
-                Ok(None) => prop_assert!(text.trim().is_empty()),
+                Ok(None) => prop_assert!(text.trim_ascii().is_empty()),
                 Ok(Some(workers)) => {
                     prop_assert!((1..=WORKERS_LIMIT).contains(&workers));
-                    prop_assert_eq!(text.trim().parse(), Ok(workers));
+                    prop_assert_eq!(text.trim_ascii().parse(), Ok(workers));
                 }
-                Err(()) => prop_assert!(!text.trim().is_empty()),
+                Err(()) => prop_assert!(!text.trim_ascii().is_empty()),
             }
         }
     }

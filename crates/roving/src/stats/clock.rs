@@ -1,5 +1,6 @@
 //! The clock of one worker, which divides its time among its activities.
 
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -109,7 +110,7 @@ fn turn(hand: &Mutex<Hand>, next: Activity) -> Activity {
         (false, true) => hand.quiet.end(),
         _ => {}
     }
-    std::mem::replace(&mut hand.now, next)
+    mem::replace(&mut hand.now, next)
 }
 
 impl Clock {
@@ -149,11 +150,11 @@ impl Clock {
         self.with_hand(|hand| hand.now)
     }
 
-    /// The trace so far, if one is kept.
+    /// The trace so far, if one is kept. Takes it away: whoever asks writes it, at the end.
     pub(crate) fn lane(&self) -> Option<Lane> {
         self.with_hand(|hand| {
             hand.advance();
-            hand.lane.clone()
+            hand.lane.as_mut().map(mem::take)
         })?
     }
 

@@ -346,14 +346,14 @@ impl Registry {
 
     pub(crate) fn profile(&self) -> Profile {
         let started = *self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        let profile = |seat: &Seat| {
+        let mut workers = Vec::new();
+        for seat in self.seats.iter() {
             let mut worker = WorkerProfile::default();
             seat.clock.read(&mut worker);
             worker.counters = seat.stack.tally().read();
             worker.counters.frames_kept = seat.tasks.frames_kept();
-            worker
-        };
-        let workers = self.seats.iter().map(profile).collect();
+            workers.push(worker);
+        }
         Profile {
             wall: started.elapsed(),
             quiet: self.seats.quiet_time(),
@@ -363,18 +363,20 @@ impl Registry {
 
     /// The trace of each seat, in pools that keep one.
     pub(crate) fn lanes(&self) -> Vec<Lane> {
-        self.seats
-            .iter()
-            .filter_map(|seat| seat.clock.lane())
-            .collect()
+        let mut lanes = Vec::new();
+        for seat in self.seats.iter() {
+            lanes.extend(seat.clock.lane());
+        }
+        lanes
     }
 
     /// Each worker's present activity in a word; `?` where none is recorded.
     pub(crate) fn doing(&self) -> Vec<&'static str> {
-        let seats = self.seats.iter();
-        seats
-            .map(|seat| seat.clock.now().map_or("?", Activity::word))
-            .collect()
+        let mut doing = Vec::new();
+        for seat in self.seats.iter() {
+            doing.push(seat.clock.now().map_or("?", Activity::word));
+        }
+        doing
     }
 
     pub(crate) fn reset_profile(&self) {

@@ -260,12 +260,11 @@ impl Seats {
     }
 
     /// Those that have been made.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Seat> {
-        self.workers.iter().chain(
-            self.spares
-                .iter()
-                .filter_map(|seat| seat.get().map(|s| &**s)),
-        )
+    pub(crate) fn iter(&self) -> Made<'_> {
+        Made {
+            seats: self,
+            next: 0,
+        }
     }
 
     /// Makes the seat of a compensation thread, if it has not been made. False when there is no
@@ -282,6 +281,33 @@ impl Seats {
         let seat = || Seat::new(showing, keep, local, most, station, &self.quiet);
         // A second one, by another thread, would be dropped.
         place.get().is_some() || seat().is_some_and(|seat| place.set(Box::new(seat)).is_ok())
+    }
+}
+
+/// The seats that have been made, in order. One type with a loop of its own: what `std` makes of
+/// chained iterators is some hundred lines at each use.
+pub(crate) struct Made<'s> {
+    seats: &'s Seats,
+    next: usize,
+}
+
+impl<'s> Iterator for Made<'s> {
+    type Item = &'s Seat;
+
+    fn next(&mut self) -> Option<&'s Seat> {
+        let seats = self.seats;
+        while self.next < seats.most() {
+            let index = self.next;
+            self.next += 1;
+            let made = match index.checked_sub(seats.workers.len()) {
+                None => Some(&seats.workers[index]),
+                Some(spare) => seats.spares[spare].get().map(|seat| &**seat),
+            };
+            if made.is_some() {
+                return made;
+            }
+        }
+        None
     }
 }
 

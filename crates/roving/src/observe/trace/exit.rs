@@ -4,14 +4,17 @@
 //! when the process exits.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::slice;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::{Record, begin, file, live, server, table};
 use crate::machine::faults::{self, Point};
 use crate::machine::os;
+use crate::observe::pools::Pools;
 use crate::workers::registry::Registry;
 use crate::workers::settings::Debt;
 
@@ -26,21 +29,23 @@ pub(crate) struct Wishes {
 /// Read once, when the first pool is built.
 pub(crate) fn wishes() -> &'static Wishes {
     static WISHES: OnceLock<Wishes> = OnceLock::new();
-    WISHES.get_or_init(|| {
-        let set = |name| env::var_os(name).filter(|value| !value.is_empty());
-        Wishes {
-            report: set("ROVING_PROFILE").is_some_and(|value| value != "0"),
-            trace: set("ROVING_TRACE").map(PathBuf::from),
-            top: set("ROVING_TOP").and_then(|value| live::socket(&value)),
-        }
+    WISHES.get_or_init(|| Wishes {
+        report: set("ROVING_PROFILE").is_some_and(|value| value != "0"),
+        trace: set("ROVING_TRACE").map(PathBuf::from),
+        top: set("ROVING_TOP").and_then(|value| live::socket(&value)),
     })
+}
+
+/// An empty variable is one that is not set.
+fn set(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// The pools that owe something and live, and what those that are gone have left for the program's
 /// trace.
 #[derive(Default)]
 struct Book {
-    alive: Vec<Weak<Registry>>,
+    alive: Pools,
     left: Vec<Record>,
     settles_at_exit: bool,
 }
@@ -65,8 +70,7 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
     }
     let mut book = book();
     let book = book.get_or_insert_default();
-    book.alive.retain(|pool| pool.strong_count() > 0);
-    book.alive.push(Arc::downgrade(registry));
+    book.alive.enter(registry);
     if !book.settles_at_exit {
         book.settles_at_exit = os::at_exit(at_exit);
     }
@@ -77,8 +81,8 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
 
 /// Ends what answers for pools, if none lives that owes an answer: before the code is unloaded.
 pub(crate) fn rest() {
-    let alive = |book: &Book| book.alive.iter().any(|pool| pool.strong_count() > 0);
-    if !book().as_ref().is_some_and(alive) {
+    let any_lives = |book: &Book| book.alive.any_lives();
+    if !book().as_ref().is_some_and(any_lives) {
         server::stop();
     }
 }
@@ -107,18 +111,14 @@ fn pay(debt: &Debt, record: &Record) {
         let _ = io::stderr().write_all(table::of(record).as_bytes());
     }
     if let Some(path) = &debt.trace {
-        write(path, &[record]);
+        write(path, slice::from_ref(record));
     }
 }
 
-/// Calls `f` with the pools that live.
-pub(super) fn with_alive<R>(f: impl FnOnce(&[Arc<Registry>]) -> R) -> R {
-    let alive = |book: &Option<Book>| -> Vec<Arc<Registry>> {
-        let pools = book.iter().flat_map(|book| &book.alive);
-        pools.filter_map(Weak::upgrade).collect()
-    };
-    let pools = alive(&book());
-    f(&pools)
+/// The pools that live.
+pub(super) fn alive() -> Vec<Arc<Registry>> {
+    let book = book();
+    book.as_ref().map_or_else(Vec::new, |book| book.alive.all())
 }
 
 extern "C" fn at_exit() {
@@ -130,9 +130,8 @@ extern "C" fn at_exit() {
     let Some(book) = book().take() else {
         return;
     };
-    let alive: Vec<Arc<Registry>> = book.alive.iter().filter_map(Weak::upgrade).collect();
     let mut records = book.left;
-    for registry in alive {
+    for registry in book.alive.all() {
         let record = registry.record();
         pay(&registry.settings.debt, &record);
         if registry.settings.debt.shared {
@@ -142,7 +141,7 @@ extern "C" fn at_exit() {
         std::mem::forget(registry);
     }
     if let Some(path) = &wishes().trace {
-        write(path, &records.iter().collect::<Vec<_>>());
+        write(path, &records);
     }
     // The socket goes with it; where another process answers at that path, there is none of this
     // one.
@@ -150,19 +149,18 @@ extern "C" fn at_exit() {
 }
 
 /// A trace that cannot be written is no reason to fail: the program's own work is done.
-fn write(path: &Path, records: &[&Record]) {
-    let file = faults::ask(Point::TraceFile).and_then(|()| File::create(path));
-    let written = file.and_then(|file| {
-        faults::ask(Point::TraceFile)?;
-        let mut out = BufWriter::new(file);
-        file::write(records, &mut out)?;
-        out.flush()
-    });
-    if let Err(error) = written {
+fn write(path: &Path, records: &[Record]) {
+    if let Err(error) = try_to_write(path, records) {
         let path = path.display();
-        let _ = writeln!(
-            io::stderr(),
-            "roving: the trace cannot be written to {path}: {error}; name another file"
-        );
+        os::say(&format!(
+            "the trace cannot be written to {path}: {error}; name another file"
+        ));
     }
+}
+
+fn try_to_write(path: &Path, records: &[Record]) -> io::Result<()> {
+    faults::ask(Point::TraceFile)?;
+    let mut file = File::create(path)?;
+    faults::ask(Point::TraceFile)?;
+    file::write(records, &mut |text| file.write_all(text))
 }

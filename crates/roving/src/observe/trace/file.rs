@@ -1,39 +1,62 @@
 //! A trace in the format of Chrome's trace events, which Perfetto reads.
 
-use std::fmt;
-use std::io::{self, Write};
+use std::fmt::{self, Write as _};
+use std::io;
 use std::time::Instant;
 
 use super::json::Text;
 use super::{Record, outside};
+use crate::observe::words::seat;
 use crate::stats::lane::{Event, Lane};
 
+/// Takes what is written, a large piece at a time.
+pub(super) type Put<'p> = &'p mut dyn FnMut(&[u8]) -> io::Result<()>;
+
 /// Writes what the pools have recorded, and the spans of other threads.
-pub(super) fn write(records: &[&Record], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(records: &[Record], put: Put<'_>) -> io::Result<()> {
     let outside = outside();
-    let threads: Vec<&(String, Lane)> = outside.iter().flatten().map(|(_, lane)| lane).collect();
-    let lanes = records.iter().flat_map(|record| &record.lanes);
-    let lanes = lanes.chain(threads.iter().map(|thread| &thread.1));
-    let starts = lanes.flat_map(|lane| lane.events.iter().map(begins));
+    let mut epoch = None;
+    for record in records {
+        for lane in &record.lanes {
+            find_first(&mut epoch, lane);
+        }
+    }
+    if let Some(threads) = &*outside {
+        for (_, lane) in threads.values() {
+            find_first(&mut epoch, lane);
+        }
+    }
     let mut file = File {
-        out,
-        epoch: starts.min().unwrap_or_else(Instant::now),
+        text: "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n".to_owned(),
+        put,
+        epoch: epoch.unwrap_or_else(Instant::now),
         is_first: true,
         ids: 0,
     };
-    file.out
-        .write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     for (number, record) in records.iter().enumerate() {
         file.pool(number + 1, record)?;
     }
-    if !threads.is_empty() {
-        file.name_process(0, "threads outside of pools")?;
+    if let Some(threads) = &*outside {
+        if !threads.is_empty() {
+            file.name_process(0, "threads outside of pools")?;
+        }
+        for (number, (name, lane)) in threads.values().enumerate() {
+            file.name_lane(0, number, name)?;
+            file.lane(0, [number; 2], lane)?;
+        }
     }
-    for (number, (name, lane)) in threads.into_iter().enumerate() {
-        file.name_lane(0, number, name)?;
-        file.lane(0, [number; 2], lane)?;
+    file.text.push_str("\n]}\n");
+    file.flush()
+}
+
+/// The earliest begin of all events.
+fn find_first(first: &mut Option<Instant>, lane: &Lane) {
+    for event in &lane.events {
+        let begins = begins(event);
+        if first.is_none_or(|first| begins < first) {
+            *first = Some(begins);
+        }
     }
-    file.out.write_all(b"\n]}\n")
 }
 
 fn begins(event: &Event) -> Instant {
@@ -43,8 +66,12 @@ fn begins(event: &Event) -> Instant {
     }
 }
 
-struct File<'o> {
-    out: &'o mut dyn Write,
+/// So much text is kept before it is handed on.
+const TEXT_MAX: usize = 1 << 16;
+
+struct File<'p> {
+    text: String,
+    put: Put<'p>,
     epoch: Instant,
     is_first: bool,
     /// Of arrows, and of spans apart from the lanes.
@@ -60,10 +87,7 @@ impl File<'_> {
     fn pool(&mut self, pid: usize, record: &Record) -> io::Result<()> {
         self.name_process(pid, &format!("pool {pid}: {}", record.name))?;
         for (index, lane) in record.lanes.iter().enumerate() {
-            let name = match index.checked_sub(record.workers) {
-                None => format!("worker {index}"),
-                Some(spare) => format!("spare {spare}"),
-            };
+            let name = seat(index, record.workers);
             let is_span = |event: &Event| matches!(event, Event::Span { moved: false, .. });
             let [states, spans] = tids(index);
             self.name_lane(pid, states, &name)?;
@@ -197,16 +221,27 @@ impl File<'_> {
     fn event(&mut self, fields: fmt::Arguments<'_>) -> io::Result<()> {
         let comma = if self.is_first { "" } else { ",\n" };
         self.is_first = false;
-        write!(self.out, "{comma}{{{fields}}}")
+        let _ = write!(self.text, "{comma}{{{fields}}}");
+        match self.text.len() < TEXT_MAX {
+            true => Ok(()),
+            false => self.flush(),
+        }
     }
 
-    fn ns(&self, at: Instant) -> u128 {
-        at.saturating_duration_since(self.epoch).as_nanos()
+    fn flush(&mut self) -> io::Result<()> {
+        let put = (self.put)(self.text.as_bytes());
+        self.text.clear();
+        put
+    }
+
+    /// A trace is no six centuries long.
+    fn ns(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 }
 
 /// Nanoseconds, written as microseconds.
-struct Micros(u128);
+struct Micros(u64);
 
 impl fmt::Display for Micros {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -228,15 +263,15 @@ mod tests {
             ..Lane::default()
         };
         lane.state(Activity::Busy, at(5), at(9));
-        let mut text = Vec::new();
         let mut file = File {
-            out: &mut text,
+            text: String::new(),
+            put: &mut |_| Ok(()),
             epoch: start,
             is_first: true,
             ids: 0,
         };
         file.lane(1, [2, 3], &lane).unwrap();
-        let text = String::from_utf8(text).unwrap();
+        let text = file.text;
         let said = "\"name\":\"7 events before this are left out: the last 1 are kept\",\"ph\":\"I\",\"s\":\"t\",\"ts\":5.000,\"pid\":1,\"tid\":2";
         assert!(text.contains(said), "{text}");
     }

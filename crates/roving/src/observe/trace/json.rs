@@ -1,6 +1,6 @@
 //! Strings of JSON. (All else that is written as JSON here is numbers.)
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A string of JSON.
 pub(super) struct Text<'t>(pub(super) &'t str);
@@ -10,9 +10,9 @@ impl fmt::Display for Text<'_> {
         f.write_str("\"")?;
         for c in self.0.chars() {
             match c {
-                '"' | '\\' => write!(f, "\\{c}")?,
+                '"' | '\\' => f.write_str("\\").and_then(|()| f.write_char(c))?,
                 c if c < ' ' => write!(f, "\\u{:04x}", u32::from(c))?,
-                c => write!(f, "{c}")?,
+                c => f.write_char(c)?,
             }
         }
         f.write_str("\"")

@@ -4,11 +4,12 @@
 //! serves it ([`super::server`]) sleeps in between, so nothing ticks here.
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use super::exit::with_alive;
+use super::exit::alive;
 use super::json::Text;
+use crate::machine::os;
 use crate::observe::fixed::Seconds;
 use crate::stats::WorkerProfile;
 use crate::workers::registry::Registry;
@@ -34,49 +35,61 @@ pub(super) fn socket(value: &OsStr) -> Option<PathBuf> {
     allow(dead_code, reason = "asked for through a socket of Unix")
 )]
 pub(super) fn snapshot() -> String {
-    let pools = with_alive(|pools| {
-        let pools: Vec<String> = pools.iter().map(|pool| of_pool(pool)).collect();
-        pools.join(",")
-    });
-    format!("{{\"pid\":{},\"pools\":[{pools}]}}\n", std::process::id())
+    let mut text = format!("{{\"pid\":{},\"pools\":[", std::process::id());
+    for (number, pool) in alive().iter().enumerate() {
+        separate(&mut text, number);
+        put_pool(&mut text, pool);
+    }
+    text.push_str("]}\n");
+    text
 }
 
-fn of_pool(registry: &Registry) -> String {
+fn separate(text: &mut String, number: usize) {
+    if number > 0 {
+        text.push(',');
+    }
+}
+
+fn put_pool(text: &mut String, registry: &Registry) {
     let profile = registry.profile();
     let doing = registry.doing();
-    let seats: Vec<String> = profile
-        .workers
-        .iter()
-        .zip(doing)
-        .map(|(worker, doing)| of_worker(doing, worker))
-        .collect();
-    format!(
-        "{{\"name\":{},\"workers\":{},\"wall_s\":{},\"seats\":[{}]}}",
+    let _ = write!(
+        text,
+        "{{\"name\":{},\"workers\":{},\"wall_s\":{},\"seats\":[",
         Text(&registry.settings.name),
         registry.workers(),
         Seconds(profile.wall, 6),
-        seats.join(",")
-    )
+    );
+    for (number, worker) in profile.workers.iter().enumerate() {
+        // A compensation thread may have come between the two looks.
+        if let Some(doing) = doing.get(number) {
+            separate(text, number);
+            put_worker(text, doing, worker);
+        }
+    }
+    text.push_str("]}");
 }
 
-fn of_worker(doing: &str, worker: &WorkerProfile) -> String {
+fn put_worker(text: &mut String, doing: &str, worker: &WorkerProfile) {
+    let _ = write!(text, "{{\"doing\":\"{doing}\"");
+    for (name, time) in worker.times() {
+        let _ = write!(text, ",\"{name}_s\":{}", Seconds(time, 6));
+    }
     let counters = &worker.counters;
-    let seconds = |(name, time): (_, Duration)| format!("\"{name}_s\":{}", Seconds(time, 6));
-    let times = worker.times().map(seconds);
-    format!(
-        "{{\"doing\":\"{doing}\",{},\"tasks\":{},\"steals_tried\":{},\"steals_won\":{},\"tasks_stolen\":{},\"publications\":{},\"leapfrogs\":{},\
-         \"parks\":{},\"wakes\":{},\"suspensions\":{}}}",
-        times.join(","),
-        counters.tasks,
-        counters.steals_tried,
-        counters.steals_won,
-        counters.tasks_stolen,
-        counters.publications,
-        counters.leapfrogs,
-        counters.parks,
-        counters.wakes,
-        counters.suspensions,
-    )
+    for (name, count) in [
+        ("tasks", counters.tasks),
+        ("steals_tried", counters.steals_tried),
+        ("steals_won", counters.steals_won),
+        ("tasks_stolen", counters.tasks_stolen),
+        ("publications", counters.publications),
+        ("leapfrogs", counters.leapfrogs),
+        ("parks", counters.parks),
+        ("wakes", counters.wakes),
+        ("suspensions", counters.suspensions),
+    ] {
+        let _ = write!(text, ",\"{name}\":{count}");
+    }
+    text.push('}');
 }
 
 /// Removes the socket, and nothing that is not one.
@@ -90,11 +103,8 @@ pub(super) fn end(path: &Path) {
 }
 
 pub(super) fn refuse(path: &Path, why: &str) {
-    use std::io::Write as _;
-
     let path = path.display();
-    let _ = writeln!(
-        std::io::stderr(),
-        "roving: `roving top` cannot be served at {path}: {why}; set ROVING_TOP to another path"
-    );
+    os::say(&format!(
+        "`roving top` cannot be served at {path}: {why}; set ROVING_TOP to another path"
+    ));
 }

@@ -17,7 +17,7 @@ pub(super) fn stop() {}
 
 #[cfg(unix)]
 mod unix {
-    use std::io::{self, BufRead as _, BufReader, Write as _};
+    use std::io::{self, Read as _, Write as _};
     use std::net::Shutdown;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::PathBuf;
@@ -95,7 +95,10 @@ mod unix {
         }
 
         fn listen(&self, listener: &UnixListener) {
-            for stream in listener.incoming().flatten() {
+            loop {
+                let Ok((stream, _)) = listener.accept() else {
+                    continue;
+                };
                 // Ordering: Relaxed; who sets it connects afterwards, which the system orders.
                 if self.ends.load(Ordering::Relaxed) {
                     return;
@@ -113,12 +116,20 @@ mod unix {
         }
     }
 
-    /// Until the client goes away.
-    fn answer(stream: &UnixStream) {
-        let mut writer = stream;
-        for line in BufReader::new(stream).lines() {
-            if line.is_err() || writer.write_all(snapshot().as_bytes()).is_err() {
-                return;
+    /// A line for each line, until the client goes away.
+    fn answer(mut stream: &UnixStream) {
+        let mut asked = [0; 64];
+        loop {
+            let read = match stream.read(&mut asked) {
+                Ok(0) => return,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return,
+            };
+            for byte in &asked[..read] {
+                if *byte == b'\n' && stream.write_all(snapshot().as_bytes()).is_err() {
+                    return;
+                }
             }
         }
     }
@@ -135,7 +146,7 @@ mod unix {
         // Ordering: Relaxed, as in `listen`.
         server.shared.ends.store(true, Ordering::Relaxed);
         // Wakes the thread that listens. If somebody has removed the socket, it cannot be woken.
-        if UnixStream::connect(&server.path).is_ok() {
+        if UnixStream::connect(server.path.as_path()).is_ok() {
             let _ = server.thread.join();
         }
         for client in std::mem::take(&mut *server.shared.clients()) {

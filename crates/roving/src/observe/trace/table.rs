@@ -1,10 +1,11 @@
 //! A profile as text.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use super::Record;
 use crate::observe::fixed::{Percent, Seconds};
+use crate::observe::words::seat;
 use crate::stats::{Profile, WorkerProfile};
 
 /// The table that a program prints at its end, one line a worker and one for all.
@@ -16,20 +17,18 @@ pub(super) fn of(record: &Record) -> String {
         record.workers,
         Seconds(*wall, 3)
     );
-    line(&mut text, "", &HEADS.map(str::to_owned));
-    let started = workers
-        .iter()
-        .enumerate()
-        .filter(|(index, worker)| *index < record.workers || worker.time() > Duration::ZERO);
-    for (index, worker) in started {
-        let name = match index.checked_sub(record.workers) {
-            None => format!("worker {index}"),
-            Some(spare) => format!("spare {spare}"),
-        };
-        line(&mut text, &name, &cells(worker));
+    head(&mut text, "");
+    for name in HEADS {
+        cell(&mut text, format_args!("{name}"));
     }
-    line(&mut text, "all", &cells(&record.profile.total()));
-    text.push_str(&Lost::of(record).shown());
+    text.push('\n');
+    for (index, worker) in workers.iter().enumerate() {
+        if index < record.workers || worker.time() > Duration::ZERO {
+            line(&mut text, &seat(index, record.workers), worker);
+        }
+    }
+    line(&mut text, "all", &record.profile.total());
+    Lost::of(record).show(&mut text);
     text
 }
 
@@ -44,17 +43,18 @@ struct Lost {
 impl Lost {
     fn of(record: &Record) -> Lost {
         let (profile, total) = (&record.profile, record.profile.total());
-        let (workers, spares) = profile
-            .workers
-            .split_at(record.workers.min(profile.workers.len()));
-        let sum = |of: &[WorkerProfile], time: fn(&WorkerProfile) -> Duration| -> Duration {
-            of.iter().map(time).sum()
-        };
+        let (mut idle, mut waiting, mut stood_in) =
+            (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        for (index, worker) in profile.workers.iter().enumerate() {
+            if index < record.workers {
+                idle += worker.idle - worker.waiting;
+                waiting += worker.waiting;
+            } else {
+                // A compensation thread that does anything has the core of a worker that waits.
+                stood_in += worker.time() - worker.idle;
+            }
+        }
         let quiet = profile.quiet * record.workers as u32;
-        let idle = sum(workers, |worker| worker.idle - worker.waiting);
-        // A compensation thread that does anything has the core of a worker that waits.
-        let stood_in = sum(spares, |spare| spare.time() - spare.idle);
-        let waiting = sum(workers, |worker| worker.waiting);
         let parts = [
             ("waiting", waiting.saturating_sub(stood_in)),
             ("searching", total.steal),
@@ -62,25 +62,35 @@ impl Lost {
             ("setting up", total.frame),
             ("no task to take", idle.saturating_sub(quiet)),
         ];
-        let lost: Duration = parts.iter().map(|(_, time)| time).sum();
+        let mut all = total.busy;
+        for (_, time) in parts {
+            all += time;
+        }
         Lost {
-            all: total.busy + lost,
+            all,
             busy: total.busy,
             parts,
         }
     }
 
-    fn shown(&self) -> String {
-        let share = |part| format!("{} %", Percent(part, self.all));
-        let mut text = format!("  while it had work: busy {}, lost to", share(self.busy));
+    /// The largest part first.
+    fn show(&self, text: &mut String) {
+        let busy = Percent(self.busy, self.all);
+        let _ = write!(text, "  while it had work: busy {busy} %, lost to");
         let mut parts = self.parts;
-        parts.sort_by_key(|&(_, time)| std::cmp::Reverse(time));
-        for (number, (name, time)) in parts.into_iter().enumerate() {
+        // By insertion: a sort of `std` is three thousand lines of code, for five parts.
+        for end in 1..parts.len() {
+            let mut at = end;
+            while at > 0 && parts[at - 1].1 < parts[at].1 {
+                parts.swap(at - 1, at);
+                at -= 1;
+            }
+        }
+        for (number, (name, time)) in parts.iter().enumerate() {
             let colon = if number == 0 { ":" } else { "," };
-            let _ = write!(text, "{colon} {name} {}", share(time));
+            let _ = write!(text, "{colon} {name} {} %", Percent(*time, self.all));
         }
         text.push('\n');
-        text
     }
 }
 
@@ -89,34 +99,35 @@ const HEADS: [&str; 13] = [
     "leapt", "parks", "wakes",
 ];
 
-fn cells(worker: &WorkerProfile) -> [String; 13] {
+fn line(text: &mut String, name: &str, worker: &WorkerProfile) {
+    head(text, name);
     let all = worker.time();
-    let share = |part| format!("{} %", Percent(part, all));
+    for (_, time) in worker.times() {
+        cell(text, format_args!("{} %", Percent(time, all)));
+    }
     let counters = &worker.counters;
-    let [busy, steal, idle, switch, frame] = worker.times().map(|(_, time)| share(time));
-    [
-        busy,
-        steal,
-        idle,
-        switch,
-        frame,
-        counters.tasks.to_string(),
-        counters.steals_tried.to_string(),
-        counters.steals_won.to_string(),
-        counters.tasks_stolen.to_string(),
-        counters.publications.to_string(),
-        counters.leapfrogs.to_string(),
-        counters.parks.to_string(),
-        counters.wakes.to_string(),
-    ]
-}
-
-fn line(text: &mut String, name: &str, cells: &[String; 13]) {
-    let _ = write!(text, "  {name:<10}");
-    for cell in cells {
-        let _ = write!(text, " {cell:>8}");
+    for count in [
+        counters.tasks,
+        counters.steals_tried,
+        counters.steals_won,
+        counters.tasks_stolen,
+        counters.publications,
+        counters.leapfrogs,
+        counters.parks,
+        counters.wakes,
+    ] {
+        cell(text, format_args!("{count}"));
     }
     text.push('\n');
+}
+
+fn head(text: &mut String, name: &str) {
+    let _ = write!(text, "  {name:<10}");
+}
+
+fn cell(text: &mut String, what: fmt::Arguments<'_>) {
+    let what = fmt::format(what);
+    let _ = write!(text, " {what:>8}");
 }
 
 #[cfg(test)]
@@ -183,7 +194,9 @@ mod tests {
         assert_eq!((lost.all, lost.busy), (seconds(12), seconds(8)));
         let said = "  while it had work: busy 66.7 %, lost to: waiting 16.7 %, searching 8.3 %, \
                     no task to take 8.3 %, waking 0.0 %, setting up 0.0 %\n";
-        assert_eq!(lost.shown(), said);
+        let mut text = String::new();
+        lost.show(&mut text);
+        assert_eq!(text, said);
         record.profile.workers.clear();
         assert_eq!(Lost::of(&record).busy, Duration::ZERO);
     }

@@ -84,24 +84,26 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// The patience that `ROVING_WATCH` asks for; read once.
 pub(crate) fn wished() -> Option<Duration> {
     static WISHED: OnceLock<Option<Duration>> = OnceLock::new();
-    *WISHED.get_or_init(|| {
-        let value = env::var("ROVING_WATCH").ok()?;
-        match parse(&value) {
-            Ok(patience) => patience,
-            Err(()) => {
-                crate::machine::os::say(&format!(
-                    "ROVING_WATCH={value:?} is no time: say 1 (a second) or 2 to 3600000 \
-                     milliseconds, or unset it; nothing is watched"
-                ));
-                None
-            }
-        }
+    *WISHED.get_or_init(ask)
+}
+
+fn ask() -> Option<Duration> {
+    let value = env::var("ROVING_WATCH").ok()?;
+    parse(&value).unwrap_or_else(|()| {
+        crate::machine::os::say(&format!(
+            "ROVING_WATCH={value:?} is no time: say 1 (a second) or 2 to 3600000 milliseconds, or \
+             unset it; nothing is watched"
+        ));
+        None
     })
 }
 
 fn parse(value: &str) -> Result<Option<Duration>, ()> {
-    match value.trim().parse::<u64>() {
-        _ if value.trim().is_empty() => Ok(None),
+    let value = value.trim_ascii();
+    if value.is_empty() {
+        return Ok(None);
+    }
+    match value.parse::<u64>() {
         Ok(0) => Ok(None),
         Ok(1) => Ok(Some(PATIENCE)),
         Ok(ms @ 2..=3_600_000) => Ok(Some(Duration::from_millis(ms))),
@@ -123,7 +125,7 @@ mod tests {
         fn fuzz_the_variable_of_the_watch(text in "[ 0-9+-]{0,12}|.{0,24}") {
             if let Ok(Some(patience)) = parse(&text) {
                 prop_assert!((2..=3_600_000).contains(&patience.as_millis()));
-                prop_assert!(text.trim().parse::<u64>().is_ok());
+                prop_assert!(text.trim_ascii().parse::<u64>().is_ok());
             }
         }
     }

@@ -2,11 +2,13 @@
 
 use std::backtrace::Backtrace;
 use std::fmt::Write as _;
+use std::slice;
 use std::time::Duration;
 
 use super::guard::{Section, open_sections};
 use super::system;
 use crate::observe::fixed::Seconds;
+use crate::observe::words::{self, cut, cut_last};
 use crate::workers::parked::{self, Entry, Watch, Why};
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
@@ -16,24 +18,30 @@ const FRAMES_MAX: usize = 3;
 
 /// The report, if something waits that should not: nothing has moved for that long.
 pub(super) fn of(registry: &Registry, watch: &Watch, since: Duration) -> Option<String> {
-    let mut busy = watch.entries();
-    // Who has nothing to do is no part of it.
-    let at_work = |seat: usize, entry: &Entry| !entry.waits.is_empty() || !registry.rests(seat);
-    busy.retain(|(seat, entry)| at_work(*seat, entry));
+    let (mut busy, mut waiting) = (Vec::new(), 0);
+    for (seat, entry) in watch.entries() {
+        // Who has nothing to do is no part of it.
+        if entry.waits.is_empty() && registry.rests(seat) {
+            continue;
+        }
+        if is_running(&entry) {
+            return None;
+        }
+        waiting += usize::from(!entry.waits.is_empty());
+        busy.push((seat, entry));
+    }
     let sections = open_sections();
-    let is_stuck = is_starved(registry, &busy) || wants_held(&busy, &sections);
-    if busy.iter().any(|(_, entry)| is_running(entry)) || !is_stuck {
+    if !is_starved(registry, &busy) && !wants_held(&busy, &sections) {
         return None;
     }
-    let waiting = busy.iter().filter(|(_, entry)| !entry.waits.is_empty());
     let mut text = format!(
         "roving: pool `{}`: nothing has moved for {} s: of {} workers and the threads in their place {} wait and {} \
          are stuck in tasks\n",
         registry.settings.name,
         Seconds(since, 1),
         registry.workers(),
-        waiting.clone().count(),
-        busy.len() - waiting.count(),
+        waiting,
+        busy.len() - waiting,
     );
     for (seat, entry) in &busy {
         thread(&mut text, registry, *seat, entry, &sections);
@@ -50,34 +58,33 @@ fn is_running(entry: &Entry) -> bool {
 /// Whether tasks wait: for a worker, or for each other. Events, and regions that block, may take
 /// long.
 fn is_starved(registry: &Registry, busy: &[(usize, Entry)]) -> bool {
-    let mut waits = busy.iter().flat_map(|(_, entry)| &entry.waits);
-    let any = waits.clone().next().is_some();
-    let is_stuck = busy.iter().any(|(_, entry)| entry.waits.is_empty());
+    let (mut any_waits, mut any_is_stuck) = (false, false);
+    for (_, entry) in busy {
+        if entry.waits.iter().any(|wait| wait.why == Why::Task) {
+            return true;
+        }
+        any_waits |= !entry.waits.is_empty();
+        any_is_stuck |= entry.waits.is_empty();
+    }
     let shown = || (0..registry.in_use.count()).any(|seat| registry.seats[seat].stack.public() > 0);
-    waits.any(|wait| wait.why == Why::Task)
-        || any && is_stuck
-        || !busy.is_empty() && (registry.has_jobs() || shown())
+    any_waits && any_is_stuck || !busy.is_empty() && (registry.has_jobs() || shown())
 }
 
 /// Whether a thread of the pool wants a lock that one of them holds, perhaps itself.
 fn wants_held(busy: &[(usize, Entry)], sections: &[Section]) -> bool {
-    let is_here = |section: &&Section| busy.iter().any(|(_, entry)| entry.thread == section.thread);
+    let is_here = |section: &Section| entry_of(busy, section).is_some();
     let held = |name| {
-        let mut others = sections.iter().filter(is_here);
-        others.any(|other| other.is_held && other.name == name)
+        let is_it = |other: &Section| other.is_held && other.name == name && is_here(other);
+        sections.iter().any(is_it)
     };
-    let mut wanted = sections
-        .iter()
-        .filter(is_here)
-        .filter(|section| !section.is_held);
-    wanted.any(|section| held(section.name))
+    let mut all = sections.iter();
+    all.any(|section| !section.is_held && is_here(section) && held(section.name))
 }
 
-fn name(registry: &Registry, seat: usize) -> String {
-    match seat.checked_sub(registry.workers()) {
-        None => format!("worker {seat}"),
-        Some(spare) => format!("spare {spare}"),
-    }
+/// That of the thread which is in the section, if it is one of the pool's.
+fn entry_of<'e>(busy: &'e [(usize, Entry)], section: &Section) -> Option<&'e Entry> {
+    let mut entries = busy.iter().map(|(_, entry)| entry);
+    entries.find(|entry| entry.thread == section.thread)
 }
 
 fn thread(
@@ -87,12 +94,13 @@ fn thread(
     entry: &Entry,
     sections: &[Section],
 ) {
-    let _ = write!(text, "  {}", name(registry, seat));
+    let name = |seat| words::seat(seat, registry.workers());
+    let _ = write!(text, "  {}", name(seat));
     if let Some(number) = entry.number {
         let _ = write!(text, " (thread {number}, {})", system::state(number));
     }
     if let Some(other) = registry.seats[seat].works_for() {
-        let _ = write!(text, ", in a task of {}", name(registry, other));
+        let _ = write!(text, ", in a task of {}", name(other));
     }
     match entry.waits.last() {
         None if entry.number.is_none() => {
@@ -110,10 +118,10 @@ fn thread(
             place(text, &wait.stack);
         }
     }
-    for section in sections
-        .iter()
-        .filter(|section| section.thread == entry.thread)
-    {
+    for section in sections {
+        if section.thread != entry.thread {
+            continue;
+        }
         let word = if section.is_held { "holds" } else { "wants" };
         let _ = writeln!(
             text,
@@ -130,16 +138,13 @@ fn place(text: &mut String, stack: &Backtrace) {
     if let Some(call) = call {
         let _ = writeln!(text, "    in `{call}`, called");
     }
-    for (number, frame) in frames.into_iter().take(FRAMES_MAX).enumerate() {
-        let word = if number == 0 { "at" } else { "from" };
-        match frame.at {
-            Some(at) => {
-                let _ = writeln!(text, "    {word} {at}, {}", frame.symbol);
-            }
-            None => {
-                let _ = writeln!(text, "    {word} {}", frame.symbol);
-            }
+    for (number, frame) in frames.iter().enumerate() {
+        if number == FRAMES_MAX {
+            break;
         }
+        let word = if number == 0 { "at" } else { "from" };
+        let (at, comma) = frame.at.map_or(("", ""), |at| (at, ", "));
+        let _ = writeln!(text, "    {word} {at}{comma}{}", frame.symbol);
     }
 }
 
@@ -156,31 +161,33 @@ fn frames(stack: &str) -> (Option<&str>, Vec<Frame<'_>>) {
     let frames = parse(stack);
     // The frame that captured the stack says where this crate's files are.
     let source = frames.iter().find_map(|frame| {
-        let (path, _) = frame.at?.rsplit_once(':')?.0.rsplit_once(':')?;
+        let (path, _) = cut_last(cut_last(frame.at?, ":")?.0, ":")?;
         path.strip_suffix(parked::FILE)
     });
-    let is_in_file = |frame: &Frame<'_>| {
-        let file = frame.at.zip(source);
-        file.is_some_and(|(at, source)| !source.is_empty() && at.starts_with(source))
-    };
+    let source = source.unwrap_or_default();
+    let is_in_file =
+        |frame: &Frame<'_>| !source.is_empty() && frame.at.is_some_and(|at| at.starts_with(source));
     let is_own = |frame: &Frame<'_>| is_of(frame.symbol, &["roving"]) || is_in_file(frame);
     let is_others = |frame: &Frame<'_>| {
-        is_of(frame.symbol, &["std", "core", "alloc", "__rust"])
+        is_of(frame.symbol, &["std", "core", "alloc", "rust"])
             || THREAD_STARTS.contains(&frame.symbol)
             || frame.at.is_some_and(|at| at.starts_with("/rustc/"))
     };
     // Without a symbol nothing can be said of a frame.
     let is_known = |frame: &Frame<'_>| frame.symbol != "<unknown>";
     let is_program = |frame: &Frame<'_>| !is_own(frame) && !is_others(frame) && is_known(frame);
-    let first = frames.iter().position(is_own).unwrap_or(0);
-    let Some(outside) = frames[first..].iter().position(is_program) else {
-        return (None, Vec::new());
-    };
-    let outside = first + outside;
-    let call = frames[first..outside].iter().rfind(|frame| is_own(frame));
-    let call = call.map(|frame| last_name(frame.symbol));
-    let program = frames.into_iter().skip(outside).filter(is_program);
-    (call, program.collect())
+    // What stands above the first of our own, if there is one, is how the stack was captured.
+    let mut is_below = !frames.iter().any(is_own);
+    let (mut call, mut program) = (None, Vec::new());
+    for frame in frames {
+        if program.is_empty() && is_own(&frame) {
+            is_below = true;
+            call = Some(last_name(frame.symbol));
+        } else if is_below && is_program(&frame) {
+            program.push(frame);
+        }
+    }
+    (call.filter(|_| !program.is_empty()), program)
 }
 
 /// With what the C library begins a thread, or a program.
@@ -196,12 +203,16 @@ const THREAD_STARTS: [&str; 7] = [
 
 fn parse(stack: &str) -> Vec<Frame<'_>> {
     let mut frames: Vec<Frame<'_>> = Vec::new();
-    for line in stack.lines().map(str::trim_start) {
+    let mut rest = stack;
+    while !rest.is_empty() {
+        let (line, further) = cut(rest, "\n").unwrap_or((rest, ""));
+        rest = further;
+        let line = line.trim_ascii_start();
         if let Some(at) = line.strip_prefix("at ") {
             if let Some(frame) = frames.last_mut() {
                 frame.at = Some(at);
             }
-        } else if let Some((number, symbol)) = line.split_once(": ") {
+        } else if let Some((number, symbol)) = cut(line, ": ") {
             if number.bytes().all(|byte| byte.is_ascii_digit()) {
                 frames.push(Frame { symbol, at: None });
             }
@@ -212,21 +223,21 @@ fn parse(stack: &str) -> Vec<Frame<'_>> {
 
 /// The function's own name, without its path and its types.
 fn last_name(symbol: &str) -> &str {
-    let path = symbol
-        .split_once('<')
-        .map_or(symbol, |(path, _)| match path {
-            "" => symbol,
-            path => path.trim_end_matches(':'),
-        });
-    path.rsplit_once("::").map_or(path, |(_, name)| name)
+    let path = match cut(symbol, "<") {
+        None | Some(("", _)) => symbol,
+        Some((path, _)) => path.strip_suffix("::").unwrap_or(path),
+    };
+    cut_last(path, "::").map_or(path, |(_, name)| name)
 }
 
 /// Whether the function is one of these crates', or an implementation for a type of theirs.
 fn is_of(symbol: &str, crates: &[&str]) -> bool {
-    let symbol = symbol.trim_start_matches(['<', '&', '_']);
+    let mut symbol = symbol;
+    while symbol.starts_with(['<', '&', '_']) {
+        symbol = &symbol[1..];
+    }
     let mut crates = crates.iter();
-    crates.any(|name| {
-        let name = name.trim_start_matches('_');
+    crates.any(|&name| {
         let rest = symbol.strip_prefix(name);
         rest.is_some_and(|rest| rest.starts_with("::") || name == "rust" && rest.starts_with('_'))
     })
@@ -234,19 +245,22 @@ fn is_of(symbol: &str, crates: &[&str]) -> bool {
 
 /// Which lock is held across a wait, or by who wants it, and what to do about it.
 fn conclusion(text: &mut String, busy: &[(usize, Entry)], sections: &[Section]) {
-    let entry = |section: &Section| {
-        let mut entries = busy.iter().map(|(_, entry)| entry);
-        entries.find(|entry| entry.thread == section.thread)
+    let is_told = |of: &[Section], name| {
+        let is_it =
+            |one: &Section| one.is_held && one.name == name && entry_of(busy, one).is_some();
+        of.iter().any(is_it)
     };
-    let mut told: Vec<&str> = Vec::new();
-    for section in sections.iter().filter(|section| section.is_held) {
-        let Some(holder) = entry(section).filter(|_| !told.contains(&section.name)) else {
+    for (number, section) in sections.iter().enumerate() {
+        let Some(holder) = entry_of(busy, section) else {
             continue;
         };
-        told.push(section.name);
+        if !section.is_held || is_told(&sections[..number], section.name) {
+            continue;
+        }
         let name = section.name;
-        let wants =
-            |other: &&Section| other.name == name && !other.is_held && entry(other).is_some();
+        let wants = |other: &&Section| {
+            other.name == name && !other.is_held && entry_of(busy, other).is_some()
+        };
         let wanted = sections.iter().find(wants);
         let by_itself = wanted.is_some_and(|other| other.thread == section.thread);
         let what = match (by_itself, wanted.is_some(), holder.waits.is_empty()) {
@@ -260,7 +274,10 @@ fn conclusion(text: &mut String, busy: &[(usize, Entry)], sections: &[Section]) 
             "  \"{name}\" {what}: let go of it before the parallel call, or keep what needs it out of the tasks"
         );
     }
-    if told.is_empty() && busy.iter().all(|(_, entry)| entry.waits.is_empty()) {
+    let any_held = sections
+        .iter()
+        .any(|section| is_told(slice::from_ref(section), section.name));
+    if !any_held && busy.iter().all(|(_, entry)| entry.waits.is_empty()) {
         text.push_str("  tasks wait while the workers block: block inside of `roving::blocking`\n");
     }
 }

@@ -3,41 +3,43 @@
 use std::fs;
 
 use crate::machine::faults::{self, Point};
+use crate::observe::words::{cut_last, word};
 
 fn file(number: u32, name: &str) -> Option<String> {
     faults::ask(Point::ThreadState).ok()?;
     fs::read_to_string(format!("/proc/self/task/{number}/{name}")).ok()
 }
 
+fn number(text: &str, place: usize) -> Option<u64> {
+    word(text, place)?.parse().ok()
+}
+
 /// The time that the thread has had a processor, in nanoseconds (or in some other unit that grows).
-pub(super) fn time(number: u32) -> Option<u64> {
-    if let Some(account) = file(number, "schedstat") {
-        return account.split_whitespace().next()?.parse().ok();
+pub(super) fn time(thread: u32) -> Option<u64> {
+    if let Some(account) = file(thread, "schedstat") {
+        return number(&account, 0);
     }
-    let account = file(number, "stat")?;
-    let mut fields = after_name(&account)?.skip(11);
-    let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    Some(user + system)
+    let account = file(thread, "stat")?;
+    let fields = after_name(&account)?;
+    Some(number(fields, 11)? + number(fields, 12)?)
 }
 
 /// Whether the thread runs, or would if it got a processor.
-pub(super) fn is_runnable(number: u32) -> Option<bool> {
-    let account = file(number, "stat")?;
-    Some(after_name(&account)?.next()? == "R")
+pub(super) fn is_runnable(thread: u32) -> Option<bool> {
+    let account = file(thread, "stat")?;
+    Some(word(after_name(&account)?, 0)? == "R")
 }
 
 /// The fields of the file `stat` behind the name, which may hold anything.
-fn after_name(account: &str) -> Option<impl Iterator<Item = &str>> {
-    Some(account.rsplit_once(')')?.1.split_whitespace())
+fn after_name(account: &str) -> Option<&str> {
+    Some(cut_last(account, ")")?.1)
 }
 
 /// The state of the thread, in a few words.
-pub(super) fn state(number: u32) -> String {
-    let account = file(number, "stat");
-    let letter = account
-        .as_deref()
-        .and_then(|account| after_name(account)?.next());
-    let word = match letter {
+pub(super) fn state(thread: u32) -> String {
+    let account = file(thread, "stat").unwrap_or_default();
+    let fields = after_name(&account).unwrap_or_default();
+    let word = match word(fields, 0) {
         None => return "gone".to_owned(),
         Some("R") => "running",
         Some("S") => "asleep",
@@ -45,7 +47,7 @@ pub(super) fn state(number: u32) -> String {
         Some("T" | "t") => "stopped",
         Some(_) => "ending",
     };
-    match place(number) {
+    match place(thread) {
         Some(place) => format!("{word} in {place}"),
         None => word.to_owned(),
     }
@@ -53,19 +55,22 @@ pub(super) fn state(number: u32) -> String {
 
 /// Where in the system the thread is: a function of the kernel, or else the number of a system
 /// call.
-fn place(number: u32) -> Option<String> {
-    let function = file(number, "wchan").filter(|name| !name.is_empty() && name != "0");
-    function.or_else(|| {
-        let call = file(number, "syscall")?;
-        let call = call.split_whitespace().next()?;
-        call.parse::<i64>().ok()?;
-        // Compared as text, because the width of a call's number differs between processors.
-        #[cfg(target_os = "linux")]
-        if call == libc::SYS_futex.to_string() {
-            return Some("futex".to_owned());
-        }
-        Some(format!("system call {call}"))
-    })
+fn place(thread: u32) -> Option<String> {
+    let function = file(thread, "wchan").filter(|name| !name.is_empty() && name != "0");
+    if function.is_some() {
+        return function;
+    }
+    let account = file(thread, "syscall")?;
+    let call = word(&account, 0)?;
+    if call == "-1" {
+        return Some("system call -1".to_owned());
+    }
+    let call: u64 = call.parse().ok()?;
+    #[cfg(target_os = "linux")]
+    if call == libc::SYS_futex as u64 {
+        return Some("futex".to_owned());
+    }
+    Some(format!("system call {call}"))
 }
 
 #[cfg(all(test, target_os = "linux"))]

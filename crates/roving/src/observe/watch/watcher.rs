@@ -1,21 +1,24 @@
 //! The thread that looks at the pools that are watched. There is one while there is such a pool,
 //! and none otherwise.
 
+use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::{guard, report, system};
 use crate::machine::os;
 use crate::machine::service::Service;
+use crate::observe::pools::Pools;
+use crate::workers::parked::Watch;
 use crate::workers::registry::Registry;
 
 struct Watcher {
-    pools: Vec<Weak<Registry>>,
+    pools: Pools,
     service: Service,
 }
 
 static WATCHER: Mutex<Watcher> = Mutex::new(Watcher {
-    pools: Vec::new(),
+    pools: Pools::new(),
     service: Service::new(),
 });
 /// Pools have come or gone.
@@ -39,7 +42,7 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
         // They are the parent's.
         watcher.pools.clear();
     }
-    watcher.pools.push(Arc::downgrade(registry));
+    watcher.pools.enter(registry);
     if let Err(error) = watcher.service.start("roving-watch", run) {
         os::say(&format!(
             "no thread can be started to watch pools ({error}); nothing is watched"
@@ -58,9 +61,7 @@ pub(crate) fn leave(registry: &Arc<Registry>) {
         if !watcher.service.is_here() {
             return;
         }
-        let other = |pool: &Weak<Registry>| !std::ptr::eq(pool.as_ptr(), &raw const **registry);
-        watcher.pools.retain(other);
-        match watcher.pools.is_empty() {
+        match watcher.pools.leave(Arc::as_ptr(registry)) {
             true => watcher.service.end(),
             false => None,
         }
@@ -90,21 +91,24 @@ struct Seen {
 fn run(number: u64) {
     let mut seen: Vec<Seen> = Vec::new();
     loop {
-        let pools = {
+        {
             let mut watcher = watcher();
-            watcher.pools.retain(|pool| pool.strong_count() > 0);
+            let is_last_gone = watcher.pools.leave(ptr::null());
             if !watcher.service.is_served_by(number) {
                 return;
             }
-            if watcher.pools.is_empty() {
-                // The last pool has ended by itself.
+            if is_last_gone {
+                // It has ended by itself.
                 return watcher.service.retire();
             }
-            watcher.pools.clone()
-        };
-        seen.retain(|seen| pools.iter().any(|pool| pool.ptr_eq(&seen.pool)));
+        }
+        seen.retain(|seen| seen.pool.strong_count() > 0);
         let mut pause = super::PATIENCE;
-        for pool in pools {
+        for place in 0.. {
+            // One that goes meanwhile may let another one be missed, this time.
+            let Some(pool) = watcher().pools.get(place) else {
+                break;
+            };
             if let Some(registry) = pool.upgrade() {
                 look(&registry, &pool, &mut seen);
                 let patience = registry.watch.as_ref().map(|watch| watch.patience);
@@ -121,7 +125,7 @@ fn run(number: u64) {
 
 fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
     let Some(watch) = &registry.watch else { return };
-    let (print, now) = (print(registry), Instant::now());
+    let (print, now) = (print(registry, watch), Instant::now());
     let known = seen.iter().position(|seen| seen.pool.ptr_eq(pool));
     let known = known.unwrap_or_else(|| {
         seen.push(Seen {
@@ -154,13 +158,14 @@ fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
 
 /// Figures that change as soon as something moves: each thread's time on a processor, and what it
 /// has counted.
-fn print(registry: &Registry) -> Vec<u64> {
-    let entries = registry.watch.as_ref().map(|watch| watch.entries());
-    let figures = entries.into_iter().flatten().flat_map(|(seat, entry)| {
+fn print(registry: &Registry, watch: &Watch) -> Vec<u64> {
+    let mut figures = Vec::new();
+    for (seat, entry) in watch.entries() {
         let counters = registry.seats[seat].stack.tally().read();
         let counted = counters.tasks + counters.parks + counters.wakes + counters.suspensions;
-        let time = entry.number.and_then(system::time).unwrap_or(0);
-        [seat as u64, time, counted + counters.steals_tried]
-    });
-    figures.collect()
+        figures.push(seat as u64);
+        figures.push(entry.number.and_then(system::time).unwrap_or(0));
+        figures.push(counted + counters.steals_tried);
+    }
+    figures
 }
