@@ -57,6 +57,34 @@ pub(crate) const fn fits<T>() -> bool {
     size_of::<T>() <= size_of::<Payload>() && align_of::<T>() <= align_of::<Payload>()
 }
 
+/// Moves a value out of a payload, word by word if it has many.
+///
+/// A closure's words were written one by one, perhaps just now. A load of two or four of them at
+/// once, into which LLVM would put these, has to wait until they have left the store buffer, for
+/// some thirty cycles; it leaves volatile loads apart.
+///
+/// # Safety
+/// As [`std::ptr::read`].
+#[inline(always)]
+unsafe fn read_words<T>(at: *const T) -> T {
+    type Word = MaybeUninit<*mut ()>;
+    const { assert!(size_of::<Payload>() % size_of::<Word>() == 0) };
+    let is_of_words =
+        size_of::<T>() % size_of::<Word>() == 0 && align_of::<T>() == align_of::<Word>();
+    if !is_of_words || size_of::<T>() <= 2 * size_of::<Word>() {
+        // SAFETY: the caller says so.
+        return unsafe { at.read() };
+    }
+    let mut value = MaybeUninit::<T>::uninit();
+    let (from, to) = (at.cast::<Word>(), value.as_mut_ptr().cast::<Word>());
+    for word in 0..size_of::<T>() / size_of::<Word>() {
+        // SAFETY: within the value, which the caller may read, and at a multiple of its alignment.
+        unsafe { to.add(word).write(from.add(word).read_volatile()) };
+    }
+    // SAFETY: all its words are there.
+    unsafe { value.assume_init() }
+}
+
 impl Slot {
     #[cfg(loom)]
     pub(crate) fn new() -> Slot {
@@ -104,7 +132,8 @@ impl Slot {
         // Folded away: callers choose by `fits`, and the branch not taken is compiled too.
         assert!(const { fits::<T>() });
         // SAFETY: the caller says so.
-        self.payload.with(|at| unsafe { at.cast::<T>().read() })
+        self.payload
+            .with(|at| unsafe { read_words(at.cast::<T>()) })
     }
 
     /// Looks at the payload.
