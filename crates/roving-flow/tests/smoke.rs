@@ -101,3 +101,49 @@ fn a_network_runs_on_the_pool_that_one_is_in() {
     }
     assert_eq!(names().len(), 10, "on the global pool");
 }
+
+/// While a process is in a loop of which other workers have parts, the others go on.
+#[test]
+fn processes_loop() {
+    const ITEMS: u64 = if cfg!(miri) { 20 } else { 300 };
+    let pool = Pool::new(3).unwrap();
+    for _ in 0..if cfg!(miri) { 2 } else { 20 } {
+        let mut sums = Vec::new();
+        let mut network = Network::new();
+        let mut last = None;
+        for stage in 0..4_u64 {
+            let (out, next) = network.bounded::<u64>(stage, 1);
+            let input = last.replace(next);
+            network.process(
+                format_args!("stage {stage}"),
+                (input, out),
+                async |(input, mut out)| {
+                    let mut input: Option<roving_flow::In<u64>> = input;
+                    for round in 0..5 {
+                        let before = match &mut input {
+                            Some(input) => input.recv().await.unwrap(),
+                            None => round,
+                        };
+                        let at = |index: usize| {
+                            if index % 64 == 0 {
+                                std::thread::sleep(std::time::Duration::from_micros(20));
+                            }
+                            before
+                        };
+                        let sum = roving::map_reduce(0..ITEMS as usize, 0, at, |a, b| a + b);
+                        out.send(sum).await.unwrap();
+                    }
+                },
+            );
+        }
+        let into = &mut sums;
+        network.process("sink", last.unwrap(), |mut last| async move {
+            while let Some(sum) = last.recv().await {
+                into.push(sum);
+            }
+        });
+        network.run(&pool).unwrap();
+        let times = ITEMS.pow(4);
+        assert_eq!(sums, [0, times, 2 * times, 3 * times, 4 * times]);
+    }
+}
