@@ -179,6 +179,12 @@ const ROWS: [Row; 8] = [
     },
 ];
 
+/// Where a row stands among all.
+pub(crate) fn place_of(row: &str) -> usize {
+    let is_it = |each: &Row| each.name == row;
+    ROWS.iter().position(is_it).unwrap_or(ROWS.len())
+}
+
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     let options = &cli.options;

@@ -67,6 +67,14 @@ struct Book<'f> {
 }
 
 impl Book<'_> {
+    /// Whether all has met that is asked for.
+    fn has_enough(&self, run: &Run<'_>) -> bool {
+        let cover = self.cover.lock().unwrap_or_else(PoisonError::into_inner);
+        let (pairs, met) = cover.pairs_with(PAIR_LEAST);
+        let (triples, of_three) = cover.triples_with(TRIPLE_LEAST);
+        !is_full(run) || (met, of_three) == (pairs, triples)
+    }
+
     /// Adds the counts of a process, and returns how it stands.
     fn enter(&self, own: &Path) -> String {
         let mut cover = self.cover.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,12 +120,11 @@ fn chunks(run: &Run<'_>, file: &Path) -> Result<(), Failure> {
 /// Processes one after the other, until the time is over or something has failed.
 fn lane_of(run: &Run<'_>, book: &Book<'_>, own: &Path) -> Result<(), Failure> {
     loop {
-        let left = run.time.saturating_sub(run.start.elapsed());
-        if left.is_zero() || book.failed.load(Relaxed) {
+        if run.is_over(book.has_enough(run)) || book.failed.load(Relaxed) {
             return Ok(());
         }
         let seed = mix2(run.seed, book.next.fetch_add(1, Relaxed));
-        chunk(seed, left.min(CHUNK), run, [book.file, own])?;
+        chunk(seed, run.time.min(CHUNK), run, [book.file, own])?;
         let text = book.enter(own);
         run.tell(|| text);
     }
@@ -273,12 +280,16 @@ fn waited(child: &mut Child, stroke: &impl Fn()) -> Option<std::process::ExitSta
     }
 }
 
+/// Whether the row runs for long enough that everything is to meet.
+fn is_full(run: &Run<'_>) -> bool {
+    run.part >= 1.0
+}
+
 fn figures(cover: &Cover, run: &Run<'_>) -> Vec<Figure> {
-    let is_full = run.part >= 1.0;
     let (pairs, pairs_met) = cover.pairs_with(PAIR_LEAST);
     let (_, pairs_once) = cover.pairs_with(1);
     let (triples, triples_met) = cover.triples_with(TRIPLE_LEAST);
-    let met = |what: &str, met: usize, all: usize| match is_full {
+    let met = |what: &str, met: usize, all: usize| match is_full(run) {
         true => Figure::at_least(what, met as f64, all as f64, "combinations"),
         false => Figure::told(what, met as f64, "combinations"),
     };
