@@ -13,6 +13,7 @@ mod docs;
 mod emulated;
 mod features;
 mod fuzz;
+mod install;
 mod loom;
 mod miri;
 mod mutants;
@@ -163,6 +164,12 @@ enum Verb {
         #[arg(long, conflicts_with = "lower")]
         force: bool,
     },
+    /// The library for C and C++ with its headers, pkg-config and CMake files, below a prefix
+    Install {
+        /// As `/usr/local`
+        #[arg(long)]
+        prefix: PathBuf,
+    },
     /// Take the figures of README.md from docs/results
     Figures,
     /// All benchmarks of the lab; writes docs/results, then the figures
@@ -243,6 +250,7 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
             });
         }
         Verb::Ceilings { lower, force } => ceilings::verb(workspace, &mut report, lower, force),
+        Verb::Install { prefix } => return install::verb(workspace, &prefix),
         Verb::Figures => report.step("figures", |_| {
             results::mark(workspace)?;
             tidy::refresh_figures(workspace)

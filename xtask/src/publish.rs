@@ -9,8 +9,9 @@ use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// In the order in which they depend on each other.
-pub(crate) const PUBLISHED: [&str; 6] = [
+pub(crate) const PUBLISHED: [&str; 7] = [
     "roving",
+    "roving-c",
     "roving-iter",
     "roving-partition",
     "roving-flow",
@@ -89,7 +90,7 @@ fn target(workspace: &Workspace, clone: &Path) -> Result<std::path::PathBuf> {
     Ok(target)
 }
 
-fn version(workspace: &Workspace) -> Result<String> {
+pub(crate) fn version(workspace: &Workspace) -> Result<String> {
     let manifest = std::fs::read_to_string(workspace.root.join("Cargo.toml"))
         .map_err(|error| format!("Cargo.toml: {error}"))?;
     let line = manifest

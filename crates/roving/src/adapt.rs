@@ -27,6 +27,13 @@ use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
 
+/// Tasks whose code is not Rust: the seam of `roving-c`.
+pub mod foreign {
+    pub use crate::forkjoin::foreign::{
+        Code, LAYOUT, Layout, Opaque, RUN, Words, depth, has_pushed_above, pop, push, wire,
+    };
+}
+
 /// Makes the pool that `build` returns the global one.
 ///
 /// # Errors

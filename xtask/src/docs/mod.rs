@@ -2,6 +2,7 @@
 //! `rustdoc --test` on the Markdown files themselves; then the book as a whole.
 
 mod book;
+mod c;
 mod calls;
 mod shell;
 

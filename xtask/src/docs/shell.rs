@@ -15,12 +15,14 @@
 //!
 //! A substitution has as many lines as its block has commands, and each calls the same program. The
 //! commands run in a folder of their own, beside links to what the repository holds; `cargo run`
-//! there means the program as this check has built it, without optimisation.
+//! there means the program as this check has built it, without optimisation, and so does `cargo
+//! xtask install` the library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use super::c;
 use crate::report::Step;
 use crate::watchdog::{self, End, Limits};
 use crate::workspace::Workspace;
@@ -71,11 +73,15 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         let from = std::time::Instant::now();
         match &told.deed {
             Err(_) => left += 1,
-            Ok(command) if !command.contains("cargo run") => {
+            Ok(command) if c::lacks(command).is_some() => {
+                let what = c::lacks(command).unwrap_or_default();
+                step.skip(format!("{page}: `{command}` needs {what}"));
+            }
+            Ok(command) if !command.contains("cargo run") && !c::is_known(command) => {
                 // A page must not be able to make this check install something.
                 let line = told.line;
                 step.fail(format!(
-                    "{page}:{line}: `{command}` is no `cargo run`: mark it"
+                    "{page}:{line}: `{command}` is no `cargo run`, and none of C: mark it"
                 ));
             }
             Ok(command) => {
@@ -131,6 +137,9 @@ fn run(
     command: &str,
     shown: &[String],
 ) -> Result<Option<String>> {
+    if c::install(workspace, folder, command)? {
+        return Ok(None);
+    }
     let line = match Call::in_command(command) {
         None => command.to_owned(),
         Some(Err(why)) => return Ok(Some(why)),

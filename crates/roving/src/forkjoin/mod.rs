@@ -10,6 +10,9 @@ mod compile_fail;
 pub(crate) mod detached;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
+pub(crate) mod foreign;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
 pub(crate) mod join;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]

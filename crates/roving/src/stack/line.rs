@@ -1,6 +1,8 @@
 //! The owner's hot cache line, and the trip wire that leads to it.
 
 use std::cell::Cell;
+#[cfg(not(loom))]
+use std::mem::offset_of;
 use std::ptr;
 
 use super::slot::Slot;
@@ -30,6 +32,14 @@ pub(crate) struct Line {
     /// The pool that the worker belongs to, by its address.
     pool: Cell<*const ()>,
 }
+
+/// Where the words of a join stand, for code that is not Rust.
+#[cfg(not(loom))]
+pub(crate) const TOP_AT: usize = offset_of!(Line, top);
+#[cfg(not(loom))]
+pub(crate) const PUSH_LIMIT_AT: usize = offset_of!(Line, push_limit);
+#[cfg(not(loom))]
+pub(crate) const POP_LIMIT_AT: usize = offset_of!(Line, pop_limit);
 
 // SAFETY: only the owning thread writes a `Line` or reads its cells; `ALARM` is never written.
 unsafe impl Sync for Line {}

@@ -1,6 +1,8 @@
 //! One place in a task stack: a task descriptor, with its closure and later its result inside.
 
 use std::cell::Cell;
+#[cfg(not(loom))]
+use std::mem::offset_of;
 use std::mem::{MaybeUninit, align_of, size_of};
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -50,6 +52,13 @@ pub(crate) struct Slot {
     link: Cell<*const Slot>,
     payload: DataCell<Payload>,
 }
+
+/// Where the function that runs the task stands, for code that is not Rust.
+#[cfg(not(loom))]
+pub(crate) const RUN_AT: usize = offset_of!(Slot, run);
+/// Where the payload stands, for the same.
+#[cfg(not(loom))]
+pub(crate) const PAYLOAD_AT: usize = offset_of!(Slot, payload);
 
 /// Whether a value can live in a slot; one that cannot stays in its frame, and a reference to it
 /// goes into the slot.

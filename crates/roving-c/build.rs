@@ -1,0 +1,42 @@
+//! Builds the C part of the test `mixed`, in which C and Rust call each other. Without a C
+//! compiler, and in a package, which has no tests, there is none, and the test says so.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SOURCE: &str = "tests/mixed/mixed.c";
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(has_c)");
+    println!("cargo::rerun-if-env-changed=CC");
+    println!("cargo::rerun-if-changed=build.rs");
+    if !Path::new(SOURCE).exists() {
+        return;
+    }
+    println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-changed=include/roving.h");
+    let is_native = env::var("HOST") == env::var("TARGET");
+    if let Some(object) = is_native.then(compile).flatten() {
+        println!("cargo::rustc-cfg=has_c");
+        println!("cargo::rustc-link-arg-tests={}", object.display());
+    }
+}
+
+/// The object file, if there is a compiler; its complaints are those of the test `programs`.
+fn compile() -> Option<PathBuf> {
+    let object = PathBuf::from(env::var_os("OUT_DIR")?).join("mixed.o");
+    let mut command = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    command.args([
+        "-std=c11",
+        "-O1",
+        "-fPIC",
+        "-fexceptions",
+        "-Iinclude",
+        "-c",
+        SOURCE,
+        "-o",
+    ]);
+    let output = command.arg(&object).output().ok()?;
+    output.status.success().then_some(object)
+}

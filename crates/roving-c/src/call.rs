@@ -1,0 +1,74 @@
+//! Common to the calls: the shape of C functions, and the checks of arguments.
+
+use std::ffi::c_void;
+
+use roving::adapt::foreign;
+
+use crate::status::Failure;
+
+/// Held while a function of the caller's runs. A panic that leaves such a function may leave tasks
+/// that it was to sync, and that use its frame: then nothing can go on.
+pub(crate) struct Border {
+    depth: Option<usize>,
+}
+
+impl Border {
+    pub(crate) fn cross() -> Border {
+        let depth = foreign::depth();
+        Border { depth }
+    }
+}
+
+impl Drop for Border {
+    fn drop(&mut self) {
+        let left = std::thread::panicking() && self.depth.is_some_and(foreign::has_pushed_above);
+        if left {
+            eprintln!(
+                "roving: a panic has left a C function that had spawned tasks and not synced them: \
+                 the process ends. Catch it before it reaches C code, or sync first"
+            );
+            std::process::abort();
+        }
+    }
+}
+
+/// A function of the caller's, with its worker and its own argument. A panic or an exception may
+/// come out of it, and ends at the border: see the header.
+pub(crate) type Body = unsafe extern "C-unwind" fn(worker: *const (), arg: *mut c_void);
+
+/// A pointer of the caller's, who says that it may go to another thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Sendable(pub(crate) *mut c_void);
+
+// SAFETY: what it leads to is touched by the caller's functions alone, which are told where they
+// run.
+unsafe impl Send for Sendable {}
+// SAFETY: the caller shares what it leads to, and is told where its functions run.
+unsafe impl Sync for Sendable {}
+
+/// A pointer that must not be null.
+pub(crate) fn required<T>(pointer: *mut T, name: &str) -> Result<*mut T, Failure> {
+    match pointer.is_null() {
+        true => Err(Failure::argument(format!("{name} is null"))),
+        false => Ok(pointer),
+    }
+}
+
+/// A function that must not be null.
+pub(crate) fn function<F>(function: Option<F>, name: &str) -> Result<F, Failure> {
+    function.ok_or_else(|| Failure::argument(format!("{name} is null")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_is_named() {
+        let refused =
+            required(std::ptr::null_mut::<u8>(), "pool").map_err(|failure| failure.detail);
+        assert_eq!(refused, Err("pool is null".to_owned()));
+        assert!(function(Some(1), "body").is_ok());
+        assert!(function::<u8>(None, "body").is_err());
+    }
+}

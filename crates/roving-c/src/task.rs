@@ -1,0 +1,193 @@
+//! Called by the macros of the header where their own code is not enough: the slow push and pop,
+//! results that have no slot, and the checks of debug builds.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use roving::adapt::foreign::{self, Code, Layout, Opaque, Words};
+
+/// Compared with what the header believes.
+#[unsafe(no_mangle)]
+pub(crate) static roving_layout_: Layout = foreign::LAYOUT;
+
+/// Written by a spawn into its slot, for a thief to call.
+#[unsafe(no_mangle)]
+pub(crate) static roving_run_: Opaque = foreign::RUN;
+
+/// The calling thread's line pointer: `roving_worker` of the header.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn roving_here_() -> *const () {
+    foreign::wire()
+}
+
+/// The slow push; null if the spawner has to run the task in place.
+///
+/// # Safety
+/// The code takes these words, of which there are 32 bytes, and can run on any worker.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn roving_push_(code: Code, words: *const Words) -> *mut () {
+    // SAFETY: the caller's promise; not all of the words need be set.
+    unsafe { foreign::push(code, *words) }.unwrap_or(ptr::null_mut())
+}
+
+/// The slow pop; 1 if the task is the caller's to run, 0 if it has run and left its result.
+///
+/// # Safety
+/// The calling thread pushed the slot, and has synced all that it spawned later.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn roving_pop_(slot: *mut ()) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { foreign::pop(slot) }.into()
+}
+
+thread_local! {
+    /// Results of tasks that were run in place, until they are synced: the newest last.
+    static KEPT: RefCell<Vec<Words>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps the result of a task that had no slot.
+///
+/// # Safety
+/// `result` has that many bytes, 32 at most.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn roving_keep_(result: *const c_void, bytes: usize) {
+    let mut words = Words::uninit();
+    // SAFETY: the caller's promise; both are whole objects.
+    unsafe { ptr::copy_nonoverlapping(result.cast::<u8>(), words.as_mut_ptr().cast(), bytes) };
+    KEPT.with_borrow_mut(|kept| kept.push(words));
+}
+
+/// Gives back what was kept last.
+///
+/// # Safety
+/// As [`roving_keep_`], of the same size.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn roving_kept_(result: *mut c_void, bytes: usize) {
+    let words = KEPT.with_borrow_mut(Vec::pop);
+    let Some(words) = words else {
+        misuse("a sync found no result: a task was synced twice, or on another thread");
+    };
+    // SAFETY: the caller's promise; both are whole objects.
+    unsafe {
+        ptr::copy_nonoverlapping(
+            words.as_ptr().cast::<MaybeUninit<u8>>(),
+            result.cast(),
+            bytes,
+        );
+    }
+}
+
+/// A task that was spawned and not synced yet, as debug builds know it.
+#[derive(Clone, Copy)]
+struct Spawned {
+    handle: usize,
+    name: *const c_char,
+    file: *const c_char,
+    line: c_int,
+}
+
+thread_local! {
+    static SPAWNED: RefCell<Vec<Spawned>> = const { RefCell::new(Vec::new()) };
+}
+
+/// # Safety
+/// Strings of the C compiler.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn roving_note_spawn_(
+    handle: usize,
+    name: *const c_char,
+    file: *const c_char,
+    line: c_int,
+) {
+    let spawned = Spawned {
+        handle,
+        name,
+        file,
+        line,
+    };
+    if foreign::depth().is_none() {
+        misuse(&format!(
+            "{}: it was spawned on a thread that is no worker: enter a pool by ROVING_RUN or \
+             roving_pool_run",
+            spawned.told()
+        ));
+    }
+    SPAWNED.with_borrow_mut(|all| all.push(spawned));
+}
+
+/// # Safety
+/// As [`roving_note_spawn_`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn roving_note_sync_(
+    handle: usize,
+    name: *const c_char,
+    file: *const c_char,
+    line: c_int,
+) {
+    let here = Spawned {
+        handle,
+        name,
+        file,
+        line,
+    };
+    let newest = SPAWNED.with_borrow_mut(|all| {
+        let at = all.iter().rposition(|one| one.handle == handle);
+        match at {
+            Some(at) if at + 1 == all.len() => Ok(_ = all.pop()),
+            Some(_) => Err(all.last().copied()),
+            None => Err(None),
+        }
+    });
+    match newest {
+        Ok(()) => {}
+        Err(Some(newer)) => misuse(&format!(
+            "{}: it is synced before a task that was spawned later: {}",
+            here.told(),
+            newer.told()
+        )),
+        Err(None) => misuse(&format!(
+            "{}: it is synced, but was not spawned by this thread, or was synced before",
+            here.told()
+        )),
+    }
+}
+
+/// How many tasks the calling thread has spawned and not synced.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn roving_note_enter_() -> usize {
+    SPAWNED.with_borrow(Vec::len)
+}
+
+/// A task, or the function of a call, returns.
+///
+/// # Safety
+/// As [`roving_note_spawn_`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn roving_note_leave_(before: usize, name: *const c_char) {
+    let left = SPAWNED.with_borrow(|all| (all.len() != before).then(|| all.last().copied()));
+    let Some(left) = left else { return };
+    // SAFETY: a string of the C compiler.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let left = left.map_or("something of its caller was synced".to_owned(), |left| {
+        format!("a task was not synced: {}", left.told())
+    });
+    misuse(&format!("{name} returned, and {left}"));
+}
+
+impl Spawned {
+    fn told(&self) -> String {
+        // SAFETY: made of strings of the C compiler.
+        let (name, file) = unsafe { (CStr::from_ptr(self.name), CStr::from_ptr(self.file)) };
+        let (name, file) = (name.to_string_lossy(), file.to_string_lossy());
+        format!("{name} at {file}:{}", self.line)
+    }
+}
+
+/// The program does what it must not, and cannot go on.
+#[cold]
+fn misuse(what: &str) -> ! {
+    eprintln!("roving: misuse: {what}");
+    std::process::abort()
+}

@@ -1,0 +1,70 @@
+/* C between Rust and Rust, on one task stack. */
+#include <roving.h>
+
+/* In mixed.rs: joins two calls of `mixed_fib` by roving's own `join`. */
+uint64_t rust_fib(unsigned n);
+/* In mixed.rs: panics. */
+void rust_panic(void);
+
+/* Every third level is Rust's. */
+ROVING_TASK(uint64_t, fib, unsigned, n)
+{
+    if (n < 2) {
+        return n;
+    }
+    if (n % 3 == 0) {
+        return rust_fib(n);
+    }
+    ROVING_SPAWN(later, fib, n - 1);
+    uint64_t b = ROVING_CALL(fib, n - 2);
+    uint64_t a = ROVING_SYNC(fib, later);
+    return a + b;
+}
+
+uint64_t mixed_fib(unsigned n);
+uint64_t mixed_fib(unsigned n)
+{
+    ROVING_HERE;
+    return ROVING_CALL(fib, n);
+}
+
+static void panics(roving_worker *worker, roving_scope *scope, void *arg)
+{
+    (void)worker, (void)scope, (void)arg;
+    rust_panic();
+}
+
+static void counts(roving_worker *worker, roving_scope *scope, void *arg)
+{
+    (void)worker, (void)scope;
+    __atomic_fetch_add((unsigned *)arg, 1, __ATOMIC_RELAXED);
+}
+
+static void spawns(roving_worker *worker, roving_scope *scope, void *arg)
+{
+    (void)worker;
+    for (int i = 0; i < 100; i++) {
+        roving_scope_spawn(scope, i == 50 ? panics : counts, arg);
+    }
+}
+
+/* A panic of a task of a scope: an error code, when all others have ended. */
+roving_status mixed_panic(unsigned *count);
+roving_status mixed_panic(unsigned *count)
+{
+    return roving_scope_run(spawns, count);
+}
+
+/* A panic that leaves this function with a task pending: the process ends. */
+ROVING_VOID_TASK(leaves)
+{
+    ROVING_SPAWN(pending, fib, 1);
+    rust_panic();
+    ROVING_SYNC(fib, pending);
+}
+
+roving_status mixed_abort(void);
+roving_status mixed_abort(void)
+{
+    return ROVING_RUN(NULL, NULL, leaves);
+}

@@ -1,0 +1,237 @@
+//! Builds the programs in `programs/` with the compilers that are there, with all warnings as
+//! errors and under sanitizers, and runs them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
+/// The libraries of the system that a program of the static library needs.
+const SYSTEM: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lrt"];
+
+/// As users build, and as they look for mistakes.
+const PLAIN: [&[&str]; 3] = [&["-O0"], &["-O2"], &["-O2", "-DNDEBUG"]];
+const ADDRESS: &[&str] = &[
+    "-g",
+    "-O1",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+];
+const THREAD: &[&str] = &["-g", "-O1", "-fsanitize=thread"];
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Language {
+    C,
+    Cpp(&'static str),
+}
+
+impl Language {
+    fn compilers(self) -> [&'static str; 2] {
+        match self {
+            Language::C => ["gcc", "clang"],
+            Language::Cpp(_) => ["g++", "clang++"],
+        }
+    }
+
+    fn standard(self) -> &'static str {
+        match self {
+            Language::C => "-std=c11",
+            Language::Cpp(standard) => standard,
+        }
+    }
+}
+
+/// Where cargo has put the library, beside this test.
+fn libraries() -> PathBuf {
+    let own = std::env::current_exe().expect("a test has a path");
+    own.parent().expect("it lies in a folder").to_owned()
+}
+
+/// Compiles, and links with the static library, or with the other if `shared`.
+fn compile(
+    compiler: &str,
+    language: Language,
+    flags: &[&str],
+    source: &Path,
+    shared: bool,
+) -> (PathBuf, Output) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let name = format!(
+        "{}-{compiler}{}",
+        source.file_name().unwrap().to_string_lossy(),
+        flags.concat().replace([',', '='], "-")
+    );
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut command = Command::new(compiler);
+    command.arg(language.standard()).args(WARNINGS).args(flags);
+    command.arg("-I").arg(root.join("include")).arg(source);
+    command.arg("-o").arg(&program);
+    if shared {
+        command.arg("-L").arg(libraries()).arg("-lroving_c");
+        command.arg(format!("-Wl,-rpath,{}", libraries().display()));
+    } else {
+        command.arg(libraries().join("libroving_c.a")).args(SYSTEM);
+    }
+    let output = command.output().expect("the compiler was there before");
+    (program, output)
+}
+
+fn is_there(compiler: &str) -> bool {
+    let asked = Command::new(compiler).arg("--version").output();
+    asked.is_ok_and(|output| output.status.success())
+}
+
+/// Whether the compiler comes with that sanitizer's library, and programs of it run here.
+fn sanitizes(compiler: &str, flags: &[&str]) -> bool {
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{compiler}-asked.c"));
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("there is room");
+    let program = source.with_extension(flags.concat().replace([',', '='], "-"));
+    let mut command = Command::new(compiler);
+    command.args(flags).args(["-x", "c"]).arg(&source);
+    let built = command.arg("-o").arg(&program).output();
+    built.is_ok_and(|output| output.status.success())
+        && Command::new(&program)
+            .output()
+            .is_ok_and(|output| output.status.success())
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Does something with each compiler of the language that is there.
+fn with_each(language: Language, mut act: impl FnMut(&'static str)) {
+    for compiler in language.compilers() {
+        match is_there(compiler) {
+            true => act(compiler),
+            false => eprintln!("skipped: {compiler} is not installed"),
+        }
+    }
+}
+
+fn built(compiler: &str, language: Language, flags: &[&str], name: &str, shared: bool) -> PathBuf {
+    let (program, output) = compile(compiler, language, flags, &source(name), shared);
+    let told = text(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{compiler} {flags:?} {name}:\n{told}"
+    );
+    program
+}
+
+/// Builds and runs a program in each way.
+fn runs(language: Language, name: &str) {
+    with_each(language, |compiler| {
+        for flags in PLAIN {
+            succeeds(&built(compiler, language, flags, name, flags == PLAIN[1]));
+        }
+        match sanitizes(compiler, ADDRESS) {
+            true => succeeds(&built(compiler, language, ADDRESS, name, false)),
+            false => eprintln!("skipped: {compiler} has no AddressSanitizer here"),
+        }
+    });
+}
+
+fn succeeds(program: &Path) {
+    let output = Command::new(program).output().expect("just built");
+    let told = text(&output.stderr);
+    let status = output.status;
+    assert!(status.success(), "{}: {status}\n{told}", program.display());
+}
+
+/// The library is not instrumented: its own calls are left out, and the header tells of its edges.
+fn runs_under_thread_sanitizer(language: Language, name: &str) {
+    with_each(language, |compiler| {
+        if !sanitizes(compiler, THREAD) {
+            return eprintln!("skipped: {compiler} has no ThreadSanitizer here");
+        }
+        let program = built(compiler, language, THREAD, name, true);
+        let suppressions = program.with_extension("suppressions");
+        std::fs::write(&suppressions, "called_from_lib:libroving_c.so\n").expect("there is room");
+        let options = format!("suppressions={}", suppressions.display());
+        let mut command = Command::new(&program);
+        let output = command.env("TSAN_OPTIONS", options).output().unwrap();
+        let told = text(&output.stderr);
+        assert!(output.status.success(), "{compiler} {name}:\n{told}");
+    });
+}
+
+#[test]
+fn tasks_of_c() {
+    runs(Language::C, "tasks.c");
+}
+
+#[test]
+fn tasks_of_c_under_thread_sanitizer() {
+    runs_under_thread_sanitizer(Language::C, "tasks.c");
+}
+
+#[test]
+fn the_macros_in_cpp() {
+    let language = Language::Cpp("-std=c++17");
+    with_each(language, |compiler| {
+        for flags in PLAIN {
+            succeeds(&built(compiler, language, flags, "header.cpp", true));
+        }
+    });
+}
+
+#[test]
+fn the_rest_of_the_header() {
+    runs(Language::C, "runtime.c");
+}
+
+#[test]
+fn misuse_says_what_and_where() {
+    let told = [
+        (
+            "forgets",
+            "forgets returned, and a task was not synced: ROVING_SPAWN of leaf at ",
+            ":11",
+        ),
+        (
+            "twice",
+            "ROVING_SYNC of leaf at ",
+            ":19: it is synced, but was not spawned by this thread",
+        ),
+        (
+            "out-of-order",
+            "before a task that was spawned later: ROVING_SPAWN of leaf at ",
+            ":25",
+        ),
+        (
+            "outside",
+            "it was spawned on a thread that is no worker",
+            "",
+        ),
+    ];
+    with_each(Language::C, |compiler| {
+        let program = built(compiler, Language::C, &["-O1"], "misuse.c", false);
+        for (word, what, place) in told {
+            let output = Command::new(&program).arg(word).output().unwrap();
+            let told = text(&output.stderr);
+            assert!(!output.status.success(), "{compiler} {word}");
+            assert!(told.contains("roving: misuse: "), "{word}: {told}");
+            assert!(
+                told.contains(what) && told.contains(place),
+                "{word}: {told}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_handle_of_another_task_does_not_compile() {
+    with_each(Language::C, |compiler| {
+        let name = source("wrong_handle.c");
+        let (_, output) = compile(compiler, Language::C, &["-O1"], &name, false);
+        let told = text(&output.stderr);
+        assert!(!output.status.success(), "{compiler}");
+        assert!(told.contains("other_spawned"), "{compiler}: {told}");
+    });
+}
