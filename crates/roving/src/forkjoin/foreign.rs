@@ -91,10 +91,12 @@ pub unsafe fn push(code: Code, words: Words) -> Option<*mut ()> {
     Worker::with_current(|worker| {
         let worker = worker?;
         let pushed = worker.owner().push(run_foreign, Foreign { code, words });
-        let (Ok((_, wake)) | Err((_, wake))) = pushed;
+        let (slot, wake) = match pushed {
+            Ok((slot, wake)) => (Some(slot.cast_mut().cast()), wake),
+            Err((_, wake)) => (None, wake),
+        };
         worker.wake_if(wake);
-        let (slot, _) = pushed.ok()?;
-        Some(slot.cast_mut().cast())
+        slot
     })
 }
 
