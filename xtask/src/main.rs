@@ -14,6 +14,7 @@ mod emulated;
 mod features;
 mod fuzz;
 mod install;
+mod kept;
 mod loom;
 mod miri;
 mod mutants;
@@ -126,15 +127,12 @@ enum Verb {
     Aarch64,
     /// Miri on a mix of all features of crates/roving (nightly with miri)
     Miri {
-        /// All tests that can run there, of both crates, under both models of borrowing
+        /// All tests that can run there, under both models of borrowing; writes
+        /// docs/results/miri.csv
         #[arg(long)]
         whole: bool,
-        /// How often each runs under each model, with another seed each time
-        #[arg(long, requires = "whole", default_value_t = miri::SEEDS)]
-        seeds: u32,
-        /// Only this test program, or `lib`
-        #[arg(requires = "whole")]
-        only: Option<String>,
+        #[command(flatten)]
+        plan: miri::Plan,
     },
     /// Rayon's own tests, with our rayon-core
     RayonSuite {
@@ -237,9 +235,9 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Miri { whole: false, .. } => {
             report.step("miri", |step| miri::quick(workspace, step, false));
         }
-        Verb::Miri { seeds, only, .. } => report.step("miri", |step| {
-            miri::whole(workspace, step, seeds, only.as_deref())
-        }),
+        Verb::Miri { plan, .. } => {
+            report.step("miri", |step| miri::whole(workspace, step, &plan));
+        }
         Verb::RayonSuite { stock, iter } => report.step("rayon-suite", |step| match iter {
             true => rayon::iter_suite(workspace, step),
             false => rayon::suite(workspace, step, stock),

@@ -8,9 +8,10 @@ use std::collections::VecDeque;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::cargo_test::Tally;
+use crate::kept::Kept;
 use crate::nightly::{self, OUTSIDE};
 use crate::report::{Counts, Step};
 use crate::workspace::{Target, Workspace};
@@ -20,8 +21,34 @@ use crate::{Result, features, tool};
 pub(crate) const PACKAGES: [&str; 4] = ["roving", "roving-flow", "roving-iter", "roving-partition"];
 /// The parts of the nightly toolchain that it takes.
 const NEEDED: [&str; 2] = ["miri", "rust-src"];
-/// For each model of borrowing, when all is run.
-pub(crate) const SEEDS: u32 = 4;
+/// The table of the last run of each program, below the root.
+const TABLE: &str = "docs/results/miri.csv";
+const HEAD: &str =
+    "date,commit_date,crate,program,borrows,seed,outcome,passed,failed,ignored,seconds";
+
+/// How much of all is run.
+#[derive(Clone, clap::Args)]
+pub(crate) struct Plan {
+    /// How often each program runs under each model, with another seed each time
+    #[arg(long, requires = "whole", default_value_t = 4)]
+    seeds: u32,
+    /// No further program is begun then: those that were not run for longest come first
+    #[arg(long, requires = "whole", default_value_t = 600.0)]
+    minutes: f64,
+    /// Only this test program, or `lib`
+    #[arg(requires = "whole")]
+    only: Option<String>,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            seeds: 4,
+            minutes: 600.0,
+            only: None,
+        }
+    }
+}
 
 /// The jobs of each run of the checks: a program that meets most of the runtime, under one seed.
 const QUICK: [(&str, &str, Borrows); 2] = [
@@ -66,17 +93,17 @@ pub(crate) fn quick(workspace: &Workspace, step: &mut Step, no_install: bool) ->
         borrows,
         seed: 0,
     });
-    run(workspace, step, jobs.into()).map(drop)
+    run(workspace, step, jobs.into(), None).map(drop)
+}
+
+fn table(workspace: &Workspace) -> Kept {
+    Kept::at(workspace, TABLE, HEAD, 2..6)
 }
 
 /// All tests that can run there, or those of one test program, and how many these are of all.
-pub(crate) fn whole(
-    workspace: &Workspace,
-    step: &mut Step,
-    seeds: u32,
-    only: Option<&str>,
-) -> Result<()> {
-    let is_chosen = |name: &str| only.is_none_or(|only| only == name);
+pub(crate) fn whole(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Result<()> {
+    let seeds = plan.seeds;
+    let is_chosen = |name: &str| plan.only.as_ref().is_none_or(|only| only == name);
     let (mut jobs, mut elsewhere) = (Vec::new(), 0);
     for package in PACKAGES {
         let targets = workspace
@@ -107,7 +134,17 @@ pub(crate) fn whole(
             }
         }
     }
-    let outcomes = run(workspace, step, jobs)?;
+    let last = table(workspace);
+    jobs.sort_by_key(|job| last.day(&job.key()));
+    let (jobs_of_all, end) = (jobs.len(), Duration::from_secs_f64(plan.minutes * 60.0));
+    let outcomes = run(workspace, step, jobs, Some(Instant::now() + end))?;
+    if outcomes.len() < jobs_of_all {
+        println!(
+            "{} of {jobs_of_all} runs in this time; the others come first next time",
+            outcomes.len()
+        );
+        return Ok(());
+    }
     let (ran, all) = shares(&outcomes);
     println!(
         "{ran} of {} tests ran, each {} times",
@@ -135,8 +172,14 @@ fn shares(outcomes: &[Outcome]) -> (u64, u64) {
     (ran, ran + sum.skipped)
 }
 
-/// Runs the programs, as many at a time as there are processors.
-fn run(workspace: &Workspace, step: &mut Step, jobs: Vec<Job>) -> Result<Vec<Outcome>> {
+/// Runs the programs, as many at a time as there are processors. With an `end`, none is begun after
+/// that, and each is written down as soon as it is over.
+fn run(
+    workspace: &Workspace,
+    step: &mut Step,
+    jobs: Vec<Job>,
+    end: Option<Instant>,
+) -> Result<Vec<Outcome>> {
     if !NEEDED.iter().all(|component| nightly::has(step, component)) {
         return Ok(Vec::new());
     }
@@ -153,9 +196,13 @@ fn run(workspace: &Workspace, step: &mut Step, jobs: Vec<Job>) -> Result<Vec<Out
     let lanes = thread::available_parallelism().map_or(1, |lanes| lanes.get());
     let (queue, outcomes) = (Mutex::new(VecDeque::from(jobs)), Mutex::new(Vec::new()));
     let next = || {
+        if end.is_some_and(|end| Instant::now() > end) {
+            return None;
+        }
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.pop_front()
     };
+    let table = table(workspace);
     thread::scope(|lane| {
         for _ in 0..lanes {
             lane.spawn(|| {
@@ -163,6 +210,11 @@ fn run(workspace: &Workspace, step: &mut Step, jobs: Vec<Job>) -> Result<Vec<Out
                     let outcome = one(workspace, job);
                     say(&outcome);
                     let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+                    if end.is_some()
+                        && let Err(error) = table.put(workspace, &outcome.row())
+                    {
+                        println!("{TABLE}: {error}");
+                    }
                     outcomes.push(outcome);
                 }
             });
@@ -219,6 +271,39 @@ impl Job {
             seed,
         } = self;
         format!("{package} {target}, {borrows:?} Borrows, seed {seed}")
+    }
+
+    /// The fields that say in the table which run it is.
+    fn key(&self) -> String {
+        let Job {
+            package,
+            target,
+            borrows,
+            seed,
+        } = self;
+        format!("{package},{target},{borrows:?},{seed}")
+    }
+}
+
+impl Outcome {
+    fn row(&self) -> String {
+        let Outcome {
+            job,
+            counts,
+            wrong,
+            seconds,
+        } = self;
+        let Counts {
+            passed,
+            failed,
+            skipped,
+            ..
+        } = counts;
+        let verdict = if wrong.is_some() { "FAILED" } else { "ok" };
+        format!(
+            "{},{verdict},{passed},{failed},{skipped},{seconds:.1}",
+            job.key()
+        )
     }
 }
 
@@ -300,6 +385,20 @@ mod tests {
             job(Borrows::Stacked, 3).name(),
             "roving lib, Stacked Borrows, seed 3"
         );
+    }
+
+    #[test]
+    fn the_table_has_the_fields_of_its_first_line() {
+        let table = table(&Workspace::find().unwrap());
+        assert_eq!(table.wrong_lines(), [""; 0]);
+        let outcome = Outcome {
+            job: job(Borrows::Tree, 2),
+            counts: Counts::default(),
+            wrong: None,
+            seconds: 1.0,
+        };
+        let fields = HEAD.split(',').count();
+        assert_eq!(outcome.row().split(',').count() + 2, fields);
     }
 
     #[test]
