@@ -148,11 +148,13 @@ impl<'p> Target<'p> {
     }
 
     /// Waits until each worker has its thread.
+    #[inline]
     pub fn wait_for_threads(self) {
         self.0.wait_for_threads();
     }
 
     /// Returns whether the calling thread is a worker of this pool.
+    #[inline]
     pub fn is_current(self) -> bool {
         let is_it = |worker: &Worker| Arc::ptr_eq(worker.registry(), self.0);
         Worker::with_current(|worker| worker.is_some_and(is_it))
@@ -160,6 +162,7 @@ impl<'p> Target<'p> {
 }
 
 impl std::fmt::Debug for Target<'_> {
+    #[inline]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Target").finish_non_exhaustive()
     }
@@ -168,12 +171,14 @@ impl std::fmt::Debug for Target<'_> {
 /// Returns the index of the worker that the calling thread is, or stands in for. It is below the
 /// number of workers, unless more compensation threads ask than workers wait; no two threads get
 /// the same index at a time.
+#[inline]
 pub fn lent_index() -> Option<usize> {
     Worker::with_current(|worker| worker.map(Worker::lent_index))
 }
 
 /// Returns whether the calling worker has tasks that have not begun; `None` if the thread is no
 /// worker.
+#[inline]
 pub fn has_pending() -> Option<bool> {
     Worker::with_current(|worker| worker.map(Worker::has_pending))
 }
@@ -181,22 +186,26 @@ pub fn has_pending() -> Option<bool> {
 /// Runs one pending task on top of the caller's frame, whatever it is: one of the calling worker's
 /// own or, unless `own_only`, of any worker. Returns whether there was one; `None` if the caller is
 /// no worker.
+#[inline]
 pub fn run_one(own_only: bool) -> Option<bool> {
     Worker::with_current(|worker| worker.map(|worker| worker.run_one(own_only)))
 }
 
 /// Returns whether a pool of this process keeps a trace, so that spans are worth their names.
+#[inline]
 pub fn keeps_trace() -> bool {
     crate::observe::trace::is_on()
 }
 
 /// The patience that `ROVING_WATCH` asks for.
+#[inline]
 pub fn watch_patience() -> Option<Duration> {
     watch::wished()
 }
 
 /// Gives a report of a standstill to [`watch::on_report`](crate::watch::on_report)'s function, or
 /// to standard error.
+#[inline]
 pub fn tell_standstill(text: &str) {
     watch::tell(text);
 }

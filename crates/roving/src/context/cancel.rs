@@ -45,10 +45,12 @@ impl Cancel {
     /// assert!(!roving::Cancel::new().is_cancelled());
     /// ```
     #[expect(clippy::new_without_default, reason = "no two of them are equal")]
+    #[inline]
     pub fn new() -> Cancel {
         Cancel::with(None, None)
     }
 
+    #[inline]
     fn with(parent: Option<Arc<Token>>, deadline: Option<Instant>) -> Cancel {
         Cancel {
             token: Token::new(parent, deadline),
@@ -66,6 +68,7 @@ impl Cancel {
     ///
     /// assert!(roving::Cancel::at(Instant::now()).is_cancelled());
     /// ```
+    #[inline]
     pub fn at(deadline: Instant) -> Cancel {
         Cancel::with(None, Some(deadline))
     }
@@ -79,6 +82,7 @@ impl Cancel {
     /// assert!(roving::Cancel::after(Duration::ZERO).is_cancelled());
     /// assert!(!roving::Cancel::after(Duration::MAX).is_cancelled());
     /// ```
+    #[inline]
     pub fn after(time: Duration) -> Cancel {
         Cancel::with(None, Instant::now().checked_add(time))
     }
@@ -94,6 +98,7 @@ impl Cancel {
     /// assert!(other.is_cancelled());
     /// ```
     #[must_use]
+    #[inline]
     pub fn child(&self) -> Cancel {
         Cancel::with(Some(Arc::clone(&self.token)), None)
     }
@@ -110,6 +115,7 @@ impl Cancel {
     /// assert_eq!(part.deadline(), Some(soon));
     /// ```
     #[must_use]
+    #[inline]
     pub fn child_at(&self, deadline: Instant) -> Cancel {
         Cancel::with(Some(Arc::clone(&self.token)), Some(deadline))
     }
@@ -136,6 +142,7 @@ impl Cancel {
     /// request.cancel();
     /// assert!(request.run(|| "not begun").is_err());
     /// ```
+    #[inline]
     pub fn cancel(&self) {
         self.token.cancel();
     }
@@ -148,6 +155,7 @@ impl Cancel {
     /// assert!(roving::Cancel::after(Duration::ZERO).is_cancelled());
     /// assert!(!roving::Cancel::new().is_cancelled());
     /// ```
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.token.is_cancelled()
     }
@@ -236,6 +244,7 @@ impl Cancel {
 }
 
 impl fmt::Debug for Cancel {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cancel")
             .field("cancelled", &self.is_cancelled())
@@ -250,6 +259,7 @@ impl fmt::Debug for Cancel {
 /// ```
 /// assert!(!roving::is_cancelled());
 /// ```
+#[inline]
 pub fn is_cancelled() -> bool {
     node::is_cancelled()
         || Worker::with_current(|worker| {

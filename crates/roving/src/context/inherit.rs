@@ -55,6 +55,7 @@ where
 /// let outside = roving::context::current();
 /// assert_eq!(outside.get::<u8>(), None);
 /// ```
+#[inline]
 pub fn current() -> Context {
     Context(node::current())
 }
@@ -132,12 +133,14 @@ impl Context {
     /// ```
     /// assert!(!roving::context::current().is_cancelled());
     /// ```
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.0.as_ref().is_some_and(|node| node.is_cancelled())
     }
 }
 
 impl fmt::Debug for Context {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
             .field("empty", &self.0.is_none())

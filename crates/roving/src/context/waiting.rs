@@ -31,6 +31,7 @@ use crate::workers::Worker;
 /// });
 /// assert_eq!(ended, Ok(true));
 /// ```
+#[inline]
 pub fn cancelled() -> UntilCancelled {
     let mut tokens = entered();
     Worker::with_current(|worker| {
@@ -68,12 +69,14 @@ impl Cancel {
     /// request.cancel();
     /// roving::task::block_on(async move { request.cancelled().await });
     /// ```
+    #[inline]
     pub fn cancelled(&self) -> UntilCancelled {
         UntilCancelled(Tokens::of(std::iter::once(self.token())))
     }
 }
 
 /// The tokens of the context that the calling thread is in.
+#[inline]
 fn entered() -> Tokens {
     node::with_current(|node| Tokens::of(node.into_iter().flat_map(|node| node.tokens())))
 }
@@ -117,6 +120,7 @@ impl OnCancel {
 }
 
 impl fmt::Debug for OnCancel {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnCancel")
             .field("cancelled", &self.tokens.is_cancelled())
@@ -136,12 +140,14 @@ pub struct UntilCancelled(Tokens);
 impl Future for UntilCancelled {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         self.0.poll(context)
     }
 }
 
 impl fmt::Debug for UntilCancelled {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UntilCancelled")
             .field("cancelled", &self.0.is_cancelled())

@@ -121,6 +121,7 @@ where
 struct CountDown(SendPtr<*const Latch>);
 
 impl Drop for CountDown {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: the frame that made the latch waits for each of its jobs, and each has one of
         // these.

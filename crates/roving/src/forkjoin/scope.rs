@@ -210,6 +210,7 @@ const CANCELLED: usize = 1;
 const IN_CONTEXT: usize = 2;
 
 impl<'scope> Scope<'scope> {
+    #[inline]
     fn new(registry: &Arc<Registry>) -> Scope<'scope> {
         let context = node::place();
         Scope {
@@ -402,6 +403,7 @@ impl<'scope> Scope<'scope> {
 
     /// The calling thread's index among the workers and compensation threads of the scope's pool.
     #[doc(hidden)]
+    #[inline]
     pub fn worker_index(&self) -> Option<usize> {
         let mine = |worker: &&Worker| Arc::ptr_eq(worker.registry(), self.registry());
         Worker::with_current(|worker| worker.filter(mine).map(Worker::index))
@@ -441,6 +443,7 @@ impl<'scope> Scope<'scope> {
     ///     assert!(s.is_cancelled());
     /// });
     /// ```
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.state() != 0 && self.is_cancelled_or_context() || self.registry().is_cancelled()
     }
@@ -452,6 +455,7 @@ impl<'scope> Scope<'scope> {
     }
 
     #[cold]
+    #[inline]
     fn is_cancelled_or_context(&self) -> bool {
         // SAFETY: null, or kept by who made the scope in it, and waits for its end.
         let context = unsafe { self.context.as_ref() };
@@ -467,6 +471,7 @@ impl<'scope> Scope<'scope> {
     /// Whether a task that is about to begin here, in the context in which it was spawned, is
     /// dropped instead. Counts it, then.
     #[cold]
+    #[inline]
     fn drops_task(&self) -> bool {
         if !self.is_cancelled_or_context() {
             return dropped::is_dropped();
@@ -477,6 +482,7 @@ impl<'scope> Scope<'scope> {
 
     /// Keeps the first payload. The others are dropped.
     #[cold]
+    #[inline]
     fn panicked(&self, payload: Box<dyn Any + Send>) {
         let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {
@@ -489,6 +495,7 @@ impl<'scope> Scope<'scope> {
 }
 
 impl fmt::Debug for Scope<'_> {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope")
             .field("cancelled", &self.is_cancelled())

@@ -12,6 +12,7 @@ use std::fmt;
 pub struct CancelledError;
 
 impl fmt::Display for CancelledError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("cancelled before it was done")
     }

@@ -138,6 +138,7 @@ pub(crate) fn place_of(node: Option<&Arc<Node>>) -> Place {
 }
 
 /// Whether what runs here is to end, as far as its context says so.
+#[inline]
 pub(crate) fn is_cancelled() -> bool {
     with_current(|node| node.is_some_and(Node::is_cancelled))
 }

@@ -34,12 +34,14 @@ process_wide! {
     static CHANGED: Condvar = Condvar::new();
 }
 
+#[inline]
 fn timer() -> MutexGuard<'static, Timer> {
     TIMER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Has who waits at `token` woken at that time; `None` if there is no thread for it, and none can
 /// be started. Holds the token's lock: nothing here takes another.
+#[inline]
 pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     let mut timer = timer();
     timer.service.start("roving-timer", run).ok()?;
@@ -53,6 +55,7 @@ pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
 }
 
 /// Nobody waits for that any more.
+#[inline]
 pub(super) fn leave(entry: Entry) {
     timer().entries.remove(&entry);
 }
@@ -66,6 +69,7 @@ pub(crate) fn entered(deadline: Instant) -> usize {
 
 /// Ends the thread, if there is one and nobody waits: before the code is unloaded. It comes back
 /// when it is needed.
+#[inline]
 pub(crate) fn stop() {
     let threads = {
         let mut timer = timer();
@@ -86,6 +90,7 @@ pub(crate) fn stop() {
 }
 
 /// The thread, until it is no longer the one of that number.
+#[inline]
 fn run(number: u64) {
     let mut timer = timer();
     while timer.service.is_served_by(number) {

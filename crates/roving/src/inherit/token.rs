@@ -60,6 +60,7 @@ impl Token {
         })
     }
 
+    #[inline]
     fn waiters(&self) -> MutexGuard<'_, Waiters> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,6 +75,7 @@ impl Token {
     }
 
     /// Sets the flag, and wakes who waits.
+    #[inline]
     pub(crate) fn cancel(&self) {
         // Ordering: Relaxed; a request. Who is about to wait looks at it under the lock that `wake`
         // takes next.
@@ -83,6 +85,7 @@ impl Token {
 
     /// Its time is up, says the thread that serves all deadlines. Not only wakes: who looks at the
     /// clock on another processor may be told an earlier time.
+    #[inline]
     pub(super) fn come(&self) {
         match mutant("timer_cancels") {
             true => self.wake(),
@@ -115,11 +118,13 @@ impl Token {
     }
 
     /// [`Self::is_cancelled`] of a token all of whose ancestors are asked as well.
+    #[inline]
     pub(super) fn is_up_itself(&self) -> bool {
         self.is_flagged() || self.is_late()
     }
 
     /// Wakes all that wait at this token.
+    #[inline]
     fn wake(&self) {
         let woken = mem::take(&mut self.waiters().wakers);
         pause();
@@ -135,6 +140,7 @@ impl Token {
     ///
     /// The caller looks whether it is cancelled afterwards: under the lock either `cancel` finds
     /// the waker, or this call comes after the flag was set.
+    #[inline]
     pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> (u64, bool) {
         // Outside of the lock, as in `wake`: its clone may run anything, too.
         let waker = waker.clone();
@@ -150,6 +156,7 @@ impl Token {
     }
 
     /// Nobody waits for that any more.
+    #[inline]
     pub(super) fn forget(&self, id: u64) {
         let mut waiters = self.waiters();
         let waker = waiters.wakers.remove(&id);

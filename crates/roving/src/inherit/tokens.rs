@@ -28,16 +28,19 @@ impl Tokens {
         }
     }
 
+    #[inline]
     pub(crate) fn add(&mut self, token: &Arc<Token>) {
         let upwards = token.upwards().map(|token| (Arc::clone(token), None));
         self.all.extend(upwards);
     }
 
+    #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
         self.all.iter().any(|(token, _)| token.is_up_itself())
     }
 
     /// Has the waker woken when one is cancelled. False if a deadline is to be looked for instead.
+    #[inline]
     fn wait(&mut self, waker: &Waker) -> bool {
         if self
             .waker
@@ -58,6 +61,7 @@ impl Tokens {
         all_timed
     }
 
+    #[inline]
     fn forget(&mut self) {
         self.waker = None;
         for (token, id) in &mut self.all {
@@ -70,6 +74,7 @@ impl Tokens {
 
 impl Tokens {
     /// Ready when one is cancelled; else the task is woken when one is.
+    #[inline]
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.is_cancelled() {
             return Poll::Ready(());
@@ -89,6 +94,7 @@ impl Tokens {
 
     /// Has the waker woken when one is cancelled, or at once if that has happened. False if nobody
     /// looks for a deadline.
+    #[inline]
     pub(crate) fn wake_at_end(&mut self, waker: &Waker) -> bool {
         let is_timed = self.wait(waker);
         // Again, because it may have come before: see `Token::wait`.
@@ -100,6 +106,7 @@ impl Tokens {
 }
 
 impl Drop for Tokens {
+    #[inline]
     fn drop(&mut self) {
         self.forget();
     }

@@ -108,6 +108,7 @@ impl<T> Shell<T> {
     }
 
     /// From now on nobody gets the value. The caller is counted as a user.
+    #[inline]
     pub(crate) fn close(&self) {
         // Ordering: Relaxed; whoever takes the value out has to acquire what its users released.
         self.word.fetch_and(!OPEN, Ordering::Relaxed);

@@ -229,6 +229,7 @@ pub(crate) fn wait_for<'g, T>(
 
 /// The time until then, for the thread that serves all deadlines; `None` if it has come.
 #[cfg(not(loom))]
+#[inline]
 pub(crate) fn time_until(at: Instant) -> Option<Duration> {
     at.checked_duration_since(Instant::now())
         .filter(|time| !time.is_zero())
@@ -237,6 +238,7 @@ pub(crate) fn time_until(at: Instant) -> Option<Duration> {
 /// The thread that serves all deadlines is a day ahead in the model: so there are deadlines that
 /// have come for it, and for nobody else yet.
 #[cfg(loom)]
+#[inline]
 pub(crate) fn time_until(at: Instant) -> Option<Duration> {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     at.checked_duration_since(Instant::now() + DAY)

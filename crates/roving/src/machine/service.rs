@@ -71,6 +71,7 @@ impl Service {
     }
 
     /// The one that has ended by itself, to be joined.
+    #[inline]
     pub(crate) fn take_retired(&mut self) -> Option<JoinHandle<()>> {
         let is_here = self.is_here();
         self.retired.take_if(|_| is_here)

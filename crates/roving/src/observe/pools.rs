@@ -28,6 +28,7 @@ impl Pools {
     }
 
     /// Whether one of them lives. Drops none, so that it may be asked under a lock.
+    #[inline]
     pub(super) fn any_lives(&self) -> bool {
         self.0.iter().any(|pool| pool.strong_count() > 0)
     }

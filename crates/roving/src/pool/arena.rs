@@ -21,6 +21,7 @@ impl Arena {
     /// let error = roving::Arena::new(0).unwrap_err();
     /// assert_eq!(error.to_string(), "an arena of 0 threads cannot be started: say 1 to 768");
     /// ```
+    #[inline]
     pub fn new(threads: usize) -> Result<Arena, BuildError> {
         Arena::builder().threads(threads).build()
     }
@@ -31,6 +32,7 @@ impl Arena {
     /// let arena = roving::Arena::builder().threads(1).name("shared").build().unwrap();
     /// assert_eq!(arena.threads(), 1);
     /// ```
+    #[inline]
     pub fn builder() -> ArenaBuilder {
         ArenaBuilder {
             threads: None,
@@ -59,12 +61,14 @@ impl Arena {
     /// let squares = pools.iter().enumerate().map(|(n, pool)| pool.install(|| n * n));
     /// assert_eq!(squares.sum::<usize>(), 285);
     /// ```
+    #[inline]
     pub fn pool(&self) -> PoolBuilder {
         crate::Pool::builder().arena(self)
     }
 }
 
 impl fmt::Debug for Arena {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arena")
             .field("threads", &self.threads())
@@ -142,6 +146,7 @@ impl ArenaBuilder {
     /// let error = roving::Arena::builder().threads(0).build().unwrap_err();
     /// assert_eq!(error.to_string(), "an arena of 0 threads cannot be started: say 1 to 768");
     /// ```
+    #[inline]
     pub fn build(self) -> Result<Arena, BuildError> {
         error::check_name(&self.name)?;
         let threads = self.threads.unwrap_or_else(os::processors);

@@ -45,6 +45,7 @@ impl Pool {
     /// assert!(roving::Pool::new(2).is_ok());
     /// assert!(roving::Pool::new(0).is_err());
     /// ```
+    #[inline]
     pub fn new(workers: usize) -> Result<Pool, BuildError> {
         Pool::builder().workers(workers).build()
     }
@@ -143,6 +144,7 @@ impl PoolBuilder {
     /// let pool = roving::Pool::builder().workers(3).build().unwrap();
     /// assert_eq!(pool.workers(), 3);
     /// ```
+    #[inline]
     pub fn workers(mut self, workers: usize) -> PoolBuilder {
         self.workers = Some(workers);
         self
@@ -171,6 +173,7 @@ impl PoolBuilder {
     /// let pool = roving::Pool::builder().workers(16).assume_cores(16).build().unwrap();
     /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
     /// ```
+    #[inline]
     pub fn assume_cores(mut self, cores: usize) -> PoolBuilder {
         self.cores = Some(cores.max(1));
         self
@@ -403,6 +406,7 @@ impl PoolBuilder {
 }
 
 impl fmt::Debug for PoolBuilder {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PoolBuilder")
             .field("workers", &self.workers)

@@ -158,6 +158,7 @@ where
 /// let pool = roving::Pool::new(1).unwrap();
 /// assert_eq!(pool.install(roving::current_worker), Some(0));
 /// ```
+#[inline]
 pub fn current_worker() -> Option<usize> {
     Worker::with_current(|worker| worker.map(Worker::index))
 }
@@ -169,6 +170,7 @@ pub fn current_worker() -> Option<usize> {
 /// let pool = roving::Pool::new(3).unwrap();
 /// assert_eq!(pool.install(roving::current_workers), 3);
 /// ```
+#[inline]
 pub fn current_workers() -> usize {
     with_current_registry(|registry| registry.working())
 }

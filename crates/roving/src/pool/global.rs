@@ -50,6 +50,7 @@ impl PoolBuilder {
     /// roving::Pool::builder().workers(3).build_global().unwrap();
     /// assert_eq!(roving::current_workers(), 3);
     /// ```
+    #[inline]
     pub fn build_global(self) -> Result<(), BuildError> {
         set(self)
     }
@@ -120,6 +121,7 @@ impl Ended {
     }
 
     /// Returns when the pool has ended, and whether with all its threads.
+    #[inline]
     fn wait(&self) -> bool {
         let busy = |fate: &mut Fate| matches!(fate, Fate::Used | Fate::Ending);
         let waited = self.changed.wait_while(self.lock(), busy);
@@ -152,6 +154,7 @@ struct Closed {
     ended: Arc<Ended>,
 }
 
+#[inline]
 fn closed() -> MutexGuard<'static, Vec<Closed>> {
     CLOSED.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -159,6 +162,7 @@ fn closed() -> MutexGuard<'static, Vec<Closed>> {
 impl Closed {
     /// Returns when the pool has ended, and whether with all its threads; at once, with none, if
     /// the calling thread uses it.
+    #[inline]
     fn wait(&self) -> Option<bool> {
         let is_own = self.registry.upgrade().is_some_and(|registry| {
             Worker::is_or_was(&registry) || registry.is_thread_of(thread::current().id())
@@ -170,6 +174,7 @@ impl Closed {
     }
 
     /// Whether nobody has to wait for it any more; in a forked child, for a pool of the parent.
+    #[inline]
     fn is_over(&self) -> bool {
         let registry = self.registry.upgrade();
         let is_here = registry.is_some_and(|registry| !registry.is_left_behind());
@@ -194,6 +199,7 @@ impl Deref for Lease {
 }
 
 impl Lease {
+    #[inline]
     fn global(&self) -> &Global {
         // SAFETY: the shell counts this lease as a user, and keeps the pool until it leaves.
         unsafe { &*self.global }
@@ -209,6 +215,7 @@ impl Drop for Lease {
 }
 
 impl fmt::Debug for Lease {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Lease").field(&**self).finish()
     }
@@ -352,6 +359,7 @@ fn workers_of(text: &str) -> Result<Option<usize>, ()> {
     }
 }
 
+#[inline]
 pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
     set_built(|| builder.build(), || Reason::GlobalExists.into()).map(drop)
 }
@@ -379,6 +387,7 @@ pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
 /// roving::embed::shutdown_global()?;
 /// # Ok::<(), roving::embed::StillUsedError>(())
 /// ```
+#[inline]
 pub fn shutdown_global() -> Result<(), StillUsedError> {
     match shut_down(false).is_final() {
         true => Ok(()),
@@ -397,10 +406,12 @@ pub fn shutdown_global() -> Result<(), StillUsedError> {
 /// let dropped = roving::embed::shutdown_global_now();
 /// assert!(dropped.tasks() <= 100 && dropped.is_final());
 /// ```
+#[inline]
 pub fn shutdown_global_now() -> Dropped {
     shut_down(true)
 }
 
+#[inline]
 fn shut_down(now: bool) -> Dropped {
     let dropped = shut_down_and_wait(now);
     // When nothing holds a registry any more.
@@ -410,6 +421,7 @@ fn shut_down(now: bool) -> Dropped {
     dropped
 }
 
+#[inline]
 fn shut_down_and_wait(now: bool) -> Dropped {
     let further = starting();
     let lease = find();
@@ -444,6 +456,7 @@ fn shut_down_and_wait(now: bool) -> Dropped {
 
 /// Returns when all pools that have been closed have ended; false, if one of them is the calling
 /// thread's own or, of the `last`, a thread is the user's.
+#[inline]
 fn end_closed(last: Option<&Arc<Ended>>) -> bool {
     closed().retain(|one| !one.is_over());
     let all = closed().clone();
@@ -460,6 +473,7 @@ fn end_closed(last: Option<&Arc<Ended>>) -> bool {
 }
 
 /// Ends the threads that serve all pools, and that come back when they are needed.
+#[inline]
 fn leave_nothing() {
     timer::stop();
     watch::join_retired();
@@ -477,6 +491,7 @@ fn leave_nothing() {
 pub struct StillUsedError(());
 
 impl fmt::Display for StillUsedError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "the global pool is still used by the calling thread, by threads of the user's own, or by \

@@ -37,6 +37,7 @@ enum Kind {
 }
 
 impl PoolRef {
+    #[inline]
     fn here(registry: &Arc<Registry>) -> PoolRef {
         let pool = Pool {
             registry: Arc::clone(registry),
@@ -58,6 +59,7 @@ impl Deref for PoolRef {
 }
 
 impl Drop for PoolRef {
+    #[inline]
     fn drop(&mut self) {
         if let Kind::Here(pool) = &self.0 {
             // SAFETY: the pool is not used again, nor dropped; there is no arena in it.
@@ -67,6 +69,7 @@ impl Drop for PoolRef {
 }
 
 impl fmt::Debug for PoolRef {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PoolRef").field(&**self).finish()
     }
@@ -85,6 +88,7 @@ impl Pool {
     /// let there = pool.install(|| Pool::current().spawn_with(Priority::High, name).join());
     /// assert!(there.unwrap().unwrap().starts_with("roving"));
     /// ```
+    #[inline]
     pub fn current() -> PoolRef {
         Worker::with_current(|worker| match worker {
             Some(worker) if !worker.leaves() => PoolRef::here(worker.registry()),
@@ -99,6 +103,7 @@ impl Pool {
     /// assert_eq!(pool.install(|| 6 * 7), 42);
     /// assert!(pool.profile().workers.len() >= pool.workers());
     /// ```
+    #[inline]
     pub fn global() -> PoolRef {
         PoolRef(Kind::Global(global::of::<global::Roving>()))
     }

@@ -77,6 +77,7 @@ impl Pool {
     /// let pool = roving::Pool::new(2).unwrap();
     /// assert!(pool.profile().workers.len() >= 2);
     /// ```
+    #[inline]
     pub fn profile(&self) -> Profile {
         self.registry.profile()
     }
@@ -88,6 +89,7 @@ impl Pool {
     /// pool.reset_profile();
     /// assert_eq!(pool.profile().total().counters.leapfrogs, 0);
     /// ```
+    #[inline]
     pub fn reset_profile(&self) {
         self.registry.reset_profile();
     }
@@ -113,6 +115,7 @@ fn run_in_place(registry: &Arc<Registry>) {
 }
 
 impl fmt::Debug for Pool {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
             .field("workers", &self.workers())
@@ -123,6 +126,7 @@ impl fmt::Debug for Pool {
 }
 
 /// A job was added to a pool whose only worker may be the caller.
+#[inline]
 pub(crate) fn run_if_alone(registry: &Arc<Registry>) {
     // A frame further out runs it when it ends. Another thread that has the pool is not waited for:
     // it may wait for this one.

@@ -26,6 +26,7 @@ impl Pool {
     /// assert_eq!(error.to_string(), "5 workers are out of range: say 1 to 4, or build the pool with a higher workers_max");
     /// # Ok::<(), roving::BuildError>(())
     /// ```
+    #[inline]
     pub fn resize(&self, workers: usize) -> Result<(), BuildError> {
         let most = self.workers_max();
         if workers == 0 || workers > most {
@@ -43,6 +44,7 @@ impl Pool {
     /// ```
     /// assert_eq!(roving::Pool::new(2).unwrap().workers_max(), 2);
     /// ```
+    #[inline]
     pub fn workers_max(&self) -> usize {
         roster::manned(self.registry().as_ref()).count()
     }
@@ -56,6 +58,7 @@ impl Pool {
     /// let pool = roving::Pool::new(1).unwrap();
     /// assert_eq!(pool.refresh_quota(), 1);
     /// ```
+    #[inline]
     pub fn refresh_quota(&self) -> usize {
         self.registry().check_has_threads();
         refresh(self.registry())

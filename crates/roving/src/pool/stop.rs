@@ -29,11 +29,13 @@ pub struct Dropped {
 
 impl Dropped {
     /// There was no pool.
+    #[inline]
     pub(super) fn nothing(is_final: bool) -> Dropped {
         let tasks = 0;
         Dropped { tasks, is_final }
     }
 
+    #[inline]
     pub(super) fn of(registry: &Registry, is_final: bool) -> Dropped {
         let tasks = registry.stopping.dropped();
         Dropped { tasks, is_final }
@@ -60,6 +62,7 @@ impl Dropped {
     /// ```
     /// assert!(roving::Pool::new(2).unwrap().shutdown_now().is_final());
     /// ```
+    #[inline]
     pub fn is_final(&self) -> bool {
         self.is_final
     }
@@ -101,6 +104,7 @@ impl Pool {
     /// assert_eq!(pool.shutdown_now().tasks(), 2);
     /// # Ok::<(), roving::BuildError>(())
     /// ```
+    #[inline]
     pub fn shutdown_now(self) -> Dropped {
         let registry = Arc::clone(&self.registry);
         if !registry.is_left_behind() {
@@ -175,6 +179,7 @@ impl Pool {
 impl Registry {
     /// From now on detached tasks are dropped, and those that are waiting are so at once: on this
     /// thread, because what runs may wait for what one of them holds.
+    #[inline]
     pub(super) fn stop(&self) {
         self.stopping.begin();
         self.cancel_all();
@@ -189,6 +194,7 @@ impl Registry {
         jobs.into_iter().for_each(|job| self.drop_job(job));
     }
 
+    #[inline]
     fn drop_job(&self, job: Job) {
         let dropped = panic::catch_unwind(AssertUnwindSafe(|| job.discard()));
         let was_dropped = dropped.unwrap_or_else(|payload| {

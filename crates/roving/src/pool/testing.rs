@@ -260,6 +260,7 @@ impl Watch {
 }
 
 /// Prints the last decisions of a replayed schedule whose program panicked.
+#[inline]
 fn say_last(log: &str) {
     let lines: Vec<&str> = log.lines().collect();
     let last = lines.len().saturating_sub(LAST);
@@ -270,6 +271,7 @@ fn say_last(log: &str) {
     }
 }
 
+#[inline]
 fn say_hangs(seed: u64) {
     let seconds = LONG.as_secs();
     // Not with a macro: what those print is kept back until a test has ended.

@@ -35,6 +35,7 @@ pub struct WorkerThread {
 }
 
 impl WorkerThread {
+    #[inline]
     pub(super) fn promised(registry: &Arc<Registry>, index: usize) -> WorkerThread {
         registry.expect_thread();
         WorkerThread {
@@ -69,6 +70,7 @@ impl WorkerThread {
     /// }).unwrap();
     /// assert_eq!(pool.install(roving::current_worker), Some(0));
     /// ```
+    #[inline]
     pub fn run(mut self) {
         if let Some(registry) = self.registry.take() {
             run_thread(Arc::clone(&registry), self.index);
@@ -81,6 +83,7 @@ impl WorkerThread {
 }
 
 impl Drop for WorkerThread {
+    #[inline]
     fn drop(&mut self) {
         if let Some(registry) = self.registry.take() {
             // The last worker gets a thread of the pool's own, so that somebody runs what the pool
@@ -97,6 +100,7 @@ impl Drop for WorkerThread {
 }
 
 impl fmt::Debug for WorkerThread {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkerThread")
             .field("index", &self.index)

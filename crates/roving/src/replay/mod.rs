@@ -126,12 +126,14 @@ impl Schedule {
     }
 
     /// The log so far; empty if none is kept.
+    #[inline]
     pub(crate) fn log(&self) -> String {
         self.state().log.clone().unwrap_or_default()
     }
 
     /// How many decisions were made, and a number that differs (but for one chance in 2⁶⁴) from
     /// that of every schedule which decided otherwise.
+    #[inline]
     pub(crate) fn digest(&self) -> (u64, u64) {
         let state = self.state();
         (state.decisions, state.digest)

@@ -67,6 +67,7 @@ impl Span {
 }
 
 impl std::fmt::Debug for Span {
+    #[inline]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,

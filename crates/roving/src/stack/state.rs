@@ -130,6 +130,7 @@ impl State {
 }
 
 impl std::fmt::Debug for State {
+    #[inline]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,

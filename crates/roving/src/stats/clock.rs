@@ -62,6 +62,7 @@ impl Quiet {
     }
 
     /// Starts again from zero.
+    #[inline]
     pub(crate) fn reset(&self) {
         self.with(|at_work| {
             at_work.since = at_work.since.map(|_| Instant::now());
@@ -178,6 +179,7 @@ impl Clock {
     }
 
     /// Starts again from zero.
+    #[inline]
     pub(crate) fn reset(&self) {
         self.with_hand(|hand| {
             hand.since = Instant::now();

@@ -18,6 +18,7 @@ macro_rules! tally {
                 Counters { $($name: self.$name.load(Ordering::Relaxed),)* }
             }
 
+            #[inline]
             pub(crate) fn reset(&self) {
                 // Ordering: Relaxed; figures, not signals.
                 $(self.$name.store(0, Ordering::Relaxed);)*

@@ -263,6 +263,7 @@ impl<'scope> Scope<'scope> {
 }
 
 impl fmt::Debug for Scope<'_> {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope").finish_non_exhaustive()
     }

@@ -6,6 +6,7 @@ use crate::workers::Worker;
 
 /// Whether what is about to begin on this thread, in the context that this is in, is to be dropped
 /// instead. Counts it, then.
+#[inline]
 pub(crate) fn is_dropped() -> bool {
     let is_dropped = node::is_cancelled();
     if is_dropped {
@@ -15,6 +16,7 @@ pub(crate) fn is_dropped() -> bool {
 }
 
 /// Something was dropped instead of begun.
+#[inline]
 pub(crate) fn count_dropped() {
     Worker::with_current(|worker| {
         if let Some(worker) = worker {

@@ -72,6 +72,7 @@ impl Queue {
     }
 
     /// Takes out all detached tasks, for the caller to drop; the others stay in their order.
+    #[inline]
     pub(crate) fn take_detached(&self) -> VecDeque<Job> {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut taken, mut left) = (VecDeque::new(), VecDeque::new());
@@ -161,6 +162,7 @@ impl Injector {
     }
 
     /// Takes out all detached tasks, for the caller to drop; the others stay in their order.
+    #[inline]
     pub(crate) fn take_detached(&self) -> Vec<Job> {
         let taken = self.with(|jobs| jobs.take_where(|(kind, _)| *kind == Kind::Detached));
         taken.into_iter().map(|(_, job)| job).collect()

@@ -73,12 +73,14 @@ impl Worker {
     }
 
     /// Whether this worker has tasks that nobody has begun.
+    #[inline]
     pub(crate) fn has_pending(&self) -> bool {
         self.owner().has_pending() || !self.seat().spawned.is_hint_empty()
     }
 
     /// Runs one task on top of the caller's frame, whatever it is: one of this worker's own, or,
     /// unless `own_only`, anybody's. False if there is none.
+    #[inline]
     pub(crate) fn run_one(&self, own_only: bool) -> bool {
         let doing = self.clock().enter(Activity::Steal);
         // When the pool has ended, in `on_exit`, other threads may be gone, with nothing left.
@@ -88,6 +90,7 @@ impl Worker {
         ran
     }
 
+    #[inline]
     fn run_own(&self) -> bool {
         if let Some(job) = self.seat().spawned.pop_newest() {
             self.framed_outside(|| job.run());
@@ -102,6 +105,7 @@ impl Worker {
         self.steal_from(self.index(), 0).is_got()
     }
 
+    #[inline]
     fn run_others(&self) -> bool {
         if let Some(job) = self.any_job() {
             self.run_classed(job);

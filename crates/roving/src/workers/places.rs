@@ -25,6 +25,7 @@ impl Places {
     }
 
     /// A place, if one is free.
+    #[inline]
     pub(crate) fn take(self: &Arc<Places>) -> Option<Place> {
         // Ordering: Relaxed; a count, by which nothing is handed over. The read-modify-write alone
         // keeps it below the limit.

@@ -225,6 +225,7 @@ impl Registry {
 
     /// All that runs here is asked to end: [`crate::is_cancelled`] says so from now on, and who is
     /// suspended until then is woken.
+    #[inline]
     pub(crate) fn cancel_all(&self) {
         self.cancel.cancel();
     }
@@ -251,6 +252,7 @@ impl Registry {
 
     /// Returns when each worker has its thread, or never will; at once in a share, where none has
     /// one of its own.
+    #[inline]
     pub(crate) fn wait_for_threads(&self) {
         if self.share.is_some() {
             return;
@@ -271,6 +273,7 @@ impl Registry {
         closed.pay(|| self.unpark_all());
     }
 
+    #[inline]
     pub(crate) fn has_ended(&self) -> bool {
         self.crew.has_ended()
     }
@@ -379,6 +382,7 @@ impl Registry {
         doing
     }
 
+    #[inline]
     pub(crate) fn reset_profile(&self) {
         for seat in self.seats.iter() {
             seat.clock.reset();
@@ -397,11 +401,13 @@ impl Registry {
     }
 
     /// The user will provide the thread of a worker.
+    #[inline]
     pub(crate) fn expect_thread(&self) {
         self.crew.expect_thread();
     }
 
     /// The thread of a worker that was expected will not come.
+    #[inline]
     pub(crate) fn expect_no_thread(&self) {
         let ended = self.crew.expect_no_thread(|| self.has_mail());
         ended.pay(|| self.unpark_all());

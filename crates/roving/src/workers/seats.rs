@@ -133,6 +133,7 @@ impl Seat {
     }
 
     /// Returns when a thread is here, or never will be.
+    #[inline]
     pub(super) fn wait_for_thread(&self) {
         self.thread.wait();
     }
@@ -178,6 +179,7 @@ impl Arrival {
         is_first
     }
 
+    #[inline]
     fn wait(&self) {
         let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let is_unset = |(): &mut ()| self.thread.get().is_none();

@@ -12,11 +12,13 @@ pub(crate) struct Stopping {
 }
 
 impl Stopping {
+    #[inline]
     pub(crate) fn is_on(&self) -> bool {
         // Ordering: Relaxed; a request. A task that is begun at the same moment runs.
         self.is_on.load(Ordering::Relaxed)
     }
 
+    #[inline]
     pub(crate) fn begin(&self) {
         // Ordering: Relaxed, as in `is_on`.
         self.is_on.store(true, Ordering::Relaxed);
@@ -27,6 +29,7 @@ impl Stopping {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(crate) fn dropped(&self) -> usize {
         // Ordering: Relaxed, as in `count`.
         self.dropped.load(Ordering::Relaxed)

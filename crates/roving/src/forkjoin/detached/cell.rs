@@ -170,6 +170,7 @@ unsafe fn discard(task: NonNull<()>) -> bool {
 /// # Safety
 /// The caller has the job, and gives it up if this is false.
 #[cold]
+#[inline]
 unsafe fn claim_or_leave(task: Task) -> bool {
     // SAFETY: the job keeps the task.
     let header = unsafe { task.as_ref() };
@@ -186,6 +187,7 @@ unsafe fn claim_or_leave(task: Task) -> bool {
 ///
 /// # Safety
 /// The caller has claimed the task for that keeper, or found it alone.
+#[inline]
 pub(super) unsafe fn end(task: Task, by: Keeper) {
     // SAFETY: the keeper keeps the task until `end` has said how it goes on.
     let header = unsafe { task.as_ref() };
@@ -216,10 +218,12 @@ impl Awaited for Header {
         self.word.is_ended()
     }
 
+    #[inline]
     fn retract_awaiter(&self) -> Retracted {
         self.word.retract_awaiter()
     }
 
+    #[inline]
     fn leave_awaiter(&self) -> Awaiting {
         self.word.leave_awaiter()
     }
@@ -268,6 +272,7 @@ impl Header {
 ///
 /// # Safety
 /// Both keepers are through with the task, and neither closure nor outcome is in it.
+#[inline]
 pub(super) unsafe fn free_any(task: Task) {
     // SAFETY: the caller's promise.
     unsafe {

@@ -69,6 +69,7 @@ impl JoinError {
     /// let payload = error.try_into_panic().unwrap();
     /// assert_eq!(payload.downcast_ref(), Some(&"no result"));
     /// ```
+    #[inline]
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, JoinError> {
         match self.0 {
             Kind::Panicked(payload) => Ok(unlock(payload)),
@@ -76,6 +77,7 @@ impl JoinError {
         }
     }
 
+    #[inline]
     fn message(&self) -> Option<String> {
         let Kind::Panicked(payload) = &self.0 else {
             return None;
@@ -89,6 +91,7 @@ impl JoinError {
 }
 
 impl fmt::Display for JoinError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.0, self.message()) {
             (Kind::Cancelled, _) => f.write_str("the task was cancelled before it was done"),
@@ -99,6 +102,7 @@ impl fmt::Display for JoinError {
 }
 
 impl fmt::Debug for JoinError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.0, self.message()) {
             (Kind::Cancelled, _) => f.write_str("Cancelled"),

@@ -81,6 +81,7 @@ impl Word {
     }
 
     /// Whether nobody has begun the task. A hint.
+    #[inline]
     pub(super) fn is_unclaimed(&self) -> bool {
         // Ordering: Relaxed; who acts on it claims.
         self.0.load(Ordering::Relaxed) & CLAIMED == 0
@@ -95,6 +96,7 @@ impl Word {
     }
 
     /// The outcome is in the task. By whoever has claimed it.
+    #[inline]
     pub(super) fn end(&self, by: Keeper) -> Ending {
         let over = match by {
             Keeper::Job => ENDED | TAKEN_OUT,
@@ -132,6 +134,7 @@ impl Word {
     }
 
     /// Handle: a waker is in the task, where none was.
+    #[inline]
     pub(super) fn leave_awaiter(&self) -> Awaiting {
         // Ordering: Relaxed; the compare-and-swap decides.
         let mut word = self.0.load(Ordering::Relaxed);
@@ -154,6 +157,7 @@ impl Word {
     }
 
     /// Handle: wants the waker back that it left.
+    #[inline]
     pub(super) fn retract_awaiter(&self) -> Retracted {
         // Ordering: Relaxed; the handle itself leaves wakers, and the compare-and-swap decides.
         let mut word = self.0.load(Ordering::Relaxed);
@@ -181,6 +185,7 @@ impl Word {
     }
 
     /// Handle: whether its drop is to abort the task.
+    #[inline]
     pub(super) fn aborts(&self) -> bool {
         // Ordering: Relaxed, as in `set_aborts`.
         self.0.load(Ordering::Relaxed) & ABORTS != 0
@@ -193,6 +198,7 @@ impl Word {
     }
 
     /// Handle: whether it has taken the outcome.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         // Ordering: Relaxed, as in `set_aborts`.
         self.0.load(Ordering::Relaxed) & EMPTY != 0

@@ -29,6 +29,7 @@ impl Remote {
         f(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    #[inline]
     pub(super) fn push(&self, job: Job) {
         self.with(|open| {
             open.waiting.push_back(job);
@@ -37,6 +38,7 @@ impl Remote {
     }
 
     /// Runs the oldest task, if one is left.
+    #[inline]
     pub(super) fn run_one(&self) {
         let job = self.with(|open| {
             let job = open.waiting.pop_front();
@@ -53,6 +55,7 @@ impl Remote {
     }
 
     /// A task that was counted as running has ended.
+    #[inline]
     fn end_one(&self) {
         self.with(|open| {
             open.running -= 1;
@@ -61,6 +64,7 @@ impl Remote {
     }
 
     /// A thread that does not run the tasks itself: returns when none is left.
+    #[inline]
     pub(super) fn wait(&self, worker: Option<&Worker>) {
         self.with(|open| open.waiter = Some(thread::current()));
         let is_over = || self.with(|open| open.is_over());
@@ -75,6 +79,7 @@ impl Remote {
     }
 
     /// The scope's own worker: returns when none is left.
+    #[inline]
     pub(super) fn finish(&self, worker: &Worker) {
         self.with(|open| open.waiter = Some(thread::current()));
         while !self.with(|open| open.is_over()) {
@@ -92,6 +97,7 @@ impl Open {
     }
 
     /// Something has changed that the scope may wait for.
+    #[inline]
     fn wake(&self) {
         if let Some(waiter) = &self.waiter {
             waiter.unpark();
@@ -103,6 +109,7 @@ impl Open {
 pub(super) struct Running(Arc<Remote>);
 
 impl Running {
+    #[inline]
     pub(super) fn new(remote: &Arc<Remote>) -> Running {
         remote.with(|open| open.running += 1);
         Running(Arc::clone(remote))
@@ -110,6 +117,7 @@ impl Running {
 }
 
 impl Drop for Running {
+    #[inline]
     fn drop(&mut self) {
         self.0.end_one();
     }

@@ -80,6 +80,7 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
 }
 
 /// Ends what answers for pools, if none lives that owes an answer: before the code is unloaded.
+#[inline]
 pub(crate) fn rest() {
     let any_lives = |book: &Book| book.alive.any_lives();
     if !book().as_ref().is_some_and(any_lives) {

@@ -88,6 +88,7 @@ pub(crate) fn begin() {
 }
 
 /// Returns whether spans are kept: whether a pool of this process has kept a trace.
+#[inline]
 pub(crate) fn is_on() -> bool {
     // Ordering: Relaxed; see `begin`.
     ON.load(Ordering::Relaxed)
@@ -125,6 +126,7 @@ struct Begun {
 }
 
 impl Drop for Span {
+    #[inline]
     fn drop(&mut self) {
         let Some(begun) = self.0.take() else {
             return;
@@ -157,6 +159,7 @@ impl Drop for Span {
 }
 
 impl fmt::Debug for Span {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.0.as_ref().map(|begun| &begun.name);
         f.debug_tuple("Span").field(&name).finish()
@@ -172,6 +175,7 @@ enum Place {
 }
 
 impl Place {
+    #[inline]
     fn here() -> Place {
         Worker::with_current(|worker| match worker {
             Some(worker) => Place::Worker(Arc::as_ptr(worker.registry()).addr(), worker.index()),

@@ -82,6 +82,7 @@ pub fn held(name: &'static str) -> Held {
 }
 
 #[cold]
+#[inline]
 fn enter(name: &'static str, at: &'static Location<'static>, is_held: bool) -> u64 {
     let mut sections = sections();
     sections.numbers += 1;
@@ -105,6 +106,7 @@ impl Held {
         }
     }
 
+    #[inline]
     fn has_got_it(&self) {
         if let Some(number) = self.number {
             let mut sections = sections();
@@ -124,6 +126,7 @@ impl Drop for Held {
 }
 
 impl fmt::Debug for Held {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Held").finish_non_exhaustive()
     }

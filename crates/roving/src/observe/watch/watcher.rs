@@ -73,6 +73,7 @@ pub(crate) fn leave(registry: &Arc<Registry>) {
 }
 
 /// Joins the thread that has ended by itself, if there is one: before the code is unloaded.
+#[inline]
 pub(crate) fn join_retired() {
     let thread = watcher().service.take_retired();
     if let Some(thread) = thread {

@@ -49,6 +49,7 @@ impl PoolBuilder {
     /// assert_eq!(pool.install(|| 6 * 7), 42);
     /// # Ok::<(), roving::BuildError>(())
     /// ```
+    #[inline]
     pub fn arena(mut self, arena: &Arena) -> PoolBuilder {
         self.arena = Some(arena.clone());
         self

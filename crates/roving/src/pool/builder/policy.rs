@@ -45,6 +45,7 @@ impl PoolBuilder {
     /// Sets the number of slots of each task stack, at least 1 and at most the default. For tests:
     /// a task that finds no slot runs in place.
     #[doc(hidden)]
+    #[inline]
     pub fn task_slots(mut self, slots: usize) -> PoolBuilder {
         self.slots = slots.clamp(1, SLOTS);
         self

@@ -96,6 +96,7 @@ impl Pool {
     /// assert_ne!(log(1), log(2));
     /// # }
     /// ```
+    #[inline]
     pub fn schedule_log(&self) -> String {
         let schedule = self.registry().settings.schedule.as_ref();
         schedule.map(Schedule::log).unwrap_or_default()

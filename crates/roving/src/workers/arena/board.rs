@@ -97,6 +97,7 @@ pub(crate) struct Start(pub(crate) usize);
 impl<R> Board<R> {
     /// For that many threads at work at a time and that many more which wait, none of them started;
     /// with one holder.
+    #[inline]
     pub(crate) fn new(limit: usize, spares: usize) -> Board<R> {
         Board {
             state: Mutex::new(State {
@@ -150,6 +151,7 @@ impl<R> Board<R> {
 
     /// One of the threads that the arena starts with. None when there is no room for more.
     #[must_use]
+    #[inline]
     pub(crate) fn start_one(&self) -> Option<Start> {
         let mut state = self.lock();
         let start = state.one_more(self.threads.len());

@@ -47,6 +47,7 @@ fn with_here<R>(f: impl FnOnce(Option<&Here>) -> R) -> R {
 }
 
 impl Core {
+    #[inline]
     pub(crate) fn new(
         threads: usize,
         spares: usize,

@@ -146,6 +146,7 @@ impl Worker {
 
     /// A job that a callback of the calling thread's stay at a seat of that pool spawns runs when
     /// the callback has returned, before the thread leaves. Any other is given back.
+    #[inline]
     pub(crate) fn keep_for_the_end(registry: &Arc<Registry>, job: Job) -> Option<Job> {
         Worker::with_current(|worker| match worker {
             Some(worker) if worker.is_in_handler() && Arc::ptr_eq(worker.registry(), registry) => {

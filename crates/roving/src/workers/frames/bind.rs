@@ -62,6 +62,7 @@ pub(crate) fn bind_new(child: Frame, token: RootId) {
 fn bind_new_slowly(local: &Local, child: Frame, token: RootId) {
     struct Unbound(Frame);
     impl Drop for Unbound {
+        #[inline]
         fn drop(&mut self) {
             // SAFETY: a child that was not started is its maker's.
             unsafe { frame::dispose(self.0) };

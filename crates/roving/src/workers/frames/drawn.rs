@@ -42,6 +42,7 @@ impl Left {
     }
 
     /// The workers that have frames.
+    #[inline]
     fn owners(&self) -> Vec<usize> {
         let workers = 0..self.of.len();
         workers.filter(|&worker| self.has(worker)).collect()
@@ -54,6 +55,7 @@ impl Worker {
     ///
     /// # Safety
     /// As [`Worker::spawn_frame`].
+    #[inline]
     pub(super) unsafe fn is_left_by_schedule(&self, child: Frame) -> bool {
         let Some(schedule) = self.schedule() else {
             return false;
@@ -108,6 +110,7 @@ impl Worker {
 
 impl Root {
     /// Runs all that comes of the root, by worker `worker` and those that its thread plays.
+    #[inline]
     pub(super) fn run_drawn(&self, worker: &Worker, schedule: &Schedule) {
         while !self.is_over() {
             if let Some((index, one)) = self.draw_frame(worker, schedule) {
@@ -124,12 +127,14 @@ impl Root {
         }
     }
 
+    #[inline]
     fn has_ready(&self) -> bool {
         let ready = self.ready();
         !ready.frames.is_empty() || !ready.left.owners().is_empty()
     }
 
     /// The next frame, and who runs it.
+    #[inline]
     fn draw_frame(&self, worker: &Worker, schedule: &Schedule) -> Option<(usize, One)> {
         let mut ready = self.ready();
         let ready = &mut *ready;

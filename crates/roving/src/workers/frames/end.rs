@@ -125,6 +125,7 @@ impl End {
     }
 
     /// Handle: a waker is in the frame, where none was.
+    #[inline]
     pub(super) fn leave_awaiter(&self) -> Awaiting {
         // Ordering: Edge [await]: Release hands the waker to the worker. On failure Acquire, which
         // pairs with [end]: the outcome is in the frame.
@@ -139,6 +140,7 @@ impl End {
     }
 
     /// Handle: wants the waker back that it left.
+    #[inline]
     pub(super) fn retract_awaiter(&self) -> Retracted {
         // Ordering: Relaxed; the handle itself leaves wakers.
         if self.0.load(Ordering::Relaxed) == 0 {

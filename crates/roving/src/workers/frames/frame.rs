@@ -275,10 +275,12 @@ impl Awaited for Header {
         self.end.is_ended()
     }
 
+    #[inline]
     fn retract_awaiter(&self) -> Retracted {
         self.end.retract_awaiter()
     }
 
+    #[inline]
     fn leave_awaiter(&self) -> Awaiting {
         self.end.leave_awaiter()
     }
@@ -299,6 +301,7 @@ impl Awaited for Header {
 ///
 /// # Safety
 /// As [`poll`].
+#[inline]
 unsafe fn end_unbegun(frame: Frame) -> bool {
     count_dropped();
     // SAFETY: the frame is the caller's.
@@ -405,6 +408,7 @@ pub(crate) unsafe fn take_value<T>(frame: Frame) -> T {
 /// # Safety
 /// The frame has ended, by a panic, and is the caller's.
 #[cold]
+#[inline]
 pub(crate) unsafe fn take_failure(frame: Frame) -> Failure {
     // SAFETY: the caller's promise; the body is not read again.
     unsafe {

@@ -29,6 +29,7 @@ pub enum SpawnOrder {
 }
 
 impl fmt::Display for SpawnOrder {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             SpawnOrder::WorkFirst => "work-first",
@@ -48,6 +49,7 @@ impl fmt::Display for SpawnOrder {
 pub struct ParseSpawnOrderError(String);
 
 impl fmt::Display for ParseSpawnOrderError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = &self.0;
         write!(
@@ -62,6 +64,7 @@ impl std::error::Error for ParseSpawnOrderError {}
 impl FromStr for SpawnOrder {
     type Err = ParseSpawnOrderError;
 
+    #[inline]
     fn from_str(text: &str) -> Result<SpawnOrder, ParseSpawnOrderError> {
         match text {
             "work-first" => Ok(SpawnOrder::WorkFirst),

@@ -51,6 +51,7 @@ impl Place {
 
     /// Changes the worker, from the next time on that the task becomes ready. An index that no
     /// worker has means any.
+    #[inline]
     pub fn set(&self, worker: Option<usize>) {
         // Ordering: Relaxed; where a task runs is a matter of speed.
         self.0.store(worker.unwrap_or(ANYWHERE), Ordering::Relaxed);

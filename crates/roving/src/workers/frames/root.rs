@@ -36,6 +36,7 @@ impl RootId {
     pub(crate) const MARK: u64 = 0b01;
     pub(crate) const MARK_MASK: u64 = 0b11;
 
+    #[inline]
     fn new() -> RootId {
         static LAST: AtomicU64 = AtomicU64::new(RootId::ANY.0);
         const STEP: u64 = RootId::MARK_MASK + 1;
@@ -109,6 +110,7 @@ pub(super) struct Ready {
 unsafe impl Send for Ready {}
 
 impl Root {
+    #[inline]
     pub(crate) fn new(registry: &Arc<Registry>) -> Arc<Root> {
         Root::with(registry, None)
     }
@@ -118,12 +120,14 @@ impl Root {
     ///
     /// # Safety
     /// `above` is open for the calling worker.
+    #[inline]
     pub(super) unsafe fn below(above: Arc<Root>) -> *const Root {
         above.open();
         let registry = Arc::clone(&above.registry);
         Arc::into_raw(Root::with(&registry, Some(above)))
     }
 
+    #[inline]
     fn with(registry: &Arc<Registry>, above: Option<Arc<Root>>) -> Arc<Root> {
         let outermost = above.as_ref().map(|above| {
             let further = above.outermost.as_ref();
@@ -146,6 +150,7 @@ impl Root {
         })
     }
 
+    #[inline]
     fn set_waiter(&self, helps: bool) {
         self.waiter.get_or_init(|| Waiter {
             thread: thread::current(),
@@ -415,6 +420,7 @@ impl Root {
     ///
     /// # Safety
     /// The frame is new and of this root.
+    #[inline]
     pub(crate) unsafe fn run_here(&self, worker: &Worker, frame: Frame) {
         self.set_waiter(true);
         let run = || {
@@ -442,6 +448,7 @@ impl Root {
     ///
     /// # Safety
     /// The frame is new and of this root.
+    #[inline]
     pub(crate) unsafe fn run_there(self: &Arc<Root>, frame: Frame) {
         self.set_waiter(false);
         with_frame_lent(|| {

@@ -37,6 +37,7 @@ use crate::workers::Worker;
 /// }));
 /// assert_eq!(polls, 3);
 /// ```
+#[inline]
 pub fn yield_to_woken(context: &Context<'_>) {
     let is_seen_to = Local::with(|local| {
         let polled = local.current.get();

@@ -186,6 +186,7 @@ impl Crew {
     }
 
     /// The user will provide the thread of a worker.
+    #[inline]
     pub(crate) fn expect_thread(&self) {
         self.members().started += 1;
     }

@@ -95,6 +95,7 @@ impl Lending {
     }
 
     /// The index of a worker that waits, if there is one.
+    #[inline]
     pub(crate) fn borrow(&self) -> Option<usize> {
         let mut away = self.away();
         let free = |&&worker: &&usize| {

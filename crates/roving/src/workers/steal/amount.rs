@@ -88,6 +88,7 @@ impl fmt::Display for Amount {
 pub struct ParseAmountError(String);
 
 impl fmt::Display for ParseAmountError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = &self.0;
         write!(
@@ -102,6 +103,7 @@ impl std::error::Error for ParseAmountError {}
 impl FromStr for Amount {
     type Err = ParseAmountError;
 
+    #[inline]
     fn from_str(text: &str) -> Result<Amount, ParseAmountError> {
         let amount = match text {
             "one" => Some(Amount::One),

@@ -29,6 +29,7 @@ pub(crate) enum Search {
 }
 
 impl Search {
+    #[inline]
     pub(crate) fn is_got(self) -> bool {
         matches!(self, Search::Got | Search::GotLittle)
     }

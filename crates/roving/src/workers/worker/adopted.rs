@@ -105,6 +105,7 @@ impl Worker {
     }
 
     #[cold]
+    #[inline]
     fn run_what_an_adopted_thread_left(&self) {
         let registry = &self.registry;
         let is_mine = self.is_adopted() && registry.is_closing();

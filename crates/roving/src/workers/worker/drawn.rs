@@ -116,6 +116,7 @@ impl Worker {
     }
 
     /// Whether it is that one, or that one could do something now.
+    #[inline]
     pub(crate) fn can_play(&self, index: usize) -> bool {
         index == self.index || self.free_workers().contains(&index)
     }
@@ -126,6 +127,7 @@ impl Worker {
     }
 
     /// Whether what this worker has spawned is to run at once.
+    #[inline]
     pub(crate) fn draw_at_once(&self, schedule: &Schedule) -> bool {
         self.at_once.get() < DEPTH_MAX && schedule.follows(Habit::AtOnce)
     }
@@ -211,6 +213,7 @@ impl Worker {
     }
 
     /// Decides about a task that this worker has spawned into a scope.
+    #[inline]
     fn draw_spawned(&self, schedule: &Schedule) -> Spawned {
         let spawned = match self.draw_at_once(schedule) {
             false => Spawned::Kept,
@@ -261,6 +264,7 @@ impl Worker {
 
     /// Runs one kept task of the innermost open frame on top of the caller's. False if there is
     /// none.
+    #[inline]
     pub(crate) fn run_kept(&self, schedule: &Schedule) -> bool {
         let is_one = self.owner.top() > self.owner.floor();
         if is_one && self.take_kept(schedule) == Taken::Here {
@@ -302,6 +306,7 @@ impl Worker {
     }
 
     /// The workers of the pool, in the order in which each of them runs its part of a broadcast.
+    #[inline]
     pub(crate) fn draw_broadcast(&self, schedule: &Schedule) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.registry.workers()).collect();
         for left in (2..=order.len()).rev() {
