@@ -1,5 +1,6 @@
-//! Builds the C part of the test `mixed`, in which C and Rust call each other. Without a C
-//! compiler, and in a package, which has no tests, there is none, and the test says so.
+//! Names the shared library, and builds the C part of the test `mixed`, in which C and Rust call
+//! each other. Without a C compiler, and in a package, which has no tests, there is none, and the
+//! test says so.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,10 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(has_c)");
     println!("cargo::rerun-if-env-changed=CC");
     println!("cargo::rerun-if-changed=build.rs");
+    if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
+        // A program finds it by its name, wherever it was when the program was linked.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libroving_c.so");
+    }
     if !Path::new(SOURCE).exists() {
         return;
     }

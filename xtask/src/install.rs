@@ -10,8 +10,9 @@ use crate::{Result, publish, tool};
 const LIBRARIES: [&str; 3] = ["libroving_c.a", "libroving_c.so", "libroving_c.dylib"];
 
 /// Copied from `crates/roving-c`, and where to; `.in` files get the version.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("include/roving.h", "include"),
+    ("include/roving.hpp", "include"),
     ("pkg/roving.pc.in", "lib/pkgconfig"),
     ("pkg/roving-config.cmake", "lib/cmake/roving"),
     ("pkg/roving-config-version.cmake.in", "lib/cmake/roving"),

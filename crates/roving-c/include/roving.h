@@ -131,6 +131,11 @@ roving_status roving_scope_spawn(const roving_scope *scope, roving_scope_task ta
 roving_status roving_scope_spawn_copy(const roving_scope *scope, roving_scope_task task,
                                       const void *data, size_t bytes);
 
+/* The same with an argument that somebody has to give back: if the task is dropped, because the
+ * scope was cancelled, or cannot be spawned, drop(arg) is called in its place. */
+roving_status roving_scope_spawn_owned(const roving_scope *scope, roving_scope_task task,
+                                       void (*drop)(void *arg), void *arg);
+
 /* Tasks that have not begun are dropped. */
 roving_status roving_scope_cancel(const roving_scope *scope);
 int roving_scope_is_cancelled(const roving_scope *scope);
@@ -201,10 +206,17 @@ roving_status roving_local_free(roving_local *local);
 /* ---- Tasks: what the macros need ------------------------------------------------------------- */
 
 #define ROVING_ALIAS_ __attribute__((__may_alias__))
+/* Of slow paths. With clang they keep all registers, so that a fast path need not save any. Not where an exception may leave them: its
+ * way to a handler restores only those that every function keeps. */
 #if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
-#define ROVING_COLD_ __attribute__((__cold__, __noinline__, __unused__, __preserve_most__))
+#define ROVING_COLD_NOTHROW_ __attribute__((__cold__, __noinline__, __unused__, __preserve_most__))
 #else
+#define ROVING_COLD_NOTHROW_ __attribute__((__cold__, __noinline__, __unused__))
+#endif
+#ifdef __cplusplus
 #define ROVING_COLD_ __attribute__((__cold__, __noinline__, __unused__))
+#else
+#define ROVING_COLD_ ROVING_COLD_NOTHROW_
 #endif
 #define ROVING_UNUSED_ __attribute__((__unused__))
 #define ROVING_LIKELY_(x) __builtin_expect(!!(x), 1)
@@ -527,7 +539,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
                                                roving_slot **roving_out_, \
                                                void *roving_spill_ ROVING_BARE_ PARAMS) \
     { \
-        unsigned char roving_words_[32] __attribute__((__aligned__(32))); \
+        unsigned char roving_words_[32] __attribute__((__aligned__(32))) = {0}; \
         void *roving_to_ = N##_fits_ ? (void *)roving_words_ : roving_spill_; \
         struct N##_args_ *roving_at_ = (struct N##_args_ *)roving_to_; \
         roving_slot *roving_slot_; \
@@ -684,7 +696,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
                                                roving_slot **roving_out_, \
                                                void *roving_spill_ ROVING_BARE_ PARAMS) \
     { \
-        unsigned char roving_words_[32] __attribute__((__aligned__(32))); \
+        unsigned char roving_words_[32] __attribute__((__aligned__(32))) = {0}; \
         void *roving_to_ = N##_fits_ ? (void *)roving_words_ : roving_spill_; \
         struct N##_args_ *roving_at_ = (struct N##_args_ *)roving_to_; \
         roving_slot *roving_slot_; \

@@ -99,6 +99,53 @@ pub(crate) unsafe extern "C" fn roving_scope_spawn_copy(
     })
 }
 
+/// Gives an argument back.
+type GiveBack = unsafe extern "C-unwind" fn(arg: *mut c_void);
+
+/// An argument whose task has not run.
+struct Owned {
+    arg: Sendable,
+    drop: GiveBack,
+}
+
+impl Owned {
+    /// The task runs, and gives it back by itself.
+    fn into_arg(self) -> *mut c_void {
+        std::mem::ManuallyDrop::new(self).arg.0
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: who gave the function has promised that it can be called so, once.
+        unsafe { (self.drop)(self.arg.0) };
+    }
+}
+
+/// # Safety
+/// As [`roving_scope_spawn`]; `drop` can be called in place of the task.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn roving_scope_spawn_owned(
+    scope: *const c_void,
+    task: Option<InScope>,
+    drop: Option<GiveBack>,
+    arg: *mut c_void,
+) -> Status {
+    guard(|| {
+        let drop = function(drop, "drop")?;
+        let arg = Sendable(arg);
+        let owned = Owned { arg, drop };
+        let task = function(task, "task")?;
+        // SAFETY: the caller says so.
+        let scope = unsafe { borrowed(scope) }?;
+        scope.spawn(move |scope| {
+            let owned = { owned };
+            call(task, scope, owned.into_arg());
+        });
+        Ok(())
+    })
+}
+
 /// # Safety
 /// Both have so many bytes, unless there are none.
 unsafe fn copy_bytes(from: *const c_void, to: *mut u8, bytes: usize) {
