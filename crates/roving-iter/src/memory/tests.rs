@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::{Filled, append_filled, own_all, sort_runs};
+use super::{Filled, append_filled, own_all, sort_nearly_sorted, sort_runs};
 use crate::engine::Companion;
 
 fn texts(len: usize) -> Vec<String> {
@@ -134,5 +134,79 @@ fn a_comparison_that_panics_leaves_all_items() {
         assert_eq!(outcome.is_err(), calls.into_inner() > at);
         items.sort();
         assert_eq!(items, all);
+    }
+}
+
+/// Texts in order, but for so many that have changed places with others, and some that are equal.
+fn nearly_sorted(len: usize, swaps: usize) -> Vec<String> {
+    let mut items: Vec<String> = (0..len).map(|n| format!("{:06}", n / 3)).collect();
+    let mut seed = swaps;
+    for _ in 0..swaps {
+        let mut place = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % len
+        };
+        let (a, b) = (place(), place());
+        items.swap(a, b);
+    }
+    items
+}
+
+const NEARLY: usize = if cfg!(miri) { 300 } else { 3000 };
+
+#[test]
+fn what_is_nearly_sorted_is_sorted() {
+    for swaps in [0, 1, 2, 5, 20, NEARLY / 60] {
+        let mut items = nearly_sorted(NEARLY, swaps);
+        let mut sorted = items.clone();
+        sorted.sort();
+        let is_done = sort_nearly_sorted(&mut items, &Ord::cmp);
+        assert!(is_done || swaps > NEARLY / 100, "{swaps}");
+        assert!(!is_done || items == sorted, "{swaps}");
+        items.sort();
+        assert!(items == sorted, "{swaps}");
+    }
+    // The ends, and neighbours, are out of order.
+    for (a, b) in [(0, NEARLY - 1), (0, 1), (NEARLY - 2, NEARLY - 1), (7, 9)] {
+        let mut items: Vec<usize> = (0..NEARLY).collect();
+        items.swap(a, b);
+        assert!(sort_nearly_sorted(&mut items, &Ord::cmp));
+        assert!(items.is_sorted());
+    }
+    let mut others: Vec<usize> = (0..NEARLY).rev().collect();
+    assert!(!sort_nearly_sorted(&mut others, &Ord::cmp));
+}
+
+#[test]
+fn a_panic_or_a_false_order_leaves_what_is_nearly_sorted_whole() {
+    let items = nearly_sorted(NEARLY, NEARLY / 100);
+    let mut sorted = items.clone();
+    sorted.sort();
+    let calls = std::cell::Cell::new(0);
+    let counted = |a: &String, b: &String| {
+        calls.set(calls.get() + 1);
+        a.cmp(b)
+    };
+    assert!(sort_nearly_sorted(&mut items.clone(), &counted));
+    let most = calls.get();
+    for at in (1..most).step_by(if cfg!(miri) { most / 9 } else { 11 }) {
+        for panics in [true, false] {
+            calls.set(0);
+            let false_order = |a: &String, b: &String| {
+                calls.set(calls.get() + 1);
+                assert!(!(panics && calls.get() == at), "as it should");
+                match calls.get() < at {
+                    true => a.cmp(b),
+                    false => b.cmp(a),
+                }
+            };
+            let mut items = items.clone();
+            let sort = || sort_nearly_sorted(&mut items, &false_order);
+            let outcome = catch_unwind(AssertUnwindSafe(sort));
+            // `std` may say that an order is none.
+            assert!(outcome.is_err() || !panics);
+            items.sort();
+            assert!(items == sorted);
+        }
     }
 }

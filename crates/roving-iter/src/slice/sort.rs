@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use crate::memory::sort_runs;
+use crate::memory::{sort_nearly_sorted, sort_runs};
 
 /// Shorter slices are left to `std`.
 const RUN_LEAST: usize = 2048;
@@ -36,7 +36,7 @@ where
     on_worker_with_run(slice.len(), |run| sort_runs(slice, run, compare));
 }
 
-/// Parts the slice at medians, and sorts the parts.
+/// Parts the slice at medians, and sorts the parts, unless it is nearly sorted.
 pub(super) fn unstable<T, F>(slice: &mut [T], compare: &F)
 where
     T: Send,
@@ -46,12 +46,8 @@ where
         return slice.sort_unstable_by(compare);
     }
     on_worker_with_run(slice.len(), |run| {
-        // `std` is done with these in one pass.
-        let ascends = |pair: &[T]| compare(&pair[0], &pair[1]).is_le();
-        if slice.len() > run && !slice.windows(2).take(RUN_LEAST).all(ascends) {
+        if !sort_nearly_sorted(slice, compare) {
             part(slice, run, compare);
-        } else {
-            slice.sort_unstable_by(compare);
         }
     });
 }
