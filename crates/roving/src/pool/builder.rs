@@ -23,6 +23,7 @@ use crate::workers::priority::Priority;
 use crate::workers::settings::{Debt, IndexHandler, PanicHandler, SPARES_MAX, Settings};
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
+use crate::workers::worker::drawn::Ways;
 
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
@@ -94,6 +95,8 @@ pub struct PoolBuilder {
     watch: Option<Duration>,
     in_place: bool,
     pub(crate) schedule: Wish,
+    /// How it is followed.
+    ways: Option<&'static Ways>,
     adopts: bool,
     stand_in: StandIn,
     pin: bool,
@@ -124,6 +127,7 @@ impl PoolBuilder {
             watch: None,
             in_place: false,
             schedule: Wish::default(),
+            ways: None,
             adopts: false,
             stand_in: StandIn::ForAll,
             pin: false,
@@ -393,6 +397,7 @@ impl PoolBuilder {
             in_place: self.in_place || schedule.is_some(),
             adopts: self.adopts && schedule.is_none(),
             schedule,
+            ways: self.ways,
             own_threads: false,
             name: self.name,
             stack_size: self.stack_size,

@@ -10,8 +10,8 @@ use crate::workers::priority::Priority;
 impl Worker {
     /// Runs all jobs of the injector and the mailbox.
     pub(crate) fn run_jobs(&self) {
-        if let Some(schedule) = self.schedule() {
-            return self.waiting(|| self.run_jobs_drawn(schedule));
+        if let Some((schedule, ways)) = self.drawn() {
+            return self.waiting(|| (ways.run_jobs)(self, schedule));
         }
         while let Some(job) = self.next_job(true) {
             self.run_job(job);

@@ -16,6 +16,7 @@ use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
+use crate::workers::worker::drawn::Ways;
 
 /// Most compensation threads of a pool.
 pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
@@ -54,6 +55,8 @@ pub(crate) struct Settings {
     pub(crate) in_place: bool,
     /// The seeded schedule that decides in the place of chance.
     pub(crate) schedule: Option<Schedule>,
+    /// How it is followed, if there is one.
+    pub(crate) ways: Option<&'static Ways>,
     /// The building thread is worker 0.
     pub(crate) adopts: bool,
     /// The threads of the workers are the user's, who also joins them.
@@ -84,6 +87,13 @@ impl Settings {
             (false, true) => Keep::Times,
             (false, false) => Keep::Nothing,
         }
+    }
+
+    /// The schedule of a deterministic pool, and how it is followed.
+    #[inline]
+    pub(crate) fn drawn(&self) -> Option<(&Schedule, &'static Ways)> {
+        let ways = self.ways?;
+        Some((self.schedule.as_ref()?, ways))
     }
 
     pub(crate) fn is_pinned(&self) -> bool {

@@ -91,7 +91,7 @@ impl PoolBuilder {
     }
 
     fn is_drawn(&self) -> bool {
-        self.schedule.seed.is_some()
+        self.schedule.is_asked()
     }
 
     /// How many workers work at first, how many there can be, and how many have to start.

@@ -2,6 +2,7 @@
 
 use crate::pool::{Pool, PoolBuilder};
 use crate::replay::Schedule;
+use crate::workers::worker::drawn;
 
 /// # Tests under a given schedule
 ///
@@ -49,8 +50,10 @@ impl PoolBuilder {
     /// assert!((0..10).any(|seed| order(seed) != order(1)));
     /// # }
     /// ```
+    #[inline]
     pub fn deterministic(mut self, seed: u64) -> PoolBuilder {
-        self.schedule.seed = Some(seed);
+        self.schedule.ask(seed);
+        self.ways = Some(drawn::ways());
         self
     }
 

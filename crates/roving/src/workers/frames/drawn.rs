@@ -30,6 +30,7 @@ struct One {
 }
 
 impl Left {
+    #[inline]
     fn push(&mut self, worker: usize, one: One) {
         if self.of.len() <= worker {
             self.of.resize_with(worker + 1, VecDeque::new);
@@ -75,7 +76,8 @@ impl Worker {
     ///
     /// # Safety
     /// Both are the worker's, and the parent counts as scheduled if it is shared.
-    pub(super) unsafe fn fork_drawn(
+    #[inline]
+    pub(crate) unsafe fn fork_drawn(
         &self,
         schedule: &Schedule,
         parent: Frame,
@@ -99,6 +101,7 @@ impl Worker {
 
     /// # Safety
     /// The frame is this worker's, which keeps its root open.
+    #[inline]
     unsafe fn leave(&self, frame: Frame, is_new: bool) {
         // SAFETY: the caller's promise.
         let root = unsafe { &*frame.as_ref().root.get() };

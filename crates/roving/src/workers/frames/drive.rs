@@ -512,9 +512,9 @@ unsafe fn fork_slowly(
         if !full {
             return Some(new);
         }
-        if let Some(schedule) = worker.schedule() {
+        if let Some((schedule, ways)) = worker.drawn() {
             // SAFETY: the caller's promise.
-            return unsafe { worker.fork_drawn(schedule, frame, new) };
+            return unsafe { (ways.fork)(worker, schedule, frame, new) };
         }
         if !shared {
             child.link.set(Link::caller(frame, Resume::Directly));

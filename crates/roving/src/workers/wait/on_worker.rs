@@ -104,8 +104,8 @@ impl Worker {
     /// Returns when the task at the top of this worker's stack, which a thief has claimed, has
     /// ended or can be had back; either way its slot is free then.
     pub(crate) fn wait_for_thief(&self, index: usize) -> Taken {
-        if let Some(schedule) = self.schedule() {
-            return self.take_kept(schedule);
+        if let Some((schedule, ways)) = self.drawn() {
+            return (ways.take_kept)(self, schedule);
         }
         let doing = self.clock().enter(Activity::Steal);
         let taken = wait::wait_for_thief(self, index);

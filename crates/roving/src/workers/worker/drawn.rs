@@ -4,6 +4,7 @@
 //! has ended when the play is over, so nobody ever waits for long, and the state words of tasks go
 //! the way that they go between threads.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::Worker;
@@ -11,6 +12,7 @@ use crate::replay::{Habit, Schedule};
 use crate::stack::slot::Run;
 use crate::stats::Activity;
 use crate::workers::frames::Level;
+use crate::workers::frames::frame::Frame;
 use crate::workers::registry::Registry;
 use crate::workers::wait::Taken;
 
@@ -21,6 +23,47 @@ const DEPTH_MAX: usize = 32;
 
 /// The longest block of a loop is below two to the power of this many items.
 const BLOCK_BITS: usize = 12;
+
+/// A closure of a join, which is told whether it was stolen.
+type Half<'h> = &'h mut dyn FnMut(bool);
+
+/// How a drawn schedule is followed, where slow paths that all pools share come upon one. The
+/// builder's option alone names these functions: a program without a deterministic pool has none
+/// of their code.
+pub(crate) struct Ways {
+    /// Runs both closures of a join, neither of which unwinds.
+    join: fn(&Worker, &Schedule, Half<'_>, Half<'_>),
+    /// Takes back a task of the innermost open frame.
+    pub(crate) take_kept: fn(&Worker, &Schedule) -> Taken,
+    /// Runs all detached tasks.
+    pub(crate) run_jobs: fn(&Worker, &Schedule),
+    /// Decides about a fork. Unsafe as [`Worker::fork_drawn`].
+    pub(crate) fork: unsafe fn(&Worker, &Schedule, Frame, Frame) -> Option<Frame>,
+    /// The worker that a thread becomes which enters the pool.
+    enter: fn(&Arc<Registry>, &Schedule) -> usize,
+    /// Says how to have a panic again.
+    say_seed: fn(&Schedule),
+}
+
+impl fmt::Debug for Ways {
+    #[inline]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ways")
+    }
+}
+
+/// A function, which is compiled where it is called: a static would be part of this crate.
+#[inline]
+pub(crate) fn ways() -> &'static Ways {
+    &Ways {
+        join: Worker::join_drawn,
+        take_kept: Worker::take_kept,
+        run_jobs: Worker::run_jobs_drawn,
+        fork: Worker::fork_drawn,
+        enter: draw_entrance_of,
+        say_seed: Schedule::say_seed,
+    }
+}
 
 /// The schedule's decision about a task that a scope has spawned.
 enum Spawned {
@@ -36,6 +79,11 @@ impl Worker {
     /// This pool's schedule, if the pool is deterministic.
     pub(crate) fn schedule(&self) -> Option<&Schedule> {
         self.registry.settings.schedule.as_ref()
+    }
+
+    /// That schedule, and how it is followed.
+    pub(crate) fn drawn(&self) -> Option<(&Schedule, &'static Ways)> {
+        self.registry.settings.drawn()
     }
 
     /// Whether other workers would take more than this one shows them.
@@ -116,7 +164,6 @@ impl Worker {
     }
 
     /// Whether it is that one, or that one could do something now.
-    #[inline]
     pub(crate) fn can_play(&self, index: usize) -> bool {
         index == self.index || self.free_workers().contains(&index)
     }
@@ -127,7 +174,6 @@ impl Worker {
     }
 
     /// Whether what this worker has spawned is to run at once.
-    #[inline]
     pub(crate) fn draw_at_once(&self, schedule: &Schedule) -> bool {
         self.at_once.get() < DEPTH_MAX && schedule.follows(Habit::AtOnce)
     }
@@ -149,7 +195,8 @@ impl Worker {
         steals.then(|| thieves[schedule.pick(thieves.len())])
     }
 
-    fn join_drawn(&self, schedule: &Schedule, a: &mut dyn FnMut(bool), b: &mut dyn FnMut(bool)) {
+    #[inline]
+    fn join_drawn(&self, schedule: &Schedule, a: Half<'_>, b: Half<'_>) {
         let base = self.owner.top();
         match self.draw_thief(schedule) {
             None => {
@@ -175,6 +222,7 @@ impl Worker {
 
     /// Runs what the two closures of a join have spawned into a scope further out, or leaves it
     /// there.
+    #[inline]
     fn drain_perhaps(&self, schedule: &Schedule, base: usize) {
         if self.owner.top() > base && schedule.follows(Habit::Drain) {
             while self.owner.top() > base {
@@ -186,6 +234,7 @@ impl Worker {
     }
 
     /// Runs the task that has just been taken off the stack.
+    #[inline]
     fn run_let_go(&self) {
         // SAFETY: taken off the stack, and run once.
         let further = unsafe { self.owner.stack().slot(self.owner.top()).run() };
@@ -213,7 +262,6 @@ impl Worker {
     }
 
     /// Decides about a task that this worker has spawned into a scope.
-    #[inline]
     fn draw_spawned(&self, schedule: &Schedule) -> Spawned {
         let spawned = match self.draw_at_once(schedule) {
             false => Spawned::Kept,
@@ -232,6 +280,7 @@ impl Worker {
 
     /// Takes one of the tasks that are kept from `base` on off the stack: for this worker to run,
     /// or run by another one when this returns.
+    #[inline]
     fn take_drawn(&self, schedule: &Schedule, base: usize) -> Taken {
         let count = self.owner.top() - base;
         let chosen = schedule.pick(count);
@@ -258,6 +307,7 @@ impl Worker {
 
     /// Takes back a task of the innermost open frame: in a deterministic pool this replaces the
     /// wait for a thief.
+    #[inline]
     pub(crate) fn take_kept(&self, schedule: &Schedule) -> Taken {
         self.take_drawn(schedule, self.owner.floor())
     }
@@ -275,11 +325,13 @@ impl Worker {
 
     /// Runs all detached tasks. Any of the oldest may come first, as many as there are workers that
     /// may have drawn one and not yet begun it.
+    #[inline]
     pub(crate) fn run_jobs_drawn(&self, schedule: &Schedule) {
         while self.run_job_drawn(schedule) {}
     }
 
     /// Runs one detached task on a free worker. False if there is none.
+    #[inline]
     pub(crate) fn run_job_drawn(&self, schedule: &Schedule) -> bool {
         let registry = &self.registry;
         let spawned = |seat: usize| &registry.seats[seat].spawned;
@@ -320,19 +372,25 @@ impl Worker {
 /// The two closures of a join in a pool whose schedule is drawn, as that has it. Neither unwinds.
 #[cold]
 #[inline(never)]
-pub(crate) fn run_both(a: &mut dyn FnMut(bool), b: &mut dyn FnMut(bool)) {
+pub(crate) fn run_both(a: Half<'_>, b: Half<'_>) {
     Worker::with_current(|worker| {
-        let drawn = worker.and_then(|worker| Some((worker, worker.schedule()?)));
-        let (worker, schedule) = drawn.expect("the push was refused for the schedule's sake");
-        worker.join_drawn(schedule, a, b);
+        let drawn = worker.and_then(|worker| Some((worker, worker.drawn()?)));
+        let (worker, (schedule, ways)) =
+            drawn.expect("the push was refused for the schedule's sake");
+        (ways.join)(worker, schedule, a, b);
     });
 }
 
 /// The worker that a thread becomes which enters an in-place pool.
 pub(super) fn draw_entrance(registry: &Arc<Registry>) -> usize {
-    let Some(schedule) = &registry.settings.schedule else {
-        return 0;
-    };
+    match registry.settings.drawn() {
+        None => 0,
+        Some((schedule, ways)) => (ways.enter)(registry, schedule),
+    }
+}
+
+#[inline]
+fn draw_entrance_of(registry: &Arc<Registry>, schedule: &Schedule) -> usize {
     let free = Worker::with_current(|worker| match worker {
         Some(worker) => free_workers_above(worker, registry),
         None => (0..registry.workers()).collect(),
@@ -361,7 +419,7 @@ fn free_workers_above(newest: &Worker, registry: &Arc<Registry>) -> Vec<usize> {
 
 /// A closure that was brought into the pool has panicked: says how to have that again.
 pub(super) fn say_seed(registry: &Registry) {
-    if let Some(schedule) = &registry.settings.schedule {
-        schedule.say_seed();
+    if let Some((schedule, ways)) = registry.settings.drawn() {
+        (ways.say_seed)(schedule);
     }
 }
