@@ -34,10 +34,17 @@ pub(crate) fn allowed_processors() -> Vec<usize> {
     // Most of a thousand places in the set are above the last processor: nobody need look there.
     // SAFETY: it reads the set.
     let count = unsafe { libc::CPU_COUNT(&set) } as usize;
-    // SAFETY: the index is below CPU_SETSIZE.
-    all.filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) })
-        .take(count)
-        .collect()
+    let mut allowed = Vec::with_capacity(count);
+    for processor in all {
+        // SAFETY: the index is below CPU_SETSIZE.
+        if unsafe { libc::CPU_ISSET(processor, &set) } {
+            allowed.push(processor);
+        }
+        if allowed.len() == count {
+            break;
+        }
+    }
+    allowed
 }
 
 /// How many processors this process may use at this time: on Linux what the calling thread's

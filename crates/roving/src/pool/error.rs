@@ -137,7 +137,7 @@ impl Reason {
                 "the arena `{name}` has no threads in this process, which was forked after the arena was \
                  built: build one in the child"
             ),
-            other => unreachable!("{other:?} is not about arenas"),
+            _ => unreachable!("it is not about arenas"),
         }
     }
 }

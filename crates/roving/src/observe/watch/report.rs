@@ -233,7 +233,7 @@ fn last_name(symbol: &str) -> &str {
 /// Whether the function is one of these crates', or an implementation for a type of theirs.
 fn is_of(symbol: &str, crates: &[&str]) -> bool {
     let mut symbol = symbol;
-    while symbol.starts_with(['<', '&', '_']) {
+    while let Some(b'<' | b'&' | b'_') = symbol.as_bytes().first() {
         symbol = &symbol[1..];
     }
     let mut crates = crates.iter();
