@@ -562,3 +562,34 @@ fn chains_of_tasks_take_little_native_stack() {
         assert_eq!(block_on(task(LENGTH)), LENGTH);
     });
 }
+
+/// Those that the closures of a join spawn into a scope around it run before the join returns, or
+/// after that.
+#[test]
+fn tasks_of_an_outer_scope_run_in_the_join_or_after_it() {
+    let seen = under_seeds(400, || {
+        let ran = AtomicUsize::new(0);
+        let count = || _ = ran.fetch_add(1, Ordering::SeqCst);
+        let in_join = roving::scope(|s| {
+            roving::join(|| s.spawn(|_| count()), || s.spawn(|_| count()));
+            ran.load(Ordering::SeqCst)
+        });
+        assert_eq!(ran.load(Ordering::SeqCst), 2);
+        in_join
+    });
+    assert_all(&seen, &[0, 1, 2].into());
+}
+
+/// A root that waits runs one detached job after the other, for the last may be what it waits for.
+#[test]
+fn a_root_runs_all_jobs_that_it_may_wait_for() {
+    under_seeds(100, || {
+        let (sender, receiver) = async_channel::bounded(1);
+        roving::spawn(move || {
+            roving::spawn(move || {
+                roving::spawn(move || sender.send_blocking(7).unwrap());
+            });
+        });
+        assert_eq!(block_on(async { receiver.recv().await }), Ok(7));
+    });
+}

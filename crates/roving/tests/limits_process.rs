@@ -102,6 +102,45 @@ fn without_address_space_there_are_fewer_workers() {
     passed(&mut child("child_has_little_address_space"));
 }
 
+/// Sets how much memory the process may map, as long as that is below the hard limit.
+fn limit_address_space(most: libc::rlim_t) {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the limit has its place.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &raw mut limit), 0);
+        limit.rlim_cur = most.min(limit.rlim_max);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &raw const limit), 0);
+    }
+}
+
+#[test]
+fn child_has_little_address_space_for_a_while() {
+    if !is_child("child_has_little_address_space_for_a_while") {
+        return;
+    }
+    let pool = Pool::builder().workers(1).stack_size(64 << 20).build();
+    pool.unwrap().install(|| {
+        let used_kib = system::memory_kib("VmSize").expect("Linux says how much is mapped");
+        limit_address_space((used_kib << 10) + (16 << 20));
+        // No thread can come for it.
+        roving::blocking(|| ());
+        limit_address_space(libc::RLIM_INFINITY);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        roving::spawn(move || sender.send(7).unwrap());
+        let patience = std::time::Duration::from_secs(30);
+        assert_eq!(roving::blocking(|| receiver.recv_timeout(patience)), Ok(7));
+    });
+}
+
+/// Memory that is there again is used: a thread that could not be started is not counted.
+#[test]
+fn a_worker_is_stood_in_for_when_there_is_memory_again() {
+    passed(&mut child("child_has_little_address_space_for_a_while"));
+}
+
 #[test]
 fn child_has_few_threads() {
     if !is_child("child_has_few_threads") {

@@ -483,3 +483,25 @@ fn a_task_that_was_woken_can_be_stolen() {
         }
     });
 }
+
+/// A task yields by the waker that it is polled with, which may be that of a set of futures in it.
+#[test]
+fn a_future_that_has_a_waker_of_its_own_yields_by_that() {
+    use futures_util::stream::{FuturesUnordered, StreamExt as _};
+    watched(|| {
+        let polled = || {
+            let mut polls = 0;
+            poll_fn(move |context| {
+                polls += 1;
+                if polls == 3 {
+                    return Poll::Ready(polls);
+                }
+                yield_to_woken(context);
+                Poll::Pending
+            })
+        };
+        let set: FuturesUnordered<_> = (0..3).map(|_| polled()).collect();
+        let polls = pool(1).run(|_| set.collect::<Vec<i32>>());
+        assert_eq!(polls, [3; 3]);
+    });
+}

@@ -219,3 +219,21 @@ impl Crew {
         Ok(true)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_pool_that_nobody_joins_no_handle_is_kept() {
+        let start = || Ok::<_, ()>(thread::spawn(|| ()));
+        let crew = Crew::new();
+        assert_eq!(crew.start(start), Ok(true));
+        assert_eq!(crew.take_threads().len(), 1);
+        assert_eq!(crew.start(start), Ok(true));
+        crew.detach();
+        assert_eq!(crew.start(start), Ok(true));
+        crew.take_thread(thread::spawn(|| ()));
+        assert_eq!(crew.take_threads().len(), 0);
+    }
+}

@@ -106,3 +106,25 @@ impl IdleSet {
         None
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_a_set_from_which_the_lowest_is_taken_first() {
+        let set = IdleSet::new(130);
+        assert!(set.is_empty() && set.take_one().is_none());
+        for worker in [129, 64, 3] {
+            assert!(!set.contains(worker));
+            set.announce(worker);
+            assert!(set.contains(worker) && !set.is_empty());
+        }
+        for worker in [3, 64, 129] {
+            assert!(!set.is_empty());
+            assert_eq!(set.take_one().map(Asleep::stand_in), Some(worker));
+            assert!(!set.contains(worker));
+        }
+        assert!(set.is_empty());
+    }
+}

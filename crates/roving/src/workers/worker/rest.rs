@@ -81,6 +81,8 @@ mod tests {
                 worker.pause(0);
                 thread::sleep(worker.registry().settings.patience);
                 assert!(worker.is_tired(1));
+                worker.pause(1);
+                assert!(worker.is_tired(2), "another pause is no new search");
                 assert!(!worker.is_tired(0), "it has found something meanwhile");
             });
         });
