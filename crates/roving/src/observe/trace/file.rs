@@ -109,8 +109,14 @@ impl File<'_> {
                 }
                 Event::Theft { victim, tasks, at } => {
                     let from_to = [self::tids(*victim)[0], tids[0]];
-                    let tasks = format_args!(",\"args\":{{\"tasks\":{tasks}}}");
-                    self.arrow("steal", pid, from_to, *at, tasks)?;
+                    // Rust 1.85 ends what is formatted with its statement.
+                    self.arrow(
+                        "steal",
+                        pid,
+                        from_to,
+                        *at,
+                        format_args!(",\"args\":{{\"tasks\":{tasks}}}"),
+                    )?;
                 }
                 Event::Woken { by: Some(by), at } => {
                     let from_to = [self::tids(*by)[0], tids[0]];

@@ -3,9 +3,9 @@
 //! Of a few large tasks each should be public, because their owner may next turn to a leaf in which
 //! it looks at nothing. Of many small ones a few must do, because each publication costs as much as
 //! several private tasks. Which it is shows in the rate: a publication uses up one of the owner's
-//! *credit*, which grows by one every [`CREDIT_TIME`]. With credit left, the
-//! [`wide`](super::Showing) oldest tasks are shown, otherwise [`unasked`](super::Showing). So what
-//! is published needlessly costs at most that rate.
+//! *credit*, which grows by one every [`CREDIT_TIME`]. With credit left, the `wide` oldest tasks of
+//! [`Showing`](crate::stack::Showing) are shown, otherwise `unasked`. So what is published
+//! needlessly costs at most that rate.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
