@@ -41,6 +41,9 @@
 #if !defined(__GNUC__)
 #error "roving.h needs gcc or clang"
 #endif
+#if UINTPTR_MAX != UINT64_MAX
+#error "roving.h is for machines of 64 bits"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

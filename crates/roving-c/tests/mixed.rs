@@ -18,6 +18,7 @@ mod with_c {
         fn mixed_fib(n: c_uint) -> u64;
         fn mixed_panic(count: *mut c_uint) -> c_int;
         fn mixed_abort() -> c_int;
+        fn mixed_stolen() -> c_int;
         fn roving_error_detail() -> *const c_char;
     }
 
@@ -77,25 +78,42 @@ mod with_c {
         );
     }
 
+    /// Runs a test of this program again, in a process that it ends. What that says last.
+    fn ended_by(test: &str) -> String {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .env(ABORTS, "1")
+            .args(["--nocapture", "--exact", test]);
+        let output = command.output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    /// Set for a process that is to be ended.
+    const ABORTS: &str = "ROVING_TEST_ABORT";
+
     #[test]
     fn a_panic_that_leaves_tasks_behind_ends_the_process() {
-        if std::env::var_os("ROVING_TEST_ABORT").is_some() {
+        if std::env::var_os(ABORTS).is_some() {
             // SAFETY: it ends the process.
             unsafe { mixed_abort() };
             return;
         }
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env("ROVING_TEST_ABORT", "1");
-        command.args([
-            "--nocapture",
-            "a_panic_that_leaves_tasks_behind_ends_the_process",
-        ]);
-        let output = command.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success());
+        let told = ended_by("with_c::a_panic_that_leaves_tasks_behind_ends_the_process");
         assert!(
             told.contains("had spawned tasks and not synced them"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_panic_of_a_stolen_task_of_c_ends_the_process() {
+        if std::env::var_os(ABORTS).is_some() {
+            // SAFETY: it ends the process.
+            unsafe { mixed_stolen() };
+            return;
+        }
+        let told = ended_by("with_c::a_panic_of_a_stolen_task_of_c_ends_the_process");
+        assert!(told.contains("the end of a stolen task"), "{told}");
     }
 }

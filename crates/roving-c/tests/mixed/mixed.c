@@ -68,3 +68,30 @@ roving_status mixed_abort(void)
 {
     return ROVING_RUN(NULL, NULL, leaves);
 }
+
+/* A task that panics where it was stolen to: nobody there can hand that on, so the process ends. */
+ROVING_VOID_TASK(begins, int *, has_begun)
+{
+    __atomic_store_n(has_begun, 1, __ATOMIC_RELEASE);
+    rust_panic();
+}
+
+ROVING_VOID_TASK(waits)
+{
+    int has_begun = 0;
+    ROVING_SPAWN(stolen, begins, &has_begun);
+    while (!__atomic_load_n(&has_begun, __ATOMIC_ACQUIRE)) {
+    }
+    ROVING_SYNC(begins, stolen);
+}
+
+roving_status mixed_stolen(void);
+roving_status mixed_stolen(void)
+{
+    roving_pool *pool;
+    roving_options options = {0};
+    options.workers = 2;
+    options.assume_cores = 2;
+    return roving_pool_new_with(&options, &pool) == ROVING_OK ? ROVING_RUN(pool, NULL, waits)
+                                                              : ROVING_OK;
+}
