@@ -12,7 +12,7 @@ pub use crate::pool::global::Lease;
 pub use crate::pool::home::Home;
 pub use crate::task::kept::spawn_kept;
 pub use crate::task::placed::spawn_placed;
-pub use crate::workers::frames::placed::Place;
+pub use crate::workers::frames::place::Place;
 pub use crate::workers::frames::yielded::yield_to_woken;
 pub use crate::workers::sleep::spares::StandIn;
 
@@ -24,8 +24,11 @@ use crate::pool::{Pool, global, install, run_if_alone, with_registry_at};
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
+use crate::workers::jobs::Jobs;
+use crate::workers::on_demand::OnDemand;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
+use crate::workers::worker::adopted::Adopted;
 
 /// Tasks whose code is not Rust: the seam of `roving-c`.
 pub mod foreign {
@@ -138,7 +141,7 @@ impl<'p> Target<'p> {
                     }
                 }
                 registry.job_was_added();
-                worker.run_what_is_left();
+                Adopted(worker).run_what_is_left();
             }
             _ => {
                 registry.inject(Kind::Detached, job);
@@ -150,7 +153,7 @@ impl<'p> Target<'p> {
     /// Waits until each worker has its thread.
     #[inline]
     pub fn wait_for_threads(self) {
-        self.0.wait_for_threads();
+        self.0.seats.wait_for_threads();
     }
 
     /// Returns whether the calling thread is a worker of this pool.
@@ -173,14 +176,19 @@ impl std::fmt::Debug for Target<'_> {
 /// the same index at a time.
 #[inline]
 pub fn lent_index() -> Option<usize> {
-    Worker::with_current(|worker| worker.map(Worker::lent_index))
+    Worker::with_current(|worker| {
+        worker.map(|worker| {
+            let lending = &worker.registry().lending;
+            worker.shown_index.get(lending, worker.is_spare())
+        })
+    })
 }
 
 /// Returns whether the calling worker has tasks that have not begun; `None` if the thread is no
 /// worker.
 #[inline]
 pub fn has_pending() -> Option<bool> {
-    Worker::with_current(|worker| worker.map(Worker::has_pending))
+    Worker::with_current(|worker| worker.map(|worker| Jobs(worker).has_pending()))
 }
 
 /// Runs one pending task on top of the caller's frame, whatever it is: one of the calling worker's
@@ -188,7 +196,7 @@ pub fn has_pending() -> Option<bool> {
 /// no worker.
 #[inline]
 pub fn run_one(own_only: bool) -> Option<bool> {
-    Worker::with_current(|worker| worker.map(|worker| worker.run_one(own_only)))
+    Worker::with_current(|worker| worker.map(|worker| OnDemand(worker).run(own_only)))
 }
 
 /// Returns whether a pool of this process keeps a trace, so that spans are worth their names.

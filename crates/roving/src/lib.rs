@@ -83,6 +83,10 @@
 // | `stack` | the memory that owner and thieves share |
 // | `inherit::node` | leads threads to contexts that others keep |
 // | `workers::worker` | runs slots; knows which thread is which worker |
+// | `workers::ways` | names a function that is unsafe to call |
+// | `workers::own`, `workers::stranded` | run what was taken off the worker's own stack |
+// | `workers::turn` | makes a thread of the pool the worker at its seat |
+// | `workers::wait::on_worker` | is a worker further out again, to run its mail |
 // | `workers::enter` | lets workers into contexts that others keep |
 // | `workers::job` | a closure behind a pointer that two may keep |
 // | `workers::frames` | moves futures into frames, and frames between workers |

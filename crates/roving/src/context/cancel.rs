@@ -263,6 +263,6 @@ impl fmt::Debug for Cancel {
 pub fn is_cancelled() -> bool {
     node::is_cancelled()
         || Worker::with_current(|worker| {
-            worker.is_some_and(|worker| worker.registry().is_cancelled())
+            worker.is_some_and(|worker| worker.registry().cancel.is_flagged())
         })
 }

@@ -79,7 +79,7 @@ fn a_pool_that_is_to_end_wakes_who_is_suspended_there() {
         })
     });
     has_begun.recv().unwrap();
-    registry.cancel_all();
+    registry.cancel.cancel();
     assert_eq!(thread.join().unwrap(), 5);
     assert!(!is_cancelled(), "this thread is none of the pool's");
 }
@@ -101,7 +101,7 @@ fn a_closure_is_called_once() {
     drop(gone);
     token.cancel();
     token.cancel();
-    pool.registry().cancel_all();
+    pool.registry().cancel.cancel();
     assert_eq!(calls.load(SeqCst), 1);
     drop(kept);
     let late = counts(&Cancel::new());

@@ -36,7 +36,7 @@ pub fn cancelled() -> UntilCancelled {
     let mut tokens = entered();
     Worker::with_current(|worker| {
         if let Some(worker) = worker {
-            tokens.add(worker.registry().token());
+            tokens.add(&worker.registry().cancel);
         }
     });
     UntilCancelled(tokens)
@@ -104,7 +104,7 @@ impl OnCancel {
     /// returned value prevents the call; `f` may be running then.
     pub fn new(pool: &Pool, f: impl Fn() + Send + Sync + 'static) -> OnCancel {
         let mut tokens = entered();
-        tokens.add(pool.registry().token());
+        tokens.add(&pool.registry().cancel);
         let waker = Waker::from(Arc::new(Calls {
             once: Once::new(),
             f,

@@ -14,6 +14,9 @@ use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
+use crate::workers::wait::Wait;
+use crate::workers::worker::caller_runs::be_in_place;
+use crate::workers::worker::drawn::Play;
 
 /// Runs `f` once on each worker of the current pool (the global one, for a thread that is no
 /// worker), with the worker's index, and returns the results in that order.
@@ -80,7 +83,7 @@ where
     R: Send,
 {
     registry.check_has_threads();
-    let workers = registry.size();
+    let workers = registry.size.roster.size();
     let results: Vec<Mutex<Option<thread::Result<R>>>> =
         (0..workers).map(|_| Mutex::new(None)).collect();
     let run = |index: usize| {
@@ -103,14 +106,15 @@ where
 {
     Worker::with_current(|worker| {
         let worker = worker.expect("installed");
-        let Some(schedule) = worker.schedule() else {
+        let Some(play) = Play::of(worker) else {
             return vec![f(0)];
         };
-        let order = worker.draw_broadcast(schedule);
+        let order = play.draw_broadcast();
         let mut results: Vec<_> = order.iter().map(|_| None).collect();
         for index in order {
             let run = || panic::catch_unwind(AssertUnwindSafe(|| f(index)));
-            worker.waiting(|| worker.play_task(index, || results[index] = Some(run())));
+            let theirs = || play.play_task(index, || results[index] = Some(run()));
+            worker.played.while_waiting(true, theirs);
         }
         let results = results.into_iter().flatten();
         all_or_first_panic(results.collect())
@@ -161,7 +165,7 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
         run(index);
     }
     Worker::with_waiting(|worker| match worker {
-        Some(worker) => worker.park_until(|| latch.is_over()),
+        Some(worker) => Wait(worker).park_until(|| latch.is_over()),
         None => latch.wait(),
     });
 }
@@ -171,11 +175,11 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usi
     if registry.settings.in_place {
         return Worker::with_current(|worker| match worker {
             Some(worker) if Arc::ptr_eq(worker.registry(), registry) => post_in_place(job),
-            _ => Worker::be_in_place(registry, || post_in_place(job)),
+            _ => be_in_place(registry, || post_in_place(job)),
         });
     }
     // All are made before one can run: it may be the last of those made so far.
-    let jobs: Vec<Job> = (0..registry.size()).map(job).collect();
+    let jobs: Vec<Job> = (0..registry.size.roster.size()).map(job).collect();
     for (index, job) in jobs.into_iter().enumerate() {
         registry.post(index, kind, job);
     }
@@ -186,13 +190,15 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usi
 fn post_in_place(job: impl Fn(usize) -> Job) {
     Worker::with_current(|worker| {
         let worker = worker.expect("it is in place");
-        let order = match worker.schedule() {
-            Some(schedule) => worker.draw_broadcast(schedule),
-            None => vec![worker.index()],
+        let Some(play) = Play::of(worker) else {
+            let job = job(worker.index());
+            return worker.framed_outside(|| job.run());
         };
-        let jobs: Vec<_> = order.into_iter().map(|index| (index, job(index))).collect();
+        let order = play.draw_broadcast().into_iter();
+        let jobs: Vec<_> = order.map(|index| (index, job(index))).collect();
         for (index, job) in jobs {
-            worker.waiting(|| worker.play(index, |worker| worker.framed_outside(|| job.run())));
+            let theirs = || play.play(index, |worker| worker.framed_outside(|| job.run()));
+            worker.played.while_waiting(true, theirs);
         }
     });
 }

@@ -13,6 +13,7 @@ use std::ptr;
 use crate::stack::line::{self, wire_of_this_thread};
 use crate::stack::slot::{self, Further, Run, Slot, fits};
 use crate::workers::Worker;
+use crate::workers::own::Own;
 use crate::workers::wait::Taken;
 
 /// The code of a task, which a thief calls with its thread's line pointer ([`wire`]) and the slot.
@@ -109,7 +110,7 @@ pub unsafe fn push(code: Code, words: Words) -> Option<*mut ()> {
 pub unsafe fn pop(slot: *mut ()) -> bool {
     Worker::with_current(|worker| {
         let worker = worker.expect("the thread was a worker when it pushed");
-        matches!(worker.take_joined(slot.cast()), Taken::Here)
+        matches!(Own(worker).take_joined(slot.cast()), Taken::Here)
     })
 }
 

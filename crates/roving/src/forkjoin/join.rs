@@ -10,6 +10,7 @@ use crate::pool::{self, global};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Run, Slot, fits};
 use crate::workers::Worker;
+use crate::workers::own::Own;
 use crate::workers::wait::Taken;
 use crate::workers::worker::drawn::run_both;
 
@@ -432,6 +433,6 @@ where
 fn pop_slowly(slot: *const Slot) -> Taken {
     Worker::with_current(|worker| {
         let worker = worker.expect("the thread was a worker when it pushed");
-        worker.take_joined(slot)
+        Own(worker).take_joined(slot)
     })
 }

@@ -27,6 +27,9 @@ use crate::workers::enter::run_in;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
+use crate::workers::stranded::Stranded;
+use crate::workers::worker::caller_runs::be_in_place;
+use crate::workers::worker::drawn::Play;
 
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
 /// ended. The tasks may borrow whatever outlives the call.
@@ -135,7 +138,7 @@ where
 {
     Worker::with_current(|worker| match worker {
         Some(worker) if Arc::ptr_eq(worker.registry(), registry) => scope_here(worker, f),
-        _ if registry.settings.in_place => Worker::be_in_place(registry, || {
+        _ if registry.settings.in_place => be_in_place(registry, || {
             Worker::with_current(|worker| scope_here(worker.expect("it is in place"), f))
         }),
         _ => {
@@ -330,17 +333,17 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let mut task = Task { scope: self, f };
-        if let Some(schedule) = worker.schedule() {
+        if let Some(play) = Play::of(worker) {
             // SAFETY: this scope is alive: it was borrowed for this call.
             let run = |task: Task<'scope, F>| unsafe { task.run_or_drop() };
-            match worker.spawn_drawn(schedule, run_spawned::<F>, task, run) {
+            match play.spawn_drawn(run_spawned::<F>, task, run) {
                 None => return,
                 Some(back) => task = back,
             }
         }
         // SAFETY: this scope is alive: it was borrowed for this call.
         unsafe { task.run_or_drop() };
-        worker.run_stranded();
+        Stranded(worker).run();
     }
 
     #[cold]
@@ -445,7 +448,7 @@ impl<'scope> Scope<'scope> {
     /// ```
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.state() != 0 && self.is_cancelled_or_context() || self.registry().is_cancelled()
+        self.state() != 0 && self.is_cancelled_or_context() || self.registry().cancel.is_flagged()
     }
 
     #[inline]

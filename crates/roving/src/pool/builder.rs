@@ -8,12 +8,13 @@ mod replay;
 use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Pool;
 use super::error::{self, BuildError, Reason};
 use crate::machine::os;
-use crate::observe::trace::exit::{settle, wishes};
+use crate::observe::trace::exit::wishes;
 use crate::observe::watch;
 use crate::replay::Wish;
 use crate::workers::arena::Arena;
@@ -23,7 +24,7 @@ use crate::workers::priority::Priority;
 use crate::workers::settings::{Debt, IndexHandler, PanicHandler, SPARES_MAX, Settings};
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
-use crate::workers::worker::drawn::Ways;
+use crate::workers::ways::Ways;
 
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
@@ -341,7 +342,8 @@ impl PoolBuilder {
 
     /// Builds the pool, and gives the reason if it has fewer workers than were asked for.
     pub(super) fn build_short(self) -> Result<(Pool, Option<BuildError>), BuildError> {
-        Pool::start(self.settings()?)
+        let arena = self.arena.clone();
+        Pool::start(self.settings()?, arena)
     }
 
     fn settings(self) -> Result<Box<Settings>, BuildError> {
@@ -379,7 +381,7 @@ impl PoolBuilder {
             workers,
             size,
             follow_quota: self.follow_quota,
-            arena: self.arena,
+            arena: self.arena.as_ref().map(|arena| Arc::clone(arena.core())),
             priority: self.priority,
             workers_least,
             spares: SPARES_MAX,
@@ -392,7 +394,6 @@ impl PoolBuilder {
             migrate: self.migrate,
             profile: self.profile,
             debt,
-            settle,
             watch: self.watch.or_else(watch::wished),
             in_place: self.in_place || schedule.is_some(),
             adopts: self.adopts && schedule.is_none(),

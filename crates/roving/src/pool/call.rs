@@ -9,12 +9,17 @@ use crate::inherit::node;
 use crate::machine::latch::{Latch, SendPtr};
 use crate::machine::unwind::with_frame_lent;
 use crate::workers::Worker;
+use crate::workers::arena::Stay;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::parked::Why;
 use crate::workers::registry::Registry;
 use crate::workers::settings::SPARES_MAX;
+use crate::workers::sleep::roster;
 use crate::workers::sleep::spares::StandIn;
+use crate::workers::wait::Wait;
+use crate::workers::worker::adopted::Adopted;
+use crate::workers::worker::caller_runs::be_in_place;
 
 impl Pool {
     /// Runs `f` on a worker of this pool and returns its result. [`crate::join`], [`crate::scope`]
@@ -52,7 +57,7 @@ pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R
 /// selector `H`.
 pub(crate) fn with_registry_at<H: Home, R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     Worker::with_current(|worker| match worker {
-        Some(worker) if !worker.leaves() => f(worker.registry()),
+        Some(worker) if !Adopted(worker).leaves() => f(worker.registry()),
         _ => f(global::of::<H>().registry()),
     })
 }
@@ -65,12 +70,12 @@ where
 {
     Worker::with_current(|worker| match worker {
         Some(worker) if Arc::ptr_eq(worker.registry(), registry) => f(),
-        _ if registry.settings.in_place => Worker::be_in_place(registry, f),
+        _ if registry.settings.in_place => be_in_place(registry, f),
         _ => Worker::with_waiting(|worker| match worker {
             Some(worker) if registry.share.is_some() => {
                 registry.check_has_threads();
-                match worker.seat_to_visit(registry) {
-                    Some(index) => worker.visit(registry, index, f),
+                match Stay(worker).seat_to_visit(registry) {
+                    Some(index) => Stay(worker).visit(registry, index, f),
                     None => install_from_outside(registry, Some(worker), f),
                 }
             }
@@ -85,7 +90,7 @@ where
     R: Send,
 {
     registry.check_has_threads();
-    let nesting = worker.map_or(0, |worker| worker.nesting().get() + 1);
+    let nesting = worker.map_or(0, |worker| worker.nesting.get() + 1);
     assert!(
         nesting <= SPARES_MAX,
         "pools are nested too deep: {nesting} calls of install wait for each other, each on a thread \
@@ -105,12 +110,12 @@ where
         let f = unsafe { (*f).take() }.expect("a job runs once");
         let result = Worker::with_current(|worker| {
             let worker = worker.expect("jobs are run by workers");
-            let before = worker.nesting().replace(nesting);
+            let before = worker.nesting.replace(nesting);
             // What `f` leaves unjoined belongs to a scope that waits for this call.
             let run = || panic::catch_unwind(AssertUnwindSafe(f));
             // SAFETY: the waiting frame is in that context.
             let result = unsafe { worker.framed_in(context, run) };
-            worker.nesting().set(before);
+            worker.nesting.set(before);
             result
         });
         // SAFETY: the waiting frame keeps outcome and latch alive until the latch is down, and
@@ -137,10 +142,10 @@ where
         }
         if let (Some(_), Some(share)) = (worker, &registry.share) {
             // And that one a thread.
-            share.urge(registry);
+            share.urge(Arc::as_ptr(registry).cast());
         }
         match worker {
-            Some(worker) => worker.park_for(Why::Event, || latch.is_over()),
+            Some(worker) => Wait(worker).park_for(Why::Event, || latch.is_over()),
             None => latch.wait(),
         }
     });
@@ -172,5 +177,5 @@ pub fn current_worker() -> Option<usize> {
 /// ```
 #[inline]
 pub fn current_workers() -> usize {
-    with_current_registry(|registry| registry.working())
+    with_current_registry(|registry| roster::working(registry.as_ref()))
 }

@@ -18,6 +18,7 @@ use std::thread;
 use super::error::{BuildError, Reason};
 use super::home::Home;
 use super::stop::Dropped;
+use super::stop::stop;
 use super::{Pool, PoolBuilder};
 use crate::inherit::timer;
 use crate::machine::lease::{Entry, Shell};
@@ -165,7 +166,7 @@ impl Closed {
     #[inline]
     fn wait(&self) -> Option<bool> {
         let is_own = self.registry.upgrade().is_some_and(|registry| {
-            Worker::is_or_was(&registry) || registry.is_thread_of(thread::current().id())
+            Worker::is_or_was(&registry) || registry.seats.have_thread(thread::current().id())
         });
         if is_own || LEASES.get() > 0 {
             return None;
@@ -446,7 +447,7 @@ fn shut_down_and_wait(now: bool) -> Dropped {
         return Dropped::of(&registry, false);
     }
     if now {
-        registry.stop();
+        stop(&registry);
     }
     let ended = Arc::clone(&lease.global().ended);
     drop(lease);

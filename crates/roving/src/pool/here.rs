@@ -10,6 +10,7 @@ use super::Pool;
 use super::global::{self, Lease};
 use crate::workers::Worker;
 use crate::workers::registry::Registry;
+use crate::workers::worker::adopted::Adopted;
 
 /// A pool that somebody else keeps: the one that the calling thread works for
 /// ([`Pool::current`]), or the global one ([`Pool::global`]). It has all that a [`Pool`] has, but
@@ -91,7 +92,7 @@ impl Pool {
     #[inline]
     pub fn current() -> PoolRef {
         Worker::with_current(|worker| match worker {
-            Some(worker) if !worker.leaves() => PoolRef::here(worker.registry()),
+            Some(worker) if !Adopted(worker).leaves() => PoolRef::here(worker.registry()),
             _ => Pool::global(),
         })
     }

@@ -8,6 +8,7 @@ pub(crate) mod error;
 pub(crate) mod global;
 mod here;
 pub(crate) mod home;
+mod hooks;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 mod muster;
@@ -35,6 +36,10 @@ use crate::stats::Profile;
 use crate::workers::Worker;
 use crate::workers::arena::Arena;
 use crate::workers::registry::Registry;
+use crate::workers::sleep::roster;
+use crate::workers::worker::adopted::Adopted;
+use crate::workers::worker::caller_runs::be_in_place;
+use crate::workers::worker::caller_runs::run_left_in_place;
 
 /// A set of workers. Dropping it runs the tasks that it still holds and joins its threads;
 /// [`Pool::shutdown_now`] drops tasks that no caller waits for instead. One of its own tasks may
@@ -68,7 +73,7 @@ impl Pool {
     /// assert_eq!(roving::Pool::new(3).unwrap().workers(), 3);
     /// ```
     pub fn workers(&self) -> usize {
-        self.registry.working()
+        roster::working(self.registry.as_ref())
     }
 
     /// Returns what the workers have done since the pool started, or since [`Self::reset_profile`].
@@ -79,7 +84,7 @@ impl Pool {
     /// ```
     #[inline]
     pub fn profile(&self) -> Profile {
-        self.registry.profile()
+        self.registry.seats.profile()
     }
 
     /// Resets all figures to zero.
@@ -91,7 +96,7 @@ impl Pool {
     /// ```
     #[inline]
     pub fn reset_profile(&self) {
-        self.registry.reset_profile();
+        self.registry.seats.reset_profile();
     }
 }
 
@@ -110,7 +115,7 @@ fn enter_books(registry: &Arc<Registry>) {
 /// Runs what was spawned into an in-place pool; a frame further out does so when it ends.
 fn run_in_place(registry: &Arc<Registry>) {
     if !Worker::is_or_was(registry) {
-        Worker::be_in_place(registry, || ());
+        be_in_place(registry, || ());
     }
 }
 
@@ -131,10 +136,10 @@ pub(crate) fn run_if_alone(registry: &Arc<Registry>) {
     // A frame further out runs it when it ends. Another thread that has the pool is not waited for:
     // it may wait for this one.
     if registry.settings.in_place && !Worker::is_or_was(registry) {
-        Worker::run_left_in_place(registry);
+        run_left_in_place(registry);
     }
     Worker::with_current(|worker| {
         let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
-        mine.inspect(|worker| worker.run_what_is_left());
+        mine.inspect(|worker| Adopted(worker).run_what_is_left());
     });
 }

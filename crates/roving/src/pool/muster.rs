@@ -8,12 +8,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::error::{BuildError, Reason};
+use super::hooks::HOOKS;
 use super::{Pool, enter_books};
 use crate::machine::faults;
 use crate::machine::os;
 use crate::workers::registry::Registry;
 use crate::workers::settings::Settings;
-use crate::workers::worker::run_thread;
+use crate::workers::turn::run_thread;
 
 /// A thread that waits to hear which worker it is, or that it is none.
 struct Recruit {
@@ -110,7 +111,7 @@ pub(super) fn start(mut settings: Box<Settings>) -> Result<(Pool, Option<BuildEr
             return Err(reason.into());
         }
         settings.workers = recruits.len();
-        match Registry::new(settings) {
+        match Registry::new(settings, HOOKS) {
             Ok(registry) => return Ok((deploy(registry, recruits), short.map(BuildError::from))),
             Err(returned) => {
                 short = Some(Reason::Memory(returned.workers));
@@ -125,7 +126,7 @@ fn deploy(registry: Registry, recruits: Vec<Recruit>) -> Pool {
     let registry = Arc::new(registry);
     enter_books(&registry);
     for (index, recruit) in recruits.into_iter().enumerate() {
-        registry.take_thread(recruit.thread);
+        registry.crew.take_thread(recruit.thread);
         let word = Word::Come(Arc::clone(&registry), index);
         recruit.orders.give(word);
     }

@@ -2,7 +2,6 @@
 
 use super::Pool;
 use super::error::{BuildError, Reason};
-use crate::workers::size::refresh;
 use crate::workers::sleep::roster;
 
 impl Pool {
@@ -61,6 +60,6 @@ impl Pool {
     #[inline]
     pub fn refresh_quota(&self) -> usize {
         self.registry().check_has_threads();
-        refresh(self.registry())
+        self.registry().refresh()
     }
 }

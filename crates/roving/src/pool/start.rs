@@ -4,27 +4,33 @@ use std::io;
 use std::sync::Arc;
 
 use super::error::{BuildError, Reason};
+use super::hooks::HOOKS;
 use super::{Pool, enter_books, muster};
 use crate::machine::os;
-use crate::workers::Worker;
+use crate::workers::arena::Arena;
 use crate::workers::registry::Registry;
 use crate::workers::settings::Settings;
 use crate::workers::sleep::Parts;
+use crate::workers::worker::adopted::adopt;
 
 impl Pool {
     /// The pool, and why it has fewer workers than were asked for.
-    pub(super) fn start(settings: Box<Settings>) -> Result<(Pool, Option<BuildError>), BuildError> {
+    pub(super) fn start(
+        settings: Box<Settings>,
+        arena: Option<Arena>,
+    ) -> Result<(Pool, Option<BuildError>), BuildError> {
         let is_exact = settings.workers_least == settings.workers || settings.arena.is_some();
         if !is_exact && !settings.in_place && !settings.adopts {
             return muster::start(settings);
         }
         let start = |registry: &Arc<Registry>, index| registry.start_thread(index).map(drop);
-        Ok((Pool::start_with(settings, start)?, None))
+        Ok((Pool::start_with(settings, arena, start)?, None))
     }
 
     /// Has `start` see to a thread for each worker that needs one.
     pub(super) fn start_with(
         settings: Box<Settings>,
+        arena: Option<Arena>,
         mut start: impl FnMut(&Arc<Registry>, usize) -> io::Result<()>,
     ) -> Result<Pool, BuildError> {
         let threads = match (settings.in_place, settings.adopts) {
@@ -32,8 +38,7 @@ impl Pool {
             (false, adopts) => usize::from(adopts)..settings.workers,
         };
         os::count_forks();
-        let arena = settings.arena.clone();
-        let registry = Registry::new(settings);
+        let registry = Registry::new(settings, HOOKS);
         let registry = registry.map_err(|settings| Reason::Memory(settings.workers))?;
         let pool = Pool {
             registry: Arc::new(registry),
@@ -42,11 +47,11 @@ impl Pool {
         let registry = &pool.registry;
         enter_books(registry);
         if let Some(share) = &registry.share {
-            share.belongs_to(registry);
+            share.belongs_to(Arc::downgrade(registry) as _);
             registry.put_to_sleep();
             return Ok(pool);
         }
-        if registry.settings.adopts && !Worker::adopt(registry) {
+        if registry.settings.adopts && !adopt(registry) {
             return Err(Reason::IsWorker.into());
         }
         for index in threads {

@@ -11,6 +11,7 @@ use crate::workers::Worker;
 use crate::workers::blocking::blocking;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
+use crate::workers::worker::adopted::Adopted;
 
 /// The number of tasks that [`Pool::shutdown_now`] dropped, and whether the count is final.
 ///
@@ -108,7 +109,7 @@ impl Pool {
     pub fn shutdown_now(self) -> Dropped {
         let registry = Arc::clone(&self.registry);
         if !registry.is_left_behind() {
-            registry.stop();
+            stop(&registry);
         }
         let is_final = self.end();
         Dropped::of(&registry, is_final)
@@ -142,7 +143,7 @@ impl Pool {
         Worker::with_current(|worker| {
             let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
             // An adopted thread drops its pool, outside of what it does for it.
-            mine.inspect(|worker| _ = worker.leaves());
+            mine.inspect(|worker| _ = Adopted(worker).leaves());
         });
         if registry.settings.own_threads {
             // They join what the pool itself has started: see `WorkerThread::run`.
@@ -157,71 +158,69 @@ impl Pool {
             }
             return waits;
         }
-        if Worker::is_or_was(registry) || registry.is_thread_of(thread::current().id()) {
+        if Worker::is_or_was(registry) || registry.seats.have_thread(thread::current().id()) {
             // A task drops its own pool, which ends by itself when the task has. So do its threads.
-            registry.detach();
+            registry.crew.detach();
             return false;
         }
-        if registry.has_adopted() {
+        if registry.crew.has_adopted() {
             // That thread is not waited for: it may wait for this one. The others end when it has
             // left.
             registry.call_for_the_rest();
             blocking(|| registry.wait_until_quiet());
-            registry.detach();
+            registry.crew.detach();
             return false;
         }
-        registry.join_threads();
+        join_threads(registry);
         watch::leave(registry);
         true
     }
 }
 
-impl Registry {
-    /// From now on detached tasks are dropped, and those that are waiting are so at once: on this
-    /// thread, because what runs may wait for what one of them holds.
-    #[inline]
-    pub(super) fn stop(&self) {
-        self.stopping.begin();
-        self.cancel_all();
-        let queues = |seat: &crate::workers::seats::Seat| {
-            let jobs = seat.in_order.take_detached().into_iter();
-            let jobs = jobs.chain(seat.spawned.take_detached());
-            jobs.chain(seat.mailbox.take_detached()).collect::<Vec<_>>()
-        };
-        // Those that come later are dropped by workers.
-        let mut jobs = self.injector.take_detached();
-        jobs.extend(self.seats.iter().flat_map(queues));
-        jobs.into_iter().for_each(|job| self.drop_job(job));
-    }
+/// From now on detached tasks are dropped, and those that are waiting are so at once: on this
+/// thread, because what runs may wait for what one of them holds.
+#[inline]
+pub(super) fn stop(registry: &Registry) {
+    registry.stopping.begin();
+    registry.cancel.cancel();
+    let queues = |seat: &crate::workers::seats::Seat| {
+        let jobs = seat.in_order.take_detached().into_iter();
+        let jobs = jobs.chain(seat.spawned.take_detached());
+        jobs.chain(seat.mailbox.take_detached()).collect::<Vec<_>>()
+    };
+    // Those that come later are dropped by workers.
+    let mut jobs = registry.injector.take_detached();
+    jobs.extend(registry.seats.iter().flat_map(queues));
+    jobs.into_iter().for_each(|job| drop_job(registry, job));
+}
 
-    #[inline]
-    fn drop_job(&self, job: Job) {
-        let dropped = panic::catch_unwind(AssertUnwindSafe(|| job.discard()));
-        let was_dropped = dropped.unwrap_or_else(|payload| {
-            self.handle_panic(payload);
-            true
-        });
-        if was_dropped {
-            self.stopping.count();
+#[inline]
+fn drop_job(registry: &Registry, job: Job) {
+    let dropped = panic::catch_unwind(AssertUnwindSafe(|| job.discard()));
+    let was_dropped = dropped.unwrap_or_else(|payload| {
+        registry.settings.handle_panic(payload);
+        true
+    });
+    if was_dropped {
+        registry.stopping.count();
+    }
+}
+
+/// Returns when the threads that the pool has started are gone, but for those that another
+/// caller has taken to join.
+pub(super) fn join_threads(registry: &Registry) {
+    blocking(|| join_all(registry));
+}
+
+fn join_all(registry: &Registry) {
+    loop {
+        let threads = registry.crew.take_threads();
+        if threads.is_empty() {
+            return;
         }
-    }
-
-    /// Returns when the threads that the pool has started are gone, but for those that another
-    /// caller has taken to join.
-    pub(super) fn join_threads(&self) {
-        blocking(|| self.join_all());
-    }
-
-    fn join_all(&self) {
-        loop {
-            let threads = self.take_threads();
-            if threads.is_empty() {
-                return;
-            }
-            for thread in threads {
-                // A worker's thread has no panic of its own to report.
-                let _ = thread.join();
-            }
+        for thread in threads {
+            // A worker's thread has no panic of its own to report.
+            let _ = thread.join();
         }
     }
 }

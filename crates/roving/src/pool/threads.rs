@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::stop::join_threads;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::roster;
-use crate::workers::worker::run_thread;
+use crate::workers::turn::run_thread;
 
 /// A worker that needs a thread; see [`crate::PoolBuilder::build_with`].
 ///
@@ -37,7 +38,7 @@ pub struct WorkerThread {
 impl WorkerThread {
     #[inline]
     pub(super) fn promised(registry: &Arc<Registry>, index: usize) -> WorkerThread {
-        registry.expect_thread();
+        registry.crew.expect_thread();
         WorkerThread {
             registry: Some(Arc::clone(registry)),
             index,
@@ -77,7 +78,7 @@ impl WorkerThread {
             // The threads of a pool end together, so those have nothing left to do, and none is
             // started any more. The drop of the pool cannot wait for them: it would wait for this
             // thread as well, which perhaps nobody has started yet.
-            registry.join_threads();
+            join_threads(&registry);
         }
     }
 }

@@ -10,11 +10,14 @@ use std::task::{Context, Poll};
 use super::handle::Forked;
 use crate::workers::Worker;
 use crate::workers::frames::bind::{bind, not_a_task, put_on_stack};
-use crate::workers::frames::frame::{self, Frame, Header};
 use crate::workers::frames::local::{Local, Next};
 use crate::workers::frames::order::{SpawnOrder, site_of};
 use crate::workers::frames::root::RootId;
 use crate::workers::frames::waker;
+use crate::workers::frames::{
+    frame,
+    header::{Frame, Header},
+};
 
 /// Runs a child now, and leaves the rest of this task, its continuation, to thieves (work-first).
 /// Awaiting the returned future starts the child, and gives a handle to await its result; if no

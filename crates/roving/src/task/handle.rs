@@ -9,12 +9,16 @@ use std::task::{Context, Poll};
 
 use crate::context::CancelledError;
 use crate::workers::Worker;
+use crate::workers::frames::Frames;
 use crate::workers::frames::awaited;
 use crate::workers::frames::bind::{bind_new, put_on_stack};
-use crate::workers::frames::frame::{self, Failure, Frame};
 use crate::workers::frames::local::{Local, Next};
 use crate::workers::frames::root::RootId;
 use crate::workers::frames::waker;
+use crate::workers::frames::{
+    frame,
+    header::{Failure, Frame},
+};
 
 /// A handle to a child that has been forked or spawned. Awaiting it gives the child's result; a
 /// panic of the child resumes in the task that awaits it.
@@ -183,7 +187,7 @@ fn take_back(child: Frame, context: &Context<'_>) -> bool {
     if !is_own || unsafe { child.as_ref() }.end.is_ended() {
         return false;
     }
-    let is_back = Worker::with_current(|worker| worker.is_some_and(|w| w.take_back(child)));
+    let is_back = Worker::with_current(|worker| worker.is_some_and(|w| Frames(w).take_back(child)));
     if is_back {
         Local::with(|local| local.set_next(Next::TakenBack(child.as_ptr())));
     }

@@ -4,7 +4,7 @@ use super::handle::Forked;
 use super::scope::Scope;
 use crate::workers::frames::bind::bind_new;
 use crate::workers::frames::frame;
-use crate::workers::frames::placed::{Place, Placed};
+use crate::workers::frames::place::{Place, Placed};
 use crate::workers::frames::root::Root;
 
 /// Spawns a task that runs, whenever it becomes ready, on the worker that `place` names.

@@ -111,7 +111,7 @@ where
     T: Send,
 {
     registry.check_has_threads();
-    let root = Root::new(registry);
+    let root = Root::new(Arc::clone(registry) as _);
     let future = f(Scope {
         root: root.id,
         marker: PhantomData,

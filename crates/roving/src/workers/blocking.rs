@@ -3,6 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 
 use crate::workers::Worker;
+use crate::workers::wait::Wait;
 
 /// Calls `f`, which may block the thread (in the operating system, on a lock, on a device), while a
 /// compensation thread of the pool takes the calling worker's core.
@@ -40,7 +41,7 @@ where
     Worker::with_waiting(|worker| match worker {
         None => f(),
         Some(worker) => {
-            let result = worker.blocking(|| panic::catch_unwind(AssertUnwindSafe(f)));
+            let result = Wait(worker).blocking(|| panic::catch_unwind(AssertUnwindSafe(f)));
             result.unwrap_or_else(|payload| panic::resume_unwind(payload))
         }
     })

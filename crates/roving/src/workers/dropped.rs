@@ -24,3 +24,18 @@ pub(crate) fn count_dropped() {
         }
     });
 }
+
+/// A detached task's turn has come: whether it is dropped instead, because its pool is being
+/// stopped. Counts it, then.
+#[inline]
+pub(crate) fn drops() -> bool {
+    let is_dropped = Worker::with_current(|worker| {
+        let stopping = worker.map(|worker| &worker.registry().stopping);
+        let stopping = stopping.filter(|stopping| stopping.is_on());
+        stopping.inspect(|stopping| stopping.count()).is_some()
+    });
+    if is_dropped {
+        count_dropped();
+    }
+    is_dropped
+}

@@ -40,6 +40,20 @@ impl Worker {
         result
     }
 
+    /// Calls `f`, which does not unwind, and then joins what it left unjoined on this worker's
+    /// stack: before that, nobody may hear that `f` has ended.
+    pub(crate) fn framed<R>(&self, f: impl FnOnce() -> R) -> R {
+        let (base, outer_floor) = self.owner().open_frame();
+        // Nor may a frame that `f` wakes be among what is joined here: it would run on top of the
+        // poll that calls this.
+        let level = self.seat().tasks.hide_level();
+        let result = f();
+        self.drain(base);
+        self.seat().tasks.show_level(level);
+        self.owner().close_frame(outer_floor);
+        result
+    }
+
     /// [`Worker::framed`], in that context.
     ///
     /// # Safety

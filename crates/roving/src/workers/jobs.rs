@@ -7,40 +7,44 @@ use crate::workers::inject::Classed;
 use crate::workers::job::Job;
 use crate::workers::priority::Priority;
 
-impl Worker {
+/// The jobs that a worker may run: its own, those of its mailbox, those from outside.
+#[derive(Clone, Copy)]
+pub(crate) struct Jobs<'w>(pub(crate) &'w Worker);
+
+impl Jobs<'_> {
     /// Runs all jobs of the injector and the mailbox.
-    pub(crate) fn run_jobs(&self) {
-        if let Some((schedule, ways)) = self.drawn() {
-            return self.waiting(|| (ways.run_jobs)(self, schedule));
+    pub(crate) fn run_jobs(self) {
+        if let Some((_, ways)) = self.0.registry().settings.drawn() {
+            return self.0.played.while_waiting(true, || (ways.run_jobs)());
         }
         while let Some(job) = self.next_job(true) {
             self.run_job(job);
         }
     }
 
-    pub(crate) fn run_job(&self, (job, class): Classed) {
-        self.clock().enter(Activity::Busy);
+    pub(crate) fn run_job(self, (job, class): Classed) {
+        self.0.clock().enter(Activity::Busy);
         self.run_classed((job, class));
-        self.clock().enter(Activity::Steal);
+        self.0.clock().enter(Activity::Steal);
     }
 
     /// Runs a job; until it has ended, the worker takes none below its class on top of a wait.
     #[inline]
-    pub(crate) fn run_classed(&self, (job, class): Classed) {
-        let before = self.class().replace(class.unwrap_or_default());
-        self.framed_outside(|| job.run());
-        self.class().set(before);
+    pub(crate) fn run_classed(self, (job, class): Classed) {
+        let before = self.0.class.replace(class.unwrap_or_default());
+        self.0.framed_outside(|| job.run());
+        self.0.class.set(before);
     }
 
     /// The newest detached task of this worker, or else a job from its mailbox, or else, if their
     /// turn has come, one from the injector or what another worker has spawned.
-    pub(crate) fn next_job(&self, any: bool) -> Option<Classed> {
-        let seat = self.seat();
+    pub(crate) fn next_job(self, any: bool) -> Option<Classed> {
+        let seat = self.0.seat();
         let own = seat.spawned.pop_newest().or_else(|| seat.mailbox.pop());
         match own.is_some() || !any {
             true => own.map(of_no_class),
             false => {
-                let injected = self.registry().injector.pop();
+                let injected = self.0.registry().injector.pop();
                 self.injected_or_spawned(injected)
             }
         }
@@ -48,11 +52,11 @@ impl Worker {
 
     /// A job that is addressed to nobody, the newest of this worker's own first. Of those from
     /// outside, none that is below the class of what this worker runs.
-    pub(crate) fn any_job(&self) -> Option<Classed> {
-        let own = self.seat().spawned.pop_newest().map(of_no_class);
+    pub(crate) fn any_job(self) -> Option<Classed> {
+        let own = self.0.seat().spawned.pop_newest().map(of_no_class);
         own.or_else(|| {
-            let injector = &self.registry().injector;
-            let injected = match self.class().get() {
+            let injector = &self.0.registry().injector;
+            let injected = match self.0.class.get() {
                 Priority::Low => injector.pop(),
                 class => injector.pop_not_below(class),
             };
@@ -60,13 +64,14 @@ impl Worker {
         })
     }
 
-    fn injected_or_spawned(&self, injected: Option<Classed>) -> Option<Classed> {
-        let seats = &self.registry().seats;
-        if injected.is_some() && !self.registry().injector.is_hint_empty() {
-            self.wake_another();
+    fn injected_or_spawned(self, injected: Option<Classed>) -> Option<Classed> {
+        let seats = &self.0.registry().seats;
+        if injected.is_some() && !self.0.registry().injector.is_hint_empty() {
+            self.0.calls().wake_another();
         }
         injected.or_else(|| {
-            let mut victims = self.victims();
+            let seats_in_use = self.0.registry().in_use.count();
+            let mut victims = self.0.victims.others(self.0.index(), seats_in_use);
             let job = victims.find_map(|victim| seats[victim].spawned.pop());
             job.map(of_no_class)
         })
@@ -74,44 +79,21 @@ impl Worker {
 
     /// Whether this worker has tasks that nobody has begun.
     #[inline]
-    pub(crate) fn has_pending(&self) -> bool {
-        self.owner().has_pending() || !self.seat().spawned.is_hint_empty()
+    pub(crate) fn has_pending(self) -> bool {
+        self.0.owner().has_pending() || !self.0.seat().spawned.is_hint_empty()
     }
 
-    /// Runs one task on top of the caller's frame, whatever it is: one of this worker's own, or,
-    /// unless `own_only`, anybody's. False if there is none.
-    #[inline]
-    pub(crate) fn run_one(&self, own_only: bool) -> bool {
-        let doing = self.clock().enter(Activity::Steal);
-        // When the pool has ended, in `on_exit`, other threads may be gone, with nothing left.
-        let looks_further = !own_only && !self.registry().has_ended();
-        let ran = self.run_own() || self.serve_mailbox() || looks_further && self.run_others();
-        self.clock().enter(doing);
-        ran
-    }
-
-    #[inline]
-    fn run_own(&self) -> bool {
-        if let Some(job) = self.seat().spawned.pop_newest() {
-            self.framed_outside(|| job.run());
-            return true;
+    /// Broadcasts are addressed to this very worker, so they run wherever it stands.
+    pub(crate) fn serve_mailbox(self) -> bool {
+        match self.0.seat().mailbox.pop() {
+            Some(job) => {
+                let doing = self.0.clock().enter(Activity::Busy);
+                self.0.framed_outside(|| job.run());
+                self.0.clock().enter(doing);
+                true
+            }
+            None => false,
         }
-        if let Some(schedule) = self.schedule() {
-            return self.run_kept(schedule);
-        }
-        let wake = self.owner().show_all();
-        self.wake_if(wake);
-        // As a thief of its own stack: the task's join finds it begun and ended.
-        self.steal_from(self.index(), 0).is_got()
-    }
-
-    #[inline]
-    fn run_others(&self) -> bool {
-        if let Some(job) = self.any_job() {
-            self.run_classed(job);
-            return true;
-        }
-        self.steal(0).is_got()
     }
 }
 

@@ -6,6 +6,8 @@ pub(crate) mod arena;
 #[cfg(not(loom))]
 pub(crate) mod blocking;
 #[cfg(not(loom))]
+pub(crate) mod calls;
+#[cfg(not(loom))]
 pub(crate) mod dropped;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
@@ -16,11 +18,18 @@ pub(crate) mod inject;
 #[allow(unsafe_code)]
 pub(crate) mod job;
 #[cfg(not(loom))]
-mod jobs;
+pub(crate) mod jobs;
+#[cfg(not(loom))]
+pub(crate) mod on_demand;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod own;
 #[cfg(not(loom))]
 pub(crate) mod parked;
 #[cfg(not(loom))]
 pub(crate) mod places;
+#[cfg(not(loom))]
+pub(crate) mod played;
 pub(crate) mod priority;
 #[cfg(not(loom))]
 pub(crate) mod registry;
@@ -35,7 +44,16 @@ pub(crate) mod sleep;
 pub(crate) mod steal;
 #[cfg(not(loom))]
 pub(crate) mod stopping;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod stranded;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod turn;
 pub(crate) mod wait;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod ways;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 pub(crate) mod worker;

@@ -1,25 +1,18 @@
 //! The registry: the shared state of one pool's threads.
 
-use std::any::Any;
 use std::fmt;
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
-use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{JoinHandle, ThreadId};
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
 
 use super::seats::{Seat, Seats, TaskSettings};
 use super::size::Size;
-use crate::inherit::cancelled::CancelledError;
 use crate::inherit::token::Token;
 use crate::machine::faults;
 use crate::machine::os;
 use crate::machine::prim::AtomicUsize;
-use crate::machine::unwind::drop_quietly;
 use crate::stack::{Showing, TaskStack};
-use crate::stats::lane::{Event, Lane};
-use crate::stats::{Activity, Keep, Profile, WorkerProfile};
+use crate::stats::lane::Event;
+use crate::stats::{Activity, Keep};
 use crate::workers::arena::{Share, Station};
 use crate::workers::inject::{Injector, Kind, Queue};
 use crate::workers::job::Job;
@@ -34,12 +27,26 @@ use crate::workers::sleep::lending::Lending;
 use crate::workers::sleep::roster::{self, Roster};
 use crate::workers::sleep::spares::{Spares, StandIn};
 use crate::workers::stopping::Stopping;
-use crate::workers::worker::{Worker, run_thread};
+
+/// The functions of a pool that its registry calls: the registry is a table, and knows nobody who
+/// works at it.
+#[derive(Clone, Copy)]
+pub(crate) struct Hooks {
+    /// A thread, from start to end, at the seat with that index.
+    pub(crate) run: fn(Arc<Registry>, usize),
+    /// Which worker of this pool the calling thread is, if it is one.
+    pub(crate) here: fn(&Registry) -> Option<usize>,
+    /// Whether the calling thread is a worker, of whatever pool.
+    pub(crate) is_worker: fn() -> bool,
+    /// Called when the pool has ended, with what its workers have counted.
+    pub(crate) settle: fn(&Registry),
+}
 
 /// A pool's shared state. The pool and each of its threads hold it.
 pub(crate) struct Registry {
     pub(crate) seats: Seats,
     pub(crate) settings: Box<Settings>,
+    pub(crate) hooks: Hooks,
     pub(crate) idle: IdleSet,
     /// Workers that are parked in a wait and would run a job, in pools without compensation
     /// threads.
@@ -50,25 +57,24 @@ pub(crate) struct Registry {
     pub(crate) injector: Injector,
     pub(crate) spares: Spares,
     pub(crate) in_use: InUse,
-    crew: Crew,
+    pub(crate) crew: Crew,
     pub(crate) stopping: Stopping,
     /// Where its workers wait, if that is asked for.
     pub(crate) watch: Option<Watch>,
     /// Everything that runs here belongs to it.
-    cancel: Arc<Token>,
-    started: Mutex<Instant>,
+    pub(crate) cancel: Arc<Token>,
     /// [`os::forks`] when the threads were started.
     forks: usize,
     /// The lock of an in-place pool: who holds it is the pool's worker.
     pub(crate) in_place: Mutex<()>,
     /// In a share of an arena, what its seats have in the place of threads.
     pub(crate) share: Option<Arc<Share>>,
-    pub(super) size: Size,
+    pub(crate) size: Size,
 }
 
 impl Registry {
     /// The settings come back when there is no memory.
-    pub(crate) fn new(mut settings: Box<Settings>) -> Result<Registry, Box<Settings>> {
+    pub(crate) fn new(settings: Box<Settings>, hooks: Hooks) -> Result<Registry, Box<Settings>> {
         let workers = settings.workers;
         let spares = match settings.in_place || settings.stand_in == StandIn::Nobody {
             true => 0,
@@ -94,7 +100,8 @@ impl Registry {
             order: settings.spawn_order,
             migrate: settings.migrate,
         };
-        let share = settings.take_share().map(Arc::new);
+        let arena = settings.arena.as_ref();
+        let share = arena.map(|arena| Arc::new(Share::new(arena, settings.priority)));
         let (seats, size) = ((workers, spares), settings.size.min(workers));
         let Some(seats) = Seats::new(showing, settings.keep(), tasks, share.as_ref(), seats) else {
             if let Some(share) = share {
@@ -118,12 +125,12 @@ impl Registry {
             stopping: Stopping::default(),
             watch: settings.watch.map(Watch::new),
             cancel: Token::new(None, None),
-            started: Mutex::new(Instant::now()),
             forks: os::forks(),
             in_place: Mutex::new(()),
             share,
             size: Size::new(size),
             settings,
+            hooks,
         })
     }
 
@@ -158,7 +165,7 @@ impl Registry {
                 self.has_no_thread(&error);
             }
         }
-        if self.is_deserted() {
+        if roster::manned(self.as_ref()).next().is_none() {
             self.has_no_thread(&"its workers were dropped");
         }
     }
@@ -179,6 +186,27 @@ impl Registry {
         }
     }
 
+    /// Starts a thread for the worker whose adopted thread has ended, unless that has been done or
+    /// the pool has ended.
+    #[cold]
+    pub(super) fn replace_adopted(self: &Arc<Registry>) -> io::Result<()> {
+        let _wanted = self.size.roster.wanted();
+        if self.seats[0].is_orphaned() && self.start_thread(0)? {
+            self.seats[0].set_orphaned(false);
+        }
+        Ok(())
+    }
+
+    /// Resizes the pool to what the process may use now. Returns how many workers work then.
+    pub(crate) fn refresh(self: &Arc<Registry>) -> usize {
+        // A pinned worker's own mask says nothing of the process.
+        if !(self.settings.is_pinned() && (self.hooks.is_worker)()) {
+            let allowed = os::processors();
+            roster::resize(self, allowed.clamp(1, self.workers()));
+        }
+        roster::working(self.as_ref())
+    }
+
     #[cold]
     pub(crate) fn left_behind(&self) -> String {
         format!(
@@ -195,8 +223,8 @@ impl Registry {
 
     /// Injects a job of the given class.
     pub(crate) fn inject_in(self: &Arc<Registry>, class: Priority, kind: Kind, job: Job) -> bool {
-        if self.settings.follow_quota {
-            self.follow_quota();
+        if self.settings.follow_quota && self.size.is_due() {
+            self.refresh();
         }
         self.injector.push(class, kind, job);
         let is_called = self.job_was_added();
@@ -214,31 +242,9 @@ impl Registry {
 
     /// Gives a job to one worker. If that has no thread, or none any more, the job is dropped.
     pub(crate) fn post(self: &Arc<Registry>, index: usize, kind: Kind, job: Job) {
-        let is_here = || Worker::is_at(&self.seats[index]);
+        let is_here = || (self.hooks.here)(self) == Some(index);
         roster::post(self.as_ref(), index, kind, job, is_here);
         self.look_for_orphan();
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.crew.is_closing()
-    }
-
-    /// All that runs here is asked to end: [`crate::is_cancelled`] says so from now on, and who is
-    /// suspended until then is woken.
-    #[inline]
-    pub(crate) fn cancel_all(&self) {
-        self.cancel.cancel();
-    }
-
-    /// Whether [`Self::cancel_all`] was called. A load.
-    #[inline]
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancel.is_flagged()
-    }
-
-    /// The token of all that runs here.
-    pub(crate) fn token(&self) -> &Arc<Token> {
-        &self.cancel
     }
 
     /// The calling thread is that of the seat from now on. Under the lock, so that `close` either
@@ -248,18 +254,6 @@ impl Registry {
             watch.enlist(index);
         }
         self.crew.enlist(|| self.seats[index].sit_down());
-    }
-
-    /// Returns when each worker has its thread, or never will; at once in a share, where none has
-    /// one of its own.
-    #[inline]
-    pub(crate) fn wait_for_threads(&self) {
-        if self.share.is_some() {
-            return;
-        }
-        for index in 0..self.workers() {
-            self.seats[index].wait_for_thread();
-        }
     }
 
     /// Tells all threads to end once nothing is left to do.
@@ -273,16 +267,6 @@ impl Registry {
         closed.pay(|| self.unpark_all());
     }
 
-    #[inline]
-    pub(crate) fn has_ended(&self) -> bool {
-        self.crew.has_ended()
-    }
-
-    /// Whether the thread that the pool has adopted, if any, has not left.
-    pub(crate) fn has_adopted(&self) -> bool {
-        self.crew.has_adopted()
-    }
-
     /// The calling thread is adopted.
     pub(crate) fn adopt(&self) {
         self.crew.adopt();
@@ -290,7 +274,7 @@ impl Registry {
     }
 
     /// The adopted thread does not keep the others from ending any more.
-    pub(super) fn release_crew(&self) {
+    pub(crate) fn release_crew(&self) {
         let ended = self.crew.let_go(|| self.has_mail());
         ended.pay(|| self.unpark_all());
     }
@@ -309,101 +293,14 @@ impl Registry {
         self.crew.wait_until_quiet(|| self.has_mail());
     }
 
-    /// Nobody will join the pool's threads.
-    pub(crate) fn detach(&self) {
-        self.crew.detach();
-    }
-
     /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.
     pub(crate) fn rests(&self, seat: usize) -> bool {
         let place = &self.seats[seat];
         let is_left = place.station.as_ref().is_some_and(Station::is_left);
-        is_left || self.idle.contains(seat) || self.spares.is_resting(seat) || self.is_benched(seat)
-    }
-
-    /// Whether that is a thread of this pool, even one that is not a worker yet, or no longer.
-    pub(crate) fn is_thread_of(&self, thread: ThreadId) -> bool {
-        let is_it = |seat: &Seat| seat.thread().is_some_and(|at| at.id() == thread);
-        self.seats.iter().any(is_it)
-    }
-
-    /// The threads to join: those started since the last call.
-    pub(crate) fn take_threads(&self) -> Vec<JoinHandle<()>> {
-        self.crew.take_threads()
-    }
-
-    /// Hands the panic of work that no caller waits for to the panic handler. If the handler, or
-    /// the payload's drop, panics too, that panic is swallowed; the hook has printed its message.
-    /// The unwinding of cancelled work is no panic and calls no handler.
-    pub(crate) fn handle_panic(&self, payload: Box<dyn Any + Send>) {
-        if payload.is::<CancelledError>() {
-            return;
-        }
-        match &self.settings.panic_handler {
-            Some(handler) => {
-                drop_quietly(panic::catch_unwind(AssertUnwindSafe(|| handler(payload))));
-            }
-            None => drop_quietly(payload),
-        }
-    }
-
-    pub(crate) fn profile(&self) -> Profile {
-        let started = *self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut workers = Vec::new();
-        for seat in self.seats.iter() {
-            let mut worker = WorkerProfile::default();
-            seat.clock.read(&mut worker);
-            worker.counters = seat.stack.tally().read();
-            worker.counters.frames_kept = seat.tasks.frames_kept();
-            workers.push(worker);
-        }
-        Profile {
-            wall: started.elapsed(),
-            quiet: self.seats.quiet_time(),
-            workers,
-        }
-    }
-
-    /// The trace of each seat, in pools that keep one.
-    pub(crate) fn lanes(&self) -> Vec<Lane> {
-        let mut lanes = Vec::new();
-        for seat in self.seats.iter() {
-            lanes.extend(seat.clock.lane());
-        }
-        lanes
-    }
-
-    /// Each worker's present activity in a word; `?` where none is recorded.
-    pub(crate) fn doing(&self) -> Vec<&'static str> {
-        let mut doing = Vec::new();
-        for seat in self.seats.iter() {
-            doing.push(seat.clock.now().map_or("?", Activity::word));
-        }
-        doing
-    }
-
-    #[inline]
-    pub(crate) fn reset_profile(&self) {
-        for seat in self.seats.iter() {
-            seat.clock.reset();
-            seat.stack.tally().reset();
-        }
-        self.seats.quiet.reset();
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
-    /// The worker of this pool that the calling thread is, if it is one.
-    fn index_here(&self) -> Option<usize> {
-        Worker::with_current(|worker| {
-            let worker = worker.filter(|worker| ptr::eq(&raw const **worker.registry(), self));
-            worker.map(Worker::index)
-        })
-    }
-
-    /// The user will provide the thread of a worker.
-    #[inline]
-    pub(crate) fn expect_thread(&self) {
-        self.crew.expect_thread();
+        is_left
+            || self.idle.contains(seat)
+            || self.spares.is_resting(seat)
+            || roster::is_benched(self, seat)
     }
 
     /// The thread of a worker that was expected will not come.
@@ -417,16 +314,11 @@ impl Registry {
     pub(crate) fn put_to_sleep(&self) {
         for index in 0..self.workers() {
             self.seats[index].clock.enter(Activity::Idle);
-            if index < self.size() {
+            if index < self.size.roster.size() {
                 self.idle.announce(index);
             }
             let _ = self.seats[index].stack.want();
         }
-    }
-
-    /// That thread is about to be the one of a worker.
-    pub(crate) fn take_thread(&self, thread: JoinHandle<()>) {
-        self.crew.take_thread(thread);
     }
 }
 
@@ -486,7 +378,7 @@ impl Parts for Registry {
     fn unpark(&self, seat: usize) {
         let seat = &self.seats[seat];
         seat.clock.note(|at| Event::Woken {
-            by: self.index_here(),
+            by: (self.hooks.here)(self),
             at,
         });
         seat.unpark();
@@ -526,7 +418,8 @@ impl Parts for Registry {
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
             let registry = Arc::clone(self);
-            let run = move || run_thread(registry, index);
+            let run = self.hooks.run;
+            let run = move || run(registry, index);
             let thread = faults::start(self.settings.thread(index), run)?;
             self.in_use.take(index);
             Ok(thread)
@@ -551,7 +444,7 @@ impl Parts for Registry {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        (self.settings.settle)(self);
+        (self.hooks.settle)(self);
     }
 }
 
@@ -586,10 +479,10 @@ mod tests {
         registry.go_quiet();
         registry.post(0, Kind::Awaited, Job::new(|| ()));
         registry.go_quiet();
-        assert!(!registry.has_ended(), "worker 0 has mail");
+        assert!(!registry.crew.has_ended(), "worker 0 has mail");
         assert!(!registry.crew().has_ended_or_be_busy(), "worker 0 wakes");
         registry.seats[0].mailbox.pop().expect("its mail").run();
         registry.go_quiet();
-        assert!(registry.has_ended());
+        assert!(registry.crew.has_ended());
     }
 }

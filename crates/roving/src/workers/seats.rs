@@ -2,14 +2,15 @@
 
 use std::ops::Index;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::thread::{self, Thread};
-use std::time::Duration;
+use std::thread::{self, Thread, ThreadId};
+use std::time::{Duration, Instant};
 
 use crate::inherit::segments::Segments;
 use crate::machine::faults::with_answered_memory;
 use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::stack::{Showing, TaskStack};
-use crate::stats::{Activity, Clock, Keep, Quiet};
+use crate::stats::lane::Lane;
+use crate::stats::{Activity, Clock, Keep, Profile, Quiet, WorkerProfile};
 use crate::workers::arena::{Share, Station};
 use crate::workers::frames::Local;
 use crate::workers::frames::order::SpawnOrder;
@@ -212,6 +213,8 @@ pub(crate) struct Seats {
     share: Option<Arc<Share>>,
     workers: Box<[Seat]>,
     spares: Box<[OnceLock<Box<Seat>>]>,
+    /// Since when is counted.
+    started: Mutex<Instant>,
     /// How long all of them were idle, where that is recorded.
     pub(super) quiet: Arc<Quiet>,
 }
@@ -244,6 +247,7 @@ impl Seats {
             share: share.map(Arc::clone),
             workers: seats.into(),
             spares: (0..spares).map(|_| OnceLock::new()).collect(),
+            started: Mutex::new(Instant::now()),
             quiet,
         })
     }
@@ -253,6 +257,66 @@ impl Seats {
         match self.keep {
             Keep::Nothing => Duration::ZERO,
             Keep::Times | Keep::Trace => self.quiet.time(),
+        }
+    }
+
+    pub(crate) fn profile(&self) -> Profile {
+        let started = *self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = Vec::new();
+        for seat in self.iter() {
+            let mut worker = WorkerProfile::default();
+            seat.clock.read(&mut worker);
+            worker.counters = seat.stack.tally().read();
+            worker.counters.frames_kept = seat.tasks.frames_kept();
+            workers.push(worker);
+        }
+        Profile {
+            wall: started.elapsed(),
+            quiet: self.quiet_time(),
+            workers,
+        }
+    }
+
+    /// The trace of each seat, in pools that keep one.
+    pub(crate) fn lanes(&self) -> Vec<Lane> {
+        let mut lanes = Vec::new();
+        for seat in self.iter() {
+            lanes.extend(seat.clock.lane());
+        }
+        lanes
+    }
+
+    /// Each worker's present activity in a word; `?` where none is recorded.
+    pub(crate) fn doing(&self) -> Vec<&'static str> {
+        let mut doing = Vec::new();
+        for seat in self.iter() {
+            doing.push(seat.clock.now().map_or("?", Activity::word));
+        }
+        doing
+    }
+
+    #[inline]
+    pub(crate) fn reset_profile(&self) {
+        for seat in self.iter() {
+            seat.clock.reset();
+            seat.stack.tally().reset();
+        }
+        self.quiet.reset();
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Whether that is the thread of one of them, even one that is not a worker yet, or no longer.
+    pub(crate) fn have_thread(&self, thread: ThreadId) -> bool {
+        let is_it = |seat: &Seat| seat.thread().is_some_and(|at| at.id() == thread);
+        self.iter().any(is_it)
+    }
+
+    /// Returns when each worker has its thread, or never will; at once in a share, where none has
+    /// one of its own.
+    #[inline]
+    pub(crate) fn wait_for_threads(&self) {
+        if self.share.is_none() {
+            self.workers.iter().for_each(Seat::wait_for_thread);
         }
     }
 

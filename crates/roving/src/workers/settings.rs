@@ -1,22 +1,24 @@
 //! The settings of a pool, as its workers read them.
 
 use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use crate::inherit::cancelled::CancelledError;
+use crate::machine::unwind::drop_quietly;
 use crate::replay::Schedule;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
-use crate::workers::arena::{Arena, Share};
+use crate::workers::arena::core::Core;
 use crate::workers::frames::order::SpawnOrder;
 use crate::workers::places::Places;
 use crate::workers::priority::Priority;
-use crate::workers::registry::Registry;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
-use crate::workers::worker::drawn::Ways;
+use crate::workers::ways::Ways;
 
 /// Most compensation threads of a pool.
 pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
@@ -34,7 +36,8 @@ pub(crate) struct Settings {
     /// How many of them work at first.
     pub(crate) size: usize,
     pub(crate) follow_quota: bool,
-    pub(crate) arena: Option<Arena>,
+    /// The threads of an arena, instead of its own.
+    pub(crate) arena: Option<Arc<Core>>,
     pub(crate) priority: Priority,
     /// So many have to start.
     pub(crate) workers_least: usize,
@@ -48,8 +51,6 @@ pub(crate) struct Settings {
     pub(crate) migrate: bool,
     pub(crate) profile: bool,
     pub(crate) debt: Debt,
-    /// Called when the pool has ended, with what its workers have counted.
-    pub(crate) settle: fn(&Registry),
     /// How long nothing moves before it is reported.
     pub(crate) watch: Option<Duration>,
     pub(crate) in_place: bool,
@@ -96,14 +97,43 @@ impl Settings {
         Some((self.schedule.as_ref()?, ways))
     }
 
-    pub(crate) fn is_pinned(&self) -> bool {
-        !self.processors.is_empty()
+    fn is_spare(&self, index: usize) -> bool {
+        index >= self.workers
     }
 
-    /// Takes the share of an arena that gives this pool its threads, if it has none of its own.
-    pub(crate) fn take_share(&mut self) -> Option<Share> {
-        let arena = self.arena.take()?;
-        Some(Share::new(arena.core(), self.priority))
+    /// Whether compensation threads can borrow that worker's index.
+    pub(crate) fn lends(&self, index: usize) -> bool {
+        self.stand_in == StandIn::ForJobs && !self.is_spare(index)
+    }
+
+    /// Whether the worker has the injector, the mailboxes and the detached tasks for itself: half
+    /// of the compensation threads, or all of them. A job may be what all the others wait for, each
+    /// with a task below it that only led to more jobs.
+    pub(crate) fn is_reserve(&self, index: usize) -> bool {
+        let first = match self.stand_in {
+            StandIn::ForAll => self.workers + self.spares.div_ceil(2),
+            StandIn::ForJobs | StandIn::Nobody => self.workers,
+        };
+        index >= first
+    }
+
+    /// Hands the panic of work that no caller waits for to the panic handler. If the handler, or
+    /// the payload's drop, panics too, that panic is swallowed; the hook has printed its message.
+    /// The unwinding of cancelled work is no panic and calls no handler.
+    pub(crate) fn handle_panic(&self, payload: Box<dyn Any + Send>) {
+        if payload.is::<CancelledError>() {
+            return;
+        }
+        match &self.panic_handler {
+            Some(handler) => {
+                drop_quietly(panic::catch_unwind(AssertUnwindSafe(|| handler(payload))));
+            }
+            None => drop_quietly(payload),
+        }
+    }
+
+    pub(crate) fn is_pinned(&self) -> bool {
+        !self.processors.is_empty()
     }
 
     /// The processor that worker `index` is pinned to. Compensation threads are not pinned.

@@ -1,8 +1,6 @@
 //! A pool that is being stopped at once drops what nobody waits for.
 
 use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering};
-use crate::workers::Worker;
-use crate::workers::dropped::count_dropped;
 
 /// Whether a pool is being stopped at once, and what that has cost so far.
 #[derive(Default)]
@@ -34,19 +32,4 @@ impl Stopping {
         // Ordering: Relaxed, as in `count`.
         self.dropped.load(Ordering::Relaxed)
     }
-}
-
-/// A detached task's turn has come: whether it is dropped instead, because its pool is being
-/// stopped. Counts it, then.
-#[inline]
-pub(crate) fn drops() -> bool {
-    let is_dropped = Worker::with_current(|worker| {
-        let stopping = worker.map(|worker| &worker.registry().stopping);
-        let stopping = stopping.filter(|stopping| stopping.is_on());
-        stopping.inspect(|stopping| stopping.count()).is_some()
-    });
-    if is_dropped {
-        count_dropped();
-    }
-    is_dropped
 }

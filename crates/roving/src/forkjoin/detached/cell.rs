@@ -20,7 +20,6 @@ use crate::workers::frames::awaited::Awaited;
 use crate::workers::frames::end::{Awaiting, Ending, Retracted};
 use crate::workers::job::{self, Job};
 use crate::workers::registry::Registry;
-use crate::workers::stopping;
 
 /// The part of a detached task that does not depend on its closure.
 pub(super) struct Header {
@@ -384,7 +383,7 @@ unsafe fn begin<F: FnOnce() -> T, T>(task: Task) -> Outcome<T> {
     // Within the call that catches its panics, so that it is not copied there.
     // SAFETY: the caller's promise; one of the two below.
     let take = || unsafe { take_closure::<F, T>(task) };
-    let run = |f: F, is_cancelled: bool| match is_cancelled || stopping::drops() {
+    let run = |f: F, is_cancelled: bool| match is_cancelled || dropped::drops() {
         true => {
             drop(f);
             Err(Failure::Cancelled)
@@ -462,7 +461,7 @@ fn tell_nobody(failure: Failure) {
     if let Failure::Panicked(panic) = failure {
         let Panic { payload, pool } = *panic;
         match pool.upgrade() {
-            Some(registry) => registry.handle_panic(payload),
+            Some(registry) => registry.settings.handle_panic(payload),
             None => crate::machine::unwind::drop_quietly(payload),
         }
     }

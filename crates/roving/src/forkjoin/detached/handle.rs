@@ -18,6 +18,7 @@ use crate::workers::frames::awaited::ask;
 use crate::workers::job::Job;
 use crate::workers::parked::Why;
 use crate::workers::registry::Registry;
+use crate::workers::wait::Wait;
 
 /// A handle to a detached task, made by [`spawn`](crate::spawn) and its kin. It is a future, to be
 /// awaited by tasks of any runtime, and [`Self::join`] waits for the task on a thread.
@@ -117,7 +118,7 @@ impl<T> JoinHandle<T> {
                 return result;
             }
             Worker::with_waiting(|worker| match worker {
-                Some(worker) => worker.park_for(Why::Event, || self.is_finished()),
+                Some(worker) => Wait(worker).park_for(Why::Event, || self.is_finished()),
                 None => faults::park(),
             });
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::handle::{self, JoinHandle};
 use crate::pool::{Pool, run_if_alone, with_current_registry};
-use crate::workers::Worker;
+use crate::workers::arena::keep_for_the_end;
 use crate::workers::inject::Kind;
 use crate::workers::places::QueueFullError;
 use crate::workers::priority::Priority;
@@ -166,7 +166,7 @@ where
     registry.check_has_threads();
     let (job, handle) = handle::new(registry, f);
     let job = match registry.share.is_some() {
-        true => Worker::keep_for_the_end(registry, job),
+        true => keep_for_the_end(registry, job),
         false => Some(job),
     };
     if let Some(job) = job {

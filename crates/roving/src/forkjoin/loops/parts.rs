@@ -34,7 +34,10 @@ use crate::stack::slot::{Further, Slot, fits};
 use crate::stack::word::TaskWord;
 use crate::workers::Worker;
 use crate::workers::frames::Level;
+use crate::workers::own::Own;
 use crate::workers::wait::Taken;
+use crate::workers::wait::Wait;
+use crate::workers::worker::claimed::Claimed;
 
 /// How many of the workers that are at work on a loop its waiting caller can look at.
 const RUNS: usize = 16;
@@ -65,7 +68,7 @@ where
         let outcome = team.end(state);
         // SAFETY: the part of the caller, who waits for the whole below.
         unsafe { Team::put(&raw const team, worker, target, outcome) };
-        worker.wait_for_runs(&team.shared.whole, &team.shared.runs);
+        Wait(worker).wait_for_runs(&team.shared.whole, &team.shared.runs);
         worker.owner().close_frame(outer_floor);
         None
     });
@@ -234,7 +237,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
             let Some(slot) = pushed.pop() else {
                 return (target, state);
             };
-            match worker.take_joined(slot) {
+            match Own(worker).take_joined(slot) {
                 // SAFETY: popped, with the half still inside.
                 Taken::Here => piece = unsafe { Half::<P, S>::take(&*slot) }.piece,
                 // SAFETY: the thief has put the node in.
@@ -257,7 +260,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
     ) {
         let mut lowest = newest;
         while let Some(slot) = pushed.pop() {
-            let further = match worker.take_joined(slot) {
+            let further = match Own(worker).take_joined(slot) {
                 // SAFETY: popped, with the half still inside.
                 Taken::Here => unsafe { run_half::<P, S>(&*slot) },
                 Taken::Ended => None,
@@ -327,7 +330,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
         unsafe {
             *(*this).outcome.get() = outcome;
             let caller = (*this).shared.caller;
-            worker.finish(caller, &(*this).shared.whole);
+            Claimed(worker).finish(caller, &(*this).shared.whole);
         }
     }
 
@@ -403,7 +406,7 @@ unsafe fn run_node<P: Piece, S: Sink<P>>(node: NonNull<()>) {
             let (target, state) = team.share(worker, piece, state, Target::Node(Side::Upper, node));
             (target, team.end(state))
         };
-        let (target, outcome) = worker.working_for(shared.caller, || {
+        let (target, outcome) = Claimed(worker).working_for(shared.caller, || {
             // SAFETY: the caller stays in the context until all parts have ended.
             unsafe { worker.framed_in(shared.context, part) }
         });

@@ -100,7 +100,11 @@ where
     S: Sink<P, State: Send>,
 {
     let all = Loop::new(sink, early);
-    on_worker(|worker| all.run(worker, piece, sink.begin()))
+    // On a worker, without a call on the way.
+    Worker::with_current(|worker| match worker {
+        Some(worker) => all.run_inline(worker, piece, sink.begin()),
+        None => on_worker(|worker| all.run(worker, piece, sink.begin())),
+    })
 }
 
 /// Calls `f` with the worker that the calling thread is, or else with one of the global pool.
@@ -141,6 +145,14 @@ impl<'e, S> Loop<'e, S> {
 
     #[inline]
     fn run<P: Piece>(&self, worker: &Worker, piece: P, state: S::State) -> S::State
+    where
+        S: Sink<P>,
+    {
+        self.run_inline(worker, piece, state)
+    }
+
+    #[inline(always)]
+    fn run_inline<P: Piece>(&self, worker: &Worker, piece: P, state: S::State) -> S::State
     where
         S: Sink<P>,
     {

@@ -7,6 +7,7 @@ use std::thread::{self, Thread};
 use crate::machine::faults;
 use crate::workers::Worker;
 use crate::workers::job::Job;
+use crate::workers::wait::Wait;
 
 /// The tasks of a scope that were spawned from outside. The injector gets a ticket for each; who
 /// draws it runs the oldest that is left, and so does the scope itself when it waits for them.
@@ -69,7 +70,7 @@ impl Remote {
         self.with(|open| open.waiter = Some(thread::current()));
         let is_over = || self.with(|open| open.is_over());
         match worker {
-            Some(worker) => worker.park_until(is_over),
+            Some(worker) => Wait(worker).park_until(is_over),
             None => {
                 while !is_over() {
                     faults::park();
@@ -85,7 +86,8 @@ impl Remote {
         while !self.with(|open| open.is_over()) {
             self.run_one();
             if self.with(|open| open.waiting.is_empty() && !open.is_over()) {
-                worker.park_until(|| self.with(|open| !open.waiting.is_empty() || open.is_over()));
+                Wait(worker)
+                    .park_until(|| self.with(|open| !open.waiting.is_empty() || open.is_over()));
             }
         }
     }

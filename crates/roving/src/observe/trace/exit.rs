@@ -94,7 +94,7 @@ pub(crate) fn settle(registry: &Registry) {
     if !debt.is_any() {
         return;
     }
-    let record = registry.record();
+    let record = Record::of(registry);
     pay(debt, &record);
     if debt.shared {
         let mut book = book();
@@ -133,7 +133,7 @@ extern "C" fn at_exit() {
     };
     let mut records = book.left;
     for registry in book.alive.all() {
-        let record = registry.record();
+        let record = Record::of(&registry);
         pay(&registry.settings.debt, &record);
         if registry.settings.debt.shared {
             records.push(record);

@@ -51,8 +51,8 @@ fn separate(text: &mut String, number: usize) {
 }
 
 fn put_pool(text: &mut String, registry: &Registry) {
-    let profile = registry.profile();
-    let doing = registry.doing();
+    let profile = registry.seats.profile();
+    let doing = registry.seats.doing();
     let _ = write!(
         text,
         "{{\"name\":{},\"workers\":{},\"wall_s\":{},\"seats\":[",

@@ -184,17 +184,17 @@ impl Place {
     }
 }
 
-impl Registry {
-    /// The pool's statistics so far.
-    pub(crate) fn record(&self) -> Record {
-        let lanes = match self.settings.keep() {
-            Keep::Trace => self.lanes(),
+impl Record {
+    /// Of a pool, so far.
+    pub(crate) fn of(registry: &Registry) -> Record {
+        let lanes = match registry.settings.keep() {
+            Keep::Trace => registry.seats.lanes(),
             Keep::Nothing | Keep::Times => Vec::new(),
         };
         Record {
-            name: self.settings.name.clone(),
-            workers: self.workers(),
-            profile: self.profile(),
+            name: registry.settings.name.clone(),
+            workers: registry.workers(),
+            profile: registry.seats.profile(),
             lanes,
         }
     }

@@ -79,7 +79,7 @@ impl PoolBuilder {
             return Err(Reason::Share("build_with").into());
         }
         settings.own_threads = true;
-        Pool::start_with(settings, |registry, index| {
+        Pool::start_with(settings, None, |registry, index| {
             start(WorkerThread::promised(registry, index))
         })
     }

@@ -7,10 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::board::{Board, Start};
-use super::share::Request;
-use super::stay;
 use crate::machine::faults;
 use crate::machine::os;
+
+/// A pool that is a share of an arena, as the arena's threads see it.
+pub(crate) trait Lodger: Send + Sync {
+    /// The calling thread, which has that number, works at the seat until it leaves it.
+    fn serve(self: Arc<Self>, seat: usize, number: usize);
+    /// Whether there is a job for which somebody waits who may hold up others.
+    fn has_urgent(&self) -> bool;
+}
+
+/// A seat that asks for a thread.
+pub(crate) struct Request {
+    pub(super) pool: Arc<dyn Lodger>,
+    pub(super) seat: usize,
+}
 
 /// The threads of an arena. Its handles, its shares and its threads hold it.
 pub(crate) struct Core {
@@ -176,7 +188,7 @@ fn run(core: Arc<Core>, number: usize) {
         core.start_if_any(start);
         is_new = false;
         match request {
-            Some(request) => stay::serve(request, number),
+            Some(Request { pool, seat }) => pool.serve(seat, number),
             None => return,
         }
     }

@@ -25,6 +25,7 @@ mod word;
 pub(crate) use {
     self::core::with_core_given,
     share::{Share, Station},
+    stay::{Stay, keep_for_the_end},
 };
 
 #[cfg(not(loom))]

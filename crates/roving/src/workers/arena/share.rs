@@ -1,28 +1,22 @@
 //! A pool that has no threads of its own.
 
+use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 
 use super::board::Pressure;
-use super::core::Core;
+use super::core::{Core, Lodger, Request};
 use super::present::{Left, Present};
 use super::word::SeatWord;
 use crate::workers::priority::Priority;
-use crate::workers::registry::Registry;
 
 /// The arena's side of a pool that is a share of it, as the pool's worker slots see it.
 pub(crate) struct Share {
     pub(crate) core: Arc<Core>,
     pub(crate) priority: Priority,
-    registry: OnceLock<Weak<Registry>>,
+    pool: OnceLock<Weak<dyn Lodger>>,
     present: Present,
     over: Mutex<bool>,
     changed: Condvar,
-}
-
-/// A seat that asks for a thread.
-pub(crate) struct Request {
-    pub(super) registry: Arc<Registry>,
-    pub(super) index: usize,
 }
 
 impl Share {
@@ -31,16 +25,16 @@ impl Share {
         Share {
             core: Arc::clone(core),
             priority,
-            registry: OnceLock::new(),
+            pool: OnceLock::new(),
             present: Present::new(),
             over: Mutex::new(false),
             changed: Condvar::new(),
         }
     }
 
-    /// The pool's registry has been made.
-    pub(crate) fn belongs_to(&self, registry: &Arc<Registry>) {
-        let _ = self.registry.set(Arc::downgrade(registry));
+    /// The pool has been made.
+    pub(crate) fn belongs_to(&self, pool: Weak<dyn Lodger>) {
+        let _ = self.pool.set(pool);
     }
 
     /// A seat is called or has a thread from now on. False if the pool has ended: nothing is left
@@ -79,9 +73,9 @@ impl Share {
 
     /// Puts the request of a seat, which counts as present, on the board.
     /// It is urgent if a job there is.
-    pub(super) fn request(&self, registry: Arc<Registry>, index: usize) {
-        let class = (!registry.injector.has_urgent()).then_some(self.priority);
-        let start = self.core.board.request(class, Request { registry, index });
+    pub(super) fn request(&self, pool: Arc<dyn Lodger>, seat: usize) {
+        let class = (!pool.has_urgent()).then_some(self.priority);
+        let start = self.core.board.request(class, Request { pool, seat });
         self.core.start_if_any(start);
     }
 }
@@ -109,9 +103,9 @@ impl Station {
             if !self.share.enter() {
                 return;
             }
-            let registry = self.share.registry.get().and_then(Weak::upgrade);
-            match registry {
-                Some(registry) => self.share.request(registry, self.index),
+            let pool = self.share.pool.get().and_then(Weak::upgrade);
+            match pool {
+                Some(pool) => self.share.request(pool, self.index),
                 None => self.share.exit(),
             }
         };
@@ -135,12 +129,12 @@ impl Station {
 }
 
 impl Share {
-    /// A worker of another pool waits for what it has just asked this one, urgently, and may hold
-    /// what all threads of the arena wait for. If a seat asks for a thread, one comes for it, even
-    /// if that is one more than there should be. Otherwise a thread is about to look around, and
-    /// takes what is urgent first.
-    pub(crate) fn urge(&self, registry: &Arc<Registry>) {
-        let is_meant = |request: &Request| Arc::ptr_eq(&request.registry, registry);
+    /// A worker of another pool waits for what it has just asked the one at this address, urgently,
+    /// and may hold what all threads of the arena wait for. If a seat asks for a thread, one comes
+    /// for it, even if that is one more than there should be. Otherwise a thread is about to look
+    /// around, and takes what is urgent first.
+    pub(crate) fn urge(&self, pool: *const ()) {
+        let is_meant = |request: &Request| ptr::eq(Arc::as_ptr(&request.pool).cast(), pool);
         let start = self.core.board.urge(self.priority, is_meant);
         self.core.start_if_any(start);
     }

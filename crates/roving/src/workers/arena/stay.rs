@@ -20,15 +20,19 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::core::Lodger;
 use super::depart::{self, Leaver};
-use super::share::{Request, Station};
+use super::share::Station;
 use super::word::SeatWord;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
+use crate::workers::jobs::Jobs;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::idle::Asleep;
+use crate::workers::sleep::roster;
+use crate::workers::turn::Turn;
 
 /// How long a thread stays at a seat between whose tasks it is, while others wait for a thread.
 const TURN: Duration = Duration::from_millis(1);
@@ -40,20 +44,25 @@ fn station(registry: &Registry, index: usize) -> &Station {
     station.expect("each seat of a share has one")
 }
 
-/// A thread of the arena has taken a request: it is that seat's worker until it leaves.
-pub(super) fn serve(request: Request, number: usize) {
-    let Request { registry, index } = request;
-    station(&registry, index).word.take(number);
-    // SAFETY: by the word, no other thread is at the seat.
-    let found = unsafe {
-        Worker::be(Arc::clone(&registry), index, |worker| {
-            worker.arrive();
-            worker.run_callbacks_jobs();
-            worker.work();
-            worker.depart()
-        })
-    };
-    vacate(registry, index, found);
+impl Lodger for Registry {
+    fn serve(self: Arc<Registry>, seat: usize, number: usize) {
+        station(&self, seat).word.take(number);
+        // SAFETY: by the word, no other thread is at the seat.
+        let found = unsafe {
+            Worker::be(Arc::clone(&self), seat, |worker| {
+                let stay = Stay(worker);
+                stay.arrive();
+                stay.run_callbacks_jobs();
+                Turn(worker).work();
+                stay.depart()
+            })
+        };
+        vacate(self, seat, found);
+    }
+
+    fn has_urgent(&self) -> bool {
+        self.injector.has_urgent()
+    }
 }
 
 /// The calling thread leaves the seat; `found`: there is work for another.
@@ -94,96 +103,91 @@ impl Leaver for Worker {
     fn sits_out(&self) -> bool {
         let (registry, me) = (self.registry(), self.index());
         match self.is_spare() {
-            true => self.is_one_too_many() && registry.spares.rest_seat(registry.as_ref(), me),
-            false => registry.is_benched(me),
+            true => {
+                Stay(self).is_one_too_many() && registry.spares.rest_seat(registry.as_ref(), me)
+            }
+            false => roster::is_benched(registry.as_ref(), me),
         }
     }
 
     fn is_reserve(&self) -> bool {
-        self.is_reserve()
+        self.registry().settings.is_reserve(self.index())
     }
 
     fn has_own(&self) -> bool {
-        !self.seat().mailbox.is_surely_empty() || self.has_placed()
+        !self.seat().mailbox.is_surely_empty() || self.seat().tasks.has_placed()
     }
 }
 
-impl Worker {
-    fn arrive(&self) {
-        if let Some(watch) = &self.registry().watch {
-            watch.enlist(self.index());
+/// A thread's stay at a seat: a worker that may have to leave.
+#[derive(Clone, Copy)]
+pub(crate) struct Stay<'w>(pub(crate) &'w Worker);
+
+impl Stay<'_> {
+    fn arrive(self) {
+        if let Some(watch) = &self.0.registry().watch {
+            watch.enlist(self.0.index());
         }
-        let called = self.registry().idle.retract(self.index());
+        let called = self.0.registry().idle.retract(self.0.index());
         called.waive("its thread is here, and looks around");
-        self.owner().attach();
-        self.clock().enter(Activity::Frame);
-        self.handle(&self.registry().settings.on_start);
-        self.clock().enter(Activity::Steal);
+        self.0.owner().attach();
+        self.0.clock().enter(Activity::Frame);
+        Turn(self.0).handle(&self.0.registry().settings.on_start);
+        self.0.clock().enter(Activity::Steal);
     }
 
     /// Runs what a callback of this stay has spawned, for which else the next thread would come and
     /// go in the same way.
-    fn run_callbacks_jobs(&self) {
-        while let Some(job) = self.seat().spawned.pop_newest() {
-            self.run_job((job, None));
+    fn run_callbacks_jobs(self) {
+        while let Some(job) = self.0.seat().spawned.pop_newest() {
+            Jobs(self.0).run_job((job, None));
         }
     }
 
     /// True if there is work left for a thread at this seat.
-    fn depart(&self) -> bool {
-        let settings = &self.registry().settings;
+    fn depart(self) -> bool {
+        let settings = &self.0.registry().settings;
         if settings.on_exit.is_some() {
-            self.clock().enter(Activity::Frame);
-            self.handle(&settings.on_exit);
+            self.0.clock().enter(Activity::Frame);
+            Turn(self.0).handle(&settings.on_exit);
             self.run_callbacks_jobs();
         }
-        let found = depart::look_before_leaving(self);
+        let found = depart::look_before_leaving(self.0);
         // Without a thread it sleeps.
-        bump(&self.tally().parks, u64::from(!found));
-        self.clock().enter(Activity::Idle);
+        bump(&self.0.tally().parks, u64::from(!found));
+        self.0.clock().enter(Activity::Idle);
         found
     }
 
-    /// A job that a callback of the calling thread's stay at a seat of that pool spawns runs when
-    /// the callback has returned, before the thread leaves. Any other is given back.
-    #[inline]
-    pub(crate) fn keep_for_the_end(registry: &Arc<Registry>, job: Job) -> Option<Job> {
-        Worker::with_current(|worker| match worker {
-            Some(worker) if worker.is_in_handler() && Arc::ptr_eq(worker.registry(), registry) => {
-                worker.seat().spawned.push(Kind::Detached, job);
-                None
-            }
-            _ => Some(job),
-        })
-    }
-
     /// Whether a spare seat is not needed.
-    fn is_one_too_many(&self) -> bool {
-        let registry = self.registry();
+    fn is_one_too_many(self) -> bool {
+        let registry = self.0.registry();
         registry.spares.is_one_too_many() && registry.injector.is_hint_empty()
     }
 
     /// Whether the thread is to come out of what it runs soon, because it may have to leave: a
     /// hint, of few loads.
-    pub(crate) fn may_have_to_leave(&self) -> bool {
-        let registry = self.registry();
-        let is_pressed = || !station(registry, self.index()).pressure().is_none();
+    pub(crate) fn may_have_to_leave(self) -> bool {
+        let registry = self.0.registry();
+        let is_pressed = || !station(registry, self.0.index()).pressure().is_none();
         let is_elsewhere_wanted = registry.share.is_some() && is_pressed();
-        self.is_spare() || registry.is_benched(self.index()) || is_elsewhere_wanted
+        self.0.is_spare()
+            || roster::is_benched(registry.as_ref(), self.0.index())
+            || is_elsewhere_wanted
     }
 
     /// Between two tasks, at a seat of a share: whether the thread has to leave it. `ran`: it has
     /// run something here since `began`; `idles`: its last look around found nothing.
-    pub(crate) fn stands_down(&self, began: Instant, ran: bool, idles: bool) -> bool {
-        let (registry, me) = (self.registry(), self.index());
-        if self.is_spare() {
+    pub(crate) fn stands_down(self, began: Instant, ran: bool, idles: bool) -> bool {
+        let (registry, me) = (self.0.registry(), self.0.index());
+        if self.0.is_spare() {
             if self.is_one_too_many() {
                 return true;
             }
-        } else if registry.is_benched(me) {
-            while self.serve_mailbox() {}
+        } else if roster::is_benched(registry.as_ref(), me) {
+            while Jobs(self.0).serve_mailbox() {}
             // What has its place here goes to others.
-            self.away(|| ());
+            self.0.seat().tasks.away(|| ());
             return true;
         }
         let station = station(registry, me);
@@ -200,64 +204,60 @@ impl Worker {
     /// The number of the calling thread, which is this worker, in the arena of that pool, and a
     /// seat there that it has taken: it can run a call for that pool itself. None if it is not of
     /// that arena, or no seat is to be had.
-    pub(crate) fn seat_to_visit(&self, registry: &Arc<Registry>) -> Option<usize> {
+    pub(crate) fn seat_to_visit(self, registry: &Arc<Registry>) -> Option<usize> {
         let share = registry.share.as_ref()?;
         let number = share.core.number_here()?;
-        let has_room = self.nesting().get() < VISITS_MAX;
+        let has_room = self.0.nesting.get() < VISITS_MAX;
         has_room.then(|| take_seat(registry, number)).flatten()
     }
 
     /// Calls `f` as the worker at that seat, which the calling thread has taken. What stands in
     /// this worker's stack is left to others meanwhile, as in a wait.
     pub(crate) fn visit<R>(
-        &self,
+        self,
         registry: &Arc<Registry>,
         index: usize,
         f: impl FnOnce() -> R,
     ) -> R {
-        let wake = self.owner().show_all();
-        self.wake_if(wake);
-        let doing = self.clock().enter(Activity::Wait);
-        let is_outermost = !self.is_blocked().replace(true);
+        let wake = self.0.owner().show_all();
+        self.0.wake_if(wake);
+        let doing = self.0.clock().enter(Activity::Wait);
+        let is_outermost = !self.0.is_blocked.replace(true);
         if is_outermost {
-            self.registry().spares.replace_me(self.registry());
+            self.0.registry().spares.replace_me(self.0.registry());
         }
         let stay = |worker: &Worker| {
-            worker.arrive();
-            worker.nesting().set(self.nesting().get() + 1);
+            Stay(worker).arrive();
+            worker.nesting.set(self.0.nesting.get() + 1);
             worker.clock().enter(Activity::Busy);
             // The context that the thread is in goes with it.
             let run = || panic::catch_unwind(AssertUnwindSafe(f));
             let result = worker.segment(|| worker.framed(run));
             worker.clock().enter(Activity::Steal);
-            (result, worker.depart())
+            (result, Stay(worker).depart())
         };
         // SAFETY: by the word, no other thread is at the seat.
         let be = || unsafe { Worker::be(Arc::clone(registry), index, stay) };
-        let (result, found) = self.away(be);
+        let (result, found) = self.0.seat().tasks.away(be);
         vacate(Arc::clone(registry), index, found);
         if is_outermost {
-            self.is_blocked().set(false);
-            self.registry().spares.back_again();
+            self.0.is_blocked.set(false);
+            self.0.registry().spares.back_again();
         }
-        self.clock().enter(doing);
+        self.0.clock().enter(doing);
         result.unwrap_or_else(|payload| panic::resume_unwind(payload))
     }
+}
 
-    /// Runs one job that is addressed to a seat which the calling thread has further out, beneath
-    /// what it waits in. False if there is none.
-    pub(crate) fn serve_further_out(&self) -> bool {
-        for worker in self.outwards().skip(1) {
-            let is_here = !worker.registry().is_left_behind();
-            if is_here && !worker.seat().mailbox.is_hint_empty() {
-                // Also where the thread has left the context that it was in at this seat, for none.
-                let run = |worker: &Worker| worker.segment(|| worker.serve_mailbox_parked());
-                // SAFETY: the calling thread is that worker further out.
-                if unsafe { Worker::be(Arc::clone(worker.registry()), worker.index(), run) } {
-                    return true;
-                }
-            }
+/// A job that a callback of the calling thread's stay at a seat of that pool spawns runs when
+/// the callback has returned, before the thread leaves. Any other is given back.
+#[inline]
+pub(crate) fn keep_for_the_end(registry: &Arc<Registry>, job: Job) -> Option<Job> {
+    Worker::with_current(|worker| match worker {
+        Some(worker) if worker.in_handler.get() && Arc::ptr_eq(worker.registry(), registry) => {
+            worker.seat().spawned.push(Kind::Detached, job);
+            None
         }
-        false
-    }
+        _ => Some(job),
+    })
 }

@@ -2,7 +2,9 @@
 
 use std::mem;
 
-use super::frame::{self, Frame, Header};
+use super::drive::Frames;
+use super::frame;
+use super::header::{Frame, Header};
 use super::local::Local;
 use super::root::RootId;
 use crate::workers::Worker;
@@ -100,6 +102,6 @@ pub(crate) unsafe fn put_on_stack(child: Frame) {
     Worker::with_current(|worker| {
         let worker = worker.expect("tasks are polled by workers");
         // SAFETY: the caller's promise; the root is open while one of its tasks is polled.
-        unsafe { worker.spawn_frame(child) };
+        unsafe { Frames(worker).spawn_frame(child) };
     });
 }

@@ -6,63 +6,30 @@
 //! So each order is one that as many threads could have come to, and there are no more frames at a
 //! time than with them.
 
-use std::collections::VecDeque;
-
-use super::drive::Level;
-use super::frame::{self, Frame, Link};
-use super::placed;
+use super::drive::Frames;
+use super::frame;
+use super::header::{Frame, Link, place_of};
+use super::left::One;
+use super::level::Level;
 use super::root::Root;
 use crate::replay::{Habit, Schedule};
-use crate::workers::Worker;
 
-/// The frames that each of a root's workers has, oldest first; and who ran one last.
-#[derive(Default)]
-pub(super) struct Left {
-    of: Vec<VecDeque<One>>,
-    last: usize,
-}
+use crate::workers::wait::Wait;
+use crate::workers::worker::drawn::Play;
 
-/// A frame that a worker has.
-struct One {
-    frame: Frame,
-    /// It has never been polled.
-    is_new: bool,
-}
-
-impl Left {
-    #[inline]
-    fn push(&mut self, worker: usize, one: One) {
-        if self.of.len() <= worker {
-            self.of.resize_with(worker + 1, VecDeque::new);
-        }
-        self.of[worker].push_back(one);
-    }
-
-    fn has(&self, worker: usize) -> bool {
-        self.of.get(worker).is_some_and(|frames| !frames.is_empty())
-    }
-
-    /// The workers that have frames.
-    #[inline]
-    fn owners(&self) -> Vec<usize> {
-        let workers = 0..self.of.len();
-        workers.filter(|&worker| self.has(worker)).collect()
-    }
-}
-
-impl Worker {
+impl Frames<'_> {
     /// Asks the schedule of a deterministic pool about a spawned child: true if it is left for
     /// later, false if it is to run at once or the pool has no schedule.
     ///
     /// # Safety
-    /// As [`Worker::spawn_frame`].
+    /// As [`Frames::spawn_frame`].
     #[inline]
-    pub(super) unsafe fn is_left_by_schedule(&self, child: Frame) -> bool {
-        let Some(schedule) = self.schedule() else {
+    pub(super) unsafe fn is_left_by_schedule(self, child: Frame) -> bool {
+        let Some(schedule) = self.0.schedule() else {
             return false;
         };
-        let at_once = self.draw_at_once(schedule);
-        schedule.note(self.index(), || {
+        let at_once = self.0.played.draw_at_once(schedule);
+        schedule.note(self.0.index(), || {
             format!("spawn: {}", if at_once { "at once" } else { "kept" })
         });
         if !at_once {
@@ -76,15 +43,14 @@ impl Worker {
     ///
     /// # Safety
     /// Both are the worker's, and the parent counts as scheduled if it is shared.
-    #[inline]
     pub(crate) unsafe fn fork_drawn(
-        &self,
+        self,
         schedule: &Schedule,
         parent: Frame,
         child: Frame,
     ) -> Option<Frame> {
         let is_late = schedule.follows(Habit::Late);
-        schedule.note(self.index(), || {
+        schedule.note(self.0.index(), || {
             format!("fork: {}", if is_late { "later" } else { "at once" })
         });
         // SAFETY: both are the worker's, which keeps their root open.
@@ -101,31 +67,30 @@ impl Worker {
 
     /// # Safety
     /// The frame is this worker's, which keeps its root open.
-    #[inline]
-    unsafe fn leave(&self, frame: Frame, is_new: bool) {
+    unsafe fn leave(self, frame: Frame, is_new: bool) {
         // SAFETY: the caller's promise.
         let root = unsafe { &*frame.as_ref().root.get() };
         root.open();
         let left = &mut root.outermost().ready().left;
-        left.push(self.index(), One { frame, is_new });
+        left.push(self.0.index(), One { frame, is_new });
     }
 }
 
 impl Root {
     /// Runs all that comes of the root, by worker `worker` and those that its thread plays.
     #[inline]
-    pub(super) fn run_drawn(&self, worker: &Worker, schedule: &Schedule) {
+    pub(super) fn run_drawn(&self, play: Play<'_>) {
         while !self.is_over() {
-            if let Some((index, one)) = self.draw_frame(worker, schedule) {
+            if let Some((index, one)) = self.draw_frame(play) {
                 // SAFETY: it was left or in the queue, and counted.
-                worker.play(index, |worker| unsafe {
+                play.play(index, |worker| unsafe {
                     if one.is_new {
                         frame::drop_if_cancelled(one.frame);
                     }
-                    worker.run_frame(one.frame, Level::Ground);
+                    Frames(worker).run_frame(one.frame, Level::Ground);
                 });
-            } else if !worker.run_job_drawn(schedule) {
-                worker.park_until(|| self.is_over() || self.has_ready());
+            } else if !play.run_job() {
+                Wait(play.worker).park_until(|| self.is_over() || self.has_ready());
             }
         }
     }
@@ -138,7 +103,8 @@ impl Root {
 
     /// The next frame, and who runs it.
     #[inline]
-    fn draw_frame(&self, worker: &Worker, schedule: &Schedule) -> Option<(usize, One)> {
+    fn draw_frame(&self, play: Play<'_>) -> Option<(usize, One)> {
+        let schedule = play.schedule;
         let mut ready = self.ready();
         let ready = &mut *ready;
         let left = &mut ready.left;
@@ -149,7 +115,7 @@ impl Root {
         let goes_on = left.has(left.last) && !schedule.follows(Habit::Theft);
         let index = match goes_on {
             true => left.last,
-            false => worker.draw_free(schedule),
+            false => play.draw_free(),
         };
         if left.has(index) {
             schedule.note(index, || "newest frame".to_owned());
@@ -165,8 +131,8 @@ impl Root {
         let chosen = schedule.pick(woken);
         let frame = ready.frames.swap_remove_back(chosen)?;
         // SAFETY: what is in the queue is alive and holds its future.
-        let place = unsafe { placed::place_of(frame) };
-        let place = place.filter(|&place| worker.can_play(place));
+        let place = unsafe { place_of(frame) };
+        let place = place.filter(|&place| play.can_play(place));
         let index = place.unwrap_or(index);
         schedule.note(index, || format!("woken {chosen} of {woken}"));
         left.last = index;

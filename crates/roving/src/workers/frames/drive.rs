@@ -10,36 +10,34 @@ use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 
-use super::frame::{self, Frame, Header, Link, Resume};
+use super::frame::{self, resume};
+use super::header::{COUNTED, Frame, Header, Link, NEW_WITH_TOKEN, NO_CHILD, Resume};
+use super::level::Level;
 use super::life::Suspension;
 use super::local::{Local, Next};
-use super::pushed::{COUNTED, NEW_WITH_TOKEN, NO_CHILD, Pushed, holds_frame, run_pushed};
+use super::pushed::{Pushed, holds_frame, run_pushed};
 use super::root::Root;
 use crate::stack::line::current_line;
 use crate::stack::owner::Popped;
 use crate::stack::slot::{Run, Slot};
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
+use crate::workers::stranded::Stranded;
 use crate::workers::wait::Taken;
 
 /// One push of a continuation in half as many looks at the clock; numbers are even.
 const LOOK_EVERY: u64 = 32;
 
-/// The kind of native stack frame on top of which a worker runs frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Level {
-    /// The bare worker, or a blocking call that waits for just this root.
-    Ground,
-    /// A waiting frame: only tasks that were there before, or descend from them, run on top of it.
-    Above,
-}
+/// The frames that a worker runs: its loop, and what stands on its stack for that.
+#[derive(Clone, Copy)]
+pub(crate) struct Frames<'w>(pub(crate) &'w Worker);
 
-impl Worker {
+impl Frames<'_> {
     /// Runs a frame, and the tasks that it leaves on this worker's stack.
     ///
     /// # Safety
     /// The frame is the caller's to run, and its root was opened for this.
-    pub(crate) unsafe fn run_frame(&self, frame: Frame, level: Level) {
+    pub(crate) unsafe fn run_frame(self, frame: Frame, level: Level) {
         // SAFETY: the caller's promise.
         unsafe { self.run_frames(&[frame], level) };
     }
@@ -49,7 +47,7 @@ impl Worker {
     ///
     /// # Safety
     /// As [`Self::run_frame`], for each of them.
-    pub(crate) unsafe fn run_frames(&self, frames: &[Frame], level: Level) {
+    pub(crate) unsafe fn run_frames(self, frames: &[Frame], level: Level) {
         let Some((&newest, older)) = frames.split_last() else {
             return;
         };
@@ -71,12 +69,13 @@ impl Worker {
     ///
     /// # Safety
     /// The frames are the caller's to run, and the root of `newest` stays open meanwhile.
-    unsafe fn run_uncounted(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
+    unsafe fn run_uncounted(self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
         // SAFETY: the caller's promise is handed on; and the root, which stays open, keeps its
         // context.
         unsafe {
             let context = (*newest.as_ref().root.get()).context();
-            self.within(context, || self.run_in_context(older, newest, resumes))
+            self.0
+                .within(context, || self.run_in_context(older, newest, resumes))
         }
     }
 
@@ -84,14 +83,14 @@ impl Worker {
     ///
     /// # Safety
     /// As [`Self::run_uncounted`].
-    unsafe fn run_in_context(&self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
+    unsafe fn run_in_context(self, older: &[Frame], newest: Frame, resumes: *const Root) -> usize {
         // SAFETY: the frame is the caller's, and its root open.
         let (root, has_token) = unsafe {
             let root = newest.as_ref().root.get();
             (root, (*root).has_token())
         };
-        let local = &self.seat().tasks;
-        let (base, outer_floor) = self.owner().open_frame();
+        let local = &self.0.seat().tasks;
+        let (base, outer_floor) = self.0.owner().open_frame();
         let outer = local.begin(resumes, has_token);
         for &frame in older {
             // SAFETY: the frames are the caller's, and their roots were opened.
@@ -107,7 +106,7 @@ impl Worker {
             self.drive(local, newest, base);
         }
         let counts = local.end(outer);
-        self.owner().close_frame(outer_floor);
+        self.0.owner().close_frame(outer_floor);
         1 + counts
     }
 
@@ -115,7 +114,7 @@ impl Worker {
     ///
     /// # Safety
     /// The child is new, and its root is that of the task that is being polled here.
-    pub(crate) unsafe fn spawn_frame(&self, child: Frame) {
+    pub(crate) unsafe fn spawn_frame(self, child: Frame) {
         // SAFETY: the root is open while one of its tasks is polled, or runs something in its
         // context.
         unsafe {
@@ -131,12 +130,12 @@ impl Worker {
     /// As [`Self::spawn_frame`].
     #[cold]
     #[inline(never)]
-    unsafe fn spawn_in_place(&self, child: Frame) {
+    unsafe fn spawn_in_place(self, child: Frame) {
         // SAFETY: the caller's promise.
         if unsafe { self.is_left_by_schedule(child) } {
             return;
         }
-        let local = &self.seat().tasks;
+        let local = &self.0.seat().tasks;
         // SAFETY: the caller's promise.
         unsafe {
             let root = child.as_ref().root.get();
@@ -144,15 +143,17 @@ impl Worker {
             if local.current.get().is_null() {
                 // Of a root of its own, beside that whose frames are run.
                 (*root).open();
-                self.run_at_once(|| self.run_frame(child, Level::Above));
+                self.0
+                    .played
+                    .run_at_once(|| self.run_frame(child, Level::Above));
             } else {
                 let run = || self.run_uncounted(&[], child, ptr::null());
-                let counts = self.run_at_once(run);
+                let counts = self.0.played.run_at_once(run);
                 // That the child's own was counted is not true: it was new.
                 local.keep_counts(counts - 1);
             }
         }
-        self.run_stranded();
+        Stranded(self.0).run();
     }
 
     /// Leaves a frame on the stack, in a poll, for the end of that or for thieves. False when there
@@ -160,44 +161,25 @@ impl Worker {
     ///
     /// # Safety
     /// As [`Self::push_frame`].
-    unsafe fn leave_frame(&self, local: &Local, frame: Frame, number: u64) -> bool {
+    #[inline(always)]
+    unsafe fn leave_frame(self, local: &Local, frame: Frame, number: u64) -> bool {
         let is_at_level = self.is_at_level(local);
         let pushed = Pushed { frame, number };
-        let (done, wake) = match self.owner().push_unjoined(run_pushed, pushed) {
+        let (done, wake) = match self.0.owner().push_unjoined(run_pushed, pushed) {
             Ok(wake) => (true, wake),
             Err((_, wake)) => (false, wake),
         };
         if done && is_at_level {
-            local.level.set(self.owner().line().top.get());
+            local.level.set(self.0.owner().line().top.get());
         }
-        self.wake_if(wake);
+        self.0.wake_if(wake);
         done
     }
 
     /// Whether nothing lies on the stack, above what was there when the current poll began, but
     /// frames that the poll has left there: no closure that a join is going to pop.
-    fn is_at_level(&self, local: &Local) -> bool {
-        ptr::eq(local.level.get(), self.owner().line().top.get())
-    }
-
-    /// Puts a frame that this worker has woken in a poll onto its stack. False when the frame has
-    /// to go through its root's queue instead.
-    ///
-    /// Frames on the stack run newest first, and two that keep waking each other would keep all
-    /// others waiting. So their number is bounded until the stack has been emptied of frames. And
-    /// where thieves leave a few tasks alone, or no thief takes those of a parked worker, a frame
-    /// that its waker then waits for would stay here: see `Registry::takes_any`.
-    ///
-    /// # Safety
-    /// The frame is the caller's, and counted at its root.
-    pub(super) unsafe fn push_woken(&self, local: &Local, frame: Frame) -> bool {
-        // SAFETY: the frame is the caller's.
-        let root = unsafe { frame.as_ref() }.root.get();
-        let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
-        let is_taken = self.registry().takes_any();
-        let may_stay = is_here && is_taken && self.is_at_level(local) && local.may_push_woken();
-        // SAFETY: the caller's promise.
-        may_stay && unsafe { self.leave_frame(local, frame, COUNTED) }
+    fn is_at_level(self, local: &Local) -> bool {
+        ptr::eq(local.level.get(), self.0.owner().line().top.get())
     }
 
     /// Puts a frame on the stack between two polls. False when there is no room.
@@ -205,13 +187,13 @@ impl Worker {
     /// # Safety
     /// The frame is the caller's, and this worker keeps its root open, or its number says that it
     /// is counted.
-    pub(super) unsafe fn push_frame(&self, frame: Frame, number: u64) -> bool {
+    pub(super) unsafe fn push_frame(self, frame: Frame, number: u64) -> bool {
         let pushed = Pushed { frame, number };
-        let (done, wake) = match self.owner().push(run_pushed, pushed) {
+        let (done, wake) = match self.0.owner().push(run_pushed, pushed) {
             Ok((_, wake)) => (true, wake),
             Err((_, wake)) => (false, wake),
         };
-        self.wake_if(wake);
+        self.0.wake_if(wake);
         done
     }
 
@@ -220,7 +202,7 @@ impl Worker {
     /// # Safety
     /// The frame is the caller's, the root is open for this worker, and above `base` are frames of
     /// that root only.
-    unsafe fn drive(&self, local: &Local, frame: Frame, base: *const Slot) {
+    unsafe fn drive(self, local: &Local, frame: Frame, base: *const Slot) {
         let mut next = Some(frame);
         while let Some(frame) = next {
             // SAFETY: the caller's promise, or `after_end`.
@@ -232,10 +214,10 @@ impl Worker {
             };
         }
         local.current.set(ptr::null());
-        if self.schedule().is_some() {
+        if self.0.schedule().is_some() {
             // A fork that leaves its child for later ends the loop, whatever the parent has left on
             // the stack.
-            self.drain(base);
+            self.0.drain(base);
         }
     }
 
@@ -243,11 +225,11 @@ impl Worker {
     ///
     /// # Safety
     /// As [`Self::drive`].
-    unsafe fn run(&self, local: &Local, first: Frame, base: *const Slot) {
+    unsafe fn run(self, local: &Local, first: Frame, base: *const Slot) {
         let mut frame = first;
         loop {
             local.current.set(frame.as_ptr());
-            local.level.set(self.owner().line().top.get());
+            local.level.set(self.0.owner().line().top.get());
             // SAFETY: the frame is this worker's, and holds its future: it has not ended.
             let ended = unsafe { frame.as_ref().poll(frame) };
             let next = local.take_next();
@@ -291,7 +273,7 @@ impl Worker {
     /// # Safety
     /// The child is new, and this worker keeps its root open.
     #[cold]
-    unsafe fn leave_to_itself(&self, child: Frame) {
+    unsafe fn leave_to_itself(self, child: Frame) {
         // SAFETY: the caller's promise; a frame in the queue is counted.
         unsafe {
             if !self.push_frame(child, NO_CHILD) {
@@ -308,7 +290,7 @@ impl Worker {
     /// The poll has unwound in [`Self::run`], which was called with that base.
     #[cold]
     unsafe fn after_panic(
-        &self,
+        self,
         local: &Local,
         payload: Box<dyn Any + Send>,
         base: *const Slot,
@@ -327,8 +309,8 @@ impl Worker {
     }
 
     /// Takes a child back that was spawned, if it is the newest on the stack, and private.
-    pub(crate) fn take_back(&self, child: Frame) -> bool {
-        let owner = self.owner();
+    pub(crate) fn take_back(self, child: Frame) -> bool {
+        let owner = self.0.owner();
         let Some(index) = owner.newest_private() else {
             return false;
         };
@@ -345,7 +327,7 @@ impl Worker {
             // SAFETY: it is new, nobody else's, and the task that is polled keeps its root open.
             unsafe { frame::drop_if_cancelled(child) };
         }
-        let local = &self.seat().tasks;
+        let local = &self.0.seat().tasks;
         let is_at_level = self.is_at_level(local);
         let (popped, wake) = owner.pop(index);
         debug_assert_eq!(popped, Popped::Here);
@@ -353,7 +335,7 @@ impl Worker {
             // Else the level would be that of a closure which a join pushes here next.
             local.level.set(owner.line().top.get());
         }
-        self.wake_if(wake);
+        self.0.wake_if(wake);
         true
     }
 
@@ -363,12 +345,12 @@ impl Worker {
     /// # Safety
     /// The frame is this worker's, which does not use it afterwards.
     #[inline(never)]
-    unsafe fn suspend(&self, frame: Frame) {
+    unsafe fn suspend(self, frame: Frame) {
         // What runs while this worker looks for the next frame runs in no task.
-        let local = &self.seat().tasks;
+        let local = &self.0.seat().tasks;
         local.current.set(ptr::null());
-        let doing = self.clock().enter(Activity::Switch);
-        bump(&self.tally().suspensions, 1);
+        let doing = self.0.clock().enter(Activity::Switch);
+        bump(&self.0.tally().suspensions, 1);
         // SAFETY: the frame is this worker's until it is suspended. After that its root is kept
         // open by this worker.
         unsafe {
@@ -382,7 +364,7 @@ impl Worker {
                 Root::make_ready(root, frame);
             }
         }
-        self.clock().enter(doing);
+        self.0.clock().enter(doing);
     }
 
     /// Takes the newest frame above the base off the stack, or, when none is left, a frame that has
@@ -392,15 +374,15 @@ impl Worker {
     /// # Safety
     /// This worker runs frames above that base, and polls none now.
     #[inline(never)]
-    pub(super) unsafe fn pop_frame(&self, local: &Local, base: *const Slot) -> Option<Frame> {
-        let owner = self.owner();
+    pub(super) unsafe fn pop_frame(self, local: &Local, base: *const Slot) -> Option<Frame> {
+        let owner = self.0.owner();
         while owner.stack().at(owner.top()) > base {
             let private = owner.pop_private();
             let index = private.unwrap_or_else(|| {
                 owner.answer_alarm();
                 owner.top() - 1
             });
-            if private.is_none() && self.take(index) != Taken::Here {
+            if private.is_none() && self.0.take(index) != Taken::Here {
                 local.count_loss();
                 continue;
             }
@@ -411,7 +393,7 @@ impl Worker {
             }
             // SAFETY: popped, and run once.
             let further = unsafe { slot.run() };
-            self.run_further(further, Level::Above);
+            self.0.run_further(further, Level::Above);
         }
         let frame = local.next_placed()?;
         let placed = Pushed {
@@ -423,6 +405,29 @@ impl Worker {
     }
 }
 
+impl Worker {
+    /// Puts a frame that this worker has woken in a poll onto its stack. False when the frame has
+    /// to go through its root's queue instead.
+    ///
+    /// Frames on the stack run newest first, and two that keep waking each other would keep all
+    /// others waiting. So their number is bounded until the stack has been emptied of frames. And
+    /// where thieves leave a few tasks alone, or no thief takes those of a parked worker, a frame
+    /// that its waker then waits for would stay here: see `Registry::takes_any`.
+    ///
+    /// # Safety
+    /// The frame is the caller's, and counted at its root.
+    pub(super) unsafe fn push_woken(&self, local: &Local, frame: Frame) -> bool {
+        // SAFETY: the frame is the caller's.
+        let root = unsafe { frame.as_ref() }.root.get();
+        let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
+        let is_taken = self.registry().takes_any();
+        let may_stay =
+            is_here && is_taken && Frames(self).is_at_level(local) && local.may_push_woken();
+        // SAFETY: the caller's promise.
+        may_stay && unsafe { Frames(self).leave_frame(local, frame, COUNTED) }
+    }
+}
+
 /// # Safety
 /// The pointer came from a frame.
 #[inline(always)]
@@ -431,25 +436,12 @@ unsafe fn child_of(child: *const Header) -> Frame {
     unsafe { NonNull::new_unchecked(child.cast_mut()) }
 }
 
-/// Marks a scheduled frame as running, before it is polled.
-///
-/// # Safety
-/// The frame is the caller's.
-#[inline(always)]
-pub(super) unsafe fn resume(frame: Frame) {
-    // SAFETY: the frame is the caller's.
-    let header = unsafe { frame.as_ref() };
-    if header.life.is_shared() {
-        header.life.resume();
-    }
-}
-
 /// Puts the frame on the stack as a continuation, below its child. Returns the frame to run next.
 ///
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) -> Option<Frame> {
+unsafe fn fork(frames: Frames<'_>, local: &Local, frame: Frame, child: Frame) -> Option<Frame> {
     let number = local.number_push();
     let pushed = Pushed { frame, number };
     // SAFETY: the child is the worker's.
@@ -467,7 +459,7 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) -> Op
         Some(child)
     } else {
         // SAFETY: the caller's promise.
-        unsafe { fork_slowly(worker, local, pushed, child) }
+        unsafe { fork_slowly(frames, local, pushed, child) }
     }
 }
 
@@ -476,7 +468,7 @@ unsafe fn fork(worker: &Worker, local: &Local, frame: Frame, child: Frame) -> Op
 #[cold]
 #[inline(never)]
 unsafe fn fork_slowly(
-    worker: &Worker,
+    frames: Frames<'_>,
     local: &Local,
     pushed: Pushed,
     child: Frame,
@@ -504,17 +496,17 @@ unsafe fn fork_slowly(
         }
         // A loop that forks small children publishes each time: one look at the clock for many.
         let looks = pushed.number % LOOK_EVERY == 0;
-        let (full, wake) = match worker.owner().push_timed(run_pushed, pushed, looks) {
+        let (full, wake) = match frames.0.owner().push_timed(run_pushed, pushed, looks) {
             Ok((_, wake)) => (false, wake),
             Err((_, wake)) => (true, wake),
         };
-        worker.wake_if(wake);
+        frames.0.wake_if(wake);
         if !full {
             return Some(new);
         }
-        if let Some((schedule, ways)) = worker.drawn() {
+        if let Some((_, ways)) = frames.0.registry().settings.drawn() {
             // SAFETY: the caller's promise.
-            return unsafe { (ways.fork)(worker, schedule, frame, new) };
+            return unsafe { (ways.fork)(frame, new) };
         }
         if !shared {
             child.link.set(Link::caller(frame, Resume::Directly));
@@ -536,11 +528,11 @@ unsafe fn fork_slowly(
 /// # Safety
 /// Both are the worker's.
 #[inline(always)]
-unsafe fn call(worker: &Worker, frame: Frame, child: Frame, resume: Resume) {
+unsafe fn call(frames: Frames<'_>, frame: Frame, child: Frame, resume: Resume) {
     // SAFETY: the frame is the worker's.
     if unsafe { frame.as_ref() }.life.is_shared() {
         // SAFETY: the caller's promise.
-        unsafe { call_slowly(worker, frame, child) };
+        unsafe { call_slowly(frames, frame, child) };
     } else {
         // SAFETY: the child is the worker's.
         unsafe { child.as_ref() }
@@ -555,12 +547,12 @@ unsafe fn call(worker: &Worker, frame: Frame, child: Frame, resume: Resume) {
 /// As [`fork`].
 #[cold]
 #[inline(never)]
-unsafe fn call_slowly(worker: &Worker, frame: Frame, child: Frame) {
+unsafe fn call_slowly(frames: Frames<'_>, frame: Frame, child: Frame) {
     // SAFETY: both frames are the worker's.
     unsafe {
         frame.as_ref().life.share();
         let link = Link::caller(frame, Resume::Woken);
         child.as_ref().link.set(link);
-        worker.suspend(frame);
+        frames.suspend(frame);
     }
 }

@@ -4,21 +4,20 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
 use super::awaited::Awaited;
-use super::drive::resume;
+use super::drive::Frames;
 use super::end::Ending;
-use super::frame::{self, Frame, Resume};
+use super::frame::{self, resume};
+use super::header::{COUNTED, Frame, Resume, place_of};
 use super::local::Local;
-use super::placed;
-use super::pushed::{COUNTED, Pushed, holds_frame};
+use super::pushed::{Pushed, holds_frame};
 use super::root::Root;
 use super::waker;
 use crate::machine::unwind::drop_quietly;
 use crate::stack::line::current_line;
 use crate::stack::owner::Popped;
 use crate::stack::slot::Slot;
-use crate::workers::Worker;
 
-impl Worker {
+impl Frames<'_> {
     /// Ends a frame that holds its outcome: wakes the task that waits, and returns the frame to run
     /// next.
     ///
@@ -26,7 +25,7 @@ impl Worker {
     /// As [`Self::drive`]; the frame is not used afterwards.
     #[inline(always)]
     pub(super) unsafe fn after_end(
-        &self,
+        self,
         local: &Local,
         frame: Frame,
         base: *const Slot,
@@ -69,7 +68,7 @@ impl Worker {
     /// # Safety
     /// As [`Self::after_end`], and the frame has failed.
     pub(super) unsafe fn after_failure(
-        &self,
+        self,
         local: &Local,
         frame: Frame,
         base: *const Slot,
@@ -90,7 +89,7 @@ impl Worker {
     #[cold]
     #[inline(never)]
     unsafe fn after_call(
-        &self,
+        self,
         local: &Local,
         frame: Frame,
         caller: Frame,
@@ -119,12 +118,12 @@ impl Worker {
     #[cold]
     #[inline(never)]
     unsafe fn after_end_slowly(
-        &self,
+        self,
         local: &Local,
         frame: Frame,
         base: *const Slot,
     ) -> Option<Frame> {
-        let owner = self.owner();
+        let owner = self.0.owner();
         // SAFETY: the frame is this worker's until it is finished; what was popped is this
         // worker's.
         unsafe {
@@ -135,7 +134,7 @@ impl Worker {
             let is_frame = || holds_frame(owner.stack().slot(index));
             if owner.stack().at(owner.top()) > base && is_frame() {
                 let (popped, wake) = owner.pop(index);
-                self.wake_if(wake);
+                self.0.wake_if(wake);
                 if popped == Popped::Here {
                     let pushed = owner.stack().slot(index).take::<Pushed>();
                     let is_parent = header.link.get().is_push(pushed.number);
@@ -156,7 +155,7 @@ impl Worker {
     ///
     /// # Safety
     /// Its outcome is in it, and it is this worker's; not any more afterwards.
-    unsafe fn tell_end(&self, local: &Local, frame: Frame) {
+    unsafe fn tell_end(self, local: &Local, frame: Frame) {
         // What is called from here, and while this worker looks for the next frame, runs in no
         // task.
         local.current.set(ptr::null());
@@ -204,11 +203,11 @@ impl Worker {
     ///
     /// # Safety
     /// The frame is this worker's, and counted at its root.
-    unsafe fn resume_later(&self, local: &Local, frame: Frame) {
+    unsafe fn resume_later(self, local: &Local, frame: Frame) {
         // SAFETY: the frame is this worker's, and its root is open.
         unsafe {
             let root = frame.as_ref().root.get();
-            let stays = ptr::eq(root, local.resumes.get()) && placed::place_of(frame).is_none();
+            let stays = ptr::eq(root, local.resumes.get()) && place_of(frame).is_none();
             if !stays || !self.push_frame(frame, COUNTED) {
                 Root::make_ready(root, frame);
             }

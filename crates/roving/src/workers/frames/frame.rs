@@ -6,131 +6,20 @@ use std::cell::{Cell, UnsafeCell};
 use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
-use std::ptr::{self, NonNull};
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::ptr;
+use std::task::{Context, Poll};
 
-use super::awaited::Awaited;
-use super::end::{Awaiting, End, Retracted};
+use super::end::End;
+use super::header::{Failure, Frame, Header, Link, Stage, VTable, body};
 use super::life::Life;
-use super::placed::Placed;
+use super::memory;
+use super::place::Placed;
 use super::root::Root;
-use super::store::{self, Size};
+use super::store::Size;
 use super::waker;
 use crate::inherit::cancelled::CancelledError;
 use crate::machine::unwind::drop_quietly;
 use crate::workers::dropped::count_dropped;
-
-/// A frame, whatever its future is.
-pub(crate) type Frame = NonNull<Header>;
-
-/// The header before the future in a frame. One cache line of 64 bytes.
-///
-/// | field | who may touch it, and when |
-/// |---|---|
-/// | `life`, `end` | anybody who holds the frame, a waker or the handle |
-/// | `awaiter` | as `end` says |
-/// | `root` | null until the child is started; written then, before the frame is first polled; then only read |
-/// | `vtable`, `link`, `stage`, `site`, the body | the worker that polls the frame; from `ENDED` on who holds the handle |
-#[repr(C, align(8))]
-pub(crate) struct Header {
-    pub(super) life: Life,
-    pub(crate) end: End,
-    vtable: Cell<&'static VTable>,
-    pub(crate) root: Cell<*const Root>,
-    pub(super) link: Cell<Link>,
-    awaiter: UnsafeCell<MaybeUninit<Waker>>,
-    stage: Cell<Stage>,
-    /// Where it was branched off; see `order`.
-    pub(crate) site: Cell<u16>,
-}
-
-/// The parent that a frame's end resumes.
-///
-/// With the lowest bit set it is the frame that called this one and waits for it; two more bits say
-/// how it is resumed ([`Resume`]). Otherwise it is the number of the push that put the parent on
-/// the stack when this child was forked, or 0. Each push of a pool has a number of its own, so an
-/// equal number on the top of the stack proves that it is the parent and that nobody has taken it
-/// since. The number has 53 bits for each worker: years of pushing. Where pointers are too narrow
-/// for it nothing is proved, and every end takes the slower way.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Link(*const Header);
-
-impl Link {
-    pub(super) const NONE: Link = Link(ptr::null());
-
-    /// An even number.
-    #[inline(always)]
-    pub(super) fn push(number: u64) -> Link {
-        Link(ptr::without_provenance(number as usize))
-    }
-
-    #[inline(always)]
-    pub(super) fn caller(frame: Frame, resume: Resume) -> Link {
-        Link(frame.as_ptr().map_addr(|at| at | resume as usize))
-    }
-
-    #[inline(always)]
-    pub(super) fn is_push(self, number: u64) -> bool {
-        cfg!(target_pointer_width = "64") && self.0.addr() == number as usize
-    }
-
-    #[inline(always)]
-    pub(super) fn get_caller(self) -> Option<(Frame, Resume)> {
-        let resume = match self.0.addr() & 0b111 {
-            DIRECTLY => Resume::Directly,
-            TOLD => Resume::Told,
-            WOKEN => Resume::Woken,
-            _ => return None,
-        };
-        let frame = NonNull::new(self.0.map_addr(|at| at & !0b111).cast_mut())?;
-        Some((frame, resume))
-    }
-}
-
-const DIRECTLY: usize = 0b001;
-const TOLD: usize = 0b011;
-const WOKEN: usize = 0b101;
-
-/// How a caller goes on when its callee has ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Resume {
-    /// It is resumed, and nobody but itself can ask for the outcome.
-    Directly = DIRECTLY as isize,
-    /// It is resumed, but the handle may be elsewhere.
-    Told = TOLD as isize,
-    /// It may be resumed by others meanwhile, and be gone. The link holds a reference to it.
-    Woken = WOKEN as isize,
-}
-
-/// The content of a frame's body.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    Future,
-    Value,
-    Failure,
-    Empty,
-}
-
-/// The payload of a task's panic, and the root that receives it if the task is never awaited: the
-/// outermost, because a handle that outlives them all must not keep a chain of them.
-pub(crate) struct Failure {
-    pub(crate) payload: Box<dyn Any + Send>,
-    pub(super) root: Arc<Root>,
-}
-
-/// The scheduler's view of a future's type.
-struct VTable {
-    poll: unsafe fn(Frame) -> bool,
-    drop_future: unsafe fn(Frame),
-    drop_value: unsafe fn(Frame),
-    size: &'static Size,
-    body: usize,
-    /// The future is a [`Placed`].
-    is_placed: bool,
-    /// The table for a future that is dropped instead of polled for the first time.
-    dropped: Option<&'static VTable>,
-}
 
 #[repr(C)]
 struct Memory<F: Future> {
@@ -194,7 +83,7 @@ pub(crate) fn new_placed<F: Future>(future: Placed<'_, F>) -> Frame {
 
 #[inline(always)]
 fn with_vtable<F: Future>(future: F, vtable: &'static VTable) -> Frame {
-    let at = store::take(Memory::<F>::SIZE).cast::<Memory<F>>();
+    let at = memory::take(Memory::<F>::SIZE).cast::<Memory<F>>();
     let header = Header {
         life: Life::new(),
         end: End::new(),
@@ -251,51 +140,6 @@ unsafe fn drop_value<F: Future>(frame: Frame) {
     unsafe { ManuallyDrop::drop(&mut (*frame.cast::<Memory<F>>().as_ptr()).body.value) };
 }
 
-impl Header {
-    /// Polls the future of `frame`, whose header this is; true when it has ended.
-    ///
-    /// # Safety
-    /// It holds a future, and is the caller's to poll.
-    #[inline(always)]
-    pub(super) unsafe fn poll(&self, frame: Frame) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { (self.vtable.get().poll)(frame) }
-    }
-
-    /// Whether neither a waker nor the handle has ever said anything.
-    #[inline(always)]
-    pub(super) fn is_alone(&self) -> bool {
-        self.end.is_untouched() & !self.life.is_shared()
-    }
-}
-
-impl Awaited for Header {
-    #[inline]
-    fn is_ended(&self) -> bool {
-        self.end.is_ended()
-    }
-
-    #[inline]
-    fn retract_awaiter(&self) -> Retracted {
-        self.end.retract_awaiter()
-    }
-
-    #[inline]
-    fn leave_awaiter(&self) -> Awaiting {
-        self.end.leave_awaiter()
-    }
-
-    unsafe fn put_awaiter(&self, waker: Waker) {
-        // SAFETY: the caller has the cell to itself.
-        unsafe { (*self.awaiter.get()).write(waker) };
-    }
-
-    unsafe fn take_awaiter(&self) -> Waker {
-        // SAFETY: the caller has the cell to itself, and a waker is in it.
-        unsafe { (*self.awaiter.get()).assume_init_read() }
-    }
-}
-
 /// Ends a future that never begins as cancelled, in the place of its first poll. If dropping the
 /// future panics, that panic goes on, so that it is not lost.
 ///
@@ -348,34 +192,6 @@ pub(super) unsafe fn fail(frame: Frame, payload: Box<dyn Any + Send>) {
     // SAFETY: the body is empty, and large enough for a failure.
     unsafe { body::<Failure>(frame).write(Failure { payload, root }) };
     header.stage.set(Stage::Failure);
-}
-
-/// # Safety
-/// `T` is what the body holds or is to hold.
-#[inline(always)]
-unsafe fn body<T>(frame: Frame) -> *mut T {
-    // SAFETY: the frame is alive, and its body within its memory.
-    unsafe {
-        frame
-            .as_ptr()
-            .byte_add((*frame.as_ptr()).vtable.get().body)
-            .cast()
-    }
-}
-
-/// Reads the head of a [`Placed`] future, if the frame holds one.
-///
-/// # Safety
-/// The frame holds its future, and a `T` is what that begins with.
-#[inline(always)]
-pub(super) unsafe fn placed_body<T: Copy>(frame: Frame) -> Option<T> {
-    // SAFETY: the frame is alive, and the caller promises the rest.
-    unsafe {
-        match frame.as_ref().vtable.get().is_placed {
-            true => Some(body::<T>(frame).read()),
-            false => None,
-        }
-    }
 }
 
 /// Whether the frame ended by a panic.
@@ -481,5 +297,18 @@ pub(super) unsafe fn release(frame: Frame) {
 pub(super) unsafe fn free(frame: Frame) {
     // Ordering: Pairs with [drop_reference]: whatever others did with the frame came before.
     // SAFETY: it was made by `new` with that layout; a header has nothing to drop.
-    unsafe { store::give(frame.cast(), frame.as_ref().vtable.get().size) };
+    unsafe { memory::give(frame.cast(), frame.as_ref().vtable.get().size) };
+}
+
+/// Marks a scheduled frame as running, before it is polled.
+///
+/// # Safety
+/// The frame is the caller's.
+#[inline(always)]
+pub(super) unsafe fn resume(frame: Frame) {
+    // SAFETY: the frame is the caller's.
+    let header = unsafe { frame.as_ref() };
+    if header.life.is_shared() {
+        header.life.resume();
+    }
 }

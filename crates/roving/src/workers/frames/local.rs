@@ -3,10 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::ptr;
 
-use super::frame::{Frame, Header};
+use super::header::{Frame, Header, NEW, NEW_WITH_TOKEN};
 use super::order::{Sites, SpawnOrder};
 use super::placed::Queue;
-use super::pushed::{NEW, NEW_WITH_TOKEN};
 use super::root::Root;
 use super::store::Store;
 use crate::inherit::node;
@@ -40,6 +39,8 @@ pub(crate) struct Local {
     new_number: Cell<u64>,
     /// The number of the last push.
     pushes: Cell<u64>,
+    pool: Cell<*const ()>,
+    index: usize,
     pub(super) placed: Queue,
     /// How many frames may be taken from there before the worker looks for other work.
     placed_left: Cell<u32>,
@@ -137,6 +138,7 @@ impl Local {
         debug_assert!(index < WORKERS_MAX);
         Local {
             pushes: Cell::new((index as u64) << 53),
+            index,
             store: Store::new(),
             order,
             migrate,
@@ -158,6 +160,8 @@ impl Local {
             slow_forks: Cell::new(false),
             new_number: Cell::new(NEW),
             pushes: Cell::new(0),
+            pool: Cell::new(ptr::null()),
+            index: usize::MAX,
             placed: Queue::new(),
             placed_left: Cell::new(0),
             store: Store::none(),
@@ -179,6 +183,18 @@ impl Local {
         self.store.kept()
     }
 
+    /// Says which pool's worker this belongs to: null for a compensation thread, at which nothing
+    /// has a place.
+    pub(crate) fn set_pool(&self, pool: *const ()) {
+        self.pool.set(pool);
+    }
+
+    /// Whether it is that of the worker with that index of that pool.
+    #[inline]
+    pub(super) fn is_at(&self, pool: *const (), index: usize) -> bool {
+        self.index == index && ptr::eq(self.pool.get(), pool)
+    }
+
     /// There will be no thread that is the worker: what has its place there goes elsewhere.
     pub(crate) fn close_place(&self) {
         self.placed.close();
@@ -187,6 +203,19 @@ impl Local {
     /// Whoever is the worker has no loop that looks for what has its place there.
     pub(crate) fn stay_away(&self) {
         self.placed.leave();
+    }
+
+    /// Calls `f`, which does not unwind, and in which the worker blocks.
+    pub(crate) fn away<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.placed.leave();
+        let result = f();
+        self.placed.come_back();
+        result
+    }
+
+    /// Whether a frame that has its place here waits for the worker.
+    pub(crate) fn has_placed(&self) -> bool {
+        !self.placed.is_empty()
     }
 
     /// The newest frame on the stack was stolen.

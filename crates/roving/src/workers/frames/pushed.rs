@@ -1,7 +1,7 @@
 //! A frame on a task stack.
 
-use super::drive::resume;
-use super::frame::{self, Frame};
+use super::frame::{self, resume};
+use super::header::{COUNTED, Frame, NEW_WITH_TOKEN};
 use super::local::Local;
 use crate::stack::slot::{Further, Run, Slot};
 
@@ -40,16 +40,6 @@ impl Pushed {
         }
     }
 }
-
-pub(super) const NO_CHILD: u64 = 1;
-/// The number of a frame that has never been polled, and that the task which awaits it may take
-/// back.
-pub(super) const NEW: u64 = 3;
-/// The number of a new frame with a token, which may have been cancelled when it is about to begin.
-pub(super) const NEW_WITH_TOKEN: u64 = u64::MAX - 2;
-/// The number of a frame with a count of its own at its root: it was suspended, and woken by this
-/// worker.
-pub(super) const COUNTED: u64 = u64::MAX;
 
 /// Takes a slot's frame out, on a thief or when a stack is drained. The slot is free again before
 /// the frame is polled. The root is opened once more for the worker that takes it, unless it is

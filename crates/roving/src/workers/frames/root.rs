@@ -2,26 +2,16 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
-use super::drawn::Left;
-use super::drive::Level;
-use super::frame::{self, Failure, Frame};
-use super::local::Local;
+use super::header::Frame;
+use super::left::Left;
 use super::open::Open;
-use super::placed;
 use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node::{self, Node};
-use crate::machine::faults;
 use crate::machine::prim::{AtomicU64, Ordering};
-use crate::machine::unwind::{drop_quietly, with_frame_lent};
-use crate::workers::Worker;
-use crate::workers::inject::Kind;
-use crate::workers::job::Job;
-use crate::workers::parked::Why;
-use crate::workers::registry::Registry;
+use crate::machine::unwind::drop_quietly;
 
 /// The id of the blocking call that a root belongs to. No two calls of a process ever have the
 /// same, so a [`crate::task::Scope`] that has outlived its call differs from those of all others;
@@ -68,7 +58,7 @@ impl RootId {
 pub(crate) struct Root {
     /// That of the blocking call which waits for this root: the same as `above` has.
     pub(crate) id: RootId,
-    pub(super) registry: Arc<Registry>,
+    pub(super) pool: Arc<dyn Outlet>,
     /// In which the tasks of this root run.
     context: Option<Arc<Node>>,
     /// The root of the task that has entered another context to make what is below this one. Counts
@@ -79,9 +69,24 @@ pub(crate) struct Root {
     open: Open,
     ready: Mutex<Ready>,
     /// The payload of the first task that panicked and was not awaited.
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    pub(super) panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// Set before the first frame runs.
     waiter: OnceLock<Waiter>,
+}
+
+/// The pool of a root, as far as a root needs it. Behind a trait, because the pool's worker slots
+/// hold frames, and so are made after roots.
+pub(crate) trait Outlet: Send + Sync {
+    /// Has a worker look into the root's queue; nothing where whoever waits for the root does so by
+    /// itself.
+    fn issue_ticket(self: Arc<Self>, root: &Arc<Root>);
+
+    /// Sends the frame to the worker with that index, which another thread is. False if there is
+    /// none, or it is away.
+    ///
+    /// # Safety
+    /// The frame is the caller's, and counted at a root of this pool.
+    unsafe fn send(self: Arc<Self>, index: usize, frame: Frame) -> bool;
 }
 
 /// The thread that waits for the root to be over.
@@ -101,7 +106,7 @@ enum Listener {
 pub(super) struct Ready {
     pub(super) frames: VecDeque<Frame>,
     /// A job is in the injector that will look here.
-    ticket: bool,
+    pub(super) ticket: bool,
     /// Frames that would stand in the stacks of workers, where the pool's schedule is drawn.
     pub(super) left: Left,
 }
@@ -110,9 +115,8 @@ pub(super) struct Ready {
 unsafe impl Send for Ready {}
 
 impl Root {
-    #[inline]
-    pub(crate) fn new(registry: &Arc<Registry>) -> Arc<Root> {
-        Root::with(registry, None)
+    pub(crate) fn new(pool: Arc<dyn Outlet>) -> Arc<Root> {
+        Root::with(pool, None)
     }
 
     /// A root for what a task below `above` makes in the context that the calling thread is in. It
@@ -123,19 +127,19 @@ impl Root {
     #[inline]
     pub(super) unsafe fn below(above: Arc<Root>) -> *const Root {
         above.open();
-        let registry = Arc::clone(&above.registry);
-        Arc::into_raw(Root::with(&registry, Some(above)))
+        let pool = Arc::clone(&above.pool);
+        Arc::into_raw(Root::with(pool, Some(above)))
     }
 
     #[inline]
-    fn with(registry: &Arc<Registry>, above: Option<Arc<Root>>) -> Arc<Root> {
+    fn with(pool: Arc<dyn Outlet>, above: Option<Arc<Root>>) -> Arc<Root> {
         let outermost = above.as_ref().map(|above| {
             let further = above.outermost.as_ref();
             Arc::clone(further.unwrap_or(above))
         });
         Arc::new(Root {
             id: above.as_ref().map_or_else(RootId::new, |above| above.id),
-            registry: Arc::clone(registry),
+            pool,
             context: node::current(),
             above,
             outermost,
@@ -151,7 +155,7 @@ impl Root {
     }
 
     #[inline]
-    fn set_waiter(&self, helps: bool) {
+    pub(super) fn set_waiter(&self, helps: bool) {
         self.waiter.get_or_init(|| Waiter {
             thread: thread::current(),
             helps,
@@ -283,44 +287,6 @@ impl Root {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes a woken frame on to be polled: by the worker that this thread is, if it runs frames
-    /// of the same root, otherwise by any worker. The former is a push onto the worker's stack,
-    /// where thieves find it; the latter goes through a queue with a lock.
-    ///
-    /// # Safety
-    /// The frame is the caller's, and counted at this root.
-    #[inline]
-    pub(super) unsafe fn pass_on(this: *const Root, frame: Frame) {
-        let push = |local: &Local| {
-            Worker::with_current(|worker| {
-                // SAFETY: the caller's promise.
-                worker.is_some_and(|worker| unsafe { worker.push_woken(local, frame) })
-            })
-        };
-        // A look before the worker is asked for: `push_woken` looks again.
-        let push_here = |local: &Local| ptr::eq(local.resumes.get(), this) && push(local);
-        // SAFETY: the caller's promise; it is to be polled, so it holds its future.
-        let has_place = unsafe { placed::place_of(frame) }.is_some();
-        if has_place || !Local::with(push_here) {
-            // SAFETY: the caller's promise.
-            unsafe { Root::make_ready(this, frame) };
-        }
-    }
-
-    /// Passes a frame on to be polled by any worker, or by the one that its place names.
-    ///
-    /// # Safety
-    /// The frame is the caller's, and counted at this root.
-    pub(crate) unsafe fn make_ready(this: *const Root, frame: Frame) {
-        // SAFETY: the caller's promise, and it is to be polled, so it holds its future.
-        unsafe {
-            let place = placed::place_of(frame);
-            if !place.is_some_and(|index| placed::deliver(this, index, frame)) {
-                Root::enqueue(this, frame);
-            }
-        }
-    }
-
     /// Queues a frame to be polled by any worker.
     ///
     /// # Safety
@@ -336,40 +302,13 @@ impl Root {
             ready.frames.push_back(frame);
             !std::mem::replace(&mut ready.ticket, true)
         };
-        if ticket && root.registry.settings.schedule.is_none() {
-            root.issue_ticket();
+        if ticket {
+            Arc::clone(&root.pool).issue_ticket(&root);
         }
         if let Some(waiter) = root.waiter.get() {
             if waiter.helps {
                 waiter.thread.unpark();
             }
-        }
-    }
-
-    fn issue_ticket(self: &Arc<Root>) {
-        let root = Arc::clone(self);
-        self.registry
-            .inject(Kind::Awaited, Job::new(move || root.serve_ticket()));
-    }
-
-    /// Serves a ticket: runs the oldest frame that is ready, if there still is one, and makes sure
-    /// that the next one finds a worker.
-    fn serve_ticket(self: Arc<Root>) {
-        let (frame, more) = {
-            let mut ready = self.ready();
-            let frame = ready.frames.pop_front();
-            ready.ticket = !ready.frames.is_empty();
-            (frame, ready.ticket)
-        };
-        if more {
-            self.issue_ticket();
-        }
-        if let Some(frame) = frame {
-            Worker::with_current(|worker| match worker {
-                // SAFETY: it was in the queue, and counted.
-                Some(worker) => unsafe { worker.run_frame(frame, Level::Ground) },
-                None => unreachable!("jobs are run by workers"),
-            });
         }
     }
 
@@ -389,74 +328,5 @@ impl Root {
             drop(first);
             drop_quietly(payload);
         }
-    }
-
-    /// Returns the outcome of the root's own frame, or the first panic that was not awaited, when
-    /// all frames have ended.
-    ///
-    /// # Safety
-    /// `frame` is the root's own, of output `T`, and the caller has its handle.
-    pub(crate) unsafe fn outcome<T>(&self, frame: Frame) -> Result<T, Box<dyn Any + Send>> {
-        // SAFETY: it has ended, and the caller says the rest.
-        let outcome = unsafe { frame::take_outcome::<T>(frame) };
-        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
-        match (outcome, first.take()) {
-            (Ok(value), None) => Ok(value),
-            (Ok(value), Some(payload)) => {
-                drop_quietly(value);
-                Err(payload)
-            }
-            (Err(Failure { payload, .. }), other) => {
-                drop_quietly(other);
-                Err(payload)
-            }
-        }
-    }
-}
-
-impl Root {
-    /// Runs the root's own frame and all tasks below it, on the calling thread, which is that
-    /// worker, and on others.
-    ///
-    /// # Safety
-    /// The frame is new and of this root.
-    #[inline]
-    pub(crate) unsafe fn run_here(&self, worker: &Worker, frame: Frame) {
-        self.set_waiter(true);
-        let run = || {
-            // SAFETY: a new frame, whose root counts this worker.
-            unsafe { worker.run_frame(frame, Level::Ground) };
-            if let Some(schedule) = worker.schedule() {
-                worker.waiting(|| self.run_drawn(worker, schedule));
-            }
-            while !self.is_over() {
-                let ready = self.ready().frames.pop_front();
-                match ready {
-                    // SAFETY: it was in the queue, and counted.
-                    Some(frame) => unsafe { worker.run_frame(frame, Level::Ground) },
-                    None => {
-                        let is_woken = || self.is_over() || !self.ready().frames.is_empty();
-                        worker.park_for(Why::Event, is_woken);
-                    }
-                }
-            }
-        };
-        with_frame_lent(|| worker.away(run));
-    }
-
-    /// Runs the frame for a thread that is no worker: the thread only waits, and blocks no worker.
-    ///
-    /// # Safety
-    /// The frame is new and of this root.
-    #[inline]
-    pub(crate) unsafe fn run_there(self: &Arc<Root>, frame: Frame) {
-        self.set_waiter(false);
-        with_frame_lent(|| {
-            // SAFETY: new, and counted since the root was made.
-            unsafe { Root::make_ready(Arc::as_ptr(self), frame) };
-            while !self.is_over() {
-                faults::park();
-            }
-        });
     }
 }

@@ -4,8 +4,11 @@ use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-use super::frame::{self, Frame, Header};
+use super::frame;
+use super::header::{Frame, Header, place_of};
+use super::local::Local;
 use super::root::Root;
+use crate::workers::Worker;
 
 /// A static, not a constant: its address is how wakers of frames are recognised.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop);
@@ -53,7 +56,7 @@ unsafe fn wake_by_ref(at: *const ()) {
     // SAFETY: called with the data of a waker of ours, whose frame is alive.
     let (frame, header) = unsafe { (get(at), get(at).as_ref()) };
     // SAFETY: it was suspended, so its root waits for it, and it is this thread's to pass on.
-    let pass_on = || unsafe { Root::pass_on(header.root.get(), frame) };
+    let pass_on = || unsafe { pass_on(header.root.get(), frame) };
     header.life.wake().pay(pass_on);
 }
 
@@ -62,5 +65,29 @@ unsafe fn drop(at: *const ()) {
     unsafe {
         let last = get(at).as_ref().life.drop_reference();
         last.pay(|| frame::free(get(at)));
+    }
+}
+
+/// Passes a woken frame on to be polled: by the worker that this thread is, if it runs frames
+/// of the same root, otherwise by any worker. The former is a push onto the worker's stack,
+/// where thieves find it; the latter goes through a queue with a lock.
+///
+/// # Safety
+/// The frame is the caller's, and counted at this root.
+#[inline]
+unsafe fn pass_on(this: *const Root, frame: Frame) {
+    let push = |local: &Local| {
+        Worker::with_current(|worker| {
+            // SAFETY: the caller's promise.
+            worker.is_some_and(|worker| unsafe { worker.push_woken(local, frame) })
+        })
+    };
+    // A look before the worker is asked for: `push_woken` looks again.
+    let push_here = |local: &Local| ptr::eq(local.resumes.get(), this) && push(local);
+    // SAFETY: the caller's promise; it is to be polled, so it holds its future.
+    let has_place = unsafe { place_of(frame) }.is_some();
+    if has_place || !Local::with(push_here) {
+        // SAFETY: the caller's promise.
+        unsafe { Root::make_ready(this, frame) };
     }
 }

@@ -9,14 +9,14 @@
 use std::ptr::{self, NonNull};
 use std::task::Context;
 
-use super::frame::{Frame, Header};
+use super::drive::Frames;
+use super::header::{Frame, Header, NO_CHILD, place_of};
 use super::local::{Local, Next};
-use super::placed;
-use super::pushed::{NO_CHILD, holds_frame};
+use super::pushed::holds_frame;
 use super::root::Root;
 use super::waker;
 use crate::stack::slot::Slot;
-use crate::workers::Worker;
+use crate::workers::arena::Stay;
 
 /// Asks for the current task to be polled again, for a poll that is about to return `Pending`; as
 /// if the task woke itself. But if it has woken exactly one other task of its worker in this poll,
@@ -54,7 +54,7 @@ pub fn yield_to_woken(context: &Context<'_>) {
     }
 }
 
-impl Worker {
+impl Frames<'_> {
     /// The frame's poll came to nothing, and it has asked to be polled again. Returns what to run
     /// next.
     ///
@@ -62,7 +62,7 @@ impl Worker {
     /// It is this worker's, and not any more afterwards. The worker runs frames above that base.
     #[inline(never)]
     pub(super) unsafe fn yield_frame(
-        &self,
+        self,
         local: &Local,
         frame: *const Header,
         base: *const Slot,
@@ -79,7 +79,7 @@ impl Worker {
                 header.life.schedule();
             }
             // One that has its place with a worker is not for thieves.
-            let may_stay = placed::place_of(frame).is_none() && self.may_stay(local, root, base);
+            let may_stay = place_of(frame).is_none() && self.may_stay(local, root, base);
             let next = match may_stay {
                 true => self.pop_frame(local, base),
                 false => None,
@@ -99,22 +99,22 @@ impl Worker {
     /// first, and nobody waits for the worker to come out of its loop, or for its thread. As often
     /// as woken frames may be put there, together with them. What goes first is no closure: that is
     /// run where it is taken off, and who has yielded would be in nobody's reach meanwhile.
-    fn may_stay(&self, local: &Local, root: *const Root, base: *const Slot) -> bool {
-        let (owner, registry, seat) = (self.owner(), self.registry(), self.seat());
+    fn may_stay(self, local: &Local, root: *const Root, base: *const Slot) -> bool {
+        let (owner, registry, seat) = (self.0.owner(), self.0.registry(), self.0.seat());
         let is_one = owner.top() > 0 && ptr::eq(owner.stack().at(owner.top() - 1), base);
         let is_frame = || holds_frame(owner.stack().slot(owner.top() - 1));
         let waits = || {
             !registry.injector.is_hint_empty()
                 || !seat.mailbox.is_hint_empty()
                 || !seat.spawned.is_hint_empty()
-                || self.has_placed()
-                || self.may_have_to_leave()
+                || seat.tasks.has_placed()
+                || Stay(self.0).may_have_to_leave()
         };
         is_one
             && is_frame()
             && ptr::eq(local.resumes.get(), root)
             && registry.takes_any()
-            && self.schedule().is_none()
+            && self.0.schedule().is_none()
             && !waits()
             && local.may_push_woken()
     }

@@ -158,6 +158,7 @@ impl Crew {
         Due::when(members.ended)
     }
 
+    #[inline]
     pub(crate) fn has_ended(&self) -> bool {
         self.is_closing() && self.members().ended
     }

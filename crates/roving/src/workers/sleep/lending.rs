@@ -10,6 +10,8 @@
 //! on top of the waiting worker's frame. What else runs there, a broadcast, does so while that job
 //! waits in its turn, or after it.
 
+#[cfg(not(loom))]
+use std::cell::Cell;
 use std::sync::PoisonError;
 
 use crate::machine::prim::{Condvar, Mutex, MutexGuard, mutant, wait_while};
@@ -131,6 +133,58 @@ impl Lending {
         self.away().lent.retain(|loan| loan.worker != worker);
         if !mutant("lending_tells_of_the_end") {
             self.changed.notify_all();
+        }
+    }
+}
+
+/// The index that a thread shows to its user: a worker's own, or one that a compensation thread has
+/// borrowed.
+#[cfg(not(loom))]
+pub(crate) struct ShownIndex {
+    own: usize,
+    borrowed: Cell<Option<usize>>,
+}
+
+#[cfg(not(loom))]
+impl ShownIndex {
+    pub(crate) fn new(own: usize) -> ShownIndex {
+        let borrowed = Cell::new(None);
+        ShownIndex { own, borrowed }
+    }
+
+    /// The index of a worker; that which a compensation thread borrows as long as there is one.
+    pub(crate) fn get(&self, lending: &Lending, is_spare: bool) -> usize {
+        if !is_spare {
+            return self.own;
+        }
+        if self.borrowed.get().is_none() {
+            self.borrowed.set(lending.borrow());
+        }
+        self.borrowed.get().unwrap_or(self.own)
+    }
+
+    /// The thread is about to wait: another one can have its index meanwhile, if it `lends`.
+    pub(crate) fn leave(&self, lending: &Lending, lends: bool) {
+        if lends {
+            lending.leave(self.own);
+        } else if let Some(index) = self.borrowed.get() {
+            lending.suspend(index);
+        }
+    }
+
+    /// The wait is over.
+    pub(crate) fn back(&self, lending: &Lending, lends: bool) {
+        if lends {
+            lending.back(self.own);
+        } else if let Some(index) = self.borrowed.get() {
+            lending.resume(index);
+        }
+    }
+
+    /// The job for which it was borrowed has ended.
+    pub(crate) fn give_back(&self, lending: &Lending) {
+        if let Some(index) = self.borrowed.take() {
+            lending.give_back(index);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::parts::Parts;
+use super::roster::is_benched;
 use crate::machine::prim::{mutant, park};
 use crate::stats::Activity;
 
@@ -77,4 +78,23 @@ pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
         true => Woken::ToEnd,
         false => Woken::ToWork,
     }
+}
+
+/// Sleeps outside of the idle set until this worker is to work again, or the pool closes. What it
+/// may have been called for is left to another; what is addressed to it runs.
+pub(crate) fn bench(worker: &impl Sleeper) {
+    let (pool, me) = (worker.pool(), worker.index());
+    if !mutant("benched_passes_on") {
+        pool.pass_on();
+    }
+    worker.turn_to(Activity::Idle);
+    while is_benched(pool.as_ref(), me) && !pool.crew().is_closing() {
+        // The last look is under the lock, as before any sleep.
+        let has_mail = !mutant("benched_looks_for_mail") && !pool.mailbox(me).is_surely_empty();
+        if !(worker.serve_mailbox() || has_mail) {
+            worker.count_park();
+            park();
+        }
+    }
+    worker.turn_to(Activity::Steal);
 }

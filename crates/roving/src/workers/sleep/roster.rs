@@ -15,10 +15,8 @@
 use std::sync::{Arc, PoisonError};
 
 use super::parts::Parts;
-use super::rest::Sleeper;
-use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, Ordering, mutant, park};
+use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, Ordering, mutant};
 use crate::machine::unwind::drop_quietly;
-use crate::stats::Activity;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 
@@ -138,25 +136,6 @@ pub(crate) fn post(
     if !mutant("post_looks_again") && nobody_comes() {
         drop_mail(pool, seat);
     }
-}
-
-/// Sleeps outside of the idle set until this worker is to work again, or the pool closes. What it
-/// may have been called for is left to another; what is addressed to it runs.
-pub(crate) fn bench(worker: &impl Sleeper) {
-    let (pool, me) = (worker.pool(), worker.index());
-    if !mutant("benched_passes_on") {
-        pool.pass_on();
-    }
-    worker.turn_to(Activity::Idle);
-    while is_benched(pool.as_ref(), me) && !pool.crew().is_closing() {
-        // The last look is under the lock, as before any sleep.
-        let has_mail = !mutant("benched_looks_for_mail") && !pool.mailbox(me).is_surely_empty();
-        if !(worker.serve_mailbox() || has_mail) {
-            worker.count_park();
-            park();
-        }
-    }
-    worker.turn_to(Activity::Steal);
 }
 
 #[cfg(all(test, not(loom)))]

@@ -69,6 +69,7 @@ impl Amount {
 }
 
 impl fmt::Display for Amount {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Amount::One => f.write_str("one"),

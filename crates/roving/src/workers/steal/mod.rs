@@ -1,6 +1,7 @@
 //! The search for work in other workers' stacks. No unsafe code here.
 
 pub(crate) mod amount;
+pub(crate) mod patience;
 pub(crate) mod restraint;
 pub(crate) mod victim;
 
@@ -13,6 +14,8 @@ use crate::stats::lane::Event;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
+use crate::workers::jobs::Jobs;
+use crate::workers::worker::claimed::Claimed;
 
 /// The result of a look into one stack, or of a search through all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,14 +42,19 @@ impl Search {
 /// enough for a thief that finds something at once.
 const ROUNDS_BEFORE_WANT: usize = 8;
 
-impl Worker {
+/// A worker that looks for work in the stacks of others.
+#[derive(Clone, Copy)]
+pub(crate) struct Thief<'w>(pub(crate) &'w Worker);
+
+impl Thief<'_> {
     /// Looks into every other stack once, and runs what it can take.
-    pub(crate) fn steal(&self, round: usize) -> Search {
+    pub(crate) fn steal(self, round: usize) -> Search {
         let mut outcome = Search::Empty;
-        for victim in self.victims() {
+        let seats = self.0.registry().in_use.count();
+        for victim in self.0.victims.others(self.0.index(), seats) {
             match self.steal_from(victim, round) {
                 got @ (Search::Got | Search::GotLittle) => {
-                    self.remember_victim(victim);
+                    self.0.victims.remember(victim);
                     return got;
                 }
                 Search::Busy => outcome = Search::Busy,
@@ -56,14 +64,14 @@ impl Worker {
         outcome
     }
 
-    pub(crate) fn steal_from(&self, victim: usize, round: usize) -> Search {
-        let tally = self.tally();
-        let stack = &self.registry().seats[victim].stack;
+    pub(crate) fn steal_from(self, victim: usize, round: usize) -> Search {
+        let tally = self.0.tally();
+        let stack = &self.0.registry().seats[victim].stack;
         bump(&tally.steals_tried, 1);
-        let amount = self.registry().settings.amount;
+        let amount = self.0.registry().settings.amount;
         if amount.of(stack.public()) == 0 {
-            if let Some(job) = self.registry().seats[victim].spawned.pop() {
-                self.run_job((job, None));
+            if let Some(job) = self.0.registry().seats[victim].spawned.pop() {
+                Jobs(self.0).run_job((job, None));
                 return Search::Got;
             }
             bump(&tally.steals_empty, 1);
@@ -74,7 +82,7 @@ impl Worker {
         }
         let looked = Instant::now();
         // Half of what was not worth the way is not worth it either: one, to see whether it is now.
-        let most = match amount == Amount::Half && self.restraint().is_on() {
+        let most = match amount == Amount::Half && self.0.restraint.is_on() {
             true => 1,
             false => AMOUNT_MAX,
         };
@@ -95,21 +103,21 @@ impl Worker {
             } => {
                 bump(&tally.steals_won, 1);
                 bump(&tally.tasks_stolen, count as u64);
-                self.clock().enter(Activity::Busy);
-                self.clock().note(|at| Event::Theft {
+                self.0.clock().enter(Activity::Busy);
+                self.0.clock().note(|at| Event::Theft {
                     victim,
                     tasks: count,
                     at,
                 });
-                self.wake_for_left(victim, left);
-                let base = self.owner().line().top.get();
-                let before = self.seat().tasks.fates();
+                self.0.calls().wake_for_left(victim, left);
+                let base = self.0.owner().line().top.get();
+                let before = self.0.seat().tasks.fates();
                 let claimed = index..index + count;
-                let began = self.run_claimed(victim, claimed, remind, Level::Ground);
+                let began = Claimed(self.0).run_claimed(victim, claimed, remind, Level::Ground);
                 // Tasks that the steal and the task left on this worker's own stack.
-                self.drain(base);
-                self.clock().enter(Activity::Steal);
-                let after = self.seat().tasks.fates();
+                self.0.drain(base);
+                self.0.clock().enter(Activity::Steal);
+                let after = self.0.seat().tasks.fates();
                 let theft = Theft {
                     looked,
                     began,
@@ -117,7 +125,7 @@ impl Worker {
                     forks: after.forks - before.forks,
                     robbed: after.losses != before.losses,
                 };
-                match self.restraint().judge(theft) {
+                match self.0.restraint.judge(theft) {
                     true => Search::Got,
                     false => Search::GotLittle,
                 }

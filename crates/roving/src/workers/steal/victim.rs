@@ -2,8 +2,6 @@
 
 use std::cell::Cell;
 
-use crate::workers::Worker;
-
 /// A worker's choice of victims: the last one that had something, then all others from a random
 /// one on.
 pub(crate) struct Victims {
@@ -30,14 +28,11 @@ impl Victims {
         self.random.set(x);
         x
     }
-}
 
-impl Worker {
-    /// Every other seat once.
-    pub(crate) fn victims(&self) -> impl Iterator<Item = usize> + use<> {
-        let seats = self.registry().in_use.count();
-        let (me, last) = (self.index(), self.victim_choice().last.get());
-        let start = self.victim_choice().next() as usize % seats;
+    /// Every other of that many seats once.
+    pub(crate) fn others(&self, me: usize, seats: usize) -> impl Iterator<Item = usize> + use<> {
+        let last = self.last.get();
+        let start = self.next() as usize % seats;
         let others = (start..seats)
             .chain(0..start)
             .filter(move |&seat| seat != last);
@@ -48,7 +43,8 @@ impl Worker {
             .filter(move |&seat| seat != me)
     }
 
-    pub(crate) fn remember_victim(&self, victim: usize) {
-        self.victim_choice().last.set(victim);
+    /// That one had something.
+    pub(crate) fn remember(&self, victim: usize) {
+        self.last.set(victim);
     }
 }

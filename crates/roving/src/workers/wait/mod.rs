@@ -12,7 +12,11 @@
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(not(loom))]
+#[allow(unsafe_code, reason = "listed in the root")]
 mod on_worker;
+
+#[cfg(not(loom))]
+pub(crate) use on_worker::Wait;
 
 use std::cell::Cell;
 use std::mem;

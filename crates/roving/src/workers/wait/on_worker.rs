@@ -1,6 +1,7 @@
 //! The worker's side of the waiting loops: [`Waiter`], and the steps before and after.
 
 use std::process;
+use std::sync::Arc;
 
 use super::{Chain, Found, Taken, Waiter};
 use crate::machine::os;
@@ -13,10 +14,12 @@ use crate::workers::arena::with_core_given;
 use crate::workers::frames::Level;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
+use crate::workers::jobs::Jobs;
 use crate::workers::parked::Why;
 use crate::workers::priority::Priority;
 use crate::workers::steal::restraint::Theft;
 use crate::workers::wait;
+use crate::workers::worker::claimed::Claimed;
 
 impl Waiter<'static> for Worker {
     fn owner(&self) -> &Owner<'static> {
@@ -24,7 +27,7 @@ impl Waiter<'static> for Worker {
     }
 
     fn steals_back(&self) -> bool {
-        !self.restraint().holds()
+        !self.restraint.holds()
     }
 
     /// The claim is won; whether it was a claim on a descendant shows only now. If it was not,
@@ -40,8 +43,8 @@ impl Waiter<'static> for Worker {
             bump(&self.tally().leapfrogs, 1);
             self.clock().enter(Activity::Busy);
             let claimed = index..index + 1;
-            let began = self.run_claimed(victim, claimed, remind, Level::Above);
-            let _ = self.restraint().judge(Theft::of_one(looked, began));
+            let began = Claimed(self).run_claimed(victim, claimed, remind, Level::Above);
+            let _ = self.restraint.judge(Theft::of_one(looked, began));
             self.clock().enter(Activity::Steal);
         } else {
             let stack = &self.registry().seats[victim].stack;
@@ -54,7 +57,7 @@ impl Waiter<'static> for Worker {
                     offered,
                 };
                 Worker::with_current(|worker| {
-                    worker.expect("jobs are run by workers").run_offered(offer);
+                    Claimed(worker.expect("jobs are run by workers")).run_offered(offer);
                 });
             };
             self.registry().inject(Kind::Awaited, Job::new(job));
@@ -64,35 +67,39 @@ impl Waiter<'static> for Worker {
     /// Not the first rounds if the available tasks are barely worth a steal: then it is better to
     /// park.
     fn round_after(&self, round: usize) -> usize {
-        round * usize::from(self.restraint().is_on())
+        round * usize::from(self.restraint.is_on())
     }
 
     fn serve_parked(&self, jobs: bool) -> bool {
-        self.serve_mailbox_parked() || self.serve_further_out() || jobs && self.run_job_on_top()
+        let wait = Wait(self);
+        wait.serve_mailbox_parked() || wait.serve_further_out() || jobs && wait.run_job_on_top()
     }
 
     fn class(&self) -> Priority {
-        self.class().get()
+        self.class.get()
     }
 
     fn pause(&self, round: usize) {
-        self.pause(round);
+        self.patience
+            .pause(round, self.registry().settings.quick_rounds);
     }
 
     fn is_tired(&self, round: usize) -> bool {
-        self.is_tired(round) && !self.restraint().holds()
+        let registry = self.registry();
+        let (patience, closing) = (registry.settings.patience, registry.crew.is_closing());
+        self.patience.is_over(round, patience, closing) && !self.restraint.holds()
     }
 
     fn park_until(&self, done: impl Fn() -> bool) {
-        self.park_until(done);
+        Wait(self).park_until(done);
     }
 
     fn wake_for(&self, seat: usize) {
-        self.wake_for(seat);
+        self.calls().wake_for(seat);
     }
 
     fn wake_for_left(&self, seat: usize, left: usize) {
-        self.wake_for_left(seat, left);
+        self.calls().wake_for_left(seat, left);
     }
 
     fn count_take_back(&self) {
@@ -100,63 +107,67 @@ impl Waiter<'static> for Worker {
     }
 }
 
-impl Worker {
+/// The waits of a worker, for a task that a thief has or for something else.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait<'w>(pub(crate) &'w Worker);
+
+impl Wait<'_> {
     /// Returns when the task at the top of this worker's stack, which a thief has claimed, has
     /// ended or can be had back; either way its slot is free then.
-    pub(crate) fn wait_for_thief(&self, index: usize) -> Taken {
-        if let Some((schedule, ways)) = self.drawn() {
-            return (ways.take_kept)(self, schedule);
+    pub(crate) fn wait_for_thief(self, index: usize) -> Taken {
+        if let Some((_, ways)) = self.0.registry().settings.drawn() {
+            return (ways.take_kept)();
         }
-        let doing = self.clock().enter(Activity::Steal);
-        let taken = wait::wait_for_thief(self, index);
-        self.clock().enter(doing);
+        let doing = self.0.clock().enter(Activity::Steal);
+        let taken = wait::wait_for_thief(self.0, index);
+        self.0.clock().enter(doing);
         taken
     }
 
     /// Returns when what `word` stands for has ended. Those who are at work on it say so in `runs`.
-    pub(crate) fn wait_for_runs(&self, word: &TaskWord, runs: &[TaskWord]) {
-        let doing = self.clock().enter(Activity::Steal);
-        let _: Taken = wait::wait_for(self, word, runs);
-        self.clock().enter(doing);
+    pub(crate) fn wait_for_runs(self, word: &TaskWord, runs: &[TaskWord]) {
+        let doing = self.0.clock().enter(Activity::Steal);
+        let _: Taken = wait::wait_for(self.0, word, runs);
+        self.0.clock().enter(doing);
     }
 
     /// Parks until `done`, with the core given away, and everything shown that others could do
     /// meanwhile. Whoever makes `done` true unparks the thread.
-    pub(crate) fn park_until(&self, done: impl Fn() -> bool) {
+    pub(crate) fn park_until(self, done: impl Fn() -> bool) {
         self.park_for(Why::Task, done);
     }
 
     /// Parks until `done`, as in a wait for a task, but for the reason that is given.
-    pub(crate) fn park_for(&self, why: Why, done: impl Fn() -> bool) {
+    pub(crate) fn park_for(self, why: Why, done: impl Fn() -> bool) {
         self.park_long(why, &done);
     }
 
     /// A park is rare and long, so its code is there once, and not once for each condition.
-    fn park_long(&self, why: Why, done: &dyn Fn() -> bool) {
-        let registry = self.registry();
+    fn park_long(self, why: Why, done: &dyn Fn() -> bool) {
+        let registry = self.0.registry();
         if registry.is_left_behind() {
             // Frames further out are lent to threads that are not here: there is no way to unwind.
             os::say(&registry.left_behind());
             process::abort();
         }
-        self.blocking_for(why, &mut || wait::park_while_away(self, done));
-        wait::leave_waiting(self);
+        self.blocking_for(why, &mut || wait::park_while_away(self.0, done));
+        wait::leave_waiting(self.0);
     }
 
     /// For pools without spare threads: nobody else may be there to run it.
-    fn run_job_on_top(&self) -> bool {
-        let job = self.any_job();
+    fn run_job_on_top(self) -> bool {
+        let job = Jobs(self.0).any_job();
         let is_one = job.is_some();
         if let Some(job) = job {
-            let doing = self.clock().enter(Activity::Busy);
-            self.run_classed(job);
-            self.clock().enter(doing);
+            let doing = self.0.clock().enter(Activity::Busy);
+            Jobs(self.0).run_classed(job);
+            self.0.clock().enter(doing);
         }
         is_one
     }
 
     /// Calls `f`, which blocks the thread, while a spare thread has the core.
-    pub(crate) fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub(crate) fn blocking<R>(self, f: impl FnOnce() -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
         self.blocking_for(Why::Blocks, &mut || {
             let f = f.take().expect("it is called once");
@@ -167,59 +178,67 @@ impl Worker {
 
     /// Calls `f`, while the core is given away, also that of the worker beneath if an in-place pool
     /// was entered by a worker of one with threads: what is waited for may be that pool's to run.
-    fn blocking_for(&self, why: Why, f: &mut dyn FnMut()) {
+    fn blocking_for(self, why: Why, f: &mut dyn FnMut()) {
         let is_at_work = |worker: &&Worker| {
             let registry = worker.registry();
             let has_threads = !registry.settings.in_place && !registry.is_left_behind();
-            has_threads && !worker.is_blocked().get()
+            has_threads && !worker.is_blocked.get()
         };
-        match self.outwards().skip(1).find(is_at_work) {
+        match self.0.outwards().skip(1).find(is_at_work) {
             None => self.give_core(why, f),
-            Some(beneath) => beneath.give_core(Why::Event, &mut || {
+            Some(beneath) => Wait(beneath).give_core(Why::Event, &mut || {
                 // It may have made its own stack the thread's, to show what is there.
-                self.owner().enter();
+                self.0.owner().enter();
                 self.give_core(why, f);
             }),
         }
     }
 
-    fn give_core(&self, why: Why, f: &mut dyn FnMut()) {
-        let watch = self.registry().watch.as_ref();
-        let _parked = watch.map(|watch| watch.begin(self.index(), why));
-        self.leave_index();
-        let doing = self.clock().enter(Activity::Switch);
-        wait::give_core(self, self.is_blocked(), || {
-            self.away(|| {
+    fn give_core(self, why: Why, f: &mut dyn FnMut()) {
+        let watch = self.0.registry().watch.as_ref();
+        let _parked = watch.map(|watch| watch.begin(self.0.index(), why));
+        let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
+        let lends = self.0.registry().settings.lends(self.0.index());
+        shown.leave(lending, lends);
+        let doing = self.0.clock().enter(Activity::Switch);
+        wait::give_core(self.0, &self.0.is_blocked, || {
+            self.0.seat().tasks.away(|| {
                 with_core_given(f);
                 // What has its index may be waiting for a task with its place here.
-                self.index_back();
+                shown.back(lending, lends);
             });
         });
-        self.clock().enter(doing);
+        self.0.clock().enter(doing);
     }
 
     /// [`Self::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.
-    pub(crate) fn serve_mailbox_parked(&self) -> bool {
-        if !self.lends() || self.seat().mailbox.is_hint_empty() {
-            return self.serve_mailbox();
+    pub(crate) fn serve_mailbox_parked(self) -> bool {
+        if !self.0.registry().settings.lends(self.0.index())
+            || self.0.seat().mailbox.is_hint_empty()
+        {
+            return Jobs(self.0).serve_mailbox();
         }
-        let lending = &self.registry().lending;
-        lending.wake(self.index());
-        let served = self.serve_mailbox();
-        lending.rest(self.index());
+        let lending = &self.0.registry().lending;
+        lending.wake(self.0.index());
+        let served = Jobs(self.0).serve_mailbox();
+        lending.rest(self.0.index());
         served
     }
 
-    /// Broadcasts are addressed to this very worker, so they run wherever it stands.
-    pub(crate) fn serve_mailbox(&self) -> bool {
-        match self.seat().mailbox.pop() {
-            Some(job) => {
-                let doing = self.clock().enter(Activity::Busy);
-                self.framed_outside(|| job.run());
-                self.clock().enter(doing);
-                true
+    /// Runs one job that is addressed to a seat which the calling thread has further out, beneath
+    /// what it waits in. False if there is none.
+    fn serve_further_out(self) -> bool {
+        for worker in self.0.outwards().skip(1) {
+            let is_here = !worker.registry().is_left_behind();
+            if is_here && !worker.seat().mailbox.is_hint_empty() {
+                // Also where the thread has left the context that it was in at this seat, for none.
+                let run = |worker: &Worker| worker.segment(|| Wait(worker).serve_mailbox_parked());
+                // SAFETY: the calling thread is that worker further out.
+                if unsafe { Worker::be(Arc::clone(worker.registry()), worker.index(), run) } {
+                    return true;
+                }
             }
-            None => false,
         }
+        false
     }
 }

@@ -11,7 +11,10 @@ use crate::stack::line::{ALARM, set_current_line};
 use crate::stack::owner::Owner;
 use crate::stats::Activity;
 use crate::workers::frames;
+use crate::workers::jobs::Jobs;
 use crate::workers::registry::Registry;
+use crate::workers::sleep::Parts;
+use crate::workers::sleep::roster;
 
 thread_local! {
     /// Set on a thread that was adopted, until it leaves.
@@ -34,63 +37,41 @@ impl Drop for Leaving {
         if is_here && registry.workers() == 1 {
             // What the pool has been given runs here, as long as the thread is a worker; what it is
             // given from now on, by a thread that it starts itself.
-            Worker::with_current(|worker| _ = worker.inspect(|worker| worker.run_jobs()));
+            Worker::with_current(|worker| _ = worker.inspect(|worker| Jobs(worker).run_jobs()));
         }
         CURRENT.set(ptr::null());
         frames::set_current_local(ptr::null());
         set_current_line(&raw const ALARM);
         if is_here {
             registry.seats[0].stack.cut_wire();
-            registry.let_go();
+            let_go(registry);
         }
     }
 }
 
-impl Worker {
-    /// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends.
-    /// The worker, and with it the registry, is never freed. False if the thread is a worker
-    /// already.
-    pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
-        let is_free = Worker::with_current(|worker| worker.is_none_or(Worker::leaves));
-        if !is_free {
-            return false;
-        }
-        let registry: &'static Arc<Registry> = Box::leak(Box::new(Arc::clone(registry)));
-        // SAFETY: the registry is never freed, and seat 0 of such a pool has no other thread.
-        let owner = unsafe { Owner::new(&registry.seats[0].stack) };
-        registry.adopt();
-        owner.attach_for_life();
-        let worker = Box::leak(Box::new(Worker::new(Arc::clone(registry), 0, owner)));
-        let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
-        let mut for_life = FOR_LIFE.lock().unwrap_or_else(PoisonError::into_inner);
-        for_life.push(SendPtr(kept));
-        drop(for_life);
-        worker.clock().enter(Activity::Busy);
-        worker.stay_away();
-        CURRENT.set(worker);
-        frames::set_current_local(&worker.seat().tasks);
-        LEAVING.set(Some(Leaving(registry)));
-        true
-    }
+/// A worker whose thread may have been adopted.
+#[derive(Clone, Copy)]
+pub(crate) struct Adopted<'w>(pub(crate) &'w Worker);
 
+impl Adopted<'_> {
     /// Whether this worker, if it is an adopted thread, is one no longer: its pool has been
     /// dropped, and it is outside of all that it does as a worker, so it leaves.
     #[inline]
-    pub(crate) fn leaves(&self) -> bool {
-        self.registry.settings.adopts && self.leaves_now()
+    pub(crate) fn leaves(self) -> bool {
+        self.0.registry().settings.adopts && self.leaves_now()
     }
 
     #[cold]
-    fn leaves_now(&self) -> bool {
-        let registry = &self.registry;
-        if !self.is_adopted() || !registry.is_closing() || !self.is_outside() {
+    fn leaves_now(self) -> bool {
+        let registry = self.0.registry();
+        if !self.is_adopted() || !registry.crew.is_closing() || !self.is_outside() {
             return false;
         }
         // When the thread's values are being dropped, it is leaving already.
         let Ok(leaving) = LEAVING.try_with(Cell::take) else {
             return false;
         };
-        self.clock().enter(Activity::Idle);
+        self.0.clock().enter(Activity::Idle);
         drop(leaving);
         true
     }
@@ -98,33 +79,81 @@ impl Worker {
     /// An adopted thread has added a job to its pool. If that is closed, a thread is called for it;
     /// where none can be had, nobody else runs it.
     #[inline]
-    pub(crate) fn run_what_is_left(&self) {
-        if self.registry.settings.adopts {
+    pub(crate) fn run_what_is_left(self) {
+        if self.0.registry().settings.adopts {
             self.run_what_an_adopted_thread_left();
         }
     }
 
     #[cold]
     #[inline]
-    fn run_what_an_adopted_thread_left(&self) {
-        let registry = &self.registry;
-        let is_mine = self.is_adopted() && registry.is_closing();
+    fn run_what_an_adopted_thread_left(self) {
+        let registry = self.0.registry();
+        let is_mine = self.is_adopted() && registry.crew.is_closing();
         if is_mine && !registry.call_for_the_rest() {
-            let doing = self.clock().enter(Activity::Busy);
-            self.run_jobs();
-            self.clock().enter(doing);
+            let doing = self.0.clock().enter(Activity::Busy);
+            Jobs(self.0).run_jobs();
+            self.0.clock().enter(doing);
         }
     }
 
     /// Whether the thread has been adopted, and is not another pool's worker on top of that.
-    fn is_adopted(&self) -> bool {
-        let registry = &self.registry;
-        registry.settings.adopts && self.index == 0 && !registry.seats[0].has_heir()
+    fn is_adopted(self) -> bool {
+        let registry = self.0.registry();
+        registry.settings.adopts && self.0.index() == 0 && !registry.seats[0].has_heir()
     }
 
     /// Whether nothing further out on this thread uses the worker.
-    fn is_outside(&self) -> bool {
-        let has_tasks = self.owner.top() > 0 || !self.owner.stack().is_frameless();
-        self.outer.is_null() && !self.is_blocked.get() && !has_tasks
+    fn is_outside(self) -> bool {
+        let has_tasks = self.0.owner().top() > 0 || !self.0.owner().stack().is_frameless();
+        self.0.outer.is_null() && !self.0.is_blocked.get() && !has_tasks
+    }
+}
+
+/// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends.
+/// The worker, and with it the registry, is never freed. False if the thread is a worker
+/// already.
+pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
+    let is_free =
+        Worker::with_current(|worker| worker.is_none_or(|worker| Adopted(worker).leaves()));
+    if !is_free {
+        return false;
+    }
+    let registry: &'static Arc<Registry> = Box::leak(Box::new(Arc::clone(registry)));
+    // SAFETY: the registry is never freed, and seat 0 of such a pool has no other thread.
+    let owner = unsafe { Owner::new(&registry.seats[0].stack) };
+    registry.adopt();
+    owner.attach_for_life();
+    let worker = Box::leak(Box::new(Worker::new(Arc::clone(registry), 0, owner)));
+    let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
+    let mut for_life = FOR_LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+    for_life.push(SendPtr(kept));
+    drop(for_life);
+    worker.clock().enter(Activity::Busy);
+    worker.seat().tasks.set_pool(worker.pool());
+    worker.seat().tasks.stay_away();
+    CURRENT.set(worker);
+    frames::set_current_local(&worker.seat().tasks);
+    LEAVING.set(Some(Leaving(registry)));
+    true
+}
+
+/// The adopted thread is a worker no longer. If it was the only one, and the pool is not
+/// closed, the worker gets a thread of the pool's own as soon as there is something to run.
+///
+/// The thread says that it has gone and looks for jobs then; who adds one looks after it has
+/// added it. The lock of the queue orders the two, so one of them finds the job and starts the
+/// thread.
+fn let_go(registry: &Arc<Registry>) {
+    let is_the_last = !roster::vacate(registry, 0, !registry.crew.is_closing());
+    if is_the_last {
+        // Under the lock, by which the worker's next thread sees what this one has left.
+        let _wanted = registry.size.roster.wanted();
+        registry.seats[0].set_orphaned(true);
+    }
+    registry.release_crew();
+    if is_the_last && (registry.has_jobs() || !registry.mailbox(0).is_surely_empty()) {
+        // Else the next one who adds something tries again, and says so if it fails.
+        let _ = registry.replace_adopted();
     }
 }

@@ -1,0 +1,62 @@
+//! The place of a task that stays with one worker; see [`super::placed`].
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::machine::prim::{AtomicUsize, Ordering};
+
+/// An affinity: the worker that runs a task, or none in particular. Shared by all that may move the
+/// task.
+///
+/// ```
+/// use roving::adapt::Place;
+///
+/// let place = Place::new(Some(1));
+/// place.set(None);
+/// assert_eq!(place.get(), None);
+/// ```
+#[derive(Debug)]
+pub struct Place(AtomicUsize);
+
+const ANYWHERE: usize = usize::MAX;
+
+impl Place {
+    /// Creates an affinity to the worker with that index; `None` for any.
+    pub fn new(worker: Option<usize>) -> Place {
+        Place(AtomicUsize::new(worker.unwrap_or(ANYWHERE)))
+    }
+
+    /// Changes the worker, from the next time on that the task becomes ready. An index that no
+    /// worker has means any.
+    #[inline]
+    pub fn set(&self, worker: Option<usize>) {
+        // Ordering: Relaxed; where a task runs is a matter of speed.
+        self.0.store(worker.unwrap_or(ANYWHERE), Ordering::Relaxed);
+    }
+
+    /// Returns the index of the worker; `None` for any.
+    pub fn get(&self) -> Option<usize> {
+        // Ordering: Relaxed, as above.
+        match self.0.load(Ordering::Relaxed) {
+            ANYWHERE => None,
+            worker => Some(worker),
+        }
+    }
+}
+
+/// A future with its place, which [`super::header::place_of`] finds at the start of a frame's body.
+#[repr(C)]
+pub(crate) struct Placed<'place, F> {
+    pub(crate) place: &'place Place,
+    pub(crate) future: F,
+}
+
+impl<F: Future> Future for Placed<'_, F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // SAFETY: the future is pinned as part of this, and never moved out of it.
+        unsafe { self.map_unchecked_mut(|placed| &mut placed.future) }.poll(context)
+    }
+}

@@ -1,0 +1,21 @@
+//! A worker runs the tasks that stay with it.
+
+use std::ptr;
+
+use super::drive::Frames;
+use super::level::Level;
+use crate::stats::Activity;
+
+impl Frames<'_> {
+    /// Runs the oldest frame that has its place here. False if there is none.
+    pub(crate) fn run_placed(self) -> bool {
+        let Some(frame) = self.0.seat().tasks.placed.pop(ptr::null()) else {
+            return false;
+        };
+        self.0.clock().enter(Activity::Busy);
+        // SAFETY: it was in the queue, and counted.
+        unsafe { self.run_frame(frame, Level::Ground) };
+        self.0.clock().enter(Activity::Steal);
+        true
+    }
+}

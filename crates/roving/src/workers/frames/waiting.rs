@@ -1,0 +1,87 @@
+//! A blocking call waits for its root, and gets the outcome.
+
+use std::any::Any;
+use std::sync::{Arc, PoisonError};
+
+use super::drive::Frames;
+use super::frame;
+use super::header::{Failure, Frame};
+use super::level::Level;
+use super::root::Root;
+use crate::machine::faults;
+use crate::machine::unwind::{drop_quietly, with_frame_lent};
+use crate::workers::Worker;
+use crate::workers::parked::Why;
+use crate::workers::wait::Wait;
+use crate::workers::worker::drawn::Play;
+
+impl Root {
+    /// Returns the outcome of the root's own frame, or the first panic that was not awaited, when
+    /// all frames have ended.
+    ///
+    /// # Safety
+    /// `frame` is the root's own, of output `T`, and the caller has its handle.
+    pub(crate) unsafe fn outcome<T>(&self, frame: Frame) -> Result<T, Box<dyn Any + Send>> {
+        // SAFETY: it has ended, and the caller says the rest.
+        let outcome = unsafe { frame::take_outcome::<T>(frame) };
+        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        match (outcome, first.take()) {
+            (Ok(value), None) => Ok(value),
+            (Ok(value), Some(payload)) => {
+                drop_quietly(value);
+                Err(payload)
+            }
+            (Err(Failure { payload, .. }), other) => {
+                drop_quietly(other);
+                Err(payload)
+            }
+        }
+    }
+}
+
+impl Root {
+    /// Runs the root's own frame and all tasks below it, on the calling thread, which is that
+    /// worker, and on others.
+    ///
+    /// # Safety
+    /// The frame is new and of this root.
+    #[inline]
+    pub(crate) unsafe fn run_here(&self, worker: &Worker, frame: Frame) {
+        self.set_waiter(true);
+        let run = || {
+            // SAFETY: a new frame, whose root counts this worker.
+            unsafe { Frames(worker).run_frame(frame, Level::Ground) };
+            if let Some(play) = Play::of(worker) {
+                worker.played.while_waiting(true, || self.run_drawn(play));
+            }
+            while !self.is_over() {
+                let ready = self.ready().frames.pop_front();
+                match ready {
+                    // SAFETY: it was in the queue, and counted.
+                    Some(frame) => unsafe { Frames(worker).run_frame(frame, Level::Ground) },
+                    None => {
+                        let is_woken = || self.is_over() || !self.ready().frames.is_empty();
+                        Wait(worker).park_for(Why::Event, is_woken);
+                    }
+                }
+            }
+        };
+        with_frame_lent(|| worker.seat().tasks.away(run));
+    }
+
+    /// Runs the frame for a thread that is no worker: the thread only waits, and blocks no worker.
+    ///
+    /// # Safety
+    /// The frame is new and of this root.
+    #[inline]
+    pub(crate) unsafe fn run_there(self: &Arc<Root>, frame: Frame) {
+        self.set_waiter(false);
+        with_frame_lent(|| {
+            // SAFETY: new, and counted since the root was made.
+            unsafe { Root::make_ready(Arc::as_ptr(self), frame) };
+            while !self.is_over() {
+                faults::park();
+            }
+        });
+    }
+}

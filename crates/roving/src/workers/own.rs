@@ -1,0 +1,66 @@
+//! A worker and the tasks on its own stack, below what it runs.
+
+use crate::stack::owner::Popped;
+use crate::stack::slot::Slot;
+use crate::workers::Worker;
+use crate::workers::frames::Level;
+use crate::workers::wait::{Taken, Wait};
+
+impl Worker {
+    /// Runs or waits for everything above `base` on this worker's stack. What is there was left
+    /// unjoined by code that has returned.
+    pub(crate) fn drain(&self, base: *const Slot) {
+        let line = self.owner().line();
+        if line.top.get() > base.wrapping_add(1) {
+            let wake = self.owner().show_spawned();
+            self.wake_if(wake);
+        }
+        while line.top.get() > base {
+            let slot = match self.owner().pop_unjoined() {
+                Some(slot) => slot,
+                None => match Own(self).take_newest() {
+                    Some(slot) => slot,
+                    None => continue,
+                },
+            };
+            // SAFETY: a slot of this worker's stack, whose task was taken off it, and is run once.
+            if let Some(further) = unsafe { (*slot).run() } {
+                self.run_further(Some(further), Level::Above);
+            }
+        }
+    }
+
+    /// Takes the task at the top, which is `index`, off the stack; waits for it if a thief has it.
+    pub(crate) fn take(&self, index: usize) -> Taken {
+        let (popped, wake) = self.owner().pop(index);
+        self.wake_if(wake);
+        match popped {
+            Popped::Here => Taken::Here,
+            Popped::Away => Wait(self).wait_for_thief(index),
+        }
+    }
+}
+
+/// The stack of a worker, for what is done there more seldom.
+#[derive(Clone, Copy)]
+pub(crate) struct Own<'w>(pub(crate) &'w Worker);
+
+impl Own<'_> {
+    /// Takes the newest task off the stack, or waits until it has ended where a thief has it.
+    #[cold]
+    #[inline(never)]
+    fn take_newest(self) -> Option<*const Slot> {
+        self.0.owner().answer_alarm();
+        let index = self.0.owner().top() - 1;
+        let is_here = self.0.take(index) == Taken::Here;
+        is_here.then(|| self.0.owner().stack().at(index))
+    }
+
+    /// Takes the task in `slot`, the newest that was not left unjoined, off the stack.
+    pub(crate) fn take_joined(self, slot: *const Slot) -> Taken {
+        self.0.owner().answer_alarm();
+        let index = self.0.owner().stack().index(slot);
+        self.0.drain(slot.wrapping_add(1));
+        self.0.take(index)
+    }
+}

@@ -1,0 +1,186 @@
+//! The loop of a worker's thread: own tasks, then other workers' tasks, then sleep.
+
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::machine::os;
+use crate::machine::overflow::Watched;
+use crate::stats::{Activity, bump};
+use crate::workers::Worker;
+use crate::workers::arena::Stay;
+use crate::workers::frames::Frames;
+use crate::workers::jobs::Jobs;
+use crate::workers::registry::Registry;
+use crate::workers::settings::IndexHandler;
+use crate::workers::sleep::rest::{Sleeper, Woken, bench, sleep};
+use crate::workers::sleep::roster;
+use crate::workers::steal::{Search, Thief};
+
+/// One look in so many goes to the injector first, so that stealing without end starves no job.
+const JOB_EVERY: usize = 61;
+
+/// A worker's thread at its seat, when nothing is left of what it was told to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn<'w>(pub(crate) &'w Worker);
+
+impl Turn<'_> {
+    /// A compensation thread that is not needed leaves, unless there is a job that may be waited
+    /// for. So does a worker that is benched.
+    fn stay_or_rest(self) {
+        let registry = self.0.registry();
+        let closing = registry.crew.is_closing();
+        if !self.0.is_spare() {
+            if roster::is_benched(registry.as_ref(), self.0.index()) && !closing {
+                self.bench();
+            }
+            return;
+        }
+        if registry.spares.is_one_too_many() && !closing && registry.injector.is_hint_empty() {
+            self.0.clock().enter(Activity::Idle);
+            registry.spares.rest(registry.as_ref(), self.0.index());
+            self.0.clock().enter(Activity::Steal);
+        }
+    }
+
+    /// Sleeps until this worker is to work again, or the pool closes.
+    pub(crate) fn bench(self) {
+        self.0.seat().tasks.away(|| bench(self.0));
+    }
+
+    /// The loop of a worker's thread, until the pool ends; of an arena's, until it leaves the seat.
+    pub(crate) fn work(self) {
+        let registry = self.0.registry();
+        let quick = registry.settings.quick_rounds;
+        let mut round = 0;
+        let mut looks = 0;
+        let began = registry.share.is_some().then(Instant::now);
+        let mut woken = began.is_some();
+        loop {
+            match began {
+                Some(began) if Stay(self.0).stands_down(began, looks > round, round > 0) => return,
+                Some(_) => {}
+                None => self.stay_or_rest(),
+            }
+            looks += 1;
+            // Whoever woke it may have done so for a job.
+            let any = mem::take(&mut woken) || self.0.is_spare() || round > 0;
+            let any = any || looks % JOB_EVERY == 0 || registry.injector.is_hint_pressing();
+            if let Some(job) = Jobs(self.0).next_job(any) {
+                Jobs(self.0).run_job(job);
+                self.0.shown_index.give_back(&registry.lending);
+                round = 0;
+                continue;
+            }
+            if Frames(self.0).run_placed() {
+                round = 0;
+                continue;
+            }
+            let found = if registry.settings.is_reserve(self.0.index()) || self.0.restraint.holds()
+            {
+                Search::Empty
+            } else {
+                Thief(self.0).steal(round)
+            };
+            match found {
+                Search::Got => round = 0,
+                // Goes on to tire, and to sleep.
+                Search::GotLittle => {}
+                Search::Busy => self.0.patience.pause(0, quick),
+                Search::Empty
+                    if !self.0.patience.is_over(
+                        round,
+                        registry.settings.patience,
+                        registry.crew.is_closing(),
+                    ) =>
+                {
+                    self.0.patience.pause(round, quick);
+                    round += 1;
+                }
+                Search::Empty => {
+                    if began.is_some() || sleep(self.0) == Woken::ToEnd {
+                        return;
+                    }
+                    self.0.restraint.lift();
+                    woken = true;
+                    round = 0;
+                }
+            }
+        }
+    }
+
+    /// Outside of all contexts: the thread may have come to its seat in that of a call.
+    pub(crate) fn handle(self, callback: &Option<IndexHandler>) {
+        if let Some(callback) = callback {
+            self.0.in_handler.set(true);
+            let call = || panic::catch_unwind(AssertUnwindSafe(|| callback(self.0.index())));
+            let called = self.0.framed_outside(call);
+            called.unwrap_or_else(|payload| self.0.registry().settings.handle_panic(payload));
+            self.0.in_handler.set(false);
+        }
+    }
+}
+
+impl Sleeper for Worker {
+    type Pool = Registry;
+
+    fn pool(&self) -> &Arc<Registry> {
+        self.registry()
+    }
+
+    fn index(&self) -> usize {
+        Worker::index(self)
+    }
+
+    fn victims(&self) -> impl Iterator<Item = usize> {
+        let seats = self.registry().in_use.count();
+        self.victims.others(Worker::index(self), seats)
+    }
+
+    fn takes_of(&self, public: usize) -> bool {
+        self.registry().settings.amount.of(public) > 0
+    }
+
+    fn wake_another(&self) {
+        self.calls().wake_another();
+    }
+
+    fn serve_mailbox(&self) -> bool {
+        Jobs(self).serve_mailbox()
+    }
+
+    fn count_park(&self) {
+        bump(&self.tally().parks, 1);
+    }
+
+    fn turn_to(&self, activity: Activity) {
+        self.clock().enter(activity);
+    }
+}
+
+/// A thread of a pool, from start to end.
+pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
+    let _watched = Watched::new();
+    let seat = &registry.seats[index];
+    registry.enlist(index);
+    if let Some(processor) = registry.settings.processor(index) {
+        let _ = os::pin_to(processor);
+    }
+    // Workers that went to sleep before this thread was there want work of it as well.
+    let _ = seat.stack.want();
+    // SAFETY: each index has one thread.
+    unsafe {
+        Worker::be(Arc::clone(&registry), index, |worker| {
+            worker.owner().attach();
+            Turn(worker).handle(&registry.settings.on_start);
+            worker.clock().enter(Activity::Steal);
+            Turn(worker).work();
+            worker.seat().tasks.stay_away();
+            worker.clock().enter(Activity::Frame);
+            Turn(worker).handle(&registry.settings.on_exit);
+            // What that spawned; nobody else may be left.
+            Jobs(worker).run_jobs();
+        });
+    }
+}
