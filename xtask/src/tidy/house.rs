@@ -8,6 +8,31 @@ use super::{Source, is_for_tests};
 
 /// Types whose methods are counted.
 const GODS: [&str; 2] = ["Worker", "Registry"];
+/// By these words a line of `roving` asks what kind of pool it is about.
+const KINDS: [&str; 12] = [
+    "settings.in_place",
+    "settings.adopts",
+    "settings.own_threads",
+    "settings.schedule",
+    "settings.drawn()",
+    ".schedule()",
+    "Play::of",
+    "registry.share.",
+    "stand_in ==",
+    "stand_in !=",
+    "is_left_behind()",
+    "showing.drawn",
+];
+/// The files of the kinds themselves, and those that make pools of settings.
+const OF_KINDS: [&str; 7] = [
+    "/worker/drawn.rs",
+    "/worker/adopted.rs",
+    "/worker/caller_runs.rs",
+    "/frames/drawn.rs",
+    "/arena/",
+    "/sleep/spares.rs",
+    "/pool/builder",
+];
 /// Definitions of a name from which on it is counted.
 const MANY: usize = 3;
 
@@ -64,10 +89,17 @@ pub(crate) fn of_roving(sources: &[Source]) -> String {
     });
     let left_out = product().flat_map(|source| &source.code);
     let left_out = left_out.filter(|code| code.contains("cfg(not(loom))"));
+    let asking = product().filter(|source| {
+        let path = source.path.to_string_lossy().replace('\\', "/");
+        !OF_KINDS.iter().any(|kind| path.contains(kind))
+    });
+    let asking = asking.flat_map(|source| &source.code);
+    let asking = asking.filter(|code| KINDS.iter().any(|kind| code.contains(kind)));
     format!(
-        "{}; {} times `cfg(not(loom))`",
+        "{}; {} times `cfg(not(loom))`; {} lines outside the kinds of pool ask which it is",
         methods.join("; "),
-        left_out.count()
+        left_out.count(),
+        asking.count()
     )
 }
 
@@ -126,10 +158,10 @@ mod tests {
 
     #[test]
     fn methods_and_places_are_counted() {
-        let text = "#[cfg(not(loom))]\nimpl Worker {\n    pub(crate) fn a(&self) {\n        fn in_it() {}\n    }\n    fn b() {}\n}\n\
+        let text = "#[cfg(not(loom))]\nimpl Worker {\n    pub(crate) fn a(&self) {\n        self.settings.adopts;\n        fn in_it() {}\n    }\n    fn b() {}\n}\n\
             impl Sleeper for Worker {\n    fn c(&self) {}\n}\nimpl Workers {\n    fn d() {}\n}\nimpl<'s> Registry {\n    fn e() {}\n}\n";
         let told = of_roving(&[source(text)]);
-        let expected = "2 methods of `Worker` in 1 files; 1 methods of `Registry` in 1 files; 1 times `cfg(not(loom))`";
+        let expected = "2 methods of `Worker` in 1 files; 1 methods of `Registry` in 1 files; 1 times `cfg(not(loom))`; 1 lines outside the kinds of pool ask which it is";
         assert_eq!(told, expected);
     }
 
