@@ -132,7 +132,7 @@ pub(super) struct VTable {
     pub(super) drop_value: unsafe fn(Frame),
     pub(super) size: &'static Size,
     pub(super) body: usize,
-    /// The future is a [`Placed`].
+    /// The future is a [`Placed`](super::place::Placed).
     pub(super) is_placed: bool,
     /// The table for a future that is dropped instead of polled for the first time.
     pub(super) dropped: Option<&'static VTable>,
@@ -194,7 +194,7 @@ pub(super) unsafe fn body<T>(frame: Frame) -> *mut T {
     }
 }
 
-/// Reads the head of a [`Placed`] future, if the frame holds one.
+/// Reads the head of a [`Placed`](super::place::Placed) future, if the frame holds one.
 ///
 /// # Safety
 /// The frame holds its future, and a `T` is what that begins with.

@@ -211,7 +211,7 @@ impl Wait<'_> {
         self.0.clock().enter(doing);
     }
 
-    /// [`Self::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.
+    /// [`Jobs::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.
     pub(crate) fn serve_mailbox_parked(self) -> bool {
         if !self.0.registry().settings.lends(self.0.index())
             || self.0.seat().mailbox.is_hint_empty()
