@@ -91,6 +91,49 @@ fn another_thread_drops_the_pool_of_an_adopted_one() {
     });
 }
 
+/// A thread that stands in for the adopted one, which is the only worker, goes on with what it runs
+/// when that one has left, and all that it can ask for is done.
+#[test]
+fn who_stands_in_for_an_adopted_thread_outlasts_it() {
+    watched(|| {
+        let asks: [fn(); 6] = [
+            || assert_eq!(roving::task::block_on(async { 7 }), 7),
+            || assert_eq!(Pool::current().run(|_| async { 7 }), 7),
+            || assert_eq!(Pool::current().install(|| join(|| 1, || 2)), (1, 2)),
+            || Pool::current().in_place_scope(|s| s.spawn(|_| ())),
+            || assert!(roving::broadcast(|index| index).len() <= 1),
+            || {
+                let (sender, receiver) = mpsc::channel();
+                spawn(move || sender.send(7).unwrap());
+                assert_eq!(roving::blocking(|| receiver.recv()), Ok(7));
+            },
+        ];
+        for ask in asks {
+            let asked = on_adopted(1, |pool| {
+                let (begun, begins) = mpsc::channel();
+                let (go, goes) = mpsc::channel::<()>();
+                let (asked, was_asked) = mpsc::channel();
+                spawn(move || {
+                    begun.send(()).unwrap();
+                    let _ = goes.recv();
+                    ask();
+                    asked.send(()).unwrap();
+                });
+                roving::blocking(|| begins.recv()).unwrap();
+                let later = thread::spawn(move || {
+                    // Long enough for the adopted thread to leave, most of the time.
+                    thread::sleep(std::time::Duration::from_millis(20));
+                    drop(go);
+                });
+                drop(pool);
+                later.join().unwrap();
+                was_asked.recv()
+            });
+            assert_eq!(asked, Ok(()));
+        }
+    });
+}
+
 /// The adopted thread's work as a worker goes on, alone.
 #[test]
 fn the_pool_is_dropped_while_its_adopted_thread_is_inside() {

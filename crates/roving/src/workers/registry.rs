@@ -167,7 +167,8 @@ impl Registry {
                 self.has_no_thread(&error);
             }
         }
-        if roster::manned(self.as_ref()).next().is_none() {
+        // A thread that stands in for a worker may still be at work when that one has gone.
+        if roster::manned(self.as_ref()).next().is_none() && !self.crew.is_at_work() {
             self.has_no_thread(&"its workers were dropped");
         }
     }

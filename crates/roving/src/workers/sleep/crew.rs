@@ -158,6 +158,13 @@ impl Crew {
         Due::when(members.ended)
     }
 
+    /// Whether one of the threads has something to do, or looks for it: then the pool has not
+    /// ended.
+    pub(crate) fn is_at_work(&self) -> bool {
+        let members = self.members();
+        !members.ended && members.quiet < members.started
+    }
+
     #[inline]
     pub(crate) fn has_ended(&self) -> bool {
         self.is_closing() && self.members().ended

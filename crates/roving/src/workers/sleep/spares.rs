@@ -57,9 +57,12 @@ impl Spares {
     ///
     /// A worker that waits got nobody in its place while enough others were at work. If those are
     /// the ones that are benched now, it gets somebody here: nobody else would look.
+    ///
+    /// One thread is to be at work even when the last worker has left: who stands in for that one
+    /// may wait for a job.
     pub(crate) fn resize(&self, pool: &Arc<impl Parts>, before: usize, workers: usize) {
         // Ordering: Relaxed; it steers, as the count does.
-        self.target.store(workers, Ordering::Relaxed);
+        self.target.store(workers.max(1), Ordering::Relaxed);
         let change = workers.wrapping_sub(before);
         // Ordering: Relaxed; a count that steers. It wraps while workers that wait are taken away.
         let active = self.active.fetch_add(change, Ordering::Relaxed);
