@@ -23,13 +23,20 @@ use killers::Fate;
 use rules::Site;
 
 /// The mutated files and folders, below `crates`.
-const MODULES: [&str; 10] = [
+const MODULES: [&str; 17] = [
     "roving/src/stack",
     "roving/src/workers/steal",
     "roving/src/workers/sleep",
     "roving/src/workers/wait",
     "roving/src/workers/worker.rs",
     "roving/src/workers/worker",
+    "roving/src/workers/calls.rs",
+    "roving/src/workers/jobs.rs",
+    "roving/src/workers/on_demand.rs",
+    "roving/src/workers/own.rs",
+    "roving/src/workers/played.rs",
+    "roving/src/workers/stranded.rs",
+    "roving/src/workers/turn.rs",
     "roving/src/workers/frames",
     "roving/src/task",
     "roving-flow/src/channel",
