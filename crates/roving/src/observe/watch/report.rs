@@ -182,7 +182,7 @@ fn frames(stack: &str) -> (Option<&str>, Vec<Frame<'_>>) {
     for frame in frames {
         if program.is_empty() && is_own(&frame) {
             is_below = true;
-            call = Some(last_name(frame.symbol));
+            call = Some(call_of(frame.symbol));
         } else if is_below && is_program(&frame) {
             program.push(frame);
         }
@@ -219,6 +219,15 @@ fn parse(stack: &str) -> Vec<Frame<'_>> {
         }
     }
     frames
+}
+
+/// The name by which the program has called that function. Where a build keeps no lines nothing is
+/// said of what was inlined, and of a join all is but its slow paths.
+fn call_of(symbol: &str) -> &str {
+    match symbol.strip_prefix("roving::forkjoin::join::") {
+        Some(_) => "join",
+        None => last_name(symbol),
+    }
 }
 
 /// The function's own name, without its path and its types.
@@ -306,6 +315,9 @@ mod tests {
         assert_eq!(call, Some("join"));
         assert_eq!(frames.len(), 1);
         assert_eq!(frames[0].at, Some("./tests/app.rs:7:9"));
+        let without_lines = "   0: roving::workers::parked::Watch::begin\n   1: roving::forkjoin::join::pop_slowly\n   2: roving::forkjoin::join::join_by_registers\n   3: app::transfer\n";
+        let (call, frames) = super::frames(without_lines);
+        assert_eq!((call, frames.len()), (Some("join"), 1));
         assert_eq!(super::frames("disabled backtrace"), (None, Vec::new()));
     }
 }
