@@ -24,14 +24,15 @@ pub(super) fn of(registry: &Registry, watch: &Watch, since: Duration) -> Option<
         if entry.waits.is_empty() && registry.rests(seat) {
             continue;
         }
-        if is_running(&entry) {
-            return None;
-        }
         waiting += usize::from(!entry.waits.is_empty());
         busy.push((seat, entry));
     }
     let sections = open_sections();
     if !is_starved(registry, &busy) && !wants_held(&busy, &sections) {
+        return None;
+    }
+    // Last: who has begun to move since then has perhaps just brought the task that waits.
+    if busy.iter().any(|(_, entry)| is_running(entry)) {
         return None;
     }
     let mut text = format!(
