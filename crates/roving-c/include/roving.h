@@ -26,11 +26,13 @@
  * returns ROVING_PANIC when all that it has spawned has ended. But a panic that reaches a C function
  * which has spawned tasks and not synced them, or the end of a task that ROVING_SPAWN has spawned
  * and a thief runs, ends the process, with a message. An exception of C++ must not leave a function
- * that is given to this header, nor a task: if it does, it ends the process. roving.hpp carries
- * exceptions to who waits. longjmp must not leave a function with tasks that are not synced.
+ * that is given to this header, nor a task: if it does, it ends the process, and so does a panic that
+ * leaves a task which is compiled as C++. roving.hpp carries exceptions to who waits. longjmp must not
+ * leave a function with tasks that are not synced.
  *
  * Debug builds (without NDEBUG) say which spawn has no sync, which sync has no spawn or comes out of
- * order, with file and line, and end the process.
+ * order, with file and line, and end the process. Other builds end it when they come upon a task that
+ * was left behind without a sync, but not always do.
  */
 #ifndef ROVING_H
 #define ROVING_H
@@ -91,7 +93,8 @@ struct roving_layout_;
 roving_status roving_pool_new_(const struct roving_layout_ *layout, const roving_options *options,
                                roving_pool **pool);
 
-/* Ends the pool when all that runs in it has, and joins its threads. NULL does nothing. */
+/* Ends the pool when all that was spawned in it has, and joins its threads. No other call of this
+ * header may be using it, also not the one that has called the caller. NULL does nothing. */
 roving_status roving_pool_free(roving_pool *pool);
 
 /* Calls body(worker, arg) on a worker of the pool and returns when it has ended. NULL is the pool of
@@ -102,7 +105,8 @@ roving_status roving_pool_run(const roving_pool *pool, void (*body)(roving_worke
 /* How many workers the pool has; of the current or the global one for NULL. */
 size_t roving_pool_workers(const roving_pool *pool);
 
-/* The index of the worker that the calling thread is; ROVING_NOT_A_WORKER if it is none. */
+/* The index of the worker that the calling thread is; ROVING_NOT_A_WORKER if it is none. Threads that
+ * stand in for workers which block have indices from roving_pool_workers on. */
 roving_status roving_current_worker(size_t *index);
 
 typedef struct roving_stats {
@@ -130,7 +134,8 @@ roving_status roving_scope_run(roving_scope_task body, void *arg);
  * once if the task stack is full. What `arg` leads to must be there until then. */
 roving_status roving_scope_spawn(const roving_scope *scope, roving_scope_task task, void *arg);
 
-/* The same with a copy of these bytes, which the task gets. Up to 24 take no allocation. */
+/* The same with a copy of these bytes, which the task gets, aligned to 16. Up to 24 take no
+ * allocation. */
 roving_status roving_scope_spawn_copy(const roving_scope *scope, roving_scope_task task,
                                       const void *data, size_t bytes);
 
@@ -173,6 +178,7 @@ typedef struct roving_cancel_token roving_cancel_token;
  * nanoseconds, unless that is 0. */
 roving_status roving_cancel_new(const roving_cancel_token *parent, uint64_t nanoseconds,
                                 roving_cancel_token **cancel);
+/* What belongs to the request goes on. */
 roving_status roving_cancel_free(roving_cancel_token *cancel);
 roving_status roving_cancel(const roving_cancel_token *cancel);
 
@@ -209,8 +215,8 @@ roving_status roving_local_free(roving_local *local);
 /* ---- Tasks: what the macros need ------------------------------------------------------------- */
 
 #define ROVING_ALIAS_ __attribute__((__may_alias__))
-/* Of slow paths. With clang they keep all registers, so that a fast path need not save any. Not where an exception may leave them: its
- * way to a handler restores only those that every function keeps. */
+/* Of slow paths. With clang they keep all registers, so that a fast path need not save any. Not where
+ * an exception may leave them: its way to a handler restores only those that every function keeps. */
 #if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
 #define ROVING_COLD_NOTHROW_ __attribute__((__cold__, __noinline__, __unused__, __preserve_most__))
 #else
@@ -222,6 +228,13 @@ roving_status roving_local_free(roving_local *local);
 #define ROVING_COLD_ ROVING_COLD_NOTHROW_
 #endif
 #define ROVING_UNUSED_ __attribute__((__unused__))
+#ifdef __cplusplus
+/* An exception ends the process wherever the task runs, not only where it is stolen: those that it
+ * spawned may use the frames that the exception would leave. */
+#define ROVING_NOEXCEPT_ noexcept
+#else
+#define ROVING_NOEXCEPT_
+#endif
 #define ROVING_LIKELY_(x) __builtin_expect(!!(x), 1)
 
 /* One place of a task stack. The library fills `state_` and `link_`, which no macro touches. */
@@ -279,15 +292,9 @@ void __tsan_release(void *at);
 #endif
 
 #ifdef NDEBUG
-#define ROVING_NOTE_SPAWN_(handle, name) ((void)0)
-#define ROVING_NOTE_SYNC_(handle, name) ((void)0)
 #define ROVING_NOTE_ENTER_() ((size_t)0)
 #define ROVING_NOTE_LEAVE_(before, name) ((void)(before))
 #else
-#define ROVING_NOTE_SPAWN_(handle, name) \
-    roving_note_spawn_((uintptr_t)(handle), "ROVING_SPAWN of " name, __FILE__, __LINE__)
-#define ROVING_NOTE_SYNC_(handle, name) \
-    roving_note_sync_((uintptr_t)(handle), "ROVING_SYNC of " name, __FILE__, __LINE__)
 #define ROVING_NOTE_ENTER_() roving_note_enter_()
 #define ROVING_NOTE_LEAVE_(before, name) roving_note_leave_(before, name)
 #endif
@@ -400,11 +407,18 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
 
 /* ROVING_SPAWN_AT(name, &handle, arguments...): with a handle that is there, as one of an array. */
 #define ROVING_SPAWN_AT(...) ROVING_PICK_SPAWN_AT_(__VA_ARGS__)(__VA_ARGS__)
-#define ROVING_SPAWN_AT_0_(N, AT) (ROVING_NOTE_SPAWN_(AT, #N), N##_spawn_(roving_w_, AT))
+/* The notes of debug builds are made by functions: what the program writes here is evaluated once, and
+ * before its note is made, because it may spawn and sync as well. */
+#ifdef NDEBUG
+#define ROVING_SPAWN_AT_0_(N, AT) N##_spawn_(roving_w_, AT)
+#define ROVING_SPAWN_AT_N_(N, AT, ...) N##_spawn_(roving_w_, AT, __VA_ARGS__)
+#define ROVING_SYNC(N, H) N##_sync_(roving_w_, &(H))
+#else
+#define ROVING_SPAWN_AT_0_(N, AT) N##_spawn_noted_(__FILE__, __LINE__, roving_w_, AT)
 #define ROVING_SPAWN_AT_N_(N, AT, ...) \
-    (ROVING_NOTE_SPAWN_(AT, #N), N##_spawn_(roving_w_, AT, __VA_ARGS__))
-
-#define ROVING_SYNC(N, H) (ROVING_NOTE_SYNC_(&(H), #N), N##_sync_(roving_w_, &(H)))
+    N##_spawn_noted_(__FILE__, __LINE__, roving_w_, AT, __VA_ARGS__)
+#define ROVING_SYNC(N, H) N##_sync_noted_(__FILE__, __LINE__, roving_w_, &(H))
+#endif
 
 #define ROVING_CALL(...) ROVING_PICK_CALL_(__VA_ARGS__)(__VA_ARGS__)
 #define ROVING_CALL_0_(N) N##_call_(roving_w_)
@@ -512,6 +526,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
     } N##_spawned; \
     LINK R N##_body_(roving_worker *roving_w_ ROVING_BARE_ PARAMS); \
     ROVING_UNUSED_ static inline R N##_call_(roving_worker *roving_w_ ROVING_BARE_ PARAMS) \
+        ROVING_NOEXCEPT_ \
     { \
         size_t roving_before_ = ROVING_NOTE_ENTER_(); \
         R roving_result_ = N##_body_(roving_w_ ROVING_BARE_ ARGS); \
@@ -623,6 +638,23 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
             return roving_result_; \
         } \
     } \
+    /* Of debug builds: a spawn that says where it stands. */ \
+    ROVING_UNUSED_ static inline void N##_spawn_noted_( \
+        const char *roving_file_, int roving_place_, roving_worker *roving_w_, \
+        N##_spawned *roving_h_ ROVING_BARE_ PARAMS) \
+    { \
+        roving_note_spawn_((uintptr_t)roving_h_, "ROVING_SPAWN of " #N, roving_file_, \
+                           roving_place_); \
+        N##_spawn_(roving_w_, roving_h_ ROVING_BARE_ ARGS); \
+    } \
+    /* The same of a sync. */ \
+    ROVING_UNUSED_ static inline R N##_sync_noted_(const char *roving_file_, int roving_place_, \
+                                                    roving_worker *roving_w_, \
+                                                    N##_spawned *roving_h_) \
+    { \
+        roving_note_sync_((uintptr_t)roving_h_, "ROVING_SYNC of " #N, roving_file_, roving_place_); \
+        return N##_sync_(roving_w_, roving_h_); \
+    } \
     struct N##_root_ { \
         struct N##_args_ args_; \
         R result_; \
@@ -671,6 +703,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
     } N##_spawned; \
     LINK void N##_body_(roving_worker *roving_w_ ROVING_BARE_ PARAMS); \
     ROVING_UNUSED_ static inline void N##_call_(roving_worker *roving_w_ ROVING_BARE_ PARAMS) \
+        ROVING_NOEXCEPT_ \
     { \
         size_t roving_before_ = ROVING_NOTE_ENTER_(); \
         N##_body_(roving_w_ ROVING_BARE_ ARGS); \
@@ -766,6 +799,23 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         } else { \
             N##_sync_slowly_(roving_w_, roving_slot_, roving_spill_); \
         } \
+    } \
+    /* Of debug builds: a spawn that says where it stands. */ \
+    ROVING_UNUSED_ static inline void N##_spawn_noted_( \
+        const char *roving_file_, int roving_place_, roving_worker *roving_w_, \
+        N##_spawned *roving_h_ ROVING_BARE_ PARAMS) \
+    { \
+        roving_note_spawn_((uintptr_t)roving_h_, "ROVING_SPAWN of " #N, roving_file_, \
+                           roving_place_); \
+        N##_spawn_(roving_w_, roving_h_ ROVING_BARE_ ARGS); \
+    } \
+    /* The same of a sync. */ \
+    ROVING_UNUSED_ static inline void N##_sync_noted_(const char *roving_file_, int roving_place_, \
+                                                    roving_worker *roving_w_, \
+                                                    N##_spawned *roving_h_) \
+    { \
+        roving_note_sync_((uintptr_t)roving_h_, "ROVING_SYNC of " #N, roving_file_, roving_place_); \
+        N##_sync_(roving_w_, roving_h_); \
     } \
     struct N##_root_ { \
         struct N##_args_ args_; \

@@ -4,31 +4,40 @@ use std::ffi::c_void;
 
 use roving::adapt::foreign;
 
-use crate::status::Failure;
+use crate::status::{Failure, NoMemory};
+use crate::task::Unsynced;
 
 /// Held while a function of the caller's runs. A panic that leaves such a function may leave tasks
-/// that it was to sync, and that use its frame: then nothing can go on.
+/// that it was to sync, and that use its frame: then nothing can go on. Those that had no slot have
+/// run, and what is kept of them is thrown away: else the next sync further out would take it for
+/// its own.
 pub(crate) struct Border {
     depth: Option<usize>,
+    unsynced: Unsynced,
 }
 
 impl Border {
+    #[inline]
     pub(crate) fn cross() -> Border {
-        let depth = foreign::depth();
-        Border { depth }
+        let (depth, unsynced) = (foreign::depth(), Unsynced::now());
+        Border { depth, unsynced }
     }
 }
 
 impl Drop for Border {
+    #[inline]
     fn drop(&mut self) {
-        let left = std::thread::panicking() && self.depth.is_some_and(foreign::has_pushed_above);
-        if left {
+        if !std::thread::panicking() {
+            return self.unsynced.check();
+        }
+        if self.depth.is_some_and(foreign::has_pushed_above) {
             eprintln!(
                 "roving: a panic has left a C function that had spawned tasks and not synced them: \
                  the process ends. Catch it before it reaches C code, or sync first"
             );
             std::process::abort();
         }
+        self.unsynced.forget_later();
     }
 }
 
@@ -45,6 +54,16 @@ pub(crate) struct Sendable(pub(crate) *mut c_void);
 unsafe impl Send for Sendable {}
 // SAFETY: the caller shares what it leads to, and is told where its functions run.
 unsafe impl Sync for Sendable {}
+
+/// Memory of so many bytes, aligned as `malloc` aligns. Unwinds with [`NoMemory`] if there is none.
+pub(crate) fn zeroed(bytes: usize) -> Vec<u128> {
+    let (mut memory, units) = (Vec::new(), bytes.div_ceil(size_of::<u128>()));
+    if memory.try_reserve_exact(units).is_err() {
+        NoMemory(bytes).unwind();
+    }
+    memory.resize(units, 0);
+    memory
+}
 
 /// A pointer that must not be null.
 pub(crate) fn required<T>(pointer: *mut T, name: &str) -> Result<*mut T, Failure> {

@@ -70,8 +70,8 @@ pub(crate) unsafe extern "C" fn roving_cancel_run(
 ) -> Status {
     guard(|| {
         let body = function(body, "body")?;
-        // SAFETY: the caller says so.
-        let cancel = unsafe { borrowed(cancel) }?;
+        // SAFETY: the caller says so. The body may free it.
+        let cancel = unsafe { borrowed(cancel) }?.clone();
         cancel.run(|| {
             let _border = Border::cross();
             // SAFETY: the caller's promise.

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use roving::WorkerLocal;
 
 use crate::call::{Sendable, function, required};
-use crate::status::{Failure, Status, guard};
+use crate::status::{Failure, NoMemory, Status, guard};
 
 /// Makes or ends a value.
 type Change = unsafe extern "C-unwind" fn(value: *mut c_void, arg: *mut c_void);
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn roving_local_new(
             // SAFETY: the layout is not empty.
             let memory = NonNull::new(unsafe { alloc_zeroed(layout) });
             let Some(memory) = memory else {
-                std::alloc::handle_alloc_error(layout)
+                NoMemory(bytes).unwind()
             };
             if let Some(begin) = begin {
                 // SAFETY: who gave the function has promised that it can be called so.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use roving::adapt::{Sink, feed_pieces, foreign, run_on_worker};
 
-use crate::call::{Border, Sendable, function, required};
+use crate::call::{Border, Sendable, function, required, zeroed};
 use crate::status::{Failure, Status, guard};
 
 /// Does a block: the indices from `from` up to, and without, `to`.
@@ -61,8 +61,8 @@ pub(crate) unsafe extern "C" fn roving_for(
     })
 }
 
-/// A total, whose type the caller knows; aligned as `malloc` aligns.
-struct Total(Box<[u128]>);
+/// A total, whose type the caller knows.
+struct Total(Vec<u128>);
 
 impl Total {
     fn at(&mut self) -> *mut c_void {
@@ -83,8 +83,7 @@ impl Sink<Range<usize>> for Reduction {
     type Outcome = Total;
 
     fn begin(&self) -> Total {
-        let units = self.bytes.div_ceil(size_of::<u128>());
-        let mut total = Total(vec![0; units].into_boxed_slice());
+        let mut total = Total(zeroed(self.bytes));
         let Sendable(identity) = self.identity;
         // SAFETY: it has so many bytes, and so has the new total.
         unsafe {

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use roving::Scope;
 use roving::adapt::foreign;
 
-use crate::call::{Border, Sendable, function, required};
+use crate::call::{Border, Sendable, function, required, zeroed};
 use crate::status::{Failure, Status, guard};
 
 /// The body of a scope, or one of its tasks.
@@ -15,6 +15,10 @@ type InScope =
 
 /// So many bytes of an argument travel in the slot.
 const INLINE: usize = 3 * size_of::<u64>();
+
+/// A copy of an argument for its task, aligned as `malloc` aligns.
+#[repr(C, align(16))]
+struct Copied(MaybeUninit<[u64; INLINE / 8]>);
 
 fn call(task: InScope, scope: &Scope<'_>, arg: *mut c_void) {
     let _border = Border::cross();
@@ -82,12 +86,11 @@ pub(crate) unsafe extern "C" fn roving_scope_spawn_copy(
             // SAFETY: it has so many bytes, and the copy has room for them.
             unsafe { copy_bytes(data, copy.as_mut_ptr().cast(), bytes) };
             scope.spawn(move |scope| {
-                let mut copy = copy;
-                call(task, scope, copy.as_mut_ptr().cast());
+                let mut copy = Copied(copy);
+                call(task, scope, copy.0.as_mut_ptr().cast());
             });
         } else {
-            // Aligned as `malloc` aligns.
-            let mut copy = vec![0_u128; bytes.div_ceil(size_of::<u128>())];
+            let mut copy = zeroed(bytes);
             // SAFETY: it has so many bytes, and the copy has at least as many.
             unsafe { copy_bytes(data, copy.as_mut_ptr().cast(), bytes) };
             scope.spawn(move |scope| {

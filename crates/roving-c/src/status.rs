@@ -83,6 +83,17 @@ impl From<CancelledError> for Failure {
     }
 }
 
+/// There is no memory of so many bytes.
+pub(crate) struct NoMemory(pub(crate) usize);
+
+impl NoMemory {
+    /// Ends the call, also from within what other workers do for it.
+    #[cold]
+    pub(crate) fn unwind(self) -> ! {
+        panic::resume_unwind(Box::new(self))
+    }
+}
+
 thread_local! {
     /// The last failure of a call of this thread.
     static DETAIL: RefCell<CString> = RefCell::default();
@@ -105,6 +116,11 @@ pub(crate) fn guard(f: impl FnOnce() -> Result<(), Failure>) -> Status {
 fn unwound(payload: Box<dyn Any + Send>) -> Failure {
     if payload.is::<CancelledError>() {
         return Failure::of(Status::Cancelled);
+    }
+    if let Some(NoMemory(bytes)) = payload.downcast_ref() {
+        let status = Status::Memory;
+        let detail = format!("there is no memory of {bytes} bytes");
+        return Failure { status, detail };
     }
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

@@ -1,7 +1,7 @@
 //! Called by the macros of the header where their own code is not enough: the slow push and pop,
 //! results that have no slot, and the checks of debug builds.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -45,6 +45,60 @@ pub(crate) unsafe extern "C" fn roving_pop_(slot: *mut ()) -> c_int {
 thread_local! {
     /// Results of tasks that were run in place, until they are synced: the newest last.
     static KEPT: RefCell<Vec<Words>> = const { RefCell::new(Vec::new()) };
+    /// How many stand there, and in `SPAWNED`. Each call of one of the caller's functions looks, so
+    /// they are here, without a destructor.
+    static UNSYNCED: Cell<Unsynced> = const { Cell::new(Unsynced { kept: 0, noted: 0 }) };
+}
+
+/// Counts what the calling thread has spawned and not synced, as far as it is not on a task stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Unsynced {
+    kept: usize,
+    noted: usize,
+}
+
+impl Unsynced {
+    #[inline]
+    pub(crate) fn now() -> Unsynced {
+        UNSYNCED.get()
+    }
+
+    /// One of the caller's functions, at whose beginning it was so, has returned: debug builds know
+    /// what it has not synced.
+    #[inline]
+    pub(crate) fn check(self) {
+        if UNSYNCED.get().noted != self.noted {
+            left_unsynced("a function that was given to the library");
+        }
+    }
+
+    /// A panic has left the function: nobody syncs what it has spawned.
+    #[cold]
+    pub(crate) fn forget_later(self) {
+        KEPT.with_borrow_mut(|kept| kept.truncate(self.kept));
+        SPAWNED.with_borrow_mut(|all| all.truncate(self.noted));
+        UNSYNCED.set(self);
+    }
+}
+
+/// Changes the results that are kept.
+fn with_kept<R>(f: impl FnOnce(&mut Vec<Words>) -> R) -> R {
+    KEPT.with_borrow_mut(|all| {
+        let result = f(all);
+        let (kept, noted) = (all.len(), UNSYNCED.get().noted);
+        UNSYNCED.set(Unsynced { kept, noted });
+        result
+    })
+}
+
+/// Changes the notes of debug builds.
+fn with_spawned<R>(f: impl FnOnce(&mut Vec<Spawned>) -> R) -> R {
+    SPAWNED.with_borrow_mut(|all| {
+        let result = f(all);
+        let (kept, noted) = (UNSYNCED.get().kept, all.len());
+        UNSYNCED.set(Unsynced { kept, noted });
+        result
+    })
 }
 
 /// Keeps the result of a task that had no slot.
@@ -56,7 +110,7 @@ pub(crate) unsafe extern "C" fn roving_keep_(result: *const c_void, bytes: usize
     let mut words = Words::uninit();
     // SAFETY: the caller's promise; both are whole objects.
     unsafe { ptr::copy_nonoverlapping(result.cast::<u8>(), words.as_mut_ptr().cast(), bytes) };
-    KEPT.with_borrow_mut(|kept| kept.push(words));
+    with_kept(|kept| kept.push(words));
 }
 
 /// Gives back what was kept last.
@@ -65,7 +119,7 @@ pub(crate) unsafe extern "C" fn roving_keep_(result: *const c_void, bytes: usize
 /// As [`roving_keep_`], of the same size.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn roving_kept_(result: *mut c_void, bytes: usize) {
-    let words = KEPT.with_borrow_mut(Vec::pop);
+    let words = with_kept(Vec::pop);
     let Some(words) = words else {
         misuse("a sync found no result: a task was synced twice, or on another thread");
     };
@@ -114,7 +168,7 @@ pub(crate) unsafe extern "C" fn roving_note_spawn_(
             spawned.told()
         ));
     }
-    SPAWNED.with_borrow_mut(|all| all.push(spawned));
+    with_spawned(|all| all.push(spawned));
 }
 
 /// # Safety
@@ -132,7 +186,7 @@ pub(crate) unsafe extern "C" fn roving_note_sync_(
         file,
         line,
     };
-    let newest = SPAWNED.with_borrow_mut(|all| {
+    let newest = with_spawned(|all| {
         let at = all.iter().rposition(|one| one.handle == handle);
         match at {
             Some(at) if at + 1 == all.len() => Ok(_ = all.pop()),
@@ -157,7 +211,7 @@ pub(crate) unsafe extern "C" fn roving_note_sync_(
 /// How many tasks the calling thread has spawned and not synced.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn roving_note_enter_() -> usize {
-    SPAWNED.with_borrow(Vec::len)
+    UNSYNCED.get().noted
 }
 
 /// A task, or the function of a call, returns.
@@ -166,10 +220,15 @@ pub(crate) extern "C" fn roving_note_enter_() -> usize {
 /// As [`roving_note_spawn_`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn roving_note_leave_(before: usize, name: *const c_char) {
-    let left = SPAWNED.with_borrow(|all| (all.len() != before).then(|| all.last().copied()));
-    let Some(left) = left else { return };
-    // SAFETY: a string of the C compiler.
-    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    if UNSYNCED.get().noted != before {
+        // SAFETY: a string of the C compiler.
+        left_unsynced(&unsafe { CStr::from_ptr(name) }.to_string_lossy());
+    }
+}
+
+#[cold]
+fn left_unsynced(name: &str) -> ! {
+    let left = SPAWNED.with_borrow(|all| all.last().copied());
     let left = left.map_or("something of its caller was synced".to_owned(), |left| {
         format!("a task was not synced: {}", left.told())
     });

@@ -17,6 +17,7 @@ mod with_c {
     unsafe extern "C-unwind" {
         fn mixed_fib(n: c_uint) -> u64;
         fn mixed_panic(count: *mut c_uint) -> c_int;
+        fn mixed_kept(status: *mut c_int) -> u64;
         fn mixed_abort() -> c_int;
         fn mixed_stolen() -> c_int;
         fn roving_error_detail() -> *const c_char;
@@ -76,6 +77,17 @@ mod with_c {
             ["", "from Rust, below C"].contains(&detail.as_str()),
             "{detail}"
         );
+    }
+
+    #[test]
+    fn a_panic_leaves_no_result_to_the_next_sync() {
+        let pool = roving::Pool::builder().workers(1).task_slots(1);
+        let mut status = 0;
+        let found = pool.build().unwrap().install(|| {
+            // SAFETY: a place for the status.
+            unsafe { mixed_kept(&raw mut status) }
+        });
+        assert_eq!((status, found), (3, 21 + 1));
     }
 
     /// Runs a test of this program again, in a process that it ends. What that says last.

@@ -233,6 +233,11 @@ fn misuse_says_what_and_where() {
             "it was spawned on a thread that is no worker",
             "",
         ),
+        (
+            "body-forgets",
+            "given to the library returned, and a task was not synced: ROVING_SPAWN of leaf at ",
+            ":40",
+        ),
     ];
     with_each(Language::C, |compiler| {
         let program = built(compiler, Language::C, &["-O1"], "misuse.c", false);
@@ -245,6 +250,34 @@ fn misuse_says_what_and_where() {
                 told.contains(what) && told.contains(place),
                 "{word}: {told}"
             );
+        }
+    });
+}
+
+#[test]
+fn a_task_that_was_left_behind_ends_the_process_in_release_builds_too() {
+    with_each(Language::C, |compiler| {
+        let program = built(compiler, Language::C, PLAIN[1], "misuse.c", false);
+        let output = Command::new(&program).arg("leaves-behind").output();
+        let output = output.unwrap();
+        let told = text(&output.stderr);
+        assert!(!output.status.success(), "{compiler}");
+        assert!(told.contains("was left behind"), "{compiler}: {told}");
+    });
+}
+
+#[test]
+fn an_exception_that_leaves_a_task_ends_the_process_wherever_that_runs() {
+    let language = Language::Cpp("-std=c++17");
+    with_each(language, |compiler| {
+        for flags in PLAIN {
+            let program = built(compiler, language, flags, "throws.cpp", true);
+            for word in ["calls", "syncs", "runs", "loops"] {
+                let output = Command::new(&program).arg(word).output().unwrap();
+                let told = text(&output.stderr);
+                assert!(!output.status.success(), "{compiler} {word}: {told}");
+                assert!(!told.contains("caught"), "{compiler} {word}: {told}");
+            }
         }
     });
 }

@@ -55,6 +55,32 @@ roving_status mixed_panic(unsigned *count)
     return roving_scope_run(spawns, count);
 }
 
+/* A panic that leaves this function with a task pending that had no slot, and so has run. */
+static void leaves_no_slot(roving_worker *roving_w_, roving_scope *scope, void *arg)
+{
+    (void)scope, (void)arg;
+    ROVING_SPAWN(in_place, fib, 9);
+    rust_panic();
+    ROVING_SYNC(fib, in_place);
+}
+
+/* Its result must not become that of another. */
+ROVING_TASK(uint64_t, syncs_its_own, roving_status *, status)
+{
+    ROVING_SPAWN(fills, fib, 2);
+    ROVING_SPAWN(in_place, fib, 8);
+    *status = roving_scope_run(leaves_no_slot, NULL);
+    uint64_t found = ROVING_SYNC(fib, in_place);
+    return found + ROVING_SYNC(fib, fills);
+}
+
+uint64_t mixed_kept(roving_status *status);
+uint64_t mixed_kept(roving_status *status)
+{
+    ROVING_HERE;
+    return ROVING_CALL(syncs_its_own, status);
+}
+
 /* A panic that leaves this function with a task pending: the process ends. */
 ROVING_VOID_TASK(leaves)
 {

@@ -131,6 +131,33 @@ static void add(roving_worker *worker, roving_scope *scope, void *arg)
     OK(roving_scope_spawn(scope, count, part->counts));
 }
 
+/* The compiler relies on the alignment of this one, as on that of memory of malloc's. */
+struct lanes {
+    uint64_t *sum;
+    float at[2];
+} __attribute__((__aligned__(16)));
+
+static void aligned(roving_worker *worker, roving_scope *scope, void *arg)
+{
+    struct lanes copy, *lanes = arg;
+    (void)worker, (void)scope;
+    CHECK((uintptr_t)arg % 16 == 0);
+    copy = *lanes;
+    __atomic_fetch_add(copy.sum, (uint64_t)(copy.at[0] + copy.at[1]), __ATOMIC_RELAXED);
+}
+
+static void copies(roving_worker *worker, roving_scope *scope, void *arg)
+{
+    struct lanes lanes = {arg, {1, 2}};
+    struct part part = {NULL, 0, ""};
+    (void)worker;
+    for (int i = 0; i < 100; i++) {
+        OK(roving_scope_spawn_copy(scope, aligned, &lanes, sizeof(lanes)));
+    }
+    CHECK(roving_scope_spawn_copy(scope, add, &part, SIZE_MAX) == ROVING_MEMORY);
+    CHECK(strstr(roving_error_detail(), "18446744073709551615 bytes") != NULL);
+}
+
 static void ten_thousand(roving_worker *worker, roving_scope *scope, void *arg)
 {
     struct part part = {arg, 0, "a copy that no slot has room for"};
@@ -163,6 +190,9 @@ static void scopes(roving_worker *worker, void *arg)
     OK(roving_scope_run(ten_thousand, &counts));
     CHECK(counts.ran == 10000 && counts.sum == 49995000);
     OK(roving_scope_run(give_up, NULL));
+    counts.sum = 0;
+    OK(roving_scope_run(copies, &counts.sum));
+    CHECK(counts.sum == 300);
 }
 
 /* ---- Loops ---- */
@@ -221,6 +251,8 @@ static void loops(roving_worker *worker, void *arg)
     CHECK(hash.value == serial.value && hash.power == serial.power);
     OK(roving_reduce(7, 5, &reduction, NULL, &hash));
     CHECK(hash.value == 0 && hash.power == 1);
+    reduction.bytes = SIZE_MAX;
+    CHECK(roving_reduce(3, LENGTH, &reduction, NULL, &hash) == ROVING_MEMORY);
 }
 
 /* ---- Requests to stop, and calls that block ---- */
@@ -254,6 +286,13 @@ static void nothing_to_do(roving_worker *worker, void *arg)
     (void)worker, (void)arg;
 }
 
+static void free_request(roving_worker *worker, void *arg)
+{
+    (void)worker;
+    OK(roving_cancel_free(arg));
+    CHECK(!roving_is_cancelled(NULL));
+}
+
 static void cancels(roving_worker *worker, void *arg)
 {
     struct request request = {NULL, 0, 0};
@@ -277,6 +316,8 @@ static void cancels(roving_worker *worker, void *arg)
     CHECK(roving_is_cancelled(timed));
     OK(roving_cancel_free(timed));
     OK(roving_cancel_free(parent));
+    OK(roving_cancel_new(NULL, 0, &parent));
+    OK(roving_cancel_run(parent, free_request, parent));
 }
 
 struct handshake {

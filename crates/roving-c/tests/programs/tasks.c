@@ -230,6 +230,24 @@ ROVING_TASK(int, call_functions)
     return both_even(10, 20) && !both_even(10, 21);
 }
 
+/* What stands in a spawn or a sync is evaluated once, and may spawn and sync as well. */
+ROVING_TASK(uint64_t, effects, unsigned, n)
+{
+    fib_spawned handles[8];
+    unsigned count = 0;
+    uint64_t sum = 0;
+    for (unsigned i = 1; i <= n; i++) {
+        ROVING_SPAWN_AT(fib, &handles[count++], i);
+    }
+    while (count > 0) {
+        sum = sum * 2 + ROVING_SYNC(fib, handles[--count]);
+    }
+    ROVING_SPAWN(first, fib, 7);
+    ROVING_SPAWN(second, fib, (unsigned)ROVING_SYNC(fib, first));
+    sum += ROVING_SYNC(fib, second);
+    return sum + ROVING_CALL(fib, (unsigned)ROVING_CALL(fib, 6));
+}
+
 static void run_all(roving_pool *pool, int full)
 {
     uint64_t number = 0;
@@ -248,6 +266,8 @@ static void run_all(roving_pool *pool, int full)
     CHECK(seen[0] == 200 && seen[8] == 3600);
     OK(ROVING_RUN(pool, &even, call_functions));
     CHECK(even);
+    OK(ROVING_RUN(pool, &number, effects, 8));
+    CHECK(number == 4145);
 }
 
 int main(void)

@@ -12,6 +12,7 @@ use std::ptr;
 
 use crate::stack::line::{self, wire_of_this_thread};
 use crate::stack::slot::{self, Further, Run, Slot, fits};
+use crate::stack::state::Phase;
 use crate::workers::Worker;
 use crate::workers::own::Own;
 use crate::workers::wait::Taken;
@@ -131,12 +132,23 @@ pub fn has_pushed_above(depth: usize) -> bool {
     })
 }
 
-/// Runs a task on a thief. A panic has nobody to go to: who waits is not Rust. (An exception of
-/// C++ ends the process by itself, where it would be caught.)
+/// Runs a task on a thief. Nobody else calls it: its owner pops it and runs it by itself.
+///
+/// So where nobody has claimed it, it was left behind by who should have popped it, maybe with
+/// arguments in a frame that has gone, and lies in the way of a task below. A panic has nobody to
+/// go to: who waits is not Rust. (An exception of C++ ends the process by itself, where it would
+/// be caught.)
 ///
 /// # Safety
 /// As [`Run`]; the payload is a [`Foreign`], of which only set words are read.
 unsafe fn run_foreign(slot: &Slot) -> Option<Further> {
+    if !matches!(slot.state().phase(), Phase::Started { .. }) {
+        eprintln!(
+            "roving: a task whose caller is not Rust was left behind: who spawned it has returned, \
+             or was left by a panic, without a sync. The process ends"
+        );
+        std::process::abort();
+    }
     // SAFETY: the payload begins with the code.
     let code = unsafe { slot.peek(|code: &Code| *code) };
     let at = ptr::from_ref(slot).cast_mut().cast();
