@@ -12,22 +12,21 @@ use common::{AMOUNTS, Random, holds_within, pool_that_steals, size, tries, wait_
 use roving::{Cancel, CancelledError, Pool, context, join, map_reduce, par_chunks_mut, par_for};
 use roving::{current_worker, scope};
 
-/// Calls `f` with pools of several sizes and steal amounts, several times.
+/// Calls `f` with pools of several sizes and steal amounts, several times. In some of them somebody
+/// has to come for a part: on a busy machine not in each.
 fn in_pools(f: impl Fn(&Pool, u64)) {
     watched(|| {
+        let mut stolen = 0;
         for &workers in size([2, 3, 8].as_slice(), &[3]) {
             for amount in AMOUNTS {
                 let pool = pool_that_steals(workers, amount);
                 for seed in 0..tries(6) as u64 {
                     f(&pool, seed);
                 }
-                let total = pool.profile().total();
-                assert!(
-                    cfg!(miri) || total.counters.tasks_stolen > 0,
-                    "nobody helped"
-                );
+                stolen += pool.profile().total().counters.tasks_stolen;
             }
         }
+        assert!(cfg!(miri) || stolen > 0, "nobody helped");
     });
 }
 
