@@ -89,13 +89,13 @@ impl Drop for WorkerThread {
         if let Some(registry) = self.registry.take() {
             // The last worker gets a thread of the pool's own, so that somebody runs what the pool
             // is given.
-            if !roster::vacate(&registry, self.index, true) {
-                let started = registry.start_thread(self.index);
-                if !started.unwrap_or(false) {
-                    roster::vacate(&registry, self.index, false);
-                }
-            }
+            let is_the_last = !roster::vacate(&registry, self.index, true);
+            let is_left = is_the_last && !registry.start_thread(self.index).unwrap_or(false);
             registry.expect_no_thread();
+            // When it is expected no more, so that whoever finds no worker finds no thread either.
+            if is_left {
+                roster::vacate(&registry, self.index, false);
+            }
         }
     }
 }
