@@ -46,6 +46,14 @@ fn libraries() -> PathBuf {
     own.parent().expect("it lies in a folder").to_owned()
 }
 
+/// The program with the library that it was linked with: cargo names a folder first in which an
+/// older one may lie.
+fn run_of(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", libraries());
+    command
+}
+
 /// Compiles, and links with the static library, or with the other if `shared`.
 fn compile(
     compiler: &str,
@@ -89,7 +97,7 @@ fn sanitizes(compiler: &str, flags: &[&str]) -> bool {
     command.args(flags).args(["-x", "c"]).arg(&source);
     let built = command.arg("-o").arg(&program).output();
     built.is_ok_and(|output| output.status.success())
-        && Command::new(&program)
+        && run_of(&program)
             .output()
             .is_ok_and(|output| output.status.success())
 }
@@ -138,7 +146,7 @@ fn runs(language: Language, name: &str) {
 }
 
 fn succeeds(program: &Path) {
-    let output = Command::new(program).output().expect("just built");
+    let output = run_of(program).output().expect("just built");
     let told = text(&output.stderr);
     let status = output.status;
     assert!(status.success(), "{}: {status}\n{told}", program.display());
@@ -154,7 +162,7 @@ fn runs_under_thread_sanitizer(language: Language, name: &str) {
         let suppressions = program.with_extension("suppressions");
         std::fs::write(&suppressions, "called_from_lib:libroving_c.so\n").expect("there is room");
         let options = format!("suppressions={}", suppressions.display());
-        let mut command = Command::new(&program);
+        let mut command = run_of(&program);
         let output = command.env("TSAN_OPTIONS", options).output().unwrap();
         let told = text(&output.stderr);
         assert!(output.status.success(), "{compiler} {name}:\n{told}");
@@ -242,7 +250,7 @@ fn misuse_says_what_and_where() {
     with_each(Language::C, |compiler| {
         let program = built(compiler, Language::C, &["-O1"], "misuse.c", false);
         for (word, what, place) in told {
-            let output = Command::new(&program).arg(word).output().unwrap();
+            let output = run_of(&program).arg(word).output().unwrap();
             let told = text(&output.stderr);
             assert!(!output.status.success(), "{compiler} {word}");
             assert!(told.contains("roving: misuse: "), "{word}: {told}");
@@ -258,7 +266,7 @@ fn misuse_says_what_and_where() {
 fn a_task_that_was_left_behind_ends_the_process_in_release_builds_too() {
     with_each(Language::C, |compiler| {
         let program = built(compiler, Language::C, PLAIN[1], "misuse.c", false);
-        let output = Command::new(&program).arg("leaves-behind").output();
+        let output = run_of(&program).arg("leaves-behind").output();
         let output = output.unwrap();
         let told = text(&output.stderr);
         assert!(!output.status.success(), "{compiler}");
@@ -273,7 +281,7 @@ fn an_exception_that_leaves_a_task_ends_the_process_wherever_that_runs() {
         for flags in PLAIN {
             let program = built(compiler, language, flags, "throws.cpp", true);
             for word in ["calls", "syncs", "runs", "loops"] {
-                let output = Command::new(&program).arg(word).output().unwrap();
+                let output = run_of(&program).arg(word).output().unwrap();
                 let told = text(&output.stderr);
                 assert!(!output.status.success(), "{compiler} {word}: {told}");
                 assert!(!told.contains("caught"), "{compiler} {word}: {told}");

@@ -89,9 +89,14 @@ fn a_channel_that_grew_is_freed_whole() {
         network.run(&pool).unwrap();
         assert_eq!(sum, 499_500);
     };
-    // What the pool keeps for the next time is there after the first.
+    // What the pool keeps for the next time is there after the first. Other threads, such as those
+    // of the tests, allocate now and then; what a run keeps each run would keep.
     run();
-    let before = NOW.load(Ordering::Relaxed);
-    run();
-    assert_eq!(NOW.load(Ordering::Relaxed), before);
+    let kept = (0..20).map(|_| {
+        let before = NOW.load(Ordering::Relaxed);
+        run();
+        NOW.load(Ordering::Relaxed).wrapping_sub(before) as isize
+    });
+    let kept: Vec<isize> = kept.collect();
+    assert!(kept.contains(&0), "{kept:?}");
 }
