@@ -1,5 +1,6 @@
 //! Tables of what checks that take long came to when each was last run, in `docs/results`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Command;
@@ -34,11 +35,12 @@ impl Kept {
             .map_err(|error| format!("{}: {error}", self.path.display()))
     }
 
-    /// The day of the run that these fields name, if there is one.
-    pub(crate) fn day(&self, key: &str) -> Option<String> {
+    /// The day of each run, by the fields that name it.
+    pub(crate) fn days(&self) -> BTreeMap<String, String> {
         let text = self.text();
-        let row = self.rows(&text).find(|row| self.key_of(row) == key)?;
-        Some(row.split(',').next().unwrap_or_default().to_owned())
+        let day = |row: &str| row.split(',').next().unwrap_or_default().to_owned();
+        let rows = self.rows(&text).map(|row| (self.key_of(row), day(row)));
+        rows.collect()
     }
 
     fn text(&self) -> String {

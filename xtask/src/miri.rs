@@ -134,8 +134,8 @@ pub(crate) fn whole(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Resu
             }
         }
     }
-    let last = table(workspace);
-    jobs.sort_by_key(|job| last.day(&job.key()));
+    let last = table(workspace).days();
+    jobs.sort_by_cached_key(|job| last.get(&job.key()));
     let (jobs_of_all, end) = (jobs.len(), Duration::from_secs_f64(plan.minutes * 60.0));
     let outcomes = run(workspace, step, jobs, Some(Instant::now() + end))?;
     if outcomes.len() < jobs_of_all {
@@ -264,24 +264,29 @@ fn one(workspace: &Workspace, job: Job) -> Outcome {
 
 impl Job {
     fn name(&self) -> String {
-        let Job {
-            package,
-            target,
-            borrows,
-            seed,
-        } = self;
-        format!("{package} {target}, {borrows:?} Borrows, seed {seed}")
+        let [package, target, borrows, seed] = self.fields();
+        format!("{package} {target}, {borrows} Borrows, seed {seed}")
     }
 
-    /// The fields that say in the table which run it is.
-    fn key(&self) -> String {
+    /// These say which run it is.
+    fn fields(&self) -> [String; 4] {
         let Job {
             package,
             target,
             borrows,
             seed,
         } = self;
-        format!("{package},{target},{borrows:?},{seed}")
+        [
+            (*package).to_owned(),
+            target.clone(),
+            format!("{borrows:?}"),
+            seed.to_string(),
+        ]
+    }
+
+    /// Its fields, as in the table.
+    fn key(&self) -> String {
+        self.fields().join(",")
     }
 }
 

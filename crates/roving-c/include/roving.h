@@ -503,6 +503,61 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         roving_at_->A1, roving_at_->A2, roving_at_->A3, roving_at_->A4, roving_at_->A5, \
         roving_at_->A6, roving_at_->A7, roving_at_->A8))
 
+/* What tasks with a result and those without have alike. The task's content is defined before. */
+#define ROVING_MAKE_PLACE_(N) \
+    /* Whether both fit into a slot. */ \
+    enum { \
+        N##_fits_ = sizeof(union N##_content_) <= 32 && __alignof__(union N##_content_) <= 32, \
+        N##_spill_ = N##_fits_ ? 1 : sizeof(union N##_content_) \
+    }; \
+    typedef struct N##_spawned { \
+        roving_slot *slot_; \
+        unsigned char spill_[N##_spill_] __attribute__((__aligned__( \
+            N##_fits_ ? 1 : __alignof__(union N##_content_)))); \
+    } N##_spawned; \
+    /* Where arguments and result are: in the slot, or in the handle, whose address it has. */ \
+    ROVING_UNUSED_ static inline void *N##_content_of_(roving_slot *roving_slot_) \
+    { \
+        void *roving_at_ = roving_slot_->words_; \
+        return N##_fits_ ? roving_at_ : *(void *ROVING_ALIAS_ *)roving_at_; \
+    }
+
+/* A spawn of either; its slow half is defined before. */
+#define ROVING_MAKE_SPAWN_(N, PARAMS, STORES, ARGS) \
+    ROVING_UNUSED_ static inline void N##_spawn_(roving_worker *roving_w_, \
+                                                 N##_spawned *roving_h_ ROVING_BARE_ PARAMS) \
+    { \
+        struct roving_line *roving_line_ = roving_line_of_(roving_w_); \
+        void *roving_spill_ = N##_fits_ ? NULL : (void *)roving_h_->spill_; \
+        if (ROVING_LIKELY_(roving_can_push_(roving_line_))) { \
+            roving_slot *roving_slot_ = roving_line_->top_; \
+            void *roving_to_ = N##_fits_ ? (void *)roving_slot_->words_ : roving_spill_; \
+            struct N##_args_ *roving_at_ = (struct N##_args_ *)roving_to_; \
+            ROVING_BARE_ STORES \
+            if (!N##_fits_) { \
+                *(void *ROVING_ALIAS_ *)(void *)roving_slot_->words_ = roving_spill_; \
+            } \
+            roving_slot_->run_ = roving_run_; \
+            roving_slot_->code_ = N##_run_; \
+            ROVING_RELEASE_(roving_slot_); \
+            roving_line_->top_ = roving_slot_ + 1; \
+            roving_h_->slot_ = roving_slot_; \
+        } else { \
+            roving_slot *roving_pushed_; \
+            N##_spawn_slowly_(roving_w_, &roving_pushed_, roving_spill_ ROVING_BARE_ ARGS); \
+            roving_h_->slot_ = roving_pushed_; \
+        } \
+    } \
+    /* Of debug builds: a spawn that says where it stands. */ \
+    ROVING_UNUSED_ static inline void N##_spawn_noted_( \
+        const char *roving_file_, int roving_place_, roving_worker *roving_w_, \
+        N##_spawned *roving_h_ ROVING_BARE_ PARAMS) \
+    { \
+        roving_note_spawn_((uintptr_t)roving_h_, "ROVING_SPAWN of " #N, roving_file_, \
+                           roving_place_); \
+        N##_spawn_(roving_w_, roving_h_ ROVING_BARE_ ARGS); \
+    }
+
 #define ROVING_MAKE_TASK_(LINK, R, N, FIELDS, PARAMS, STORES, ARGS, LOADS) \
     struct N##_args_ { \
         ROVING_BARE_ FIELDS \
@@ -514,16 +569,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         struct N##_args_ args_; \
         struct N##_result_ result_; \
     }; \
-    /* Whether both fit into a slot. */ \
-    enum { \
-        N##_fits_ = sizeof(union N##_content_) <= 32 && __alignof__(union N##_content_) <= 32, \
-        N##_spill_ = N##_fits_ ? 1 : sizeof(union N##_content_) \
-    }; \
-    typedef struct N##_spawned { \
-        roving_slot *slot_; \
-        unsigned char spill_[N##_spill_] __attribute__((__aligned__( \
-            N##_fits_ ? 1 : __alignof__(union N##_content_)))); \
-    } N##_spawned; \
+    ROVING_MAKE_PLACE_(N) \
     LINK R N##_body_(roving_worker *roving_w_ ROVING_BARE_ PARAMS); \
     ROVING_UNUSED_ static inline R N##_call_(roving_worker *roving_w_ ROVING_BARE_ PARAMS) \
         ROVING_NOEXCEPT_ \
@@ -532,12 +578,6 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         R roving_result_ = N##_body_(roving_w_ ROVING_BARE_ ARGS); \
         ROVING_NOTE_LEAVE_(roving_before_, #N); \
         return roving_result_; \
-    } \
-    /* Where arguments and result are: in the slot, or in the handle, whose address it has. */ \
-    ROVING_UNUSED_ static inline void *N##_content_of_(roving_slot *roving_slot_) \
-    { \
-        void *roving_at_ = roving_slot_->words_; \
-        return N##_fits_ ? roving_at_ : *(void *ROVING_ALIAS_ *)roving_at_; \
     } \
     /* What a thief calls. All arguments are read before the result takes their place. */ \
     ROVING_UNUSED_ static void N##_run_(roving_worker *roving_w_, roving_slot *roving_slot_) \
@@ -577,30 +617,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         } \
         *roving_out_ = roving_slot_; \
     } \
-    ROVING_UNUSED_ static inline void N##_spawn_(roving_worker *roving_w_, \
-                                                 N##_spawned *roving_h_ ROVING_BARE_ PARAMS) \
-    { \
-        struct roving_line *roving_line_ = roving_line_of_(roving_w_); \
-        void *roving_spill_ = N##_fits_ ? NULL : (void *)roving_h_->spill_; \
-        if (ROVING_LIKELY_(roving_can_push_(roving_line_))) { \
-            roving_slot *roving_slot_ = roving_line_->top_; \
-            void *roving_to_ = N##_fits_ ? (void *)roving_slot_->words_ : roving_spill_; \
-            struct N##_args_ *roving_at_ = (struct N##_args_ *)roving_to_; \
-            ROVING_BARE_ STORES \
-            if (!N##_fits_) { \
-                *(void *ROVING_ALIAS_ *)(void *)roving_slot_->words_ = roving_spill_; \
-            } \
-            roving_slot_->run_ = roving_run_; \
-            roving_slot_->code_ = N##_run_; \
-            ROVING_RELEASE_(roving_slot_); \
-            roving_line_->top_ = roving_slot_ + 1; \
-            roving_h_->slot_ = roving_slot_; \
-        } else { \
-            roving_slot *roving_pushed_; \
-            N##_spawn_slowly_(roving_w_, &roving_pushed_, roving_spill_ ROVING_BARE_ ARGS); \
-            roving_h_->slot_ = roving_pushed_; \
-        } \
-    } \
+    ROVING_MAKE_SPAWN_(N, PARAMS, STORES, ARGS) \
     ROVING_COLD_ static void N##_sync_slowly_(roving_worker *roving_w_, roving_slot *roving_slot_, \
                                               void *roving_spill_, R *roving_result_) \
     { \
@@ -637,15 +654,6 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
             N##_sync_slowly_(roving_w_, roving_slot_, roving_spill_, &roving_result_); \
             return roving_result_; \
         } \
-    } \
-    /* Of debug builds: a spawn that says where it stands. */ \
-    ROVING_UNUSED_ static inline void N##_spawn_noted_( \
-        const char *roving_file_, int roving_place_, roving_worker *roving_w_, \
-        N##_spawned *roving_h_ ROVING_BARE_ PARAMS) \
-    { \
-        roving_note_spawn_((uintptr_t)roving_h_, "ROVING_SPAWN of " #N, roving_file_, \
-                           roving_place_); \
-        N##_spawn_(roving_w_, roving_h_ ROVING_BARE_ ARGS); \
     } \
     /* The same of a sync. */ \
     ROVING_UNUSED_ static inline R N##_sync_noted_(const char *roving_file_, int roving_place_, \
@@ -691,16 +699,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
     union N##_content_ { \
         struct N##_args_ args_; \
     }; \
-    /* Whether both fit into a slot. */ \
-    enum { \
-        N##_fits_ = sizeof(union N##_content_) <= 32 && __alignof__(union N##_content_) <= 32, \
-        N##_spill_ = N##_fits_ ? 1 : sizeof(union N##_content_) \
-    }; \
-    typedef struct N##_spawned { \
-        roving_slot *slot_; \
-        unsigned char spill_[N##_spill_] __attribute__((__aligned__( \
-            N##_fits_ ? 1 : __alignof__(union N##_content_)))); \
-    } N##_spawned; \
+    ROVING_MAKE_PLACE_(N) \
     LINK void N##_body_(roving_worker *roving_w_ ROVING_BARE_ PARAMS); \
     ROVING_UNUSED_ static inline void N##_call_(roving_worker *roving_w_ ROVING_BARE_ PARAMS) \
         ROVING_NOEXCEPT_ \
@@ -708,12 +707,6 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         size_t roving_before_ = ROVING_NOTE_ENTER_(); \
         N##_body_(roving_w_ ROVING_BARE_ ARGS); \
         ROVING_NOTE_LEAVE_(roving_before_, #N); \
-    } \
-    /* Where arguments and result are: in the slot, or in the handle, whose address it has. */ \
-    ROVING_UNUSED_ static inline void *N##_content_of_(roving_slot *roving_slot_) \
-    { \
-        void *roving_at_ = roving_slot_->words_; \
-        return N##_fits_ ? roving_at_ : *(void *ROVING_ALIAS_ *)roving_at_; \
     } \
     /* What a thief calls. All arguments are read before the result takes their place. */ \
     ROVING_UNUSED_ static void N##_run_(roving_worker *roving_w_, roving_slot *roving_slot_) \
@@ -747,30 +740,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         } \
         *roving_out_ = roving_slot_; \
     } \
-    ROVING_UNUSED_ static inline void N##_spawn_(roving_worker *roving_w_, \
-                                                 N##_spawned *roving_h_ ROVING_BARE_ PARAMS) \
-    { \
-        struct roving_line *roving_line_ = roving_line_of_(roving_w_); \
-        void *roving_spill_ = N##_fits_ ? NULL : (void *)roving_h_->spill_; \
-        if (ROVING_LIKELY_(roving_can_push_(roving_line_))) { \
-            roving_slot *roving_slot_ = roving_line_->top_; \
-            void *roving_to_ = N##_fits_ ? (void *)roving_slot_->words_ : roving_spill_; \
-            struct N##_args_ *roving_at_ = (struct N##_args_ *)roving_to_; \
-            ROVING_BARE_ STORES \
-            if (!N##_fits_) { \
-                *(void *ROVING_ALIAS_ *)(void *)roving_slot_->words_ = roving_spill_; \
-            } \
-            roving_slot_->run_ = roving_run_; \
-            roving_slot_->code_ = N##_run_; \
-            ROVING_RELEASE_(roving_slot_); \
-            roving_line_->top_ = roving_slot_ + 1; \
-            roving_h_->slot_ = roving_slot_; \
-        } else { \
-            roving_slot *roving_pushed_; \
-            N##_spawn_slowly_(roving_w_, &roving_pushed_, roving_spill_ ROVING_BARE_ ARGS); \
-            roving_h_->slot_ = roving_pushed_; \
-        } \
-    } \
+    ROVING_MAKE_SPAWN_(N, PARAMS, STORES, ARGS) \
     ROVING_COLD_ static void N##_sync_slowly_(roving_worker *roving_w_, roving_slot *roving_slot_, \
                                             void *roving_spill_) \
     { \
@@ -799,15 +769,6 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         } else { \
             N##_sync_slowly_(roving_w_, roving_slot_, roving_spill_); \
         } \
-    } \
-    /* Of debug builds: a spawn that says where it stands. */ \
-    ROVING_UNUSED_ static inline void N##_spawn_noted_( \
-        const char *roving_file_, int roving_place_, roving_worker *roving_w_, \
-        N##_spawned *roving_h_ ROVING_BARE_ PARAMS) \
-    { \
-        roving_note_spawn_((uintptr_t)roving_h_, "ROVING_SPAWN of " #N, roving_file_, \
-                           roving_place_); \
-        N##_spawn_(roving_w_, roving_h_ ROVING_BARE_ ARGS); \
     } \
     /* The same of a sync. */ \
     ROVING_UNUSED_ static inline void N##_sync_noted_(const char *roving_file_, int roving_place_, \

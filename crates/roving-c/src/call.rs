@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use roving::adapt::foreign;
 
-use crate::status::{Failure, NoMemory};
+use crate::status::{Failure, NoMemory, Status, guard};
 use crate::task::Unsynced;
 
 /// Held while a function of the caller's runs. A panic that leaves such a function may leave tasks
@@ -63,6 +63,20 @@ pub(crate) fn zeroed(bytes: usize) -> Vec<u128> {
     }
     memory.resize(units, 0);
     memory
+}
+
+/// Drops what a call of ours has made and handed out, unless that is null.
+///
+/// # Safety
+/// It is null, or came out of a box there, and is freed once.
+pub(crate) unsafe fn free<T>(made: *mut T) -> Status {
+    guard(|| {
+        if !made.is_null() {
+            // SAFETY: the caller's promise.
+            drop(unsafe { Box::from_raw(made) });
+        }
+        Ok(())
+    })
 }
 
 /// A pointer that must not be null.

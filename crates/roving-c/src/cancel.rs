@@ -6,7 +6,7 @@ use std::time::Duration;
 use roving::Cancel;
 use roving::adapt::foreign;
 
-use crate::call::{Body, Border, function, required};
+use crate::call::{Body, Border, free, function, required};
 use crate::status::{Failure, Status, guard};
 
 /// # Safety
@@ -40,13 +40,8 @@ pub(crate) unsafe extern "C" fn roving_cancel_new(
 /// The request is null, or was made by [`roving_cancel_new`] and not freed.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn roving_cancel_free(cancel: *mut Cancel) -> Status {
-    guard(|| {
-        if !cancel.is_null() {
-            // SAFETY: made there, and freed once.
-            drop(unsafe { Box::from_raw(cancel) });
-        }
-        Ok(())
-    })
+    // SAFETY: the caller says so.
+    unsafe { free(cancel) }
 }
 
 /// # Safety

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use roving::WorkerLocal;
 
-use crate::call::{Sendable, function, required};
+use crate::call::{Sendable, free, function, required};
 use crate::status::{Failure, NoMemory, Status, guard};
 
 /// Makes or ends a value.
@@ -128,11 +128,6 @@ pub(crate) unsafe extern "C" fn roving_local_each(
 /// The local is null, or was made by [`roving_local_new`] and not freed.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn roving_local_free(local: *mut Local) -> Status {
-    guard(|| {
-        if !local.is_null() {
-            // SAFETY: made there, and freed once.
-            drop(unsafe { Box::from_raw(local) });
-        }
-        Ok(())
-    })
+    // SAFETY: the caller says so.
+    unsafe { free(local) }
 }

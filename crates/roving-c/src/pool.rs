@@ -6,7 +6,7 @@ use roving::Pool;
 use roving::adapt::foreign::{self, Layout};
 use roving::adapt::run_on_worker;
 
-use crate::call::{Body, Border, Sendable, required};
+use crate::call::{Body, Border, Sendable, free, required};
 use crate::status::{Failure, Status, guard};
 
 /// `roving_options` of the header.
@@ -75,13 +75,8 @@ unsafe fn build(options: Option<&Options>) -> Result<Pool, Failure> {
 /// The pool is null, or was made by [`roving_pool_new_`] and not freed.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn roving_pool_free(pool: *mut Pool) -> Status {
-    guard(|| {
-        if !pool.is_null() {
-            // SAFETY: made there, and freed once.
-            drop(unsafe { Box::from_raw(pool) });
-        }
-        Ok(())
-    })
+    // SAFETY: the caller says so.
+    unsafe { free(pool) }
 }
 
 /// # Safety

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{AMOUNTS, Random, holds_within, pool_that_steals, size, tries, wait_until, watched};
+use common::{
+    AMOUNTS, Random, holds_within, pool_that_steals, size, step, tries, wait_until, watched,
+};
 use roving::{Cancel, CancelledError, Pool, context, join, map_reduce, par_chunks_mut, par_for};
 use roving::{current_worker, scope};
 
@@ -28,16 +30,6 @@ fn in_pools(f: impl Fn(&Pool, u64)) {
         }
         assert!(cfg!(miri) || stolen > 0, "nobody helped");
     });
-}
-
-/// Takes long now and then, so that others come for the rest.
-fn step(seed: u64, index: usize) {
-    let mut random = Random(seed.wrapping_mul(0x9E37) ^ index as u64);
-    match random.below(16) {
-        0 => thread::sleep(Duration::from_micros(random.below(200))),
-        1 | 2 => thread::yield_now(),
-        _ => {}
-    }
 }
 
 #[test]

@@ -9,26 +9,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{Random, size, tries, watched};
+use common::{Random, size, step, tries, watched};
 use roving::task::{self, fork};
 use roving::{Arena, Pool, blocking, join, map_reduce, par_for};
 
 const ITEMS: usize = size(200, 24);
 
-/// Takes long now and then, so that others come for the rest.
-fn step(seed: usize, index: usize) {
-    let mut random = Random((seed as u64).wrapping_mul(0x9E37) ^ index as u64);
-    match random.below(16) {
-        0 => thread::sleep(Duration::from_micros(random.below(200))),
-        1 | 2 => thread::yield_now(),
-        _ => {}
-    }
-}
-
 /// The sum of all indices, by a loop with what `meanwhile` does at each of them.
 fn sum(seed: usize, meanwhile: impl Fn(usize) + Sync) -> usize {
     let at = |index| {
-        step(seed, index);
+        step(seed as u64, index);
         meanwhile(index);
         index
     };
@@ -176,7 +166,7 @@ fn a_pool_is_stopped_at_once() {
                     drop(pool.spawn(move || {
                         begun.fetch_add(1, SeqCst);
                         par_for(0..ITEMS, |index| {
-                            step(job, index);
+                            step(job as u64, index);
                             items.fetch_add(1, SeqCst);
                         });
                     }));

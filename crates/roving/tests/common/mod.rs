@@ -106,6 +106,16 @@ pub(crate) fn holds_within(limit: Duration, condition: impl Fn() -> bool) -> boo
     true
 }
 
+/// An item of a loop: it takes long now and then, so that others come for the rest.
+pub(crate) fn step(seed: u64, index: usize) {
+    let mut random = Random(seed.wrapping_mul(0x9E37) ^ index as u64);
+    match random.below(16) {
+        0 => thread::sleep(Duration::from_micros(random.below(200))),
+        1 | 2 => thread::yield_now(),
+        _ => {}
+    }
+}
+
 /// Runs both at the same time, which takes a thief.
 pub(crate) fn join_stolen<RA: Send, RB: Send>(
     a: impl FnOnce() -> RA + Send,
