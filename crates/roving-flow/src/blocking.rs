@@ -25,7 +25,7 @@ impl Wake for Unpark {
 
 /// Polls until it is ready; the thread sleeps in between. In a process, whose worker would sleep,
 /// it panics, whether it would have to wait or not.
-fn block_on<R>(operation: &str, mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+pub(crate) fn block_on<R>(operation: &str, mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     assert!(
         !Turn::is_current(),
         "`{operation}` in a process would block its worker: await the operation that suspends it"
@@ -41,7 +41,7 @@ fn block_on<R>(operation: &str, mut poll: impl FnMut(&mut Context<'_>) -> Poll<R
 }
 
 /// The thread may have woken a process that has ended meanwhile.
-fn has_acted(words: &Words) {
+pub(crate) fn has_acted(words: &Words) {
     let shared = words.shared();
     deadlock::after_waking(shared, shared.lines.mine());
 }

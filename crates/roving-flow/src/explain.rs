@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::accounting::Accounts;
@@ -104,7 +103,6 @@ impl Shared {
         moves: Vec<Moved>,
         accounts: Option<&Accounts>,
     ) -> Report {
-        let names = self.plan.get();
         let channels = self.channels();
         let records = channels.iter().enumerate().map(|(index, words)| {
             let at_failure = self.at_failure.get().and_then(|counts| counts.get(index));
@@ -122,8 +120,7 @@ impl Shared {
             deterministic: self.is_kahn_network(),
             growths: growths.collect(),
             moves,
-            process_names: names.map_or_else(Arc::default, |plan| Arc::clone(&plan.processes)),
-            channel_names: names.map_or_else(Arc::default, |plan| Arc::clone(&plan.channels)),
+            plan: self.plan.get().cloned().unwrap_or_default(),
             channels: records.collect(),
             accounts: accounts.map(Accounts::figures),
         }
@@ -151,8 +148,7 @@ impl Network<'_> {
             deterministic: self.shared.is_kahn_network(),
             growths: Vec::new(),
             moves: Vec::new(),
-            process_names: Arc::clone(&self.plan.processes),
-            channel_names: Arc::clone(&self.plan.channels),
+            plan: self.plan.clone(),
             channels: records.collect(),
             accounts: None,
         }

@@ -28,6 +28,7 @@
 //! | channels and processes | [`Network`]; [`In`] and [`Out`] are the ports that a process holds |
 //! | the usual ends and stages | [`Network::source`], [`Network::sink`], [`Network::collect_into`], [`Network::stage`] |
 //! | the next message of any of several inputs | [`Merge`] |
+//! | the same network for many jobs | [`Network::repeat`] |
 //! | where processes run | [`Placement`]; [`partition`] is the crate that it partitions graphs with |
 //! | what a run cost, as figures or as a picture | [`Report`] |
 //! | a look at a network, while it runs or after an error, and an end to it | [`Live`], [`Canceller`] |
@@ -35,8 +36,8 @@
 //! # What holds
 //!
 //! * A channel has one producer and one consumer, so a network computes the same in each run
-//!   (Kahn). What gives that up is marked: [`Merge`], [`In::try_recv`], [`Out::try_send`],
-//!   [`Network::stage_unordered`].
+//!   (Kahn). What gives that up is marked: [`Merge`], [`In::try_recv`], [`Out::try_send`], those
+//!   that wait for a limited time, and what has *unordered* in its name.
 //! * Channels are bounded, and grow where that would be a deadlock (Parks; Geilen and Basten). A
 //!   deadlock that nothing resolves is an [error](Error::Deadlock) that names each process.
 //! * A panic, an error or a cancellation ends the network with an [`Error`]; that of a panic or an
@@ -121,6 +122,8 @@ mod prim;
 #[allow(unsafe_code)]
 mod process;
 #[cfg(not(loom))]
+mod repeat;
+#[cfg(not(loom))]
 mod report;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
@@ -132,6 +135,8 @@ mod sources;
 mod stage;
 #[cfg(not(loom))]
 mod steps;
+#[cfg(not(loom))]
+mod timeout;
 #[allow(unsafe_code)]
 mod turn;
 mod unwind;
@@ -154,7 +159,11 @@ pub use {
     live::{Live, Queue, Snapshot, State},
     network::Network,
     placement::{Moved, Placement},
-    report::{ChannelAccount, ChannelReport, Growth, Name, ProcessAccount, ProcessReport, Report},
+    repeat::Repeat,
+    report::{
+        ChannelAccount, ChannelReport, Growth, Name, ProcessAccount, ProcessReport, Report,
+        StageReport,
+    },
 };
 pub use {
     merge::Merge,

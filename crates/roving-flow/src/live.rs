@@ -281,13 +281,19 @@ impl fmt::Display for Queue {
     }
 }
 
-/// A line for each channel with its name, and how full it is.
+/// A line for each channel with its name, and how full it is; those inside of stages are left out.
 impl fmt::Display for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = self.shared.plan.get();
+        let stages = plan.map_or(&[][..], |plan| &plan.stages);
+        let is_inner = |index| stages.iter().any(|stage| stage.channels.contains(&index));
+        let mut line_end = "";
         for (index, queue) in self.snapshot().channels.iter().enumerate() {
-            let name = self.channel_name(index).unwrap_or_default();
-            let line_end = if index == 0 { "" } else { "\n" };
-            write!(f, "{line_end}{name}: {queue}")?;
+            if !is_inner(index) {
+                let name = self.channel_name(index).unwrap_or_default();
+                write!(f, "{line_end}{name}: {queue}")?;
+                line_end = "\n";
+            }
         }
         Ok(())
     }

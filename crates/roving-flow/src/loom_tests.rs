@@ -13,10 +13,11 @@ use crate::channel::words::{End, UNBOUNDED};
 use crate::channel::{self, Handle, reopen_port};
 use crate::deadlock;
 use crate::merge::Merge;
+use crate::names::Plan;
 use crate::port::{self, In, Out};
 use crate::prim::{Arc, AtomicBool, AtomicUsize, DataCell, Ordering, explore_within};
 use crate::process::Process;
-use crate::shared::{Failure, Plan, Shared};
+use crate::shared::{Failure, Shared};
 use crate::turn::Turn;
 
 /// So often one thread takes another's place where a process takes part: of its steps there are
@@ -127,11 +128,7 @@ impl Net {
     }
 
     fn begin(self, processes: usize) -> Arc<Shared> {
-        let plan = Plan {
-            processes: Arc::default(),
-            channels: Arc::default(),
-        };
-        self.shared.begin(plan, self.channels, processes);
+        self.shared.begin(Plan::default(), self.channels, processes);
         self.shared
     }
 }

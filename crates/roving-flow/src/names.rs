@@ -1,6 +1,9 @@
-//! Many names in one string.
+//! The plan of a network: many names in one string, and which parts belong together.
 
 use std::fmt::{Display, Write};
+use std::ops::Range;
+
+use crate::prim::Arc;
 
 /// A list of names. A network may have millions, so a name costs its letters and four bytes.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +35,25 @@ impl Names {
         };
         &self.text[start..self.ends[index] as usize]
     }
+}
+
+/// Processes and channels that were added together, and are one thing in pictures and counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    /// How many of its processes share the work; they come first.
+    pub(crate) workers: usize,
+    pub(crate) processes: Range<usize>,
+    /// Those between its own processes.
+    pub(crate) channels: Range<usize>,
+}
+
+/// The names and the stages of a network, as it was built.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) processes: Arc<Names>,
+    pub(crate) channels: Arc<Names>,
+    /// In the order of their processes.
+    pub(crate) stages: Arc<Vec<Stage>>,
 }
 
 #[cfg(test)]

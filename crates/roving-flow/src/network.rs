@@ -10,13 +10,14 @@ use roving::task::Scope;
 use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
 use crate::hint;
+use crate::names::{Plan, Stage};
 use crate::placement::Placement;
 use crate::port::{self, In, Out};
 use crate::ports::Ports;
 use crate::ports::sealed::Visitor;
 use crate::report::Report;
 use crate::run::{Setting, start};
-use crate::shared::{Failure, Plan, Shared};
+use crate::shared::{Failure, Shared};
 use crate::turn::Turn;
 
 /// Capacity of a channel for which none is given.
@@ -105,10 +106,7 @@ impl<'env> Network<'env> {
             shared: Arc::new(Shared::new()),
             last: Arc::default(),
             starts: Vec::new(),
-            plan: Plan {
-                processes: Arc::default(),
-                channels: Arc::default(),
-            },
+            plan: Plan::default(),
             channels: Vec::new(),
             beside: Vec::new(),
             prefix: String::new(),
@@ -310,6 +308,25 @@ impl<'env> Network<'env> {
         let _ = write!(self.prefix, "{name}/");
         let result = build(self);
         self.prefix.truncate(outer);
+        result
+    }
+
+    /// Adds a group that is one thing in pictures and counts. Its first `workers` processes share
+    /// the work.
+    pub(crate) fn as_stage<R>(
+        &mut self,
+        name: impl Display,
+        workers: usize,
+        build: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let (process, channel) = (self.plan.processes.len(), self.plan.channels.len());
+        let result = self.group(name, build);
+        let stage = Stage {
+            workers,
+            processes: process..self.plan.processes.len(),
+            channels: channel..self.plan.channels.len(),
+        };
+        Arc::make_mut(&mut self.plan.stages).push(stage);
         result
     }
 

@@ -1,12 +1,13 @@
 //! The report of a run.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::OUTSIDE;
 use crate::channel::words::UNBOUNDED;
-use crate::names::Names;
+use crate::names::{Names, Plan};
 use crate::placement::Moved;
 
 /// The figures of a network's run, returned by [`Network::run`](crate::Network::run).
@@ -29,15 +30,14 @@ pub struct Report {
     /// The time from the start of the first process to the end of the last.
     pub elapsed: Duration,
     /// Whether the network was a Kahn network, whose outcome does not depend on timing: it used no
-    /// [`Merge`](crate::Merge), no [`In::try_recv`](crate::In::try_recv) and no
-    /// [`Out::try_send`](crate::Out::try_send).
+    /// [`Merge`](crate::Merge), no [`In::try_recv`](crate::In::try_recv), no
+    /// [`Out::try_send`](crate::Out::try_send), and did not wait for a limited time.
     pub deterministic: bool,
     /// The channels that were made larger to resolve a deadlock, in the order in which it happened.
     pub growths: Vec<Growth>,
     /// The occasions on which processes were placed anew, in their order.
     pub moves: Vec<Moved>,
-    pub(crate) process_names: Arc<Names>,
-    pub(crate) channel_names: Arc<Names>,
+    pub(crate) plan: Plan,
     pub(crate) channels: Vec<Record>,
     /// Of all processes and all channels, with accounting only.
     pub(crate) accounts: Option<(Vec<ProcessAccount>, Vec<ChannelAccount>)>,
@@ -64,7 +64,7 @@ impl Report {
     /// assert!(report.processes().map(|process| process.name).eq(["only"]));
     /// ```
     pub fn processes(&self) -> impl ExactSizeIterator<Item = ProcessReport> + '_ {
-        (0..self.process_names.len()).map(|index| self.process(index))
+        (0..self.plan.processes.len()).map(|index| self.process(index))
     }
 
     /// The channels, in the order in which they were added.
@@ -79,6 +79,60 @@ impl Report {
     /// ```
     pub fn channels(&self) -> impl ExactSizeIterator<Item = ChannelReport> + '_ {
         (0..self.channels.len()).map(|index| self.channel(index))
+    }
+
+    /// The stages, in the order in which they were added: what [`Network::stage`] and the like have
+    /// made of several processes, each as one.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, lines) = network.channel("lines");
+    /// let (parsed, numbers) = network.channel("numbers");
+    /// network.source("read", out, ["1", "2", "3"]);
+    /// network.stage("parse", 2, lines, parsed, |line: &str| line.parse::<u32>().unwrap());
+    /// network.sink("write", numbers, |_| {});
+    /// let report = network.run(&roving::Pool::new(2).unwrap()).unwrap();
+    /// let stages: Vec<String> = report.stages().map(|stage| stage.to_string()).collect();
+    /// assert_eq!(stages, ["parse ×2"]);
+    /// ```
+    ///
+    /// [`Network::stage`]: crate::Network::stage
+    pub fn stages(&self) -> impl ExactSizeIterator<Item = StageReport> + '_ {
+        let stages = self.plan.stages.iter();
+        stages.map(|stage| {
+            let first = self.plan.processes.get(stage.processes.start);
+            let name = first.rsplit_once('/').map_or(first, |(name, _)| name);
+            let accounts = self.accounts.as_ref();
+            StageReport {
+                name: name.to_owned(),
+                workers: stage.workers,
+                processes: stage.processes.clone(),
+                channels: stage.channels.clone(),
+                account: accounts.map(|accounts| sum(&accounts.0[stage.processes.clone()])),
+            }
+        })
+    }
+
+    /// Returns the report with each process and each channel for itself: pictures of it show what
+    /// stages are made of.
+    ///
+    /// ```
+    /// let mut network = roving_flow::Network::new();
+    /// let (out, lines) = network.channel("lines");
+    /// let (parsed, numbers) = network.channel("numbers");
+    /// network.source("read", out, ["1", "2", "3"]);
+    /// network.stage("parse", 2, lines, parsed, |line: &str| line.parse::<u32>().unwrap());
+    /// network.sink("write", numbers, |_| {});
+    /// let report = network.run(&roving::Pool::new(2).unwrap()).unwrap();
+    /// assert!(report.to_dot().contains("parse ×2"));
+    /// assert!(!report.to_dot().contains("parse/gather"));
+    /// assert!(report.detailed().to_dot().contains("parse/gather"));
+    /// ```
+    #[must_use]
+    pub fn detailed(&self) -> Report {
+        let mut report = self.clone();
+        report.plan.stages = Arc::default();
+        report
     }
 
     /// Returns the figures of the process with that index.
@@ -96,12 +150,12 @@ impl Report {
     /// ```
     pub fn process(&self, index: usize) -> ProcessReport {
         assert!(
-            index < self.process_names.len(),
+            index < self.plan.processes.len(),
             "there is no process {index}: there are {}",
-            self.process_names.len()
+            self.plan.processes.len()
         );
         ProcessReport {
-            name: Name::of(&self.process_names, index),
+            name: Name::of(&self.plan.processes, index),
             account: self.accounts.as_ref().map(|accounts| accounts.0[index]),
         }
     }
@@ -131,7 +185,7 @@ impl Report {
         let process = |process: u32| (process != OUTSIDE).then_some(process as usize);
         let capacity = record.capacity;
         ChannelReport {
-            name: Name::of(&self.channel_names, index),
+            name: Name::of(&self.plan.channels, index),
             producer: process(record.producer),
             consumer: process(record.consumer),
             capacity: (capacity != UNBOUNDED).then_some(capacity as usize),
@@ -148,7 +202,7 @@ impl fmt::Debug for Report {
         f.debug_struct("Report")
             .field("elapsed", &self.elapsed)
             .field("deterministic", &self.deterministic)
-            .field("processes", &self.process_names.len())
+            .field("processes", &self.plan.processes.len())
             .field("channels", &self.channels.len())
             .field("growths", &self.growths)
             .field("moves", &self.moves)
@@ -255,6 +309,54 @@ pub struct ProcessAccount {
     pub switches: u64,
     /// How often the worker was another than the time before.
     pub migrations: u64,
+}
+
+/// The figures of several processes that are one stage: see [`Report::stages()`]. Its text is its
+/// name and how many share the work: `parse ×2`.
+///
+/// ```
+/// let mut network = roving_flow::Network::new();
+/// network.accounting(true);
+/// let (out, numbers) = network.channel("numbers");
+/// network.sources("count", out, [0..10, 10..20]);
+/// network.sink("sink", numbers, |_| {});
+/// let report = network.run(&roving::Pool::new(2).unwrap()).unwrap();
+/// let stage = report.stages().next().unwrap();
+/// assert_eq!((stage.name.as_str(), stage.workers), ("count", 2));
+/// let taken: u64 = stage.channels.map(|inner| report.channel(inner).messages).sum();
+/// assert_eq!(taken, 20);
+/// assert!(stage.account.unwrap().switches > 0);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StageReport {
+    /// Its name.
+    pub name: String,
+    /// How many of its processes share the work.
+    pub workers: usize,
+    /// Its processes, in [`Report::processes()`]: those that share the work come first.
+    pub processes: Range<usize>,
+    /// The channels between its own processes, in [`Report::channels()`].
+    pub channels: Range<usize>,
+    /// The sum over its processes; `None` without
+    /// [`Network::accounting`](crate::Network::accounting).
+    pub account: Option<ProcessAccount>,
+}
+
+impl fmt::Display for StageReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ×{}", self.name, self.workers)
+    }
+}
+
+fn sum(accounts: &[ProcessAccount]) -> ProcessAccount {
+    let mut all = ProcessAccount::default();
+    for account in accounts {
+        all.busy += account.busy;
+        all.switches += account.switches;
+        all.migrations += account.migrations;
+    }
+    all
 }
 
 /// The figures of one channel.

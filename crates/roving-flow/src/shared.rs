@@ -9,7 +9,7 @@ use crate::below::{CancelledError, Meter, Place, is_cancelled};
 use crate::channel::Handle;
 use crate::deadlock::{Growth, Wait};
 use crate::lines::Lines;
-use crate::names::Names;
+use crate::names::Plan;
 use crate::prim::{
     Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering,
     RwLock, RwLockReadGuard, fence, ord, pause,
@@ -98,12 +98,6 @@ impl Failure {
             false => Failure::Failed(process, error),
         }
     }
-}
-
-/// The names and the ends of a network's parts, as they were built.
-pub(crate) struct Plan {
-    pub(crate) processes: Arc<Names>,
-    pub(crate) channels: Arc<Names>,
 }
 
 pub(crate) struct Shared {

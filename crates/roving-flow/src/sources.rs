@@ -6,6 +6,7 @@ use std::pin::pin;
 
 use futures_core::Stream;
 
+use crate::merge::Merge;
 use crate::network::Network;
 use crate::port::{In, Out};
 
@@ -68,6 +69,92 @@ impl<'env> Network<'env> {
         });
     }
 
+    /// Adds a source that sends the items of several iterators, each of which is worked through by
+    /// a process of its own. It sends one item of each in turn, and goes on with the others when
+    /// one has ended; so the order is the same in each run.
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut got = Vec::new();
+    /// let mut network = Network::new();
+    /// let (out, lines) = network.channel("lines");
+    /// network.sources("read", out, ["a1 a2 a3", "b1"].map(str::split_whitespace));
+    /// network.collect_into("sink", lines, &mut got);
+    /// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+    /// assert_eq!(got, ["a1", "b1", "a2", "a3"]);
+    /// ```
+    pub fn sources<T, I>(
+        &mut self,
+        name: impl Display,
+        out: Out<T>,
+        sources: impl IntoIterator<Item = I>,
+    ) where
+        T: Send + 'env,
+        I: IntoIterator<Item = T> + Send + 'env,
+        I::IntoIter: Send,
+    {
+        self.several(name, sources, |network, inputs| {
+            network.process("gather", (inputs, out), in_turn);
+        });
+    }
+
+    /// Adds a source like [`Self::sources`] that sends the items as soon as they are there: a slow
+    /// iterator holds up no other.
+    ///
+    /// # Not deterministic
+    ///
+    /// Which item comes first depends on who is faster: see [`Merge`].
+    ///
+    /// ```
+    /// use roving_flow::Network;
+    ///
+    /// let mut sum = 0;
+    /// let mut network = Network::new();
+    /// let (out, numbers) = network.channel("numbers");
+    /// network.sources_unordered("count", out, [0..10, 10..20]);
+    /// network.sink("sink", numbers, |number| sum += number);
+    /// network.run(&roving::Pool::new(2).unwrap()).unwrap();
+    /// assert_eq!(sum, (0..20).sum());
+    /// ```
+    pub fn sources_unordered<T, I>(
+        &mut self,
+        name: impl Display,
+        out: Out<T>,
+        sources: impl IntoIterator<Item = I>,
+    ) where
+        T: Send + 'env,
+        I: IntoIterator<Item = T> + Send + 'env,
+        I::IntoIter: Send,
+    {
+        self.several(name, sources, |network, inputs| {
+            network.process("gather", (Merge::new(inputs), out), as_ready);
+        });
+    }
+
+    /// A stage with a process for each source; `gather` adds the one that takes from them all.
+    fn several<T, I>(
+        &mut self,
+        name: impl Display,
+        sources: impl IntoIterator<Item = I>,
+        gather: impl FnOnce(&mut Self, Vec<In<T>>),
+    ) where
+        T: Send + 'env,
+        I: IntoIterator<Item = T> + Send + 'env,
+        I::IntoIter: Send,
+    {
+        let sources: Vec<I> = sources.into_iter().collect();
+        self.as_stage(name, sources.len(), |network| {
+            let mut inputs = Vec::new();
+            for (number, items) in sources.into_iter().enumerate() {
+                let (out, input) = network.channel(format_args!("from {number}"));
+                network.source(number, out, items);
+                inputs.push(input);
+            }
+            gather(network, inputs);
+        });
+    }
+
     /// Adds a process that calls `f` with each message.
     ///
     /// ```
@@ -113,5 +200,33 @@ impl<'env> Network<'env> {
         C: Extend<T> + Send,
     {
         self.sink(name, input, |message| into.extend([message]));
+    }
+}
+
+/// Sends on one message of each input in turn, until all have ended or nobody wants them.
+async fn in_turn<T>((mut inputs, mut out): (Vec<In<T>>, Out<T>)) {
+    let mut next = 0;
+    while !inputs.is_empty() {
+        match inputs[next].recv().await {
+            Some(message) => {
+                if out.send(message).await.is_err() {
+                    return;
+                }
+                next += 1;
+            }
+            None => drop(inputs.remove(next)),
+        }
+        if next >= inputs.len() {
+            next = 0;
+        }
+    }
+}
+
+/// Sends on the messages as they come.
+pub(crate) async fn as_ready<T>((mut inputs, mut out): (Merge<T>, Out<T>)) {
+    while let Some((_, message)) = inputs.recv().await {
+        if out.send(message).await.is_err() {
+            break;
+        }
     }
 }

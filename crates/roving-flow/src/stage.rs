@@ -5,6 +5,7 @@ use std::fmt::Display;
 use crate::merge::{Merge, ready};
 use crate::network::Network;
 use crate::port::{In, Out};
+use crate::sources::as_ready;
 
 /// Messages that may wait for each process of a stage, besides the one that it is at.
 const WAITING: usize = 2;
@@ -159,19 +160,12 @@ impl<'env> Network<'env> {
         U: Send + 'env,
         F: FnMut(T) -> U + Clone + Send + 'env,
     {
-        self.group(name, |network| {
+        self.as_stage(name, k, |network| {
             let results = network.workers(k, input, None, |network, worker, ports| {
                 let f = f.clone();
                 network.process(worker, ports, |ports| apply(ports, f));
             });
-            let ports = (Merge::new(results), out);
-            network.process("gather", ports, async |(mut results, mut out)| {
-                while let Some((_, result)) = results.recv().await {
-                    if out.send(result).await.is_err() {
-                        break;
-                    }
-                }
-            });
+            network.process("gather", (Merge::new(results), out), as_ready);
         });
     }
 
@@ -188,7 +182,7 @@ impl<'env> Network<'env> {
         T: Send + 'env,
         U: Send + 'env,
     {
-        self.group(name, |network| {
+        self.as_stage(name, k, |network| {
             let places = k.saturating_mul(2 * (WAITING + 1)).max(1);
             let (dealt, order) = network.bounded("order", places);
             let results = network.workers(k, input, Some(dealt), add);

@@ -201,6 +201,23 @@ impl<'p> Turn<'p> {
         })
     }
 
+    /// The operation at that end is given up: the process waits there no more, though it has said
+    /// so in this turn. Else the search for deadlocks would take it for one that waits for either.
+    #[cfg(not(loom))]
+    pub(crate) fn forget(words: &Words, end: End) {
+        Turn::with_current(|turn| {
+            let Some(turn) = turn else { return };
+            let words = NonNull::from(words);
+            let given_up = Op { words, end };
+            let mut more = turn.more.take();
+            more.retain(|op| *op != given_up);
+            if turn.op.get() == Some(given_up) {
+                turn.op.set(more.pop());
+            }
+            turn.more.set(more);
+        });
+    }
+
     /// Something was done in a channel of which whoever waits at `end` may have to hear, and there
     /// was no fence after it.
     #[inline(always)]

@@ -140,13 +140,15 @@ fn a_network_is_drawn_before_it_runs() {
         (1, 0)
     );
     for picture in [before.to_dot(), before.to_svg()] {
-        for name in ["outside", "questions", "answers", "square/deal"] {
+        for name in ["outside", "questions", "answers", "square ×2"] {
             assert!(picture.contains(name), "{name}: {picture}");
         }
     }
+    assert!(before.detailed().to_dot().contains("square/deal"));
     drop(out);
     let after = network.run(&Pool::new(2).unwrap()).unwrap();
     assert_eq!(results.recv_blocking(), Some(9));
-    let names = |report: &roving_flow::Report| report.to_dot().matches("square/").count();
+    let names =
+        |report: &roving_flow::Report| report.detailed().to_dot().matches("square/").count();
     assert_eq!(names(&after), names(&before));
 }

@@ -200,3 +200,131 @@ fn batches_of_nothing_are_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn several_sources_take_turns_and_any_may_end_first() {
+    for pool in pools() {
+        let mut got = Vec::new();
+        let mut network = Network::new();
+        let (out, numbers) = network.bounded("numbers", 1);
+        network.sources("read", out, [0..5, 10..10, 20..22, 30..31]);
+        network.collect_into("sink", numbers, &mut got);
+        network.closed();
+        let report = network.run(&pool).unwrap();
+        assert_eq!(got, [0, 20, 30, 1, 21, 2, 3, 4]);
+        assert!(report.deterministic);
+    }
+}
+
+#[test]
+fn several_sources_that_do_not_wait_for_each_other() {
+    // An iterator that blocks its worker needs another.
+    for pool in pools().filter(|pool| pool.workers() > 1) {
+        let (asks, asked) = std::sync::mpsc::channel::<u32>();
+        let mut got = Vec::new();
+        let mut network = Network::new();
+        let (out, numbers) = network.bounded("numbers", 1);
+        // The first has nothing until the second has been heard.
+        let slow: Box<dyn Iterator<Item = u32> + Send> = Box::new(asked.into_iter().take(1));
+        let quick = Box::new((0..100_u32).chain(std::iter::once(500)));
+        network.sources_unordered("read", out, [quick as Box<_>, slow]);
+        let into = &mut got;
+        network.sink("sink", numbers, move |number| {
+            into.push(number);
+            if number == 99 {
+                asks.send(1000).unwrap();
+            }
+        });
+        let report = network.run(&pool).unwrap();
+        got.retain(|number| *number != 1000);
+        assert!(got.into_iter().eq((0..100).chain([500])));
+        assert!(!report.deterministic);
+    }
+}
+
+#[test]
+fn sources_end_when_nobody_wants_their_items() {
+    for pool in pools() {
+        for unordered in [false, true] {
+            let mut network = Network::new();
+            let (out, numbers) = network.bounded("numbers", 1);
+            match unordered {
+                true => network.sources_unordered("read", out, [0_u64.., 5..]),
+                false => network.sources("read", out, [0_u64.., 5..]),
+            }
+            take(&mut network, 3, numbers);
+            network.run(&pool).unwrap();
+        }
+        let mut network = Network::new();
+        let (out, numbers) = network.channel::<u32>("nothing");
+        network.sources("read", out, [0..0; 0]);
+        network.sink("sink", numbers, |_| unreachable!());
+        network.run(&pool).unwrap();
+    }
+}
+
+/// Stages in groups, beside plain processes, with an opening: one node each, no inner channel.
+#[test]
+fn a_stage_is_one_thing_in_pictures_and_counts() {
+    let build = |network: &mut Network<'_>, held: &mut Option<Out<u32>>| {
+        let (out, numbers) = network.channel("numbers");
+        let (doubled, doubles) = network.channel("doubles");
+        let (late, shown) = network.channel("shown");
+        let (extra, extras) = network.channel("extras");
+        network.sources("count", out, [0..50_u32, 50..100]);
+        network.group("inner", |network| {
+            network.stage("double", 3, numbers, doubled, |number| number * 2);
+            network.stage_unordered("show", 2, doubles, late, |number: u32| number + 1);
+        });
+        network.sink("sink", shown, |_| {});
+        network.sink("extra", extras, |_| {});
+        *held = Some(extra);
+    };
+    let mut held = None;
+    let mut network = Network::new();
+    network.accounting(true);
+    build(&mut network, &mut held);
+    let before = network.report();
+    let live = network.live();
+    drop(held);
+    let report = network.run(&Pool::new(2).unwrap()).unwrap();
+
+    let names: Vec<String> = report.stages().map(|stage| stage.to_string()).collect();
+    assert_eq!(names, ["count ×2", "inner/double ×3", "inner/show ×2"]);
+    for picture in [
+        before.to_dot(),
+        report.to_dot(),
+        before.to_svg(),
+        report.to_svg(),
+    ] {
+        for name in &names {
+            assert_eq!(picture.matches(name.as_str()).count(), 1, "{picture}");
+        }
+        for hidden in ["deal", "gather", "double/0", "to 1", "from 0", "/order"] {
+            assert!(!picture.contains(hidden), "{hidden}: {picture}");
+        }
+        for shown in ["numbers", "doubles", "shown", "sink"] {
+            assert!(picture.contains(shown), "{shown}: {picture}");
+        }
+    }
+    // Four processes and stages stand in a row, and `extra` by itself.
+    let dot = report.to_dot();
+    for edge in ["p0 -> p1", "p1 -> p2", "p2 -> p3"] {
+        assert!(dot.contains(edge), "{edge}: {dot}");
+    }
+    let whole = report.detailed().to_dot();
+    for inner in ["inner/double/deal", "inner/show/gather", "count/from 1: 50"] {
+        assert!(whole.contains(inner), "{inner}: {whole}");
+    }
+    for stage in report.stages() {
+        let all: std::time::Duration = stage
+            .processes
+            .map(|process| report.process(process).account.unwrap().busy)
+            .sum();
+        assert_eq!(stage.account.unwrap().busy, all);
+    }
+    let text = live.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = ["numbers", "doubles", "shown", "extras"].map(|name| format!("{name}: 0 of 64"));
+    assert_eq!(lines, shown);
+}

@@ -1,14 +1,16 @@
 //! Pictures of a network: Graphviz' language, and SVG of our own.
 //!
 //! Processes are coloured by the time that they ran, channels by the messages that went through. A
-//! channel in which messages were left says how many.
+//! channel in which messages were left says how many. A stage is one node.
 
 mod dot;
 mod layout;
 mod svg;
 
+use std::collections::HashSet;
+
 use crate::live::Queue;
-use crate::report::{ChannelReport, ProcessReport, Report};
+use crate::report::{ChannelReport, ProcessAccount, ProcessReport, Report};
 
 /// A drawing: its nodes and edges.
 pub(crate) struct Drawing {
@@ -77,31 +79,21 @@ fn share(value: f64, largest: f64) -> f64 {
 
 impl Drawing {
     fn of(report: &Report) -> Drawing {
-        let busy = |process: &ProcessReport| {
-            let account = process.account;
-            account.map_or(0.0, |account| account.busy.as_secs_f64())
-        };
-        let busiest = report.processes().map(|one| busy(&one)).fold(0.0, f64::max);
-        let node = |process: ProcessReport| Node {
-            name: process.name.to_string(),
-            label: match process.account {
-                Some(account) => format!("{:.1?}", account.busy),
-                None => String::new(),
-            },
-            load: share(busy(&process), busiest),
-        };
-        let mut nodes: Vec<Node> = report.processes().map(node).collect();
+        let Nodes {
+            mut nodes,
+            node_of,
+            inner,
+        } = Nodes::of(report);
         let outside = nodes.len();
         let is_used = |one: &ChannelReport| one.producer.is_some() || one.consumer.is_some();
-        let channels: Vec<ChannelReport> = report.channels().filter(is_used).collect();
+        let channels = report.channels().enumerate();
+        let channels = channels.filter(|(index, one)| is_used(one) && !inner.contains(index));
+        let channels: Vec<ChannelReport> = channels.map(|(_, one)| one).collect();
         let is_opening = |one: &ChannelReport| one.producer.is_none() || one.consumer.is_none();
         if channels.iter().any(is_opening) {
-            nodes.push(Node {
-                name: "outside".to_owned(),
-                label: String::new(),
-                load: 0.0,
-            });
+            nodes.push(Node::new("outside".to_owned(), None, 0.0));
         }
+        let node = |process: Option<usize>| process.map_or(outside, |process| node_of[process]);
         let most = channels.iter().map(|one| one.messages).max().unwrap_or(0);
         let edges = channels.iter().map(|one| Edge {
             name: one.name.to_string(),
@@ -109,13 +101,70 @@ impl Drawing {
                 queue if queue.sent == queue.received => format!("{}: {}", one.name, one.messages),
                 queue => format!("{}: {}, holds {queue}", one.name, one.messages),
             },
-            from: one.producer.unwrap_or(outside),
-            to: one.consumer.unwrap_or(outside),
+            from: node(one.producer),
+            to: node(one.consumer),
             load: share(one.messages as f64, most as f64),
         });
         Drawing {
             edges: edges.collect(),
             nodes,
+        }
+    }
+}
+
+/// The nodes of a network: processes and stages.
+#[derive(Default)]
+struct Nodes {
+    nodes: Vec<Node>,
+    /// The node of each process.
+    node_of: Vec<usize>,
+    /// Channels inside of stages.
+    inner: HashSet<usize>,
+}
+
+impl Nodes {
+    /// A stage is one node, which is as busy as the busiest of its processes: that one sets the
+    /// pace.
+    fn of(report: &Report) -> Nodes {
+        let busy = |process: &ProcessReport| {
+            let account = process.account;
+            account.map_or(0.0, |account| account.busy.as_secs_f64())
+        };
+        let busiest = report.processes().map(|one| busy(&one)).fold(0.0, f64::max);
+        let mut all = Nodes::default();
+        let mut stages = report.stages().peekable();
+        // Behind the last process of the last node.
+        let mut end = 0;
+        for (index, process) in report.processes().enumerate() {
+            let load = share(busy(&process), busiest);
+            match (
+                stages.next_if(|stage| stage.processes.start == index),
+                all.nodes.last_mut(),
+            ) {
+                (Some(stage), _) => {
+                    end = stage.processes.end;
+                    all.nodes
+                        .push(Node::new(stage.to_string(), stage.account, load));
+                    all.inner.extend(stage.channels);
+                }
+                (None, Some(stage)) if index < end => stage.load = stage.load.max(load),
+                (None, _) => {
+                    let name = process.name.to_string();
+                    all.nodes.push(Node::new(name, process.account, load));
+                }
+            }
+            all.node_of.push(all.nodes.len() - 1);
+        }
+        all
+    }
+}
+
+impl Node {
+    fn new(name: String, account: Option<ProcessAccount>, load: f64) -> Node {
+        Node {
+            name,
+            label: account.map_or(String::new(), |account| format!("{:.1?}", account.busy)),
+            load,
         }
     }
 }

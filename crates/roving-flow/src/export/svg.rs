@@ -47,6 +47,8 @@ pub(super) fn write(drawing: &Drawing) -> String {
          <path d=\"M0 0L8 4L0 8z\"/></marker></defs>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
+    // Texts after all lines, with a white rim: no line goes through one.
+    let mut texts = String::new();
     // Writing to a string does not fail.
     for (number, edge) in drawing.edges.iter().enumerate() {
         let (from, to) = (layout.places[edge.from], layout.places[edge.to]);
@@ -54,11 +56,15 @@ pub(super) fn write(drawing: &Drawing) -> String {
         let _ = writeln!(
             svg,
             "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1}\" \
-             marker-end=\"url(#tip)\"><title>{}</title></path>\n\
-             <text x=\"{}\" y=\"{}\" font-size=\"10\" fill=\"#444\">{}</text>",
+             marker-end=\"url(#tip)\"><title>{}</title></path>",
             ink(edge.load),
             1.0 + 3.0 * edge.load,
-            escaped(&edge.name),
+            escaped(&edge.name)
+        );
+        let _ = writeln!(
+            texts,
+            "<text x=\"{}\" y=\"{}\" font-size=\"10\" fill=\"#444\" stroke=\"white\" \
+             stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
             at.0,
             at.1,
             escaped(&edge.label)
@@ -80,7 +86,7 @@ pub(super) fn write(drawing: &Drawing) -> String {
             escaped(&node.label)
         );
     }
-    svg + "</svg>\n"
+    svg + &texts + "</svg>\n"
 }
 
 /// The curve from one node to another, and where its text stands. Edges between the same nodes have
@@ -118,5 +124,9 @@ mod tests {
         assert_eq!(svg.matches("marker-end").count(), 4);
         assert!(svg.contains("group/n&quot;0&lt;"), "{svg}");
         assert!(!svg.contains("n\"0"), "{svg}");
+        // No line is drawn over a text.
+        let first_text = svg.find(">c0: 1<").unwrap();
+        assert!(svg.rfind("<path").unwrap() < first_text, "{svg}");
+        assert!(svg.rfind("<rect").unwrap() < first_text, "{svg}");
     }
 }
