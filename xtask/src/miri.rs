@@ -104,7 +104,7 @@ fn table(workspace: &Workspace) -> Kept {
 pub(crate) fn whole(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Result<()> {
     let seeds = plan.seeds;
     let is_chosen = |name: &str| plan.only.as_ref().is_none_or(|only| only == name);
-    let (mut jobs, mut elsewhere) = (Vec::new(), 0);
+    let (mut programs, mut jobs, mut elsewhere) = (Vec::new(), Vec::new(), 0);
     for package in PACKAGES {
         let targets = workspace
             .package(package)
@@ -122,17 +122,19 @@ pub(crate) fn whole(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Resu
                 elsewhere += tests_in(target)?;
                 continue;
             }
-            for (seed, borrows) in
-                (0..seeds).flat_map(|seed| [Borrows::Stacked, Borrows::Tree].map(|b| (seed, b)))
-            {
-                jobs.push(Job {
-                    package,
-                    target: name.to_owned(),
-                    borrows,
-                    seed,
-                });
-            }
+            programs.push((package, name));
         }
+    }
+    // All programs under one model before any under the next, so that little time is for most.
+    for (seed, borrows) in
+        (0..seeds).flat_map(|seed| [Borrows::Tree, Borrows::Stacked].map(|b| (seed, b)))
+    {
+        jobs.extend(programs.iter().map(|&(package, target)| Job {
+            package,
+            target: target.to_owned(),
+            borrows,
+            seed,
+        }));
     }
     let last = table(workspace).days();
     jobs.sort_by_cached_key(|job| last.get(&job.key()));

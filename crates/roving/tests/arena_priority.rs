@@ -47,13 +47,13 @@ fn no_class_is_starved_by_more_than_the_bound() {
         for pool in pools() {
             let order = Arc::new(Mutex::new(Vec::new()));
             pool.install(|| {
-                for number in 0..size(150, 30) {
+                for number in 0..size(150, 60) {
                     let class = CLASSES[number % 3];
                     let order = Arc::clone(&order);
                     pool.spawn_with(class, move || order.lock().unwrap().push(class));
                 }
             });
-            wait_until(|| order.lock().unwrap().len() == size(150, 30));
+            wait_until(|| order.lock().unwrap().len() == size(150, 60));
             let order = order.lock().unwrap();
             for class in CLASSES {
                 let last = order.iter().rposition(|&at| at == class).unwrap();

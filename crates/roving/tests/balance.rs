@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{holds_within, watched};
+use common::{holds_within, size, watched};
 use roving::{Pool, current_worker, join, scope};
 
 /// Long enough for the slowest machine, and over only if the test fails.
@@ -85,7 +85,7 @@ fn a_long_leaf_hides_no_work_from_forty_workers() {
         }
     }
     watched(|| {
-        const WORKERS: usize = 40;
+        const WORKERS: usize = size(40, 6);
         let pool = Pool::new(WORKERS).unwrap();
         let together = Together::of(WORKERS);
         pool.install(|| nest(WORKERS - 1, &together));
@@ -97,10 +97,10 @@ fn a_long_leaf_hides_no_work_from_forty_workers() {
 #[test]
 fn a_scope_hides_none_of_its_tasks_behind_the_first_that_it_runs() {
     watched(|| {
-        const WORKERS: usize = 40;
+        const WORKERS: usize = size(40, 6);
         let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
         let pool = pool.build().unwrap();
-        for _ in 0..20 {
+        for _ in 0..size(20, 3) {
             let together = Together::of(WORKERS);
             pool.install(|| {
                 scope(|s| (0..WORKERS).for_each(|_| s.spawn(|_| together.meet())));
@@ -114,8 +114,8 @@ fn a_scope_hides_none_of_its_tasks_behind_the_first_that_it_runs() {
 #[test]
 fn a_thief_wakes_two_for_what_it_leaves() {
     watched(|| {
-        const WORKERS: usize = 12;
-        const BURSTS: usize = 40;
+        const WORKERS: usize = size(12, 6);
+        const BURSTS: usize = size(40, 4);
         let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
         let pool = pool.build().unwrap();
         let wakes = || -> Vec<u64> {

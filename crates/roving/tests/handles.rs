@@ -162,6 +162,24 @@ fn a_dropped_handle_lets_its_task_run() {
     });
 }
 
+/// The job may end, and free the task, while its handle is let go: whoever is first touches it no
+/// more. It did, which Miri saw in another test.
+#[test]
+fn a_handle_is_dropped_while_its_task_runs() {
+    watched(|| {
+        let pool = pool(4);
+        let ran = Arc::new(AtomicUsize::new(0));
+        let tasks = size(10_000, 60);
+        pool.install(|| {
+            for _ in 0..tasks {
+                let counter = Arc::clone(&ran);
+                drop(roving::spawn(move || counter.fetch_add(1, SeqCst)));
+            }
+        });
+        wait_until(|| ran.load(SeqCst) == tasks);
+    });
+}
+
 #[test]
 fn a_panic_that_nobody_asks_for_goes_to_the_handler() {
     watched(|| {

@@ -71,11 +71,13 @@ pub const LAYOUT: Layout = Layout {
 };
 
 /// A function of Rust's own calling convention, for which other languages have no type.
+#[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Opaque(Run);
 
-/// Written into the slot by a fast push, beside the code and its words.
-pub const RUN: Opaque = Opaque(run_foreign);
+/// Written into the slot by a fast push, beside the code and its words. A static, because a
+/// function can have several addresses and tasks are known by this one.
+pub static RUN: Opaque = Opaque(run_foreign);
 
 /// Returns the address of the calling thread's line pointer: the same for as long as the thread
 /// lives. It leads to the line of the worker that the thread is, or to one whose limits let nothing
@@ -92,7 +94,7 @@ pub fn wire() -> *const () {
 pub unsafe fn push(code: Code, words: Words) -> Option<*mut ()> {
     Worker::with_current(|worker| {
         let worker = worker?;
-        let pushed = worker.owner().push(run_foreign, Foreign { code, words });
+        let pushed = worker.owner().push(RUN.0, Foreign { code, words });
         let (slot, wake) = match pushed {
             Ok((slot, wake)) => (Some(slot.cast_mut().cast()), wake),
             Err((_, wake)) => (None, wake),
@@ -127,7 +129,7 @@ pub fn has_pushed_above(depth: usize) -> bool {
     Worker::with_current(|worker| {
         worker.is_some_and(|worker| {
             let (stack, top) = (worker.owner().stack(), worker.owner().top());
-            (depth..top).any(|index| stack.slot(index).will_run(run_foreign))
+            (depth..top).any(|index| stack.slot(index).will_run(RUN.0))
         })
     })
 }

@@ -47,6 +47,14 @@ impl<D> Due<D> {
         }
     }
 
+    /// Does it, if it is due, where the memory that the duty is about can be gone if it is not due:
+    /// another thread frees it then. A reference to it that is moved into `act` would be used after
+    /// that, by the move alone, so `act` can have none.
+    #[inline(always)]
+    pub(crate) fn pay_gone(self, act: impl FnOnce() + 'static) {
+        self.pay(act);
+    }
+
     /// Does one thing with `value` if it is due, and another one if it is not.
     #[inline(always)]
     pub(crate) fn pay_or<T, R>(

@@ -105,7 +105,7 @@ impl<T> Forked<T> {
         // SAFETY: the handle keeps the frame.
         let left = unsafe { child.as_ref() }.end.detach();
         // SAFETY: it has ended, and there is no handle.
-        left.pay(|| unsafe { frame::dispose(child) });
+        left.pay_gone(move || unsafe { frame::dispose(child) });
     }
 
     #[inline(never)]

@@ -176,8 +176,10 @@ unsafe fn claim_or_leave(task: Task) -> bool {
     let is_mine = header.word.claim();
     if !is_mine {
         // SAFETY: both are through with it; the outcome was the handle's.
-        let free = || unsafe { (header.table.free)(task) };
-        header.word.take_out().pay(free);
+        header
+            .word
+            .take_out()
+            .pay_gone(move || unsafe { free_any(task) });
     }
     is_mine
 }
@@ -248,22 +250,26 @@ impl Header {
         unsafe { (self.table.settle)(task, begin) };
     }
 
-    /// Drops the outcome; a panic that nobody has seen goes to the pool's handler.
-    ///
-    /// # Safety
-    /// `task` has this header, it has ended, and the outcome is the caller's.
-    pub(super) unsafe fn dispose(&self, task: Task) {
-        // SAFETY: the caller's promise.
-        unsafe { (self.table.dispose)(task) };
-    }
-
     /// Takes the outcome.
     ///
     /// # Safety
-    /// As [`Self::dispose`], and the result is a `T`.
+    /// As [`dispose_any`], and the result is a `T`.
     pub(super) unsafe fn take_outcome<T>(&self, task: Task) -> Outcome<T> {
         // SAFETY: the caller's promise.
         unsafe { ptr::read((self.table.outcome)(task).cast()) }
+    }
+}
+
+/// Drops the outcome; a panic that nobody has seen goes to the pool's handler. By pointer, because
+/// who calls has often let the memory go already.
+///
+/// # Safety
+/// The task has ended, and the outcome is the caller's.
+pub(super) unsafe fn dispose_any(task: Task) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let dispose = task.as_ref().table.dispose;
+        dispose(task);
     }
 }
 

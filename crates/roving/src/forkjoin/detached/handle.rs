@@ -222,15 +222,15 @@ impl<T> JoinHandle<T> {
             // Before the job's worker may free the memory.
             let mut has_outcome = !header.word.is_empty();
             if has_outcome && header.word.is_ended() {
-                header.dispose(task);
+                cell::dispose_any(task);
                 has_outcome = false;
             }
             let left = header.word.let_go();
             match has_outcome {
-                true => left.dispose.pay(|| header.dispose(task)),
+                true => left.dispose.pay_gone(move || cell::dispose_any(task)),
                 false => left.dispose.waive("it was taken or disposed of before"),
             }
-            left.free.pay(|| cell::free_any(task));
+            left.free.pay_gone(move || cell::free_any(task));
         }
     }
 }

@@ -106,7 +106,7 @@ impl Frames<'_> {
             let woken = caller.as_ref().life.wake();
             woken.pay(|| self.resume_later(local, caller));
             let last = caller.as_ref().life.drop_reference();
-            last.pay(|| frame::free(caller));
+            last.pay_gone(move || frame::free(caller));
             self.pop_frame(local, base)
         }
     }

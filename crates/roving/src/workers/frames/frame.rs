@@ -288,7 +288,7 @@ pub(super) unsafe fn release(frame: Frame) {
     // SAFETY: the frame is alive until the last reference is given up.
     let last = unsafe { frame.as_ref() }.life.release();
     // SAFETY: it was the last.
-    last.pay(|| unsafe { free(frame) });
+    last.pay_gone(move || unsafe { free(frame) });
 }
 
 /// # Safety

@@ -64,7 +64,7 @@ unsafe fn drop(at: *const ()) {
     // SAFETY: called with the data of a waker of ours, which is given up.
     unsafe {
         let last = get(at).as_ref().life.drop_reference();
-        last.pay(|| frame::free(get(at)));
+        last.pay_gone(move || frame::free(get(at)));
     }
 }
 
