@@ -5,8 +5,8 @@ use crate::kept::Kept;
 use crate::report::{Report, Step};
 use crate::workspace::Workspace;
 use crate::{
-    Result, checks, code_mutants, emulated, fuzz, loom, miri, mutants, nightly, publish, rayon,
-    semver, suite, torture, valgrind,
+    Result, code_mutants, emulated, fuzz, loom, miri, mutants, nightly, publish, rayon, semver,
+    suite, targets, torture, valgrind,
 };
 
 /// Below the root.
@@ -34,16 +34,16 @@ const CHECKS: [Check; 22] = [
         rayon::iter_suite(workspace, step)
     }),
     ("windows", |workspace, step| {
-        checks::cross(workspace, step, "x86_64-pc-windows-gnu", false)
+        targets::cross(workspace, step, "x86_64-pc-windows-gnu", false)
     }),
     ("macos", |workspace, step| {
-        checks::cross(workspace, step, "aarch64-apple-darwin", false)
+        targets::cross(workspace, step, "aarch64-apple-darwin", false)
     }),
     ("targets", |workspace, step| {
-        checks::targets(workspace, step, false, &checks::TARGETS)
+        targets::targets(workspace, step, false, &targets::TARGETS)
     }),
     ("msrv", |workspace, step| {
-        checks::msrv(workspace, step, false)
+        targets::msrv(workspace, step, false)
     }),
     ("fuzz", |workspace, step| {
         fuzz::check(workspace, step, fuzz::INPUTS)

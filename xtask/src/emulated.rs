@@ -1,9 +1,9 @@
 //! The tests on a processor with a weak memory order: built for aarch64, run by QEMU.
 
 use crate::cargo_test::Tally;
-use crate::checks::may_build_for;
 use crate::nightly;
 use crate::report::Step;
+use crate::targets::may_build_for;
 use crate::workspace::Workspace;
 use crate::{Result, features, tool};
 

@@ -15,6 +15,7 @@ mod features;
 mod fuzz;
 mod install;
 mod kept;
+mod lint;
 mod loom;
 mod miri;
 mod mutants;
@@ -22,11 +23,13 @@ mod nightly;
 mod programs;
 mod publish;
 mod rayon;
+mod reading;
 mod report;
 mod results;
 mod semver;
 mod setup;
 mod suite;
+mod targets;
 mod tidy;
 mod tool;
 mod torture;
@@ -254,7 +257,7 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
             tidy::refresh_figures(workspace)
         }),
         Verb::Bench { words } if words == ["readme"] => {
-            report.step("bench", |step| results::readme(workspace, step));
+            report.step("bench", |step| checks::bench_readme(workspace, step));
         }
         Verb::Bench { words } => {
             report.step("bench", |step| checks::bench(workspace, step, &words))

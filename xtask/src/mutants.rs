@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::reading::Source;
 use crate::report::Step;
-use crate::tidy::Source;
 use crate::workspace::Workspace;
-use crate::{Result, loom, tidy, tool};
+use crate::{Result, loom, reading, tool};
 
 /// Below each crate's folder.
 const LIST: &str = "mutants.txt";
@@ -49,7 +49,7 @@ fn check_package(workspace: &Workspace, package: &str, step: &mut Step) -> Resul
         .map_err(|error| format!("{package}/{LIST}: {error}"))?;
     let mutants = parse(&list)?;
     let mut used = BTreeSet::new();
-    for path in tidy::files(&folder.join("src"), &["rs"]) {
+    for path in reading::files(&folder.join("src"), &["rs"]) {
         let source = Source::read(&path)?;
         used.extend(names(&source));
     }

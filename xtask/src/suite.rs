@@ -19,7 +19,7 @@ use crate::programs::{self, Program};
 use crate::report::Step;
 use crate::watchdog::{self, End, Limits, Seen};
 use crate::workspace::{Target, Workspace};
-use crate::{Result, checks, features, tool};
+use crate::{Result, features, lint, tool};
 
 /// No test is silent for so long, even on a busy machine: those that might hang end themselves, and
 /// say so, after five minutes.
@@ -69,7 +69,7 @@ pub(crate) fn all_cases(workspace: &Workspace, step: &mut Step) -> Result<()> {
 /// Lints and tests without any optional feature, and those of the whole lab without devices and
 /// ranks.
 pub(crate) fn plain(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    checks::lint(workspace, step, &["--workspace", "--all-targets"])?;
+    lint::lint(workspace, step, &["--workspace", "--all-targets"])?;
     let all = ["test", "--workspace"];
     run(workspace, step, &mut workspace.cargo(&all), &[])?;
     let mut docs = workspace.cargo(&all);

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::Result;
+use crate::reading::{self, Source};
 use crate::report::{Report, Step};
-use crate::tidy::{self, Source};
 use crate::workspace::Workspace;
 use killers::Fate;
 use rules::Site;
@@ -231,7 +231,7 @@ fn find(root: &Path) -> Result<(Sources, Vec<Mutant>)> {
     for module in MODULES {
         let path = root.join("crates").join(module);
         let files = match path.is_dir() {
-            true => tidy::files(&path, &["rs"]),
+            true => reading::files(&path, &["rs"]),
             false => vec![path],
         };
         for file in files {

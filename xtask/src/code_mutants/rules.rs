@@ -1,7 +1,7 @@
 //! The rules by which a line of code gets a mutant: they know lines as rustfmt writes them, and
 //! nothing of types. What does not compile is left out afterwards.
 
-use crate::tidy::Source;
+use crate::reading::Source;
 
 /// A place at which the code can be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

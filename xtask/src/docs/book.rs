@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::cargo_test::is_warning;
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, tidy, tool};
+use crate::{Result, reading, tool};
 
 /// The table of contents.
 const SUMMARY: &str = "SUMMARY.md";
@@ -54,20 +54,20 @@ impl Book {
             std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
         };
         let mut pages = Vec::new();
-        for path in tidy::files(&docs, &["md"]) {
+        for path in reading::files(&docs, &["md"]) {
             let name = short(&docs, &path);
             if name != SUMMARY {
                 pages.push((name, text(&path)?));
             }
         }
         let mut others = Vec::new();
-        for path in tidy::files(root, &["md"]) {
+        for path in reading::files(root, &["md"]) {
             if !path.starts_with(&docs) {
                 others.push((short(root, &path), text(&path)?));
             }
         }
         let mut files = BTreeSet::new();
-        for path in tidy::files(root, &[]) {
+        for path in reading::files(root, &[]) {
             let parts = path.ancestors().take_while(|part| *part != root);
             files.extend(parts.map(|part| short(root, part)));
         }
@@ -174,7 +174,7 @@ fn short(root: &Path, path: &Path) -> String {
 /// The line and target of each link and picture outside of code.
 fn links(text: &str) -> Vec<(usize, String)> {
     let lines = || text.lines().enumerate().map(|(at, line)| (at + 1, line));
-    let fences = tidy::fences(lines());
+    let fences = reading::fences(lines());
     let in_code = |line: usize| {
         let mut fences = fences.iter();
         fences.any(|fence| (fence.line..=fence.line + fence.body.len() + 1).contains(&line))
@@ -206,7 +206,7 @@ fn examples(workspace: &Workspace) -> Result<Vec<String>> {
     let all = names("");
     let mut in_book = BTreeSet::new();
     let mut found = Vec::new();
-    for path in tidy::files(&workspace.root, &["md"]) {
+    for path in reading::files(&workspace.root, &["md"]) {
         let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
         let page = workspace.short(&path);
         for name in called(&text) {
@@ -269,7 +269,7 @@ fn build(workspace: &Workspace, step: &mut Step) -> Result<()> {
 fn dead_ends(out: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     // Its links are those of the folder that was not found.
-    let pages = tidy::files(out, &["html"]).into_iter();
+    let pages = reading::files(out, &["html"]).into_iter();
     for path in pages.filter(|path| !path.ends_with("404.html")) {
         let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
         for link in attributes(&text) {

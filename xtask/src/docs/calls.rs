@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, suite, tidy, tool};
+use crate::{Result, reading, suite, tool};
 
 /// How a page calls the lab: this, perhaps a profile and features, then [`WORDS`].
 const CALL: &str = "cargo run ";
@@ -24,7 +24,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         helps: BTreeMap::new(),
     };
     let mut calls = 0;
-    for page in tidy::files(&workspace.root, &["md"]) {
+    for page in reading::files(&workspace.root, &["md"]) {
         let text = std::fs::read_to_string(&page).map_err(|error| error.to_string())?;
         for (line, words) in calls_in(&text) {
             calls += 1;

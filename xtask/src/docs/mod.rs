@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::cargo_test::Tally;
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, features, tidy, tool};
+use crate::{Result, features, reading, tool};
 
 /// The libraries that pages may use, by the names of their crates.
 const LIBRARIES: [&str; 7] = [
@@ -36,7 +36,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         .map(|dir| dir.join("deps"))
         .unwrap_or_default();
     let mut pages = 0;
-    for page in tidy::files(&workspace.root, &["md"]) {
+    for page in reading::files(&workspace.root, &["md"]) {
         let text = std::fs::read_to_string(&page).map_err(|error| error.to_string())?;
         if blocks(&text) == 0 {
             continue;
@@ -123,7 +123,7 @@ fn build(workspace: &Workspace, step: &mut Step) -> Result<Vec<PathBuf>> {
 
 /// The number of Rust code blocks of a page, as rustdoc counts them.
 fn blocks(text: &str) -> u64 {
-    let infos = tidy::fences(
+    let infos = reading::fences(
         text.lines()
             .enumerate()
             .map(|(index, line)| (index + 1, line)),

@@ -26,7 +26,7 @@ use super::c;
 use crate::report::Step;
 use crate::watchdog::{self, End, Limits};
 use crate::workspace::Workspace;
-use crate::{Result, tidy};
+use crate::{Result, reading};
 
 /// The beginning of a comment that names commands to run instead.
 const RUN: &str = "run:";
@@ -58,7 +58,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         return Ok(());
     }
     let mut all = Vec::new();
-    for page in tidy::files(&workspace.root, &["md"]) {
+    for page in reading::files(&workspace.root, &["md"]) {
         let text = std::fs::read_to_string(&page).map_err(|error| error.to_string())?;
         let short = workspace.short(&page);
         match told(&text) {
@@ -329,7 +329,7 @@ impl Call {
 fn told(text: &str) -> std::result::Result<Vec<Told>, String> {
     let lines: Vec<&str> = text.lines().collect();
     let numbered = || lines.iter().enumerate().map(|(at, line)| (at + 1, *line));
-    let fences = tidy::fences(numbered());
+    let fences = reading::fences(numbered());
     let mut found = Vec::new();
     for (place, fence) in fences.iter().enumerate() {
         if !["sh", "bash", "console", "shell"].contains(&fence.info.as_str()) {
@@ -385,7 +385,7 @@ fn told(text: &str) -> std::result::Result<Vec<Told>, String> {
 }
 
 /// A command in a block that is not run.
-fn hidden(fence: &tidy::Fence) -> Option<&str> {
+fn hidden(fence: &reading::Fence) -> Option<&str> {
     let is_text = fence.info == "text";
     let mut lines = fence.body.iter().map(String::as_str).filter(|_| is_text);
     lines.find(|line| {
@@ -401,7 +401,7 @@ fn is_another(command: &str, instead: &str) -> bool {
 }
 
 /// The commands of a block, with their lines; one that goes on after `\` is one.
-fn commands(fence: &tidy::Fence) -> Vec<(usize, String)> {
+fn commands(fence: &reading::Fence) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut open = false;
     for (at, line) in fence.body.iter().enumerate() {

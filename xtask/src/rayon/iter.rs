@@ -16,7 +16,7 @@ use super::suite::{RAYON_VERSION, flat, print, workspace_path};
 use crate::programs;
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, tidy};
+use crate::{Result, reading};
 
 /// The list of those left out, and why: file, test (or the line of a code block, or `*`), reason.
 const LIST: &str = "crates/roving-iter/rayon-suite.txt";
@@ -97,7 +97,7 @@ fn left_in<'l>(
 /// Whether roving-iter has a function, module or trait of that name.
 fn is_defined(workspace: &Workspace, name: &str) -> Result<bool> {
     let folder = workspace.root.join("crates/roving-iter/src");
-    for file in tidy::files(&folder, &["rs"]) {
+    for file in reading::files(&folder, &["rs"]) {
         let text = registry::read(&file)?;
         let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
         let mut before = "";
@@ -128,7 +128,7 @@ fn write(workspace: &Workspace, rayon: &Path, package: &Path, list: &[LeftOut]) 
         std::fs::remove_dir_all(&tests).map_err(|error| error.to_string())?;
     }
     registry::write(&package.join("Cargo.toml"), &manifest)?;
-    let integration = tidy::files(&rayon.join("tests"), &["rs"]);
+    let integration = reading::files(&rayon.join("tests"), &["rs"]);
     let unit = UNIT_TESTS.map(|file| rayon.join(file));
     for file in integration.into_iter().chain(unit) {
         let short = workspace_path(&file, rayon);
@@ -169,7 +169,7 @@ fn write_documentation(
     used: &mut BTreeSet<(String, String)>,
 ) -> Result<()> {
     let mut root = String::from("#![allow(warnings)]\n");
-    for file in tidy::files(&rayon.join("src"), &["rs"]) {
+    for file in reading::files(&rayon.join("src"), &["rs"]) {
         let short = workspace_path(&file, rayon);
         let (docs, blocks) = rewrite::documentation(&registry::read(&file)?);
         if UNIT_TESTS.contains(&short.as_str()) {

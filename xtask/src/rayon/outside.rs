@@ -8,7 +8,7 @@ use super::registry;
 use crate::cargo_test::Tally;
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, checks, tool};
+use crate::{Result, lint, tool};
 
 /// The folders that the root manifest leaves out, each of them a workspace.
 pub(crate) fn workspaces(workspace: &Workspace) -> Result<Vec<Workspace>> {
@@ -50,7 +50,7 @@ fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Res
         let name = workspace.short(&one.root);
         println!("\n{name}");
         let mut own = Step::default();
-        checks::lint(
+        lint::lint(
             one,
             &mut own,
             &["--workspace", "--all-targets", "--all-features"],
@@ -62,7 +62,7 @@ fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Res
         } else if one.root == core {
             own.fail("has no test");
         }
-        checks::rustdoc(one, &mut own, &["--all-features"])?;
+        lint::rustdoc(one, &mut own, &["--all-features"])?;
         step.counts.add(own.counts);
         for complaint in own.complaints {
             step.fail(format!("{name}: {complaint}"));
@@ -72,7 +72,7 @@ fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Res
 }
 
 fn has_tests(folder: &Path) -> Result<bool> {
-    for file in crate::tidy::files(folder, &["rs"]) {
+    for file in crate::reading::files(folder, &["rs"]) {
         if registry::read(&file)?.contains("#[test]") {
             return Ok(true);
         }

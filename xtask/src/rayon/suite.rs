@@ -13,7 +13,7 @@ use super::rewrite::{self, LEFT_OUT};
 use crate::programs::{self, Outcome};
 use crate::report::Step;
 use crate::workspace::Workspace;
-use crate::{Result, tidy, tool};
+use crate::{Result, reading, tool};
 
 pub(super) const RAYON_VERSION: &str = "1.12.0";
 /// The version that ours stands in for.
@@ -94,7 +94,7 @@ impl Suite<'_> {
         )?;
         let mut written = Written::default();
         let mut root = String::from("#![allow(dead_code)]\n");
-        for file in tidy::files(&core.join("src"), &["rs"]) {
+        for file in reading::files(&core.join("src"), &["rs"]) {
             let short = workspace_path(&file, core);
             let text = registry::read(&file)?;
             let tests = rewrite::tests_in(&text);
@@ -121,7 +121,7 @@ impl Suite<'_> {
                 written.blocks += blocks;
             }
         }
-        for file in tidy::files(&core.join("tests"), &["rs"]) {
+        for file in reading::files(&core.join("tests"), &["rs"]) {
             written.tests += rewrite::tests_in(&registry::read(&file)?);
         }
         registry::write(&own.join("src/lib.rs"), &root)?;

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::reading::fields;
 use crate::report::Step;
-use crate::tidy::fields;
 use crate::workspace::Workspace;
-use crate::{Result, tidy, tool};
+use crate::{Result, reading, tool};
 
 /// How long all of it may take, without the build.
 const ALL: Duration = Duration::from_secs(600);
@@ -89,8 +89,7 @@ pub(crate) fn measure(workspace: &Workspace, step: &mut Step) -> Result<()> {
         println!("{line}");
     }
     seen.keep(workspace, &quoted)?;
-    super::note(workspace)?;
-    tidy::refresh_figures(workspace)
+    super::note(workspace)
 }
 
 /// The lab with these words, which writes into a folder of the build's.
@@ -262,8 +261,8 @@ struct Quoted {
 
 /// The figures that README.md quotes, with what it says and the file that each comes from.
 fn quoted(page: &str) -> Vec<Quoted> {
-    let figures = tidy::figures_of(page).into_iter();
-    let row = |figure: tidy::Quoted<'_>| Quoted {
+    let figures = reading::quoted(page).into_iter();
+    let row = |figure: reading::Quoted<'_>| Quoted {
         what: figure.name.to_owned(),
         says: page[figure.at.clone()].to_owned(),
         file: figure.anchor.to_owned(),

@@ -1,7 +1,8 @@
 //! Comments that can be read alone: the first words of a doc comment, reasons of SAFETY comments,
 //! and lines of at most 100 columns.
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use crate::reading::Source;
 
 /// A doc comment that begins so cannot be read without its neighbours, or has no subject. Rustdoc
 /// shows its first sentence alone.

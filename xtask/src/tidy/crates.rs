@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::workspace::Workspace;
 
 /// Runtimes that only the lab may name.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use crate::reading::Source;
 
 /// How far above an atomic access its `// Ordering:` comment may stand.
 pub(crate) const COMMENT_LINES_MAX: usize = 10;

@@ -11,7 +11,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::{Finding, Source, quoted};
+use super::finding::Finding;
+use super::quoted;
+use crate::reading::Source;
 
 /// The words that follow `pub ` in the declaration of an item.
 const KINDS: [&str; 6] = ["fn", "struct", "enum", "trait", "type", "const"];

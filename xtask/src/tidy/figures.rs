@@ -10,25 +10,11 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::Finding;
-
-/// How a link to a heading of the results begins.
-const LINK: &str = "](docs/results/README.md#";
+use super::finding::Finding;
+use crate::reading::{Quoted, fields, quoted};
 
 /// The comments around the table of processors.
 const PROCESSORS: [&str; 2] = ["<!-- processors -->\n", "<!-- end of processors -->"];
-
-/// A figure that a page quotes.
-pub(crate) struct Quoted<'a> {
-    /// From 1.
-    line: usize,
-    /// Where its text stands on the page, without the brackets.
-    pub(crate) at: Range<usize>,
-    /// The heading in the results.
-    pub(crate) anchor: &'a str,
-    /// The row there.
-    pub(crate) name: &'a str,
-}
 
 /// Each figure is the one that the results have, and leads to the heading that the results name.
 pub(crate) fn check(path: &Path, page: &str, results: &str) -> Vec<Finding> {
@@ -120,47 +106,10 @@ pub(crate) fn refreshed(page: &str, results: &str, list: &str) -> String {
     text
 }
 
-/// All figures that a page quotes.
-pub(crate) fn quoted(page: &str) -> Vec<Quoted<'_>> {
-    let figure = |(end, _): (usize, &str)| {
-        let begin = page[..end].rfind('[')? + 1;
-        let target = &page[end + LINK.len()..];
-        let (anchor, title) = target.split_once(" \"")?;
-        let (name, _) = title.split_once("\")")?;
-        // Another link may follow one that has no title.
-        let own = !anchor.contains(')') && !name.contains('\n');
-        own.then_some(Quoted {
-            line: page[..end].lines().count(),
-            at: begin..end,
-            anchor,
-            name,
-        })
-    };
-    page.match_indices(LINK).filter_map(figure).collect()
-}
-
 /// The cells of the row with this name.
 fn row<'a>(results: &'a str, name: &str) -> Option<Vec<&'a str>> {
     let mut rows = results.lines().map(cells);
     rows.find(|cells| cells.len() > 1 && cells[0] == name)
-}
-
-/// The fields of a line of CSV.
-pub(crate) fn fields(line: &str) -> Vec<String> {
-    let mut found = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => found.push(String::new()),
-            other => {
-                if let Some(last) = found.last_mut() {
-                    last.push(other);
-                }
-            }
-        }
-    }
-    found
 }
 
 fn cells(line: &str) -> Vec<&str> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::Finding;
+use super::finding::Finding;
 
 const ENTRIES_MAX: usize = 40;
 const SENTENCES_MAX: usize = 2;

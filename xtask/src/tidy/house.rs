@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::imports::Imports;
 use super::rooms::{Rooms, circles_of_rooms, circles_within};
-use super::{Source, is_for_tests};
+use crate::reading::{Source, is_for_tests};
 
 /// Types whose methods are counted.
 const GODS: [&str; 2] = ["Worker", "Registry"];

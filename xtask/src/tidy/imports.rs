@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{Source, is_for_tests, quoted};
+use super::quoted;
+use crate::reading::{Source, is_for_tests};
 
 /// From file to file, below the crate's `src`, and the names taken.
 pub(crate) type Imports = BTreeMap<(String, String), BTreeSet<String>>;

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use crate::reading::Source;
 
 /// The rows of a crate that differ from its documentation, and the items without a row.
 pub(crate) fn check(

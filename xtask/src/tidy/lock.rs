@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 

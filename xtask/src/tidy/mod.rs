@@ -8,6 +8,7 @@ mod crates;
 mod edges;
 mod examples;
 mod figures;
+mod finding;
 mod glossary;
 mod house;
 mod imports;
@@ -18,25 +19,22 @@ mod quoted;
 mod rooms;
 mod shared;
 mod size;
-mod source;
 #[cfg(test)]
 mod tests;
 mod unsafety;
 mod words;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
 
+use crate::reading::{Source, files, is_for_tests, read, sources};
 use crate::report::Step;
 use crate::workspace::{Package, Workspace};
 use crate::{Result, rayon, results};
 
-pub(crate) use figures::{Quoted, fields, quoted as figures_of};
-pub(crate) use pages::{Fence, fences};
-pub(crate) use source::Source;
+use finding::Finding;
 
 /// Files that a rule leaves out, with the reason. Printed at each run.
 const EXEMPT: [(Rule, &str, &str); 5] = [
@@ -76,30 +74,6 @@ enum Rule {
     Lengths,
     Orderings,
     Words,
-}
-
-/// A rule broken at a place.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
-    path: PathBuf,
-    line: usize,
-    pub(crate) text: String,
-}
-
-impl Finding {
-    pub(crate) fn new(path: &Path, line: usize, text: impl Into<String>) -> Self {
-        Finding {
-            path: path.to_owned(),
-            line,
-            text: text.into(),
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.path.display(), self.line, self.text)
-    }
 }
 
 pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
@@ -357,15 +331,6 @@ fn check_shared(workspace: &Workspace, known: &pages::Known) -> Result<Vec<Findi
     Ok(found)
 }
 
-/// Whether a file is part of a crate's tests.
-fn is_for_tests(path: &Path) -> bool {
-    path.file_stem().is_some_and(|stem| {
-        let stem = stem.to_string_lossy();
-        let is_test = stem == "tests" || stem.starts_with("loom") || stem.ends_with("_tests");
-        is_test || stem == "compile_fail"
-    })
-}
-
 fn exempt(workspace: &Workspace, rule: Rule, path: &Path) -> bool {
     let short = workspace.short(path);
     EXEMPT
@@ -429,46 +394,4 @@ fn known(workspace: &Workspace) -> Result<pages::Known> {
             .map(|verb| verb.get_name().to_owned())
             .collect(),
     })
-}
-
-fn sources(folder: &Path) -> Result<Vec<Source>> {
-    files(folder, &["rs"])
-        .iter()
-        .map(|path| Source::read(path))
-        .collect()
-}
-
-/// The text of a page.
-fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// All files below a folder with one of these endings (all files when none is given), sorted; not
-/// build output, not what git keeps for itself.
-pub(crate) fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            continue;
-        };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            let name = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            if path.is_dir() {
-                if name != "target" && name != ".git" {
-                    open.push(path);
-                }
-            } else if endings.is_empty()
-                || endings.iter().any(|end| name.ends_with(&format!(".{end}")))
-            {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
 }

@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{Finding, fences};
+use super::finding::Finding;
+use crate::reading::fences;
 
 /// Units of what is measured. Bytes and milliseconds are mostly those of settings.
 const UNITS: [&str; 5] = ["ns", "µs", "×", "instructions", "cycles"];

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::Finding;
+use super::finding::Finding;
 use super::imports::{Imports, circles};
 
 /// The heads of the three tables.
@@ -186,9 +186,9 @@ fn quoted(cell: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Source;
     use super::super::imports::imports;
     use super::*;
+    use crate::reading::Source;
 
     const PAGE: &str = "# A\n## Inside `x`\n\n| floor | room | what |\n|---|---|---|\n\
         | 1 | `low/` | a |\n| 2 | `high/` | b |\n| 2 | `beside/` | c |\n\n\

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use crate::reading::Source;
 
 /// The page's heading above the lists; below it, one heading for each crate.
 const HEADING: &str = "## Every shared word";

@@ -1,6 +1,7 @@
 //! How long a function and a file may be.
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use crate::reading::Source;
 
 /// Lines of code in a function, without comments and blank lines.
 pub(crate) const FUNCTION_LINES_MAX: usize = 70;

@@ -60,10 +60,12 @@ impl Copy {
             packages: vec![roving],
             ..Workspace::default()
         };
-        let pages = super::files(root, &["md"]);
+        let pages = crate::reading::files(root, &["md"]);
         let found = check_quoted(&workspace, &pages).expect("it can be read");
         let short = |path: &Path| workspace.short(path);
-        let line = |one: super::Finding| format!("{}:{}: {}", short(&one.path), one.line, one.text);
+        let line = |one: super::finding::Finding| {
+            format!("{}:{}: {}", short(&one.path), one.line, one.text)
+        };
         found.into_iter().map(line).collect()
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use crate::reading::Source;
 
 /// `root` is the crate's `lib.rs` or `main.rs`; `sources` are all files below its folder.
 pub(crate) fn check(root: &Source, sources: &[Source]) -> Vec<Finding> {

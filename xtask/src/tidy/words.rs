@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use crate::reading::Source;
 
 /// Banned words, each with the word to use. Lower case; found at word boundaries.
 const BANNED: [(&str, &str); 15] = [
