@@ -1,6 +1,7 @@
-//! The text of a panic's payload.
+//! The text of a panic, and locks that it left.
 
 use std::any::Any;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The message of a panic, if it is text.
 pub(crate) fn text(payload: &(dyn Any + Send)) -> &str {
@@ -11,4 +12,9 @@ pub(crate) fn text(payload: &(dyn Any + Send)) -> &str {
     } else {
         "a panic without text"
     }
+}
+
+/// Locks, whatever has happened under the lock before.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -28,7 +28,7 @@ pub trait MovablePorts: Ports + Sealed {}
 
 /// The methods of [`MovablePorts`]: out of the reach of other crates, which so cannot implement it.
 pub(crate) mod sealed {
-    use super::Shelf;
+    use crate::network::carried::Shelf;
 
     pub trait Sealed: Sized {
         /// Puts each port on the shelf, and says how they stood.

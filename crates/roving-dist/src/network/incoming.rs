@@ -12,12 +12,12 @@ use roving_flow::In;
 use roving_flow::bridge::{self, Bridge, Ingress};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::lock;
 use super::message::Head;
 use super::outgoing::encode;
 use super::parcel::Input;
 use super::post::Post;
 use super::snapshot::Taken;
+use crate::unwind::lock;
 
 /// As the rest of the rank sees it, whatever the tokens are.
 pub(super) trait Incoming: Send + Sync {

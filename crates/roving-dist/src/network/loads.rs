@@ -5,24 +5,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use roving_flow::bridge::{Across, Figures};
-use serde::{Deserialize, Serialize};
 
-use super::lock;
-use super::message::Control;
+use super::message::{Control, Loads};
 use super::part::Part;
 use super::shape::Shape;
-
-/// The work done on one rank since its last report.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Loads {
-    workers: u32,
-    /// Processes, and the time that they took.
-    processes: Vec<(u32, Duration)>,
-    /// Processes that have ended.
-    ended: Vec<u32>,
-    /// Channels, and what was sent on them.
-    channels: Vec<(u32, u64)>,
-}
+use crate::unwind::lock;
 
 /// One rank's view of itself. Used by the thread that watches.
 pub(super) struct Watched {

@@ -1,9 +1,10 @@
 //! The messages between the ranks of a network.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::error::Ended;
-use super::loads::Loads;
 use super::parcel::Parcel;
 use super::snapshot::Snapshot;
 
@@ -75,6 +76,18 @@ pub(super) enum Control {
     Move(Move),
     /// To rank 0: what was done.
     Loads(Loads),
+}
+
+/// The work done on one rank since its last report.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Loads {
+    pub(super) workers: u32,
+    /// Processes, and the time that they took.
+    pub(super) processes: Vec<(u32, Duration)>,
+    /// Processes that have ended.
+    pub(super) ended: Vec<u32>,
+    /// Channels, and what was sent on them.
+    pub(super) channels: Vec<(u32, u64)>,
 }
 
 /// The messages by which a process moves, in the order in which they are sent: see `moves.rs`.

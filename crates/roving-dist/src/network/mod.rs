@@ -21,6 +21,7 @@ mod rebalance;
 mod report;
 mod run;
 mod shape;
+mod share;
 mod slot;
 mod snapshot;
 mod sources;
@@ -29,7 +30,7 @@ mod told;
 mod writers;
 
 use std::fmt::{self, Display, Write as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use roving_flow::bridge::{Side, each_port};
 use roving_flow::{Canceller, In, Out, Placement, Ports};
@@ -44,8 +45,9 @@ pub use report::{ChannelReport, Growth, Moved, ProcessReport, Report};
 use crate::world::World;
 use joint::{Joint, JointOf};
 use message::CHANNELS_MAX;
+use part::Running;
 use shape::{Channel, Process, Shape};
-use slot::{Running, Slot};
+use slot::Slot;
 
 /// Capacity of a channel for which none is given.
 const CAPACITY: usize = 64;
@@ -54,11 +56,6 @@ const WEIGHT_MAX: u64 = 1 << 40;
 
 /// Gives one process to a rank's part of the network.
 type Start<'env> = Box<dyn FnOnce(&mut roving_flow::Network<'env>) + Send + 'env>;
-
-/// Locks, whatever has happened under the lock before.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A network of processes that talk through channels, across the ranks of a [`World`], while it is
 /// built.
@@ -405,7 +402,10 @@ impl<'env> Network<'env> {
     /// });
     /// ```
     pub fn measured(&mut self, report: &Report) {
-        let reason = self.shape.weigh(report);
+        let busy = report.processes().map(|one| Some(one.account?.busy));
+        let messages = report.channels().map(|one| one.messages);
+        let (busy, messages): (Vec<_>, Vec<_>) = (busy.collect(), messages.collect());
+        let reason = self.shape.weigh(&busy, &messages);
         if let Some(reason) = reason {
             self.refuse(reason);
         }

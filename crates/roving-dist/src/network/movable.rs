@@ -7,7 +7,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::Network;
 use super::carried::{MovablePorts, Shelf, place_of};
-use super::slot::{Coming, Event, Running, Slot};
+use super::part::Running;
+use super::rebalance::Rebalance;
+use super::slot::{Coming, Event, Slot};
 
 impl<'env> Network<'env> {
     /// A process that may move to another rank while the network runs: see [`Network::mover`] and
@@ -115,6 +117,54 @@ impl<'env> Network<'env> {
         Mover {
             running: self.running.clone(),
         }
+    }
+
+    /// Lets movable processes move to other ranks while the network runs, so that all ranks have
+    /// about equal load and few messages are sent between them (Devine et al.). Processes that are
+    /// [pinned](Self::pin) stay; and [`Mover::move_to`](crate::Mover::move_to) goes on to work.
+    /// Every rank calls it alike, or none.
+    ///
+    /// The time of processes is estimated by timing some of their polls. Ranks are taken to be
+    /// alike. [`Report::moves`](crate::Report::moves) says what has moved.
+    ///
+    /// ```
+    /// use roving_dist::{Network, Rebalance, World};
+    ///
+    /// let sums = World::threads(2, |world| {
+    ///     let mut sum = 0;
+    ///     let mut network = Network::new(&world);
+    ///     let (out, mut last) = network.channel("numbers");
+    ///     network.source("source", out, 1..=100_u64);
+    ///     for stage in 0..4 {
+    ///         let (out, next) = network.channel(format_args!("after {stage}"));
+    ///         network.movable(stage, (last, out), 0_u64, async |count, (mut input, mut out)| {
+    ///             let number: u64 = input.recv().await?;
+    ///             out.send(number + count).await.ok()?;
+    ///             Some((count + 1, (input, out)))
+    ///         });
+    ///         last = next;
+    ///     }
+    ///     network.sink("sink", last, |number| sum += number);
+    ///     network.pin("sink", 0);
+    ///     network.rebalance(Rebalance::default());
+    ///     let report = network.run(&roving::Pool::new(1).unwrap()).unwrap();
+    ///     for moved in &report.moves {
+    ///         println!("{moved:?}");
+    ///     }
+    ///     sum
+    /// });
+    /// assert_eq!(sums[0], 5050 + 4 * 4950);
+    /// ```
+    ///
+    /// # Errors
+    /// Of the run: [`NetworkError::Invalid`](crate::NetworkError::Invalid) if a figure is out of
+    /// range, or ranks differ in it.
+    pub fn rebalance(&mut self, rebalance: Rebalance) {
+        if let Err(message) = rebalance.check() {
+            self.refuse(message);
+        }
+        self.flow.metered();
+        self.shape.set_rebalance(rebalance);
     }
 }
 

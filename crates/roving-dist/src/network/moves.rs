@@ -57,12 +57,12 @@ use std::time::Instant;
 use roving_flow::bridge::Side;
 
 use super::carried::{Shelf, key};
-use super::lock;
 use super::message::{Control, Move};
 use super::parcel::Parcel;
 use super::part::{Detective, Part};
 use super::report::Moved;
 use super::slot::{Coming, Event};
+use crate::unwind::lock;
 
 /// Each rank's state of the moves.
 pub(super) struct Moves {

@@ -13,11 +13,11 @@ use roving_flow::bridge::{self, Egress};
 use roving_flow::{Out, TryRecvError};
 use serde::Serialize;
 
-use super::lock;
 use super::message::Head;
 use super::parcel::Output;
 use super::post::Post;
 use super::snapshot::Sent;
+use crate::unwind::lock;
 
 /// As the rest of the rank sees it, whatever the tokens are.
 pub(super) trait Outgoing: Send + Sync {

@@ -1,7 +1,7 @@
 //! One rank's part of a network while it runs: what it does with the messages of the others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, OnceLock, TryLockError, Weak};
 
 use roving_flow::Live;
 use roving_flow::bridge::{Inside, Side, Verdict};
@@ -9,7 +9,6 @@ use roving_flow::bridge::{Inside, Side, Verdict};
 use super::error::{Blocked, Ended};
 use super::incoming::Incoming;
 use super::loads::Balancer;
-use super::lock;
 use super::message::{Control, Head};
 use super::moves::Moves;
 use super::outgoing::Outgoing;
@@ -18,11 +17,28 @@ use super::report::Growth;
 use super::shape::Shape;
 use super::slot::Slot;
 use super::snapshot::{self, Snapshot, Wait};
+use crate::unwind::lock;
 
 /// Channels that leave this rank, and those that come here, by number.
 pub(super) struct Crossings {
     pub(super) outgoing: Vec<Option<Arc<dyn Outgoing>>>,
     pub(super) incoming: Vec<Option<Arc<dyn Incoming>>>,
+}
+
+/// The part of the network that runs here, for those who are made before it.
+#[derive(Clone, Default)]
+pub(super) struct Running(Arc<OnceLock<Weak<Part>>>);
+
+impl Running {
+    pub(super) fn begin(&self, part: &Arc<Part>) {
+        let _first = self.0.set(Arc::downgrade(part));
+    }
+
+    /// None before the network runs, when it has ended, and where there is one rank only.
+    pub(super) fn part(&self) -> Option<Arc<Part>> {
+        let part = self.0.get()?.upgrade()?;
+        (!part.inside.is_over()).then_some(part)
+    }
 }
 
 /// One rank's part of a network that runs.

@@ -7,9 +7,9 @@ use std::task::Waker;
 use roving_flow::Canceller;
 
 use super::error::Ended;
-use super::lock;
 use super::message::{Control, Head};
 use crate::bell::Bell;
+use crate::unwind::lock;
 use crate::world::link::Link;
 
 /// Messages of so many bytes are handed over instead of copied.

@@ -8,16 +8,18 @@ use std::time::Duration;
 use roving::Pool;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use super::Network;
 use super::error::{Ended, NetworkError};
 use super::loads::{Balancer, Watched};
 use super::moves::Moves;
 use super::part::{Crossings, Part};
 use super::post::Post;
 use super::pump::pump;
-use super::report::{Report, Share, sum};
+use super::report::Report;
 use super::shape::Hello;
+use super::share::{Share, sum};
 use super::writers::Writers;
-use super::{Network, lock};
+use crate::unwind::lock;
 use crate::world::World;
 use crate::world::link::Link;
 

@@ -2,6 +2,7 @@
 //! process runs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use roving_flow::bridge::Side;
 use roving_partition::{Graph, KWay, Partitioner, Problem};
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Ended;
 use super::rebalance::Rebalance;
-use super::report::Report;
 use super::snapshot::Ends;
 
 /// A channel, as it was built.
@@ -181,9 +181,10 @@ impl Shape {
         named.map(|one| one.weight = weight).count() > 0
     }
 
-    /// Weighs everything by what was measured of the same network. Otherwise says what is wrong.
-    pub(super) fn weigh(&mut self, report: &Report) -> Option<String> {
-        let (processes, channels) = (report.processes().len(), report.channels().len());
+    /// Weighs processes by the time that each took, where it is known, and channels by their
+    /// messages, as measured in the same network. Otherwise says what is wrong.
+    pub(super) fn weigh(&mut self, busy: &[Option<Duration>], messages: &[u64]) -> Option<String> {
+        let (processes, channels) = (busy.len(), messages.len());
         let same = processes == self.processes.len() && channels == self.channels.len();
         if !same {
             return Some(format!(
@@ -193,13 +194,13 @@ impl Shape {
                 self.channels.len()
             ));
         }
-        for (process, measured) in self.processes.iter_mut().zip(report.processes()) {
-            if let Some(account) = measured.account {
-                process.weight = account.busy.as_nanos() as u64 + 1;
+        for (process, busy) in self.processes.iter_mut().zip(busy) {
+            if let Some(busy) = busy {
+                process.weight = busy.as_nanos() as u64 + 1;
             }
         }
-        for (channel, measured) in self.channels.iter_mut().zip(report.channels()) {
-            channel.weight = measured.messages + 1;
+        for (channel, messages) in self.channels.iter_mut().zip(messages) {
+            channel.weight = messages + 1;
         }
         None
     }

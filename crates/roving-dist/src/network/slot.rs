@@ -1,28 +1,11 @@
 //! The slot of a movable process on each rank, which receives the messages about its moves.
 
 use std::future::poll_fn;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Poll, Waker};
 
-use super::lock;
-use super::part::Part;
-
-/// The part of the network that runs here, for those who are made before it.
-#[derive(Clone, Default)]
-pub(super) struct Running(Arc<OnceLock<Weak<Part>>>);
-
-impl Running {
-    pub(super) fn begin(&self, part: &Arc<Part>) {
-        let _first = self.0.set(Arc::downgrade(part));
-    }
-
-    /// None before the network runs, when it has ended, and where there is one rank only.
-    pub(super) fn part(&self) -> Option<Arc<Part>> {
-        let part = self.0.get()?.upgrade()?;
-        (!part.inside.is_over()).then_some(part)
-    }
-}
+use crate::unwind::lock;
 
 /// The data that comes to a host with its process.
 pub(super) struct Coming {

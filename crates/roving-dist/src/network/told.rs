@@ -4,8 +4,8 @@ use std::fmt::{self, Write as _};
 
 use roving_flow::{Operation, State};
 
-use super::lock;
 use super::part::Part;
+use crate::unwind::lock;
 
 impl Part {
     /// Returns the waits of this rank, one per line.

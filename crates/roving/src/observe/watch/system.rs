@@ -79,6 +79,7 @@ mod tests {
     use crate::machine::os;
 
     #[test]
+    #[cfg_attr(miri, ignore = "it reads files of the system")]
     fn the_system_knows_this_thread() {
         let own = os::thread_number().expect("Linux numbers threads");
         assert_eq!(is_runnable(own), Some(true));
