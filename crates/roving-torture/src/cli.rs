@@ -180,7 +180,7 @@ const ROWS: [Row; 8] = [
 ];
 
 /// Where a row stands among all.
-pub(crate) fn place_of(row: &str) -> usize {
+fn place_of(row: &str) -> usize {
     let is_it = |each: &Row| each.name == row;
     ROWS.iter().position(is_it).unwrap_or(ROWS.len())
 }
@@ -411,7 +411,7 @@ impl Session {
             return Ok(());
         };
         let folder_name = folder.display();
-        let written = self.report.write(folder);
+        let written = self.report.write(folder, place_of);
         written
             .map_err(|error| format!("{folder_name}: {error}: name a folder that can be written"))
     }

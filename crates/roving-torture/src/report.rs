@@ -58,7 +58,7 @@ impl Report {
 
     /// Writes the CSV and the table. Rows that were not run this time stay as they stand there,
     /// each with its own seed and commit.
-    pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
+    pub(crate) fn write(&self, folder: &Path, place_of: fn(&str) -> usize) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         let path = folder.join("torture.csv");
         let before = match fs::read_to_string(&path) {
@@ -66,17 +66,17 @@ impl Report {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
-        let lines = self.with(before);
+        let lines = self.with(before, place_of);
         fs::write(path, csv(&lines))?;
         fs::write(folder.join("torture.md"), HEAD.to_owned() + &table(&lines))
     }
 
-    /// These lines in the place of those of the same rows.
-    fn with(&self, mut before: Vec<Line>) -> Vec<Line> {
+    /// These lines in the place of those of the same rows, in the order of the rows.
+    fn with(&self, mut before: Vec<Line>, place_of: fn(&str) -> usize) -> Vec<Line> {
         let is_new = |line: &Line| self.lines.iter().any(|new| new[0] == line[0]);
         before.retain(|line| !is_new(line));
         before.extend(self.lines.iter().cloned());
-        before.sort_by_key(|line| crate::cli::place_of(&line[0]));
+        before.sort_by_key(|line| place_of(&line[0]));
         before
     }
 }
@@ -218,7 +218,9 @@ mod tests {
             machine: "the same".into(),
         });
         again.add("programs", 9.0, &[Figure::told("tasks", 4.0, "tasks")]);
-        let lines = again.with(lines_of(&csv(&first.lines)));
+        let lines = again.with(lines_of(&csv(&first.lines)), |row| {
+            usize::from(row == "deep")
+        });
         let seen: Vec<_> = lines
             .iter()
             .map(|line| [&line[0], &line[2], &line[8]])

@@ -12,8 +12,7 @@ use roving::{Pool, Priority, Scope, WorkerLocal, context};
 use super::feature::Feature;
 use super::kept::Kept;
 use super::program::Step;
-use super::run::{part, sequence};
-use super::world::{Canary, Cx, Seen, Ticket, call};
+use super::world::{Canary, Cx, Seen, Ticket, call, part, sequence};
 
 /// Turns of a loop.
 const TURNS: usize = 6;

@@ -7,8 +7,7 @@ use roving::{Cancel, CancelledError, context};
 use super::feature::Feature;
 use super::kept::Kept;
 use super::program::Step;
-use super::run::part;
-use super::world::{Cx, Seen, call};
+use super::world::{Cx, Seen, call, part};
 
 /// A value that parts inherit.
 #[derive(Clone, Copy, PartialEq, Eq)]

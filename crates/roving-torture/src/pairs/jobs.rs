@@ -8,8 +8,7 @@ use roving::{JoinError, JoinHandle, Pool, Priority};
 use super::feature::Feature;
 use super::kept::{Deaf, Kept};
 use super::program::Step;
-use super::run::sequence;
-use super::world::{Cx, Seen, call};
+use super::world::{Cx, Seen, call, sequence};
 
 pub(super) fn run(step: &Step, cx: &Cx<'_>) {
     match step.feature {

@@ -14,9 +14,8 @@ use roving_flow::{Error, In, Merge, Network, Out, Placement, Report};
 use super::feature::Feature;
 use super::kept::Kept;
 use super::program::Step;
-use super::run::part;
-use super::world::{Canary, Cx, Seen, call};
-use super::{steps, tasks};
+use super::tasks;
+use super::world::{Canary, Cx, Seen, call, part};
 
 /// Messages of a source.
 pub(super) const MESSAGES: u64 = 5;
@@ -35,7 +34,6 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
         Feature::HalfPort => half_port(step, cx),
         Feature::Stage => stage(step, cx),
         Feature::RunHere => in_this_pool(step, cx),
-        Feature::TryStage | Feature::Filter | Feature::ToAll => steps::run(step, cx),
         Feature::Deadlock => deadlock(step, cx),
         _ => {}
     }

@@ -11,8 +11,7 @@ use roving::{Arena, Pool, PoolBuilder, Priority};
 use super::feature::Feature;
 use super::kept::Kept;
 use super::program::Step;
-use super::run::{WORKERS_MAX, part, sequence};
-use super::world::{Cx, Seen, allowed, call};
+use super::world::{Cx, Seen, WORKERS_MAX, allowed, call, part, sequence};
 
 pub(super) fn run(step: &Step, cx: &Cx<'_>) {
     match step.feature {

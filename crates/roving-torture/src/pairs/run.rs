@@ -11,28 +11,18 @@ use roving::{BuildError, Pool};
 
 use super::feature::Feature;
 use super::program::{Program, Step};
-use super::world::{Bomb, Cx, World, call, check_payload, throw, thrown_by};
-use super::{closures, inherit, jobs, kept, meaning, networks, pools, tasks};
+use super::world::{
+    Bomb, Cx, WORKERS_MAX, World, call, check_payload, part, sequence, throw, thrown_by,
+};
+use super::{closures, inherit, jobs, kept, meaning, networks, pools, steps, tasks};
 
-/// Most workers of a pool that is resized.
-pub(super) const WORKERS_MAX: usize = 4;
 /// Most of the jobs that wait in the second pool, of those that may be refused.
 const QUEUE_LIMIT: usize = 2;
 /// How long what has ended may take to let go of everything.
 const SETTLING: Duration = Duration::from_secs(60);
 
-/// Runs steps one after the other.
-pub(crate) fn sequence(steps: &[Step], cx: &Cx<'_>) {
-    steps.iter().for_each(|step| one(step, cx));
-}
-
-/// Runs one part of a step.
-pub(crate) fn part(step: &Step, number: usize, cx: &Cx<'_>) {
-    sequence(&step.parts[number], cx);
-}
-
 /// Runs a step that is no part of a task. One that is awaited has a root of its own.
-pub(crate) fn one(step: &Step, cx: &Cx<'_>) {
+fn one(step: &Step, cx: &Cx<'_>) {
     if step.feature.about().is_async {
         return tasks::alone(step, cx);
     }
@@ -71,10 +61,8 @@ pub(crate) fn one(step: &Step, cx: &Cx<'_>) {
         | Feature::HalfPort
         | Feature::Stage
         | Feature::RunHere
-        | Feature::TryStage
-        | Feature::Filter
-        | Feature::ToAll
         | Feature::Deadlock => networks::run(step, cx),
+        Feature::TryStage | Feature::Filter | Feature::ToAll => steps::run(step, cx),
         _ => closures::run(step, cx),
     }
 }
@@ -135,7 +123,7 @@ fn pools_of(program: &Program) -> Result<[Pool; 2], BuildError> {
 /// Runs a program to its very end; the error is what was wrong. Gives how often each step ran.
 pub(crate) fn program(program: &Program) -> Result<Vec<u32>, String> {
     let pools = pools_of(program).map_err(|error| format!("the pools: {error}"))?;
-    let world = World::new(program, pools);
+    let world = World::new(program, pools, one);
     let cx = Cx::new(&world);
     let run = || match program.seed % 2 {
         0 => sequence(&program.steps, &cx),

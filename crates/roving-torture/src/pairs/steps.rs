@@ -7,8 +7,7 @@ use roving_flow::{Error, Network};
 use super::feature::Feature;
 use super::networks::{MESSAGES, SUM, check_sum, run_here};
 use super::program::Step;
-use super::run::part;
-use super::world::{Cx, call};
+use super::world::{Cx, call, part};
 
 pub(super) fn run(step: &Step, cx: &Cx<'_>) {
     match step.feature {

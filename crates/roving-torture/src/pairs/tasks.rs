@@ -9,10 +9,10 @@ use roving::context;
 use roving::task::{self, Forked, Scope};
 
 use super::feature::Feature;
+use super::jobs;
 use super::kept::{Deaf, Half, Kept};
 use super::program::Step;
-use super::world::{Canary, Cx, Seen, allowed, call};
-use super::{jobs, run};
+use super::world::{Canary, Cx, Seen, allowed, call, part};
 
 type Boxed<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
 
@@ -31,7 +31,7 @@ pub(super) fn sequence<'s>(s: Option<Scope<'s>>, steps: &'s [Step], cx: Cx<'s>) 
 /// A step that is no task, with the right to spawn below the root that it is in.
 fn closure<'s>(s: Option<Scope<'s>>, step: &'s Step, cx: &Cx<'s>) {
     let (Some(s), Some(canary)) = (s, cx.canary) else {
-        return run::one(step, cx);
+        return cx.world.run(step, cx);
     };
     let spawn = || {
         let world = Arc::clone(&cx.world);
@@ -48,7 +48,7 @@ fn closure<'s>(s: Option<Scope<'s>>, step: &'s Step, cx: &Cx<'s>) {
         act: Some(&act),
         ..inside
     };
-    run::one(step, &inside);
+    cx.world.run(step, &inside);
 }
 
 /// A step that is awaited, where nobody awaits: in a root of its own.
@@ -127,7 +127,7 @@ fn dead_token(step: &Step, cx: &Cx<'_>) {
     context::with(step.id, spawn);
     let seen = Seen::default();
     call(step, cx, &[&seen], || {
-        seen.watch(|| run::part(step, 0, &inside));
+        seen.watch(|| part(step, 0, &inside));
     });
 }
 

@@ -26,8 +26,26 @@ struct Errands {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// Most workers of a pool that is resized.
+pub(super) const WORKERS_MAX: usize = 4;
+
+/// Runs one step. A program knows the function by this address alone, because steps have steps in
+/// them, and so what runs one calls it again.
+pub(super) type RunStep = fn(&Step, &Cx<'_>);
+
+/// Runs steps one after the other.
+pub(super) fn sequence(steps: &[Step], cx: &Cx<'_>) {
+    steps.iter().for_each(|step| cx.world.run(step, cx));
+}
+
+/// Runs one part of a step.
+pub(super) fn part(step: &Step, number: usize, cx: &Cx<'_>) {
+    sequence(&step.parts[number], cx);
+}
+
 /// The state of a running program.
 pub(crate) struct World {
+    run: RunStep,
     pub(crate) pools: [Pool; 2],
     ran: Box<[AtomicU32]>,
     made: AtomicU64,
@@ -43,8 +61,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(program: &Program, pools: [Pool; 2]) -> Arc<World> {
+    pub(super) fn new(program: &Program, pools: [Pool; 2], run: RunStep) -> Arc<World> {
         Arc::new(World {
+            run,
             ran: (0..program.len).map(|_| AtomicU32::new(0)).collect(),
             pools,
             made: AtomicU64::new(0),
@@ -56,6 +75,11 @@ impl World {
             threads: Mutex::default(),
             later: AtomicUsize::new(0),
         })
+    }
+
+    /// Runs a step that is no part of a task.
+    pub(super) fn run(&self, step: &Step, cx: &Cx<'_>) {
+        (self.run)(step, cx);
     }
 
     pub(crate) fn complain(&self, step: &Step, text: impl AsRef<str>) {
