@@ -1,4 +1,5 @@
-//! `install`: the library for C and C++, its headers, and what build tools look for.
+//! `install`: the library for C and C++, its headers, and what build tools look for; and the one to
+//! preload for programs with OpenMP.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,12 @@ use crate::workspace::Workspace;
 use crate::{Result, publish, tool};
 
 /// The libraries that cargo builds, by the names that they have on the systems that have them.
-const LIBRARIES: [&str; 3] = ["libroving_c.a", "libroving_c.so", "libroving_c.dylib"];
+const LIBRARIES: [&str; 4] = [
+    "libroving_c.a",
+    "libroving_c.so",
+    "libroving_c.dylib",
+    "libroving_omp.so",
+];
 
 /// Copied from `crates/roving-c`, and where to; `.in` files get the version.
 const FILES: [(&str, &str); 5] = [
@@ -26,7 +32,7 @@ pub(crate) fn verb(workspace: &Workspace, prefix: &Path) -> Result<bool> {
 
 /// Builds the library and puts everything below the prefix. Prints each file that it writes.
 pub(crate) fn install(workspace: &Workspace, prefix: &Path, release: bool) -> Result<()> {
-    let mut command = workspace.cargo(&["build", "-p", "roving-c"]);
+    let mut command = workspace.cargo(&["build", "-p", "roving-c", "-p", "roving-omp"]);
     if release {
         command.arg("--release");
     }

@@ -9,9 +9,10 @@ use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// In the order in which they depend on each other.
-pub(crate) const PUBLISHED: [&str; 7] = [
+pub(crate) const PUBLISHED: [&str; 8] = [
     "roving",
     "roving-c",
+    "roving-omp",
     "roving-iter",
     "roving-partition",
     "roving-flow",

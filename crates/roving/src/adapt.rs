@@ -37,6 +37,13 @@ pub mod foreign {
     };
 }
 
+/// Workers whose loops are another runtime's: the seam of `roving-omp`.
+pub mod hosted {
+    pub use crate::forkjoin::hosted::{
+        Frame, Hosted, add, drain, is_worker, leave, open, sleep_until, steal,
+    };
+}
+
 /// Makes the pool that `build` returns the global one.
 ///
 /// # Errors

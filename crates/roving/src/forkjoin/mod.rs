@@ -13,6 +13,9 @@ pub(crate) mod detached;
 pub(crate) mod foreign;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
+pub(crate) mod hosted;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
 pub(crate) mod join;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]

@@ -84,6 +84,21 @@ impl PoolBuilder {
         })
     }
 
+    /// Builds a pool whose workers are whatever threads of the caller's come to their seats, by
+    /// [`Hosted`](crate::adapt::hosted::Hosted). It starts none, and expects none.
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    #[doc(hidden)]
+    pub fn build_hosted(self) -> Result<Pool, BuildError> {
+        let mut settings = self.settings()?;
+        if settings.arena.is_some() {
+            return Err(Reason::Share("build_hosted").into());
+        }
+        settings.own_threads = true;
+        Pool::start_with(settings, None, |_, _| Ok(()))
+    }
+
     /// Chooses how the pool replaces a worker that is parked in a wait.
     #[doc(hidden)]
     pub fn stand_in(mut self, stand_in: StandIn) -> PoolBuilder {

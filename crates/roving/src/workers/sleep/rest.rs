@@ -80,6 +80,28 @@ pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
     }
 }
 
+/// Parks the calling thread as [`sleep`] does, but also until `done`: whoever makes that true
+/// unparks the thread afterwards, which need not be in the idle set by then.
+pub(crate) fn sleep_until(worker: &impl Sleeper, done: impl Fn() -> bool) {
+    let (pool, me) = (worker.pool(), worker.index());
+    pool.idle().announce(me);
+    if !last_look(worker, true) {
+        worker.turn_to(Activity::Idle);
+        while pool.idle().contains(me) && !done() {
+            worker.count_park();
+            park();
+        }
+        worker.turn_to(Activity::Steal);
+    }
+    // A worker that leaves because of `done` looks for no work: who called it for some calls
+    // another one.
+    pool.idle().retract(me).pay(|| {
+        if done() {
+            worker.wake_another();
+        }
+    });
+}
+
 /// Sleeps outside of the idle set until this worker is to work again, or the pool closes. What it
 /// may have been called for is left to another; what is addressed to it runs.
 pub(crate) fn bench(worker: &impl Sleeper) {

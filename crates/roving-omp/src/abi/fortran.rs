@@ -1,0 +1,145 @@
+//! The names that Fortran calls: those of C with a line below the name, and parameters by address.
+//! Those with an 8 are for integers and logicals of eight bytes.
+
+use std::ffi::c_int;
+
+use super::control::*;
+
+macro_rules! same {
+    ($($name:ident = $of:ident -> $result:ty;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> $result {
+            $of()
+        }
+    )*};
+}
+
+same! {
+    omp_get_num_threads_ = omp_get_num_threads -> c_int;
+    omp_get_thread_num_ = omp_get_thread_num -> c_int;
+    omp_get_max_threads_ = omp_get_max_threads -> c_int;
+    omp_get_num_procs_ = omp_get_num_procs -> c_int;
+    omp_in_parallel_ = omp_in_parallel -> c_int;
+    omp_get_dynamic_ = omp_get_dynamic -> c_int;
+    omp_get_nested_ = omp_get_nested -> c_int;
+    omp_get_thread_limit_ = omp_get_thread_limit -> c_int;
+    omp_get_max_active_levels_ = omp_get_max_active_levels -> c_int;
+    omp_get_supported_active_levels_ = omp_get_supported_active_levels -> c_int;
+    omp_get_level_ = omp_get_level -> c_int;
+    omp_get_active_level_ = omp_get_active_level -> c_int;
+    omp_in_final_ = omp_in_final -> c_int;
+    omp_in_explicit_task_ = omp_in_explicit_task -> c_int;
+    omp_get_cancellation_ = omp_get_cancellation -> c_int;
+    omp_get_proc_bind_ = omp_get_proc_bind -> c_int;
+    omp_get_num_places_ = omp_get_num_places -> c_int;
+    omp_get_place_num_ = omp_get_place_num -> c_int;
+    omp_get_partition_num_places_ = omp_get_partition_num_places -> c_int;
+    omp_get_max_task_priority_ = omp_get_max_task_priority -> c_int;
+    omp_get_default_device_ = omp_get_default_device -> c_int;
+    omp_get_num_devices_ = omp_get_num_devices -> c_int;
+    omp_get_initial_device_ = omp_get_initial_device -> c_int;
+    omp_get_device_num_ = omp_get_device_num -> c_int;
+    omp_is_initial_device_ = omp_is_initial_device -> c_int;
+    omp_get_num_teams_ = omp_get_num_teams -> c_int;
+    omp_get_team_num_ = omp_get_team_num -> c_int;
+    omp_get_max_teams_ = omp_get_max_teams -> c_int;
+    omp_get_teams_thread_limit_ = omp_get_teams_thread_limit -> c_int;
+    omp_get_wtime_ = omp_get_wtime -> f64;
+    omp_get_wtick_ = omp_get_wtick -> f64;
+}
+
+macro_rules! by_address {
+    ($($name:ident $long:ident = $of:ident -> $result:ty;)*) => {$(
+        /// # Safety
+        /// The parameter is there.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(parameter: *const c_int) -> $result {
+            // SAFETY: the caller's promise.
+            $of(unsafe { *parameter })
+        }
+
+        /// # Safety
+        /// The parameter is there.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $long(parameter: *const i64) -> $result {
+            // SAFETY: the caller's promise.
+            $of(unsafe { *parameter } as c_int)
+        }
+    )*};
+}
+
+by_address! {
+    omp_set_num_threads_ omp_set_num_threads_8_ = omp_set_num_threads -> ();
+    omp_set_dynamic_ omp_set_dynamic_8_ = omp_set_dynamic -> ();
+    omp_set_nested_ omp_set_nested_8_ = omp_set_nested -> ();
+    omp_set_max_active_levels_ omp_set_max_active_levels_8_ = omp_set_max_active_levels -> ();
+    omp_set_default_device_ omp_set_default_device_8_ = omp_set_default_device -> ();
+    omp_set_num_teams_ omp_set_num_teams_8_ = omp_set_num_teams -> ();
+    omp_set_teams_thread_limit_ omp_set_teams_thread_limit_8_ = omp_set_teams_thread_limit -> ();
+    omp_get_ancestor_thread_num_ omp_get_ancestor_thread_num_8_
+        = omp_get_ancestor_thread_num -> c_int;
+    omp_get_team_size_ omp_get_team_size_8_ = omp_get_team_size -> c_int;
+    omp_get_place_num_procs_ omp_get_place_num_procs_8_ = omp_get_place_num_procs -> c_int;
+    omp_display_env_ omp_display_env_8_ = omp_display_env -> ();
+    omp_pause_resource_all_ omp_pause_resource_all_8_ = omp_pause_resource_all -> c_int;
+}
+
+/// # Safety
+/// The parameters are there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_set_schedule_(kind: *const u32, chunk: *const c_int) {
+    // SAFETY: the caller's promise.
+    unsafe { omp_set_schedule(*kind, *chunk) };
+}
+
+/// # Safety
+/// The parameters are there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_set_schedule_8_(kind: *const u32, chunk: *const i64) {
+    // SAFETY: the caller's promise.
+    unsafe { omp_set_schedule(*kind, *chunk as c_int) };
+}
+
+/// # Safety
+/// Both are there to be written.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_get_schedule_(kind: *mut u32, chunk: *mut c_int) {
+    // SAFETY: the caller's promise.
+    unsafe { omp_get_schedule(kind, chunk) };
+}
+
+/// # Safety
+/// Both are there to be written.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_get_schedule_8_(kind: *mut u32, chunk: *mut i64) {
+    let mut short = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        omp_get_schedule(kind, &mut short);
+        *chunk = short.into();
+    }
+}
+
+/// # Safety
+/// The parameter is there, and room for all processors of the place.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_get_place_proc_ids_(place: *const c_int, ids: *mut c_int) {
+    // SAFETY: the caller's promise.
+    unsafe { omp_get_place_proc_ids(*place, ids) };
+}
+
+/// # Safety
+/// There is room for all places.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_get_partition_place_nums_(nums: *mut c_int) {
+    // SAFETY: the caller's promise.
+    unsafe { omp_get_partition_place_nums(nums) };
+}
+
+/// # Safety
+/// The parameters are there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_pause_resource_(kind: *const c_int, device: *const c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { omp_pause_resource(*kind, *device) }
+}

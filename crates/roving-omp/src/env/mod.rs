@@ -1,0 +1,209 @@
+//! The variables of the environment, read once, and what each task inherits of them.
+
+mod display;
+mod parse;
+pub(crate) mod places;
+
+use std::sync::LazyLock;
+
+pub(crate) use self::display::print;
+use self::parse::Reader;
+use self::places::Place;
+
+/// As libgomp says it of itself: programs look for the name.
+const PREFIX: &str = "\nlibgomp: ";
+/// Regions that can be active at once on one thread.
+pub(crate) const LEVELS_MAX: u32 = 255;
+
+/// How iterations are given to threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Static,
+    Dynamic,
+    Guided,
+    Auto,
+}
+
+/// `run-sched-var`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Schedule {
+    pub(crate) kind: Kind,
+    pub(crate) monotonic: bool,
+    /// 0: as the kind likes it.
+    pub(crate) chunk: u64,
+}
+
+/// How threads are bound to places, by number as in C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub(crate) enum Bind {
+    False,
+    True,
+    Primary,
+    Close,
+    Spread,
+}
+
+/// The values that each task has for itself, and its children inherit (*internal control
+/// variables*).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Controls {
+    /// Threads of the next region, where it does not say.
+    pub(crate) threads: u32,
+    pub(crate) dynamic: bool,
+    pub(crate) max_active: u32,
+    pub(crate) schedule: Schedule,
+    pub(crate) bind: Bind,
+    pub(crate) device: i32,
+    pub(crate) thread_limit: u32,
+}
+
+/// `OMP_WAIT_POLICY`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitPolicy {
+    Active,
+    Passive,
+}
+
+/// All that the environment says.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) processors: usize,
+    pub(crate) controls: Controls,
+    /// Threads by level of nesting; the last one holds for all further levels.
+    pub(crate) threads: Vec<u32>,
+    pub(crate) bind: Vec<Bind>,
+    pub(crate) places: Vec<Place>,
+    /// Looks before a thread sleeps; `None`: by the clock.
+    pub(crate) spins: Option<u64>,
+    pub(crate) wait_policy: Option<WaitPolicy>,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) cancellation: bool,
+    pub(crate) task_priority: u64,
+    pub(crate) teams: u32,
+    pub(crate) teams_thread_limit: u32,
+    pub(crate) display_affinity: bool,
+    pub(crate) affinity_format: String,
+    pub(crate) target_offload: &'static str,
+    pub(crate) spins_said: Option<u64>,
+    pub(crate) affinity_said: String,
+}
+
+static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::read);
+
+impl Settings {
+    #[inline]
+    pub(crate) fn get() -> &'static Settings {
+        &SETTINGS
+    }
+
+    fn read() -> Settings {
+        let processors = processors();
+        let read = Reader;
+        let threads = read.counts("OMP_NUM_THREADS").unwrap_or_default();
+        let bind = read.binds().unwrap_or_default();
+        let affinity_said = std::env::var("GOMP_CPU_AFFINITY").unwrap_or_default();
+        let mut places = match std::env::var("OMP_PLACES") {
+            Ok(_) => read.places(),
+            Err(_) => places::from_list(&affinity_said),
+        };
+        if places.is_empty() && bind.iter().any(|&bind| bind != Bind::False) {
+            places = places::of_process()
+                .into_iter()
+                .map(|cpu| vec![cpu])
+                .collect();
+        }
+        let is_nested = read.boolean("OMP_NESTED");
+        let lists = threads.len() > 1 || bind.len() > 1;
+        let max_active = read.number("OMP_MAX_ACTIVE_LEVELS", 0);
+        let max_active = max_active.map(|levels| u32::try_from(levels).unwrap_or(u32::MAX));
+        let max_active = max_active.map(|levels| levels.min(LEVELS_MAX));
+        let default_active = if is_nested.unwrap_or(lists) {
+            LEVELS_MAX
+        } else {
+            1
+        };
+        let limit = read.number("OMP_THREAD_LIMIT", 1);
+        let wait_policy = read.wait_policy();
+        let spins_said = read.spins();
+        let spins = spins_said.or(match wait_policy {
+            None => None,
+            Some(WaitPolicy::Active) => Some(SPINS_ACTIVE),
+            Some(WaitPolicy::Passive) => Some(0),
+        });
+        let device = read.number("OMP_DEFAULT_DEVICE", 0).unwrap_or(0);
+        let default_bind = match (&places[..], affinity_said.is_empty()) {
+            ([], true) => Bind::False,
+            _ => Bind::True,
+        };
+        Settings {
+            processors,
+            controls: Controls {
+                threads: threads.first().copied().unwrap_or(processors as u32),
+                dynamic: read.boolean("OMP_DYNAMIC").unwrap_or(false),
+                max_active: max_active.unwrap_or(default_active),
+                schedule: read.schedule().unwrap_or(Schedule {
+                    kind: Kind::Dynamic,
+                    monotonic: false,
+                    chunk: 1,
+                }),
+                bind: bind.first().copied().unwrap_or(default_bind),
+                device: i32::try_from(device).unwrap_or(i32::MAX),
+                thread_limit: limit.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX)),
+            },
+            threads,
+            bind,
+            places,
+            spins,
+            wait_policy,
+            stack_size: read.stack_size(),
+            cancellation: read.boolean("OMP_CANCELLATION").unwrap_or(false),
+            task_priority: read.number("OMP_MAX_TASK_PRIORITY", 0).unwrap_or(0),
+            teams: read.number("OMP_NUM_TEAMS", 1).unwrap_or(0) as u32,
+            teams_thread_limit: read.number("OMP_TEAMS_THREAD_LIMIT", 1).unwrap_or(0) as u32,
+            display_affinity: read.boolean("OMP_DISPLAY_AFFINITY").unwrap_or(false),
+            affinity_format: std::env::var("OMP_AFFINITY_FORMAT")
+                .unwrap_or_else(|_| "level %L thread %i affinity %A".to_owned()),
+            target_offload: read.target_offload(),
+            spins_said,
+            affinity_said,
+        }
+    }
+}
+
+/// A hundred seconds or more.
+const SPINS_ACTIVE: u64 = 30_000_000_000;
+
+/// As many processors as the process may use.
+fn processors() -> usize {
+    places::of_process().len().max(1)
+}
+
+/// Says what is wrong, as libgomp does.
+pub(crate) fn warn(text: &str) {
+    eprintln!("{PREFIX}{text}");
+}
+
+/// Says what is wrong, and ends the program.
+pub(crate) fn stop(text: &str) -> ! {
+    warn(text);
+    std::process::exit(1)
+}
+
+/// Runs when the library is loaded: what is wrong with the environment is said then.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = loaded;
+
+extern "C" fn loaded() {
+    let settings = Settings::get();
+    match std::env::var("OMP_DISPLAY_ENV") {
+        Err(_) => {}
+        Ok(said) => match said.trim().to_ascii_lowercase().as_str() {
+            "true" => print(settings, false),
+            "verbose" => print(settings, true),
+            "false" => {}
+            _ => parse::invalid("OMP_DISPLAY_ENV"),
+        },
+    }
+}

@@ -1,0 +1,39 @@
+//! GCC's OpenMP interface on Roving's workers: the functions that `gcc -fopenmp` and `gfortran`
+//! emit calls to, and those that programs call by name.
+//!
+//! It has no Rust interface: programs get it by `LD_PRELOAD`, or are linked with it. How its parts
+//! work together is told in [the
+//! book](https://github.com/roving-rs/roving/blob/main/docs/openmp.md).
+//!
+//! ```
+//! // Keeps the functions, though no Rust calls them.
+//! extern crate roving_omp as _;
+//! ```
+
+// # What may be unsafe, and why
+//
+// Unsafe code is denied but in these modules; each says in its comments what it relies on.
+//
+// | module | reason |
+// |---|---|
+// | `abi` | functions for C have names of their own, which is an unsafe attribute, and get pointers |
+// | `env` | asks the system for limits, and runs when the library is loaded |
+// | `loops` | parts of a loop meet in memory that the first of them sets up |
+// | `sync` | system calls, and locks that stand in memory of C's |
+// | `task` | runs code of C, with memory of C's |
+// | `team` | threads lead to teams and tasks that stand on other threads' stacks |
+#![deny(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+#[allow(unsafe_code)]
+mod abi;
+#[allow(unsafe_code)]
+mod env;
+#[allow(unsafe_code)]
+mod loops;
+#[allow(unsafe_code)]
+mod sync;
+#[allow(unsafe_code)]
+mod task;
+#[allow(unsafe_code)]
+mod team;

@@ -1,0 +1,233 @@
+//! How the iterations of a loop are given to threads. A loop is counted here from 0, whatever its
+//! variable and step are.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::env::{Kind, Schedule};
+
+/// A loop in the units of its program. A variable of any type is taken for its bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Range {
+    start: u64,
+    end: u64,
+    step: u64,
+    pub(crate) count: u64,
+}
+
+impl Range {
+    /// A loop over signed numbers.
+    pub(crate) fn signed(start: i64, end: i64, step: i64) -> Range {
+        let runs = if step > 0 { start < end } else { start > end };
+        let (span, by) = match step > 0 {
+            true => (end.wrapping_sub(start), step),
+            false => (start.wrapping_sub(end), step.wrapping_neg()),
+        };
+        Range::of(
+            start as u64,
+            end as u64,
+            step as u64,
+            runs,
+            span as u64,
+            by as u64,
+        )
+    }
+
+    /// A loop over unsigned numbers, upwards or downwards.
+    pub(crate) fn unsigned(up: bool, start: u64, end: u64, step: u64) -> Range {
+        let runs = if up { start < end } else { start > end };
+        let (span, by) = match up {
+            true => (end.wrapping_sub(start), step),
+            false => (start.wrapping_sub(end), step.wrapping_neg()),
+        };
+        Range::of(start, end, step, runs, span, by)
+    }
+
+    /// The numbers below `count`.
+    pub(crate) fn upto(count: u64) -> Range {
+        Range::unsigned(true, 0, count, 1)
+    }
+
+    fn of(start: u64, end: u64, step: u64, runs: bool, span: u64, by: u64) -> Range {
+        let count = match runs {
+            true => (span - 1) / by.max(1) + 1,
+            false => 0,
+        };
+        Range {
+            start,
+            end,
+            step,
+            count,
+        }
+    }
+
+    /// Where the program's variable begins and ends for these iterations.
+    #[inline]
+    pub(crate) fn bounds(&self, (from, to): (u64, u64)) -> (u64, u64) {
+        let at = |index: u64| self.start.wrapping_add(index.wrapping_mul(self.step));
+        let end = if to == self.count { self.end } else { at(to) };
+        (at(from), end)
+    }
+}
+
+/// A loop as its threads run it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) range: Range,
+    pub(crate) kind: Kind,
+    /// Iterations at a time; 0 for a static schedule: an equal part each.
+    chunk: u64,
+    threads: u64,
+    pub(crate) ordered: bool,
+    /// So few iterations that the count of those given away cannot overflow.
+    adds: bool,
+}
+
+/// The most iterations for which [`Plan::adds`] holds, with any number of threads that there can
+/// be.
+const ADDS_MAX: u64 = 1 << 40;
+
+impl Plan {
+    pub(crate) fn new(range: Range, schedule: Schedule, threads: u32, ordered: bool) -> Plan {
+        let (kind, chunk) = match schedule.kind {
+            Kind::Auto => (Kind::Static, 0),
+            Kind::Static => (Kind::Static, schedule.chunk),
+            kind => (kind, schedule.chunk.max(1)),
+        };
+        Plan {
+            range,
+            kind,
+            chunk: chunk.min(range.count.max(1)),
+            threads: threads.into(),
+            ordered,
+            adds: range.count <= ADDS_MAX,
+        }
+    }
+
+    /// The next iterations of one of `threads` threads, whose `turn` it is; `next` counts what was
+    /// given to all.
+    #[inline]
+    pub(crate) fn take(&self, thread: u64, turn: u64, next: &AtomicU64) -> Option<(u64, u64)> {
+        let count = self.range.count;
+        match self.kind {
+            Kind::Static | Kind::Auto => self.take_static(thread, turn),
+            Kind::Dynamic if self.adds => {
+                // Ordering: Relaxed, here and below: the count alone is shared.
+                let from = next.fetch_add(self.chunk, Ordering::Relaxed);
+                (from < count).then(|| (from, count.min(from + self.chunk)))
+            }
+            Kind::Dynamic => self.take_of_rest(next, |_| self.chunk),
+            Kind::Guided => {
+                self.take_of_rest(next, |rest| rest.div_ceil(self.threads).max(self.chunk))
+            }
+        }
+    }
+
+    fn take_of_rest(&self, next: &AtomicU64, part: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
+        // Ordering: Relaxed, all: the count alone is shared.
+        let mut from = next.load(Ordering::Relaxed);
+        loop {
+            let rest = self.range.count - from;
+            if rest == 0 {
+                return None;
+            }
+            let to = from + part(rest).min(rest);
+            match next.compare_exchange_weak(from, to, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some((from, to)),
+                Err(now) => from = now,
+            }
+        }
+    }
+
+    fn take_static(&self, thread: u64, turn: u64) -> Option<(u64, u64)> {
+        let count = self.range.count;
+        if self.chunk == 0 {
+            let (least, more) = (count / self.threads, count % self.threads);
+            let from = thread * least + thread.min(more);
+            let to = from + least + u64::from(thread < more);
+            return (turn == 0 && from < to).then_some((from, to));
+        }
+        let from = turn
+            .checked_mul(self.threads)?
+            .checked_add(thread)?
+            .checked_mul(self.chunk)?;
+        (from < count).then(|| (from, count - (count - from).saturating_sub(self.chunk)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(kind: Kind, chunk: u64) -> Schedule {
+        Schedule {
+            kind,
+            monotonic: false,
+            chunk,
+        }
+    }
+
+    #[test]
+    fn ranges_are_counted_up_and_down_to_the_ends_of_their_types() {
+        assert_eq!(Range::signed(0, 10, 3).count, 4);
+        assert_eq!(Range::signed(10, 0, -3).count, 4);
+        assert_eq!(Range::signed(5, 5, 1).count, 0);
+        assert_eq!(Range::signed(i64::MIN, i64::MAX, 1).count, u64::MAX);
+        assert_eq!(Range::unsigned(true, 0, u64::MAX, 2).count, 1 << 63);
+        assert_eq!(Range::unsigned(false, 9, 2, 2_u64.wrapping_neg()).count, 4);
+        let down = Range::signed(10, 0, -3);
+        assert_eq!(down.bounds((1, 2)), (7, 4));
+        assert_eq!(
+            down.bounds((3, 4)),
+            (1, 0),
+            "it ends where the program says"
+        );
+    }
+
+    /// Each iteration once, and in order where there is one thread.
+    #[test]
+    fn every_schedule_gives_each_iteration_once() {
+        for count in [0, 1, 7, 100] {
+            for kind in [Kind::Static, Kind::Dynamic, Kind::Guided, Kind::Auto] {
+                for chunk in [0, 1, 3, 1000] {
+                    for threads in [1, 2, 5] {
+                        let range = Range::upto(count);
+                        let plan = Plan::new(range, schedule(kind, chunk), threads, false);
+                        let next = AtomicU64::new(0);
+                        let mut seen = vec![0; count as usize];
+                        for thread in 0..u64::from(threads) {
+                            let mut turn = 0;
+                            while let Some((from, to)) = plan.take(thread, turn, &next) {
+                                assert!(from < to);
+                                seen[from as usize..to as usize]
+                                    .iter_mut()
+                                    .for_each(|times| *times += 1);
+                                turn += 1;
+                            }
+                        }
+                        assert!(
+                            seen.iter().all(|&times| times == 1),
+                            "{count} {kind:?} {chunk} {threads}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_loop_over_all_numbers_does_not_overflow() {
+        let plan = Plan::new(
+            Range::upto(u64::MAX),
+            schedule(Kind::Dynamic, 1 << 62),
+            2,
+            false,
+        );
+        let next = AtomicU64::new(0);
+        let mut last = 0;
+        while let Some((from, to)) = plan.take(0, 0, &next) {
+            assert_eq!(from, last);
+            last = to;
+        }
+        assert_eq!(last, u64::MAX);
+    }
+}

@@ -1,0 +1,222 @@
+//! The ring of what the threads of a team share at a time: a thread may be some constructs ahead of
+//! another, since not each ends in a barrier.
+//!
+//! All threads of a team meet the same constructs in the same order, and count them. Construct `k`
+//! has the place `k % RING` of the ring, whose *turn* says what it is for:
+//!
+//! | turn | meaning | from it, by whom |
+//! |---|---|---|
+//! | 4k | free for construct k | to 4k + 1: the first thread to come |
+//! | 4k + 1 | being set up, by that thread | to 4k + 2: the same |
+//! | 4k + 2 | in use | to 4(k + RING): the last thread to leave |
+
+use std::cell::UnsafeCell;
+use std::hint;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::thread;
+
+use super::doacross::Doacross;
+use super::plan::Plan;
+use crate::sync::gate::Gate;
+
+/// Constructs that a thread can be ahead of the last one.
+pub(crate) const RING: usize = 8;
+
+const SETUP: u64 = 1;
+const READY: u64 = 2;
+
+/// A word that many threads write has a cache line of its own.
+#[repr(align(128))]
+struct Alone<T>(T);
+
+/// The state that the threads of a team share at one construct.
+#[repr(align(128))]
+pub(crate) struct Share {
+    turn: AtomicU64,
+    left: AtomicU32,
+    /// Written in the setup, read by all who come.
+    plan: UnsafeCell<Option<Plan>>,
+    doacross: UnsafeCell<Option<Doacross>>,
+    /// The copies of what tasks of the construct reduce; freed by others.
+    pub(crate) copies: AtomicPtr<()>,
+    /// Memory that the threads share, and that of the last construct which had this place: a thread
+    /// uses it a little longer than it is in the construct, but not until the next one here.
+    memory: AtomicPtr<()>,
+    retired: AtomicPtr<()>,
+    pub(crate) cancelled: AtomicBool,
+    /// The first iteration whose `ordered` part may run.
+    pub(crate) gate: Gate,
+    next: Alone<AtomicU64>,
+}
+
+// SAFETY: `plan` and `doacross` are written by the one thread that sets up, and by the last to
+// leave; all others read them between the two, as the turn says.
+unsafe impl Sync for Share {}
+
+impl Share {
+    pub(crate) fn new(index: usize) -> Share {
+        Share {
+            turn: AtomicU64::new(4 * index as u64),
+            left: AtomicU32::new(0),
+            plan: UnsafeCell::new(None),
+            doacross: UnsafeCell::new(None),
+            copies: AtomicPtr::new(ptr::null_mut()),
+            memory: AtomicPtr::new(ptr::null_mut()),
+            retired: AtomicPtr::new(ptr::null_mut()),
+            cancelled: AtomicBool::new(false),
+            gate: Gate::default(),
+            next: Alone(AtomicU64::new(0)),
+        }
+    }
+
+    /// Nobody uses it: it is for the first construct of a region that has its place.
+    pub(crate) fn reset(&self, index: usize) {
+        self.clear();
+        // Ordering: Relaxed, both; who comes hears of the region by an edge of its own ([dock]).
+        self.left.store(0, Ordering::Relaxed);
+        self.turn.store(4 * index as u64, Ordering::Relaxed);
+    }
+
+    fn clear(&self) {
+        // Ordering: Relaxed, all; handed on with the turn, or the region.
+        self.next.0.store(0, Ordering::Relaxed);
+        self.copies.store(ptr::null_mut(), Ordering::Relaxed);
+        let memory = self.memory.swap(ptr::null_mut(), Ordering::Relaxed);
+        let retired = self.retired.swap(memory, Ordering::Relaxed);
+        // SAFETY: allocated by `set_up`, or null; all threads are past the construct that had it.
+        unsafe { libc::free(retired.cast()) };
+        self.cancelled.store(false, Ordering::Relaxed);
+        self.gate.reset(0);
+        // SAFETY: the last thread leaves, or nobody has come yet.
+        unsafe { *self.doacross.get() = None };
+    }
+
+    /// Comes to construct `k`. The first thread sets it up, and is told so.
+    #[inline]
+    pub(crate) fn join(&self, k: u64, setup: impl FnOnce(&mut Setup<'_>)) -> bool {
+        // Ordering: Acquire. Pairs with [share].
+        let turn = self.turn.load(Ordering::Acquire);
+        turn != 4 * k + READY && self.join_early(k, setup)
+    }
+
+    fn join_early(&self, k: u64, setup: impl FnOnce(&mut Setup<'_>)) -> bool {
+        let mut looks = 0_u32;
+        loop {
+            // Ordering: Acquire. Pairs with [share].
+            let turn = self.turn.load(Ordering::Acquire);
+            if turn == 4 * k + READY {
+                return false;
+            }
+            // Ordering: Acquire. Pairs with [share]: the last construct here has been cleared.
+            let begins = turn == 4 * k
+                && self
+                    .turn
+                    .compare_exchange(turn, turn + SETUP, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok();
+            if begins {
+                self.set_up(setup);
+                // Ordering: Edge [share]: Release, of what was set up, or cleared.
+                self.turn.store(4 * k + READY, Ordering::Release);
+                return true;
+            }
+            // Soon: somebody sets up, or is a whole ring behind.
+            looks += 1;
+            match looks % 64 {
+                0 => thread::yield_now(),
+                _ => hint::spin_loop(),
+            }
+        }
+    }
+
+    /// Sets up the first construct of a region, before its threads come.
+    pub(crate) fn begin(&self, setup: impl FnOnce(&mut Setup<'_>)) {
+        self.set_up(setup);
+        // Ordering: Relaxed; as in `reset`.
+        self.turn.store(READY, Ordering::Relaxed);
+    }
+
+    fn set_up(&self, setup: impl FnOnce(&mut Setup<'_>)) {
+        // SAFETY: the turn says that this thread sets up, so nobody else looks.
+        let (plan, doacross) = unsafe { (&mut *self.plan.get(), &mut *self.doacross.get()) };
+        setup(&mut Setup {
+            plan,
+            doacross,
+            copies: &self.copies,
+            memory: &self.memory,
+        });
+    }
+
+    /// The memory that the threads here share.
+    pub(crate) fn memory(&self) -> *mut () {
+        // Ordering: Relaxed; handed on with the turn.
+        self.memory.load(Ordering::Relaxed)
+    }
+
+    /// One of the team's threads has no more to do here; the last one frees the place.
+    #[inline]
+    pub(crate) fn leave(&self, k: u64, threads: u32) {
+        // Ordering: AcqRel: the last thread comes after all uses by the others.
+        if self.left.fetch_add(1, Ordering::AcqRel) + 1 == threads {
+            self.clear();
+            // Ordering: Relaxed; handed on with the turn.
+            self.left.store(0, Ordering::Relaxed);
+            // Ordering: Release: [share].
+            self.turn.store(4 * (k + RING as u64), Ordering::Release);
+        }
+    }
+
+    /// The plan by which the threads here run.
+    #[inline]
+    pub(crate) fn plan(&self) -> &Plan {
+        // SAFETY: a thread that has joined, and not left, reads what the setup wrote.
+        let plan = unsafe { &*self.plan.get() };
+        plan.as_ref().expect("a loop has been set up")
+    }
+
+    pub(crate) fn doacross(&self) -> Option<&Doacross> {
+        // SAFETY: as in `plan`.
+        unsafe { (*self.doacross.get()).as_ref() }
+    }
+
+    /// The next iterations of that thread.
+    #[inline]
+    pub(crate) fn take(&self, thread: u64, turn: u64) -> Option<(u64, u64)> {
+        // Ordering: Relaxed; a thread that does not see it yet does one part more.
+        if self.cancelled.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.plan().take(thread, turn, &self.next.0)
+    }
+}
+
+/// The parts that the first thread sets up.
+pub(crate) struct Setup<'s> {
+    pub(crate) plan: &'s mut Option<Plan>,
+    pub(crate) doacross: &'s mut Option<Doacross>,
+    pub(crate) copies: &'s AtomicPtr<()>,
+    memory: &'s AtomicPtr<()>,
+}
+
+impl Setup<'_> {
+    /// Memory for all threads, so many bytes of zero.
+    pub(crate) fn allocate(&self, bytes: usize) {
+        // SAFETY: the system's.
+        let memory = unsafe { libc::calloc(bytes.max(1), 1) };
+        if memory.is_null() {
+            crate::env::stop(&format!("Out of memory allocating {bytes} bytes"));
+        }
+        // Ordering: Relaxed; handed on with the turn.
+        self.memory.store(memory.cast(), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        for memory in [&self.memory, &self.retired] {
+            // Ordering: Relaxed; nobody else has it.
+            // SAFETY: allocated by `allocate`, or null.
+            unsafe { libc::free(memory.load(Ordering::Relaxed).cast()) };
+        }
+    }
+}

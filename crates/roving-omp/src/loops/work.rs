@@ -1,0 +1,165 @@
+//! A thread's way through a loop or through sections.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use super::doacross::Doacross;
+use super::plan::{Plan, Range};
+use super::share::{Setup, Share};
+use crate::env::{Kind, Schedule};
+use crate::task::reduction;
+use crate::team::thread::Thread;
+
+/// A loop that a thread comes to.
+pub(crate) struct Asked<'a> {
+    pub(crate) range: Range,
+    /// `None`: as `schedule(runtime)` says.
+    pub(crate) schedule: Option<Schedule>,
+    pub(crate) ordered: bool,
+    /// Iterations by level, for a loop that waits for single ones.
+    pub(crate) doacross: Option<&'a [i64]>,
+}
+
+impl Asked<'_> {
+    /// The plan for so many threads.
+    pub(crate) fn plan(&self, thread: &Thread, threads: u32) -> Plan {
+        let schedule = self.schedule.unwrap_or_else(|| thread.controls().schedule);
+        Plan::new(self.range, schedule, threads, self.ordered)
+    }
+}
+
+/// A schedule as the kind alone says it, or with a size.
+pub(crate) fn schedule(kind: Kind, chunk: u64) -> Schedule {
+    Schedule {
+        kind,
+        monotonic: false,
+        chunk,
+    }
+}
+
+/// Counts a construct, and returns its number and its place.
+pub(crate) fn meet(thread: &Thread) -> (u64, &Share) {
+    let mut progress = thread.progress.get();
+    let k = progress.constructs;
+    progress.constructs += 1;
+    thread.progress.set(progress);
+    let ring = &thread.team().ring;
+    (k, &ring[k as usize % ring.len()])
+}
+
+/// Comes to a construct of which only the first thread does something.
+pub(crate) fn is_first(thread: &Thread) -> bool {
+    let threads = thread.team().threads();
+    if threads == 1 {
+        return true;
+    }
+    let (k, share) = meet(thread);
+    let first = share.join(k, |_| ());
+    share.leave(k, threads);
+    first
+}
+
+/// Comes to a loop.
+pub(crate) fn begin(thread: &Thread, asked: &Asked<'_>) {
+    begin_with(thread, asked, |_| ());
+}
+
+/// Comes to a loop, of which the first thread also sets up `more`.
+pub(crate) fn begin_with(thread: &Thread, asked: &Asked<'_>, more: impl FnOnce(&mut Setup<'_>)) {
+    let (k, share) = meet(thread);
+    share.join(k, |setup| {
+        *setup.plan = Some(asked.plan(thread, thread.team().threads()));
+        *setup.doacross = asked.doacross.map(Doacross::new);
+        more(setup);
+    });
+    let mut progress = thread.progress.get();
+    progress.share = ptr::from_ref(share);
+    (progress.turn, progress.ordered) = (0, (0, 0));
+    thread.progress.set(progress);
+}
+
+/// Comes to a loop whose threads share memory, and whose tasks reduce something; both may be null.
+///
+/// # Safety
+/// `memory` leads to the number of bytes, and gets the address; the description is a compiler's.
+pub(crate) unsafe fn begin_sharing(
+    thread: &Thread,
+    asked: &Asked<'_>,
+    reductions: *mut usize,
+    memory: *mut *mut (),
+) {
+    begin_with(thread, asked, |setup| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !reductions.is_null() {
+                reduction::make(reductions, thread.team().threads());
+                let copies = reduction::copies(reductions);
+                // Ordering: Relaxed; handed on with the turn.
+                setup.copies.store(copies, Ordering::Relaxed);
+            }
+            if !memory.is_null() {
+                setup.allocate(*memory as usize);
+            }
+        }
+    });
+    let share = thread.share();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !reductions.is_null() {
+            // Ordering: Relaxed; handed on with the turn.
+            let copies = share.copies.load(Ordering::Relaxed);
+            reduction::join(thread, reductions, copies);
+        }
+        if !memory.is_null() {
+            *memory = share.memory();
+        }
+    }
+}
+
+/// The next iterations, counted from 0.
+#[inline]
+pub(crate) fn next(thread: &Thread) -> Option<(u64, u64)> {
+    let share = thread.share();
+    let mut progress = thread.progress.get();
+    let is_ordered = share.plan().ordered;
+    if is_ordered {
+        pass_on(share, progress.ordered);
+    }
+    let taken = share.take(thread.num().into(), progress.turn);
+    progress.turn += 1;
+    if is_ordered {
+        progress.ordered = taken.unwrap_or((0, 0));
+    }
+    thread.progress.set(progress);
+    taken
+}
+
+/// The thread has done these iterations: those after them may run what is `ordered`.
+fn pass_on(share: &Share, (from, to): (u64, u64)) {
+    if from < to {
+        wait_for_turn(share, from);
+        share.gate.set(to);
+    }
+}
+
+fn wait_for_turn(share: &Share, from: u64) {
+    // Ordering: Relaxed; who cancels rings the gate's bell after it.
+    let is_cancelled = || share.cancelled.load(Ordering::Relaxed);
+    share.gate.wait(|number| number == from || is_cancelled());
+}
+
+/// Returns when all iterations before the thread's own have done what is `ordered`.
+pub(crate) fn wait_in_order(thread: &Thread) {
+    let progress = thread.progress.get();
+    if !progress.share.is_null() && progress.ordered.0 < progress.ordered.1 {
+        wait_for_turn(thread.share(), progress.ordered.0);
+    }
+}
+
+/// The thread is done with its loop.
+pub(crate) fn leave(thread: &Thread) {
+    let progress = thread.progress.get();
+    thread
+        .share()
+        .leave(progress.constructs - 1, thread.team().threads());
+}

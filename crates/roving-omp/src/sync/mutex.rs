@@ -1,0 +1,57 @@
+//! A lock in one word, which may stand in memory of C's: those of `critical` and of `omp_lock_t`.
+//!
+//! | word | meaning | from it, by whom |
+//! |---|---|---|
+//! | 0 | free | to 1 or 2: who takes it |
+//! | 1 | taken | to 0: its owner; to 2: who is about to sleep |
+//! | 2 | taken, and somebody may sleep | to 0: its owner, who wakes one |
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::futex;
+use super::patience::Patience;
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+const AWAITED: u32 = 2;
+
+/// Takes the lock, unless somebody has it.
+#[inline]
+pub(crate) fn try_lock(word: &AtomicU32) -> bool {
+    // Ordering: Edge [unlock]: Acquire, of what the last owner wrote.
+    word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed)
+        .is_ok()
+}
+
+/// Takes the lock.
+#[inline]
+pub(crate) fn lock(word: &AtomicU32) {
+    if !try_lock(word) {
+        lock_slowly(word);
+    }
+}
+
+#[cold]
+fn lock_slowly(word: &AtomicU32) {
+    let mut patience = Patience::default();
+    while patience.pause() {
+        // Ordering: Relaxed; a look.
+        if word.load(Ordering::Relaxed) == FREE && try_lock(word) {
+            return;
+        }
+    }
+    // Ordering: Acquire. Pairs with [unlock].
+    while word.swap(AWAITED, Ordering::Acquire) != FREE {
+        futex::wait(word, AWAITED);
+    }
+}
+
+/// Gives the lock back.
+#[inline]
+pub(crate) fn unlock(word: &AtomicU32) {
+    let at = std::ptr::from_ref(word);
+    // Ordering: Release: [unlock], to who has the lock next.
+    if word.swap(FREE, Ordering::Release) == AWAITED {
+        futex::wake(at, 1);
+    }
+}

@@ -1,0 +1,75 @@
+//! How long a thread looks around before it sleeps.
+
+use std::hint;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::env::Settings;
+
+/// How long, where nothing else is asked for: some times what it takes to be woken.
+const LIMIT: Duration = Duration::from_micros(100);
+/// How many looks, where there are more threads at work than processors.
+const LOOKS_CROWDED: u64 = 24;
+/// Looks between which nothing is given away.
+const LOOKS_QUICK: u64 = 8;
+/// Looks from one look at the clock to the next.
+const LOOKS_PER_CLOCK: u64 = 32;
+
+/// Threads that are in regions at present.
+static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// So many threads enter a region.
+pub(crate) fn enter(threads: usize) {
+    // Ordering: Relaxed; it only says how long to look around.
+    AT_WORK.fetch_add(threads, Ordering::Relaxed);
+}
+
+/// So many threads leave a region.
+pub(crate) fn leave(threads: usize) {
+    // Ordering: Relaxed, as above.
+    AT_WORK.fetch_sub(threads, Ordering::Relaxed);
+}
+
+/// Whether threads have to share processors.
+pub(crate) fn is_crowded() -> bool {
+    // Ordering: Relaxed, as above.
+    AT_WORK.load(Ordering::Relaxed) > Settings::get().processors
+}
+
+/// A thread's looks at something that has not happened yet.
+#[derive(Default)]
+pub(crate) struct Patience {
+    looks: u64,
+    began: Option<Instant>,
+}
+
+impl Patience {
+    /// Lets some time pass. False: the thread has looked for long enough.
+    pub(crate) fn pause(&mut self) -> bool {
+        self.looks += 1;
+        match Settings::get().spins {
+            Some(spins) => {
+                hint::spin_loop();
+                self.looks < spins
+            }
+            None if is_crowded() => {
+                if self.looks > LOOKS_QUICK {
+                    thread::yield_now();
+                } else {
+                    hint::spin_loop();
+                }
+                self.looks < LOOKS_CROWDED
+            }
+            None => {
+                hint::spin_loop();
+                if self.looks % LOOKS_PER_CLOCK != 0 {
+                    return true;
+                }
+                let now = Instant::now();
+                let began = *self.began.get_or_insert(now);
+                now.duration_since(began) < LIMIT
+            }
+        }
+    }
+}

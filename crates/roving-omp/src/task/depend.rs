@@ -1,0 +1,164 @@
+//! `depend`: which children of a task come after which.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::node::Node;
+
+/// How a task depends on a place in memory, by number as in C.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    In,
+    /// `out` and `inout`; and `mutexinoutset`, whose tasks come here in the order in which they
+    /// were spawned.
+    Out,
+    /// `inoutset`: as `out`, but its tasks among each other as `in`.
+    Set,
+}
+
+impl Kind {
+    fn from_number(number: usize) -> Kind {
+        match number {
+            1 => Kind::In,
+            5 => Kind::Set,
+            _ => Kind::Out,
+        }
+    }
+}
+
+/// Reads a list of dependences, as a compiler passes it.
+///
+/// The old form is the number of places, that of those which are written, and the places, the
+/// written ones first. The new form begins with 0; then come four numbers: of places, of those that
+/// are written, of `mutexinoutset`, of those that are read; then the places in that order, and
+/// behind them objects of two words: a place, and its kind.
+///
+/// # Safety
+/// The list is as a compiler made it.
+pub(crate) unsafe fn read(list: *const *const usize) -> Vec<(usize, Kind)> {
+    let word = |index: usize| {
+        // SAFETY: in the list, by its own numbers.
+        unsafe { *list.add(index) as usize }
+    };
+    if word(0) != 0 {
+        let (all, written) = (word(0), word(1));
+        let kind = |index| if index < written { Kind::Out } else { Kind::In };
+        return (0..all)
+            .map(|index| (word(2 + index), kind(index)))
+            .collect();
+    }
+    let (all, out, mutex, read) = (word(1), word(2), word(3), word(4));
+    let named = out + mutex + read;
+    let of = |index: usize| {
+        let place = word(5 + index);
+        if index < out + mutex {
+            (place, Kind::Out)
+        } else if index < named {
+            (place, Kind::In)
+        } else {
+            let object = place as *const usize;
+            // SAFETY: an object of two words, by the list's numbers.
+            let (place, kind) = unsafe { (*object, *object.add(1)) };
+            (place, Kind::from_number(kind))
+        }
+    };
+    (0..all).map(of).collect()
+}
+
+/// Who has used a place last.
+#[derive(Default)]
+struct Place {
+    /// The last that has written, or the last set.
+    writers: Vec<Arc<Node>>,
+    is_set: bool,
+    /// Those before a set.
+    before: Vec<Arc<Node>>,
+    /// Those that have read since.
+    readers: Vec<Arc<Node>>,
+}
+
+impl Place {
+    fn enter(&mut self, node: &Arc<Node>, kind: Kind) {
+        match kind {
+            Kind::In => {
+                self.writers.iter().for_each(|writer| node.follow(writer));
+                self.readers.push(Arc::clone(node));
+            }
+            Kind::Set if self.is_set && self.readers.is_empty() => {
+                self.before.iter().for_each(|other| node.follow(other));
+                self.writers.push(Arc::clone(node));
+            }
+            Kind::Out | Kind::Set => {
+                let mut before = std::mem::take(&mut self.readers);
+                before.append(&mut self.writers);
+                before.iter().for_each(|other| node.follow(other));
+                self.writers.push(Arc::clone(node));
+                self.is_set = kind == Kind::Set;
+                self.before = if self.is_set { before } else { Vec::new() };
+            }
+        }
+    }
+}
+
+/// A task's children that others depend on, or that wait for events.
+#[derive(Default)]
+pub(crate) struct Children {
+    places: HashMap<usize, Place>,
+    /// Counted children that have not ended.
+    pub(crate) counted: Arc<AtomicUsize>,
+}
+
+impl Children {
+    /// The node is one more, and comes after those that the list says.
+    pub(crate) fn enter(&mut self, node: &Arc<Node>, list: &[(usize, Kind)]) {
+        let mut list = list.to_vec();
+        // A place that is named twice counts as written if it is in one of them.
+        list.sort_by_key(|&(place, kind)| (place, kind == Kind::In));
+        list.dedup_by_key(|&mut (place, _)| place);
+        for (place, kind) in list {
+            self.places.entry(place).or_default().enter(node, kind);
+        }
+    }
+
+    /// Whether all that were counted have ended.
+    pub(crate) fn are_over(&self) -> bool {
+        // Ordering: Acquire. Pairs with [family].
+        self.counted.load(Ordering::Acquire) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_lists_are_read() {
+        let place = |number: usize| number as *const usize;
+        let old = [place(3), place(1), place(80), place(81), place(82)];
+        // SAFETY: the old form.
+        let read_old = unsafe { read(old.as_ptr()) };
+        assert_eq!(read_old, [(80, Kind::Out), (81, Kind::In), (82, Kind::In)]);
+        let object = [99_usize, 5];
+        let new = [
+            place(0),
+            place(4),
+            place(1),
+            place(1),
+            place(1),
+            place(80),
+            place(81),
+            place(82),
+            object.as_ptr(),
+        ];
+        // SAFETY: the new form.
+        let read_new = unsafe { read(new.as_ptr()) };
+        let expected = [
+            (80, Kind::Out),
+            (81, Kind::Out),
+            (82, Kind::In),
+            (99, Kind::Set),
+        ];
+        assert_eq!(read_new, expected);
+    }
+}

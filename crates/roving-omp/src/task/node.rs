@@ -1,0 +1,192 @@
+//! Tasks that depend on others, are depended on, or wait for an event.
+//!
+//! A node that depends on nothing unended is pushed as any task is. The others are *held*: whoever
+//! ends the last of those that a node depends on pushes it, onto its own stack. That is above what
+//! that thread runs, which the parent of both waits for; so the parent waits for the node as well,
+//! and nothing is counted.
+//!
+//! It is not so where an event takes part: then what has ended need not be what others wait for. A
+//! task with `detach`, and all that depend on it, are *counted*, where their parent, their group
+//! and their team look before they go on.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use roving::adapt::hosted;
+
+use super::Heritage;
+use super::spawn::{Block, run};
+use crate::team::thread::Thread;
+use crate::team::{Code, Team};
+
+/// The code that a node runs, and its data.
+pub(crate) struct Body {
+    pub(crate) code: Code,
+    pub(crate) data: Block,
+}
+
+#[derive(Default)]
+struct Links {
+    is_over: bool,
+    successors: Vec<Arc<Node>>,
+}
+
+/// A task, as others depend on it.
+pub(crate) struct Node {
+    links: Mutex<Links>,
+    /// Those that it depends on and have not ended, and one more while it is being made.
+    unmet: AtomicUsize,
+    /// How much is missing of its own end: its code, and its event.
+    parts: AtomicUsize,
+    body: Mutex<Option<Body>>,
+    heritage: *const Heritage,
+    team: *const Team,
+    /// How many counted children its parent has.
+    family: Arc<AtomicUsize>,
+    counted: AtomicBool,
+}
+
+// SAFETY: team and heritage stay until the region has ended, which waits for the node.
+unsafe impl Send for Node {}
+// SAFETY: all that changes is behind locks and atomics; team and heritage stay.
+unsafe impl Sync for Node {}
+
+impl Node {
+    pub(crate) fn new(thread: &Thread, family: &Arc<AtomicUsize>, detaches: bool) -> Arc<Node> {
+        let node = Node {
+            links: Mutex::default(),
+            unmet: AtomicUsize::new(1),
+            parts: AtomicUsize::new(1 + usize::from(detaches)),
+            body: Mutex::new(None),
+            heritage: thread.task().heritage_at(),
+            team: thread.team(),
+            family: Arc::clone(family),
+            counted: AtomicBool::new(false),
+        };
+        if detaches {
+            node.count();
+        }
+        Arc::new(node)
+    }
+
+    fn links(&self) -> MutexGuard<'_, Links> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn heritage(&self) -> &Heritage {
+        // SAFETY: see `Send`.
+        unsafe { &*self.heritage }
+    }
+
+    fn team(&self) -> &Team {
+        // SAFETY: see `Send`.
+        unsafe { &*self.team }
+    }
+
+    /// It is counted from now on.
+    fn count(&self) {
+        // Ordering: Relaxed, both; the caller is counted itself, or is the parent.
+        self.counted.store(true, Ordering::Relaxed);
+        self.family.fetch_add(1, Ordering::Relaxed);
+        self.team().loose.enter();
+        // SAFETY: a group waits for its tasks.
+        if let Some(group) = unsafe { self.heritage().group.as_ref() } {
+            group.enter_loose();
+        }
+    }
+
+    fn leave_counts(&self) {
+        // SAFETY: as in `count`.
+        if let Some(group) = unsafe { self.heritage().group.as_ref() } {
+            group.leave_loose();
+        }
+        let team = self.team();
+        // Ordering: Edge [family]: Release, of what the task has done.
+        self.family.fetch_sub(1, Ordering::Release);
+        // The last: the team may end.
+        team.loose.leave();
+    }
+
+    /// It depends on that one.
+    pub(crate) fn follow(self: &Arc<Node>, other: &Node) {
+        let mut links = other.links();
+        if !links.is_over {
+            // Ordering: Relaxed; the lock orders it with the other's end.
+            self.unmet.fetch_add(1, Ordering::Relaxed);
+            links.successors.push(Arc::clone(self));
+        }
+    }
+
+    /// Whether all that it depends on has ended; it is still being made.
+    pub(crate) fn is_free(&self) -> bool {
+        // Ordering: Acquire. Pairs with [node].
+        self.unmet.load(Ordering::Acquire) == 1
+    }
+
+    /// It has been made, and runs when it can.
+    pub(crate) fn enter(self: Arc<Node>, thread: &Thread, body: Body) {
+        *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+        self.met(thread);
+    }
+
+    /// One thing that it waited for is there.
+    fn met(self: Arc<Node>, thread: &Thread) {
+        // Ordering: Edge [node]: AcqRel, of what those have done that it depends on.
+        if self.unmet.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.push(thread);
+        }
+    }
+
+    fn push(self: Arc<Node>, thread: &Thread) {
+        let team = self.team;
+        let is_mine = std::ptr::eq(team, thread.team());
+        if !is_mine || !hosted::is_worker() {
+            // SAFETY: see `Send`.
+            let team = unsafe { &*team };
+            return team.loose.post(team, self);
+        }
+        // SAFETY: it has all that it needs by itself, and the region waits for it.
+        let pushed = unsafe { hosted::add(move || self.run(Thread::current())) };
+        if let Err(run) = pushed {
+            run();
+        }
+    }
+
+    /// Runs it.
+    pub(crate) fn run(self: Arc<Node>, thread: &Thread) {
+        let body = self
+            .body
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(Body { code, data }) = body {
+            // SAFETY: code and data go together, and the heritage stays.
+            unsafe { run(thread, code, self.heritage, data.at()) };
+        }
+        self.end_part(thread);
+    }
+
+    /// Its code has run, or its event has come. With both it has ended.
+    pub(crate) fn end_part(self: Arc<Node>, thread: &Thread) {
+        // Ordering: AcqRel: who ends the last part comes after the others.
+        if self.parts.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        let successors = {
+            let mut links = self.links();
+            links.is_over = true;
+            std::mem::take(&mut links.successors)
+        };
+        // Ordering: Relaxed; set before it could run.
+        let is_counted = self.counted.load(Ordering::Relaxed);
+        for node in successors {
+            if is_counted && !node.counted.load(Ordering::Relaxed) {
+                node.count();
+            }
+            node.met(thread);
+        }
+        if is_counted {
+            self.leave_counts();
+        }
+    }
+}

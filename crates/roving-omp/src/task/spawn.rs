@@ -1,0 +1,346 @@
+//! The way of a task from the call that makes it to where it runs.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use roving::adapt::hosted;
+
+use super::depend::{self, Children};
+use super::node::{Body, Node};
+use super::{Heritage, Task};
+use crate::team::Code;
+use crate::team::thread::Thread;
+
+/// The flags of a task, as a compiler passes them.
+pub(crate) mod flag {
+    pub(crate) const FINAL: u32 = 1 << 1;
+    pub(crate) const DEPEND: u32 = 1 << 3;
+    pub(crate) const UP: u32 = 1 << 8;
+    pub(crate) const GRAINSIZE: u32 = 1 << 9;
+    pub(crate) const IF: u32 = 1 << 10;
+    pub(crate) const NOGROUP: u32 = 1 << 11;
+    pub(crate) const REDUCTION: u32 = 1 << 12;
+    pub(crate) const DETACH: u32 = 1 << 13;
+    pub(crate) const STRICT: u32 = 1 << 14;
+}
+
+/// Copies what a task gets, where that is more than to copy its bytes.
+pub(crate) type Copy = unsafe extern "C" fn(*mut (), *mut ());
+
+/// A task that is asked for.
+pub(crate) struct Asked {
+    pub(crate) code: Code,
+    pub(crate) data: *mut (),
+    pub(crate) copy: Option<Copy>,
+    pub(crate) size: usize,
+    pub(crate) align: usize,
+    /// Its `if` clause.
+    pub(crate) may_wait: bool,
+    pub(crate) flags: u32,
+    pub(crate) depend: *const *const usize,
+    pub(crate) event: *mut *const Node,
+}
+
+/// Memory for what a task gets.
+pub(crate) struct Block {
+    at: *mut (),
+    layout: Layout,
+}
+
+// SAFETY: what it holds is for the one task, wherever that runs.
+unsafe impl Send for Block {}
+
+impl Block {
+    /// A copy of the data.
+    pub(crate) fn of(asked: &Asked) -> Block {
+        let layout = Layout::from_size_align(asked.size.max(1), asked.align.max(1));
+        let layout = layout.expect("the size and alignment of a type");
+        // SAFETY: the size is not 0.
+        let at = unsafe { alloc(layout) };
+        if at.is_null() {
+            handle_alloc_error(layout);
+        }
+        // SAFETY: both are of that size, and apart.
+        unsafe {
+            match asked.copy {
+                Some(copy) => copy(at.cast(), asked.data),
+                None => ptr::copy_nonoverlapping(asked.data.cast::<u8>(), at, asked.size),
+            }
+        }
+        Block {
+            at: at.cast(),
+            layout,
+        }
+    }
+
+    pub(crate) fn at(&self) -> *mut () {
+        self.at
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated so.
+        unsafe { dealloc(self.at.cast(), self.layout) };
+    }
+}
+
+/// Words that a task can have in its slot.
+const WORDS: usize = 3;
+const WORD: usize = size_of::<usize>();
+
+/// A plain task whose data is small.
+struct Small {
+    code: Code,
+    heritage: *const Heritage,
+    words: [usize; WORDS],
+}
+
+// SAFETY: code, data and heritage are there for whichever thread runs it.
+unsafe impl Send for Small {}
+
+impl Small {
+    #[inline]
+    fn run(self) {
+        let mut words = self.words;
+        let data = (&raw mut words).cast();
+        // SAFETY: code and data go together, and the heritage stays until the region ends.
+        unsafe { run(Thread::current(), self.code, self.heritage, data) };
+    }
+}
+
+/// A plain task with more data.
+struct Large {
+    code: Code,
+    heritage: *const Heritage,
+    data: Block,
+}
+
+// SAFETY: as for `Small`.
+unsafe impl Send for Large {}
+
+impl Large {
+    fn run(self) {
+        // SAFETY: as for `Small`.
+        unsafe { run(Thread::current(), self.code, self.heritage, self.data.at()) };
+    }
+}
+
+/// Runs a task's code, unless its group has been cancelled.
+///
+/// # Safety
+/// Code and data go together; the heritage stays as long as the task and those it spawns.
+#[inline]
+pub(crate) unsafe fn run(thread: &Thread, code: Code, heritage: *const Heritage, data: *mut ()) {
+    // SAFETY: the caller's promise.
+    let group = unsafe { (*heritage).group.as_ref() };
+    if group.is_some_and(|group| group.is_cancelled()) || thread.team().is_cancelled() {
+        return;
+    }
+    let frame = hosted::open();
+    let task = Task::explicit(frame, heritage);
+    // SAFETY: the caller's promise.
+    thread.within(&task, || unsafe { code(data) });
+    hosted::leave(frame);
+}
+
+/// Makes a task.
+#[inline]
+pub(crate) fn task(asked: &Asked) {
+    let thread = Thread::current();
+    let task = thread.task();
+    let is_plain = asked.flags & (flag::DEPEND | flag::DETACH | flag::FINAL) == 0;
+    let waits = asked.may_wait && thread.team().threads() > 1;
+    if !(is_plain && waits) || task.heritage().is_final {
+        return other(thread, asked);
+    }
+    let (code, heritage) = (asked.code, task.heritage_at());
+    begin_tasks(thread);
+    let is_small = asked.size <= WORDS * WORD && asked.align <= WORD && asked.copy.is_none();
+    if !is_small {
+        let data = Block::of(asked);
+        let large = Large {
+            code,
+            heritage,
+            data,
+        };
+        // SAFETY: what it uses stays until the region ends, and that of the program's until its
+        // task waits for it.
+        let pushed = unsafe { hosted::add(move || large.run()) };
+        return pushed.unwrap_or_else(|run| run());
+    }
+    let mut words = [0; WORDS];
+    // SAFETY: the data is of that size, and fits.
+    unsafe { copy_words(asked.data, &mut words, asked.size) };
+    let small = Small {
+        code,
+        heritage,
+        words,
+    };
+    // SAFETY: the heritage stays until the region ends, and the program's own data until its task
+    // waits.
+    let pushed = unsafe { hosted::add(move || small.run()) };
+    pushed.unwrap_or_else(|run| run());
+}
+
+/// # Safety
+/// `from` has `size` bytes, at most as many as there are words for.
+#[inline]
+unsafe fn copy_words(from: *const (), to: &mut [usize; WORDS], size: usize) {
+    let from = from.cast::<usize>();
+    // SAFETY: by the size.
+    unsafe {
+        match size {
+            8 => to[0] = from.read_unaligned(),
+            16 => {
+                to[0] = from.read_unaligned();
+                to[1] = from.add(1).read_unaligned();
+            }
+            24 => *to = from.cast::<[usize; WORDS]>().read_unaligned(),
+            _ => ptr::copy_nonoverlapping(from.cast::<u8>(), to.as_mut_ptr().cast(), size),
+        }
+    }
+}
+
+/// From now on those that wait look for tasks.
+#[inline]
+fn begin_tasks(thread: &Thread) {
+    let tasked = &thread.team().tasked;
+    // Ordering: Relaxed, both; a hint.
+    if !tasked.load(Ordering::Relaxed) {
+        tasked.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A task that runs at once, or has a node.
+#[inline(never)]
+fn other(thread: &Thread, asked: &Asked) {
+    let needs_node = asked.flags & (flag::DEPEND | flag::DETACH) != 0;
+    match needs_node {
+        false => at_once(thread, asked),
+        true => with_node(thread, asked),
+    }
+}
+
+/// Runs the task in the place of the call.
+fn at_once(thread: &Thread, asked: &Asked) {
+    let own;
+    let mut heritage = thread.task().heritage_at();
+    if asked.flags & flag::FINAL != 0 {
+        own = Heritage {
+            is_final: true,
+            ..*thread.task().heritage()
+        };
+        heritage = &own;
+    }
+    let block = asked.copy.is_some().then(|| Block::of(asked));
+    let data = block.as_ref().map_or(asked.data, Block::at);
+    // SAFETY: code and data go together. A final task's own heritage stays: what it spawns runs at
+    // once, too.
+    unsafe { run(thread, asked.code, heritage, data) };
+}
+
+fn with_node(thread: &Thread, asked: &Asked) {
+    let task = thread.task();
+    let detaches = asked.flags & flag::DETACH != 0;
+    let runs_here = !asked.may_wait || task.heritage().is_final || asked.flags & flag::FINAL != 0;
+    let family = {
+        let mut children = task.children.borrow_mut();
+        Arc::clone(&children.get_or_insert_default().counted)
+    };
+    let node = Node::new(thread, &family, detaches);
+    if detaches && !asked.event.is_null() {
+        let event = Arc::into_raw(Arc::clone(&node));
+        // SAFETY: there the compiler wants the event's name, which the task's data begins with.
+        unsafe {
+            *asked.event = event;
+            if !asked.data.is_null() {
+                *asked.data.cast() = event;
+            }
+        }
+    }
+    if asked.flags & flag::DEPEND != 0 {
+        // SAFETY: a list of the compiler's.
+        let list = unsafe { depend::read(asked.depend) };
+        let mut children = task.children.borrow_mut();
+        children.get_or_insert_default().enter(&node, &list);
+    }
+    begin_tasks(thread);
+    if !runs_here {
+        let data = Block::of(asked);
+        let code = asked.code;
+        return node.enter(thread, Body { code, data });
+    }
+    wait_for(thread, &node);
+    at_once(thread, asked);
+    node.end_part(thread);
+}
+
+/// Waits until all that the node depends on has ended.
+fn wait_for(thread: &Thread, node: &Node) {
+    while !node.is_free() {
+        thread.task().drain();
+        thread
+            .team()
+            .loose
+            .wait_until(thread, || node.is_free() || !can_wait(thread));
+    }
+}
+
+/// Whether something else can free a node than what stands on the caller's stack.
+fn can_wait(thread: &Thread) -> bool {
+    let children = thread.task().children.borrow();
+    children
+        .as_ref()
+        .is_some_and(|children| !children.are_over())
+}
+
+/// `taskwait`.
+#[inline]
+pub(crate) fn wait() {
+    let thread = Thread::current();
+    let task = thread.task();
+    task.drain();
+    let is_over = |children: &Option<Box<Children>>| {
+        children.as_ref().is_none_or(|children| children.are_over())
+    };
+    if !is_over(&task.children.borrow()) {
+        let done = || is_over(&task.children.borrow());
+        thread.team().loose.wait_until(thread, done);
+    }
+}
+
+/// `taskwait` with dependences.
+///
+/// # Safety
+/// The list is a compiler's.
+pub(crate) unsafe fn wait_depend(list: *const *const usize) {
+    let thread = Thread::current();
+    let task = thread.task();
+    if task.children.borrow().is_none() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let list = unsafe { depend::read(list) };
+    let node = {
+        let mut children = task.children.borrow_mut();
+        let children = children.get_or_insert_default();
+        let node = Node::new(thread, &Arc::clone(&children.counted), false);
+        children.enter(&node, &list);
+        node
+    };
+    wait_for(thread, &node);
+    node.end_part(thread);
+}
+
+/// An event has come.
+///
+/// # Safety
+/// The name is one that [`task`] gave, and not used before.
+pub(crate) unsafe fn fulfill(event: *const Node) {
+    // SAFETY: the caller's promise.
+    let node = unsafe { Arc::from_raw(event) };
+    node.end_part(Thread::current());
+}

@@ -1,0 +1,248 @@
+//! A crew: the threads that a thread of the program's keeps for its regions. They are the workers
+//! of a Roving pool; between regions each sits at its *dock*, looks around for a while, and sleeps.
+//!
+//! | dock | meaning | from it, by whom |
+//! |---|---|---|
+//! | `FREE` | its thread is in a region, or looks around | to `ASLEEP`: that thread; to `CALLED`: who begins a region |
+//! | `ASLEEP` | its thread sleeps, or is about to | to `CALLED`: who begins a region, and wakes it |
+//! | `CALLED` | a region has begun | to `FREE`: that thread, when it sees it |
+
+use std::cell::Cell;
+use std::process;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+
+use roving::Pool;
+use roving::adapt::StandIn;
+use roving::adapt::hosted::Hosted;
+
+use super::Team;
+use super::region;
+use crate::env::{Bind, Settings, places, warn};
+use crate::sync::futex;
+use crate::sync::patience::Patience;
+
+const FREE: u32 = 0;
+const ASLEEP: u32 = 1;
+const CALLED: u32 = 2;
+
+#[derive(Default)]
+#[repr(align(128))]
+struct Dock(AtomicU32);
+
+impl Dock {
+    /// Has the thread there begin.
+    fn call(&self) {
+        // Ordering: Edge [dock]: Release, of the region that has begun.
+        if self.0.swap(CALLED, Ordering::Release) == ASLEEP {
+            futex::wake(&self.0, 1);
+        }
+    }
+
+    /// Returns when the thread has been called.
+    fn wait(&self) {
+        // Ordering: Acquire. Pairs with [dock].
+        let is_called = || self.0.load(Ordering::Acquire) == CALLED;
+        let mut patience = Patience::default();
+        while !is_called() && patience.pause() {}
+        // Ordering: Acquire where it is called meanwhile. Pairs with [dock].
+        let sleeps = || {
+            self.0
+                .compare_exchange(FREE, ASLEEP, Ordering::Relaxed, Ordering::Acquire)
+                .is_ok()
+        };
+        if !is_called() && sleeps() {
+            while !is_called() {
+                futex::wait(&self.0, ASLEEP);
+            }
+        }
+        // Ordering: Relaxed; whoever calls next comes after a barrier with this thread.
+        self.0.store(FREE, Ordering::Relaxed);
+    }
+}
+
+/// The state that the threads of a crew share.
+struct Shared {
+    hosted: Hosted,
+    team: Team,
+    docks: Box<[Dock]>,
+    ends: AtomicBool,
+}
+
+/// The threads of a crew. The first is the one that keeps it.
+pub(crate) struct Crew {
+    shared: Arc<Shared>,
+    others: Vec<JoinHandle<()>>,
+    process: u32,
+    /// A region runs.
+    is_busy: Cell<bool>,
+}
+
+thread_local! {
+    /// That of the crew in whose region the thread is.
+    static HOSTED: Cell<*const Hosted> = const { Cell::new(ptr::null()) };
+}
+
+/// Wakes all threads of the calling thread's crew that sleep at a barrier.
+pub(super) fn wake_all() {
+    // SAFETY: set for as long as the thread is at its seat.
+    if let Some(hosted) = unsafe { HOSTED.get().as_ref() } {
+        let seats = hosted.seats();
+        (0..seats).for_each(|seat| hosted.wake(seat));
+    }
+}
+
+impl Crew {
+    /// Starts a crew of so many threads, or of as many as the system gives.
+    pub(crate) fn new(threads: usize, team: Team) -> Crew {
+        let pool = Pool::builder()
+            .workers(threads)
+            .stand_in(StandIn::Nobody)
+            .name("openmp")
+            .build_hosted();
+        let pool = pool.unwrap_or_else(|error| crate::env::stop(&error.to_string()));
+        let shared = Arc::new(Shared {
+            hosted: Hosted::new(pool),
+            team,
+            docks: (0..threads).map(|_| Dock::default()).collect(),
+            ends: AtomicBool::new(false),
+        });
+        shared.hosted.enlist(0);
+        let mut others = Vec::new();
+        for seat in 1..threads {
+            let (own, size) = (Arc::clone(&shared), stack_size());
+            let name = thread::Builder::new().name(format!("openmp-{seat}"));
+            match name.stack_size(size).spawn(move || serve(&own, seat)) {
+                Ok(handle) => others.push(handle),
+                Err(error) => {
+                    warn(&format!(
+                        "Thread creation failed: {error}. {} threads will do",
+                        others.len() + 1
+                    ));
+                    break;
+                }
+            }
+        }
+        Crew {
+            shared,
+            others,
+            process: process::id(),
+            is_busy: Cell::new(false),
+        }
+    }
+
+    /// How many threads were asked for.
+    pub(crate) fn wanted(&self) -> usize {
+        self.shared.docks.len()
+    }
+
+    /// How many threads there are.
+    pub(crate) fn threads(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    pub(crate) fn team(&self) -> &Team {
+        &self.shared.team
+    }
+
+    /// Whether its threads are in this process, which may have been forked since.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == process::id()
+    }
+
+    /// Has the first `threads` threads begin the team's region, this one as number 0. Returns when
+    /// all have ended.
+    pub(crate) fn run(&self, threads: usize) {
+        for dock in &self.shared.docks[1..threads] {
+            dock.call();
+        }
+        self.is_busy.set(true);
+        let before = HOSTED.replace(&self.shared.hosted);
+        // SAFETY: this thread keeps the crew, has enlisted, and ends only after the other threads,
+        // which it joins when it drops the crew.
+        unsafe {
+            self.shared
+                .hosted
+                .be(0, || region::run(&self.shared.team, 0))
+        };
+        HOSTED.set(before);
+        self.is_busy.set(false);
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        if !self.is_here() || self.is_busy.get() {
+            // Its threads were those of the parent; or the program ends inside of a region.
+            std::mem::forget(Arc::clone(&self.shared));
+            self.others.drain(..).for_each(std::mem::forget);
+            return;
+        }
+        // Ordering: Relaxed; handed on with the call.
+        self.shared.ends.store(true, Ordering::Relaxed);
+        self.shared.docks[1..self.threads()]
+            .iter()
+            .for_each(Dock::call);
+        for thread in self.others.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread at that seat, from start to end.
+fn serve(shared: &Shared, seat: usize) {
+    bind(seat, shared.docks.len());
+    shared.hosted.enlist(seat);
+    HOSTED.set(&shared.hosted);
+    // SAFETY: this thread has enlisted for the seat. It ends when its keeper says so, which is in
+    // no region then, and no thread of a crew steals outside of regions.
+    unsafe {
+        shared.hosted.be(seat, || {
+            loop {
+                shared.docks[seat].wait();
+                // Ordering: Relaxed; handed on with the call.
+                if shared.ends.load(Ordering::Relaxed) {
+                    return;
+                }
+                region::run(&shared.team, seat as u32);
+            }
+        });
+    }
+    HOSTED.set(ptr::null());
+}
+
+/// Binds the calling thread to its place, if threads are to be bound.
+pub(crate) fn bind(seat: usize, threads: usize) {
+    let settings = Settings::get();
+    let places = &settings.places;
+    let at = match settings.controls.bind {
+        Bind::False => return,
+        _ if places.is_empty() => return,
+        Bind::Primary => 0,
+        Bind::Spread if threads < places.len() => seat * places.len() / threads,
+        _ if threads > places.len() => seat * places.len() / threads,
+        _ => seat,
+    };
+    places::bind(&places[at % places.len()]);
+}
+
+/// As for any thread of the system, unless the environment says otherwise.
+fn stack_size() -> usize {
+    const LEAST: usize = 64 << 10;
+    const OTHERWISE: usize = 8 << 20;
+    if let Some(size) = Settings::get().stack_size {
+        return size.max(LEAST);
+    }
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the limit is there to be written.
+    let failed = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) } != 0;
+    match failed || limit.rlim_cur == libc::RLIM_INFINITY {
+        true => OTHERWISE,
+        false => usize::try_from(limit.rlim_cur).map_or(OTHERWISE, |size| size.max(LEAST)),
+    }
+}

@@ -1,0 +1,111 @@
+//! Teams: the threads of a region, the tasks that they begin with, and how they wait for each
+//! other.
+
+pub(crate) mod barrier;
+pub(crate) mod crew;
+pub(crate) mod region;
+pub(crate) mod root;
+pub(crate) mod thread;
+
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use self::barrier::Barrier;
+use crate::loops::share::{RING, Share};
+use crate::task::Heritage;
+use crate::task::loose::Loose;
+
+/// The code of a region, a task or the like, and what it gets.
+pub(crate) type Code = unsafe extern "C" fn(*mut ());
+
+/// All that is fixed when a region begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Region {
+    pub(crate) code: Code,
+    pub(crate) data: *mut (),
+    pub(crate) threads: u32,
+    /// Regions around it, and itself.
+    pub(crate) level: u32,
+    /// Those of them that have more than one thread.
+    pub(crate) active: u32,
+    /// The team and thread that met the region; null for the outermost.
+    pub(crate) outer: *const Team,
+    pub(crate) outer_num: u32,
+    /// The heritage that its implicit tasks begin with.
+    pub(crate) heritage: Heritage,
+    /// Its threads are in their first construct from the beginning.
+    pub(crate) begins_in_loop: bool,
+}
+
+/// The threads of a region, from its beginning to its end. That of a crew is used again.
+pub(crate) struct Team {
+    /// Written by the thread that begins a region, before the others hear of it.
+    region: UnsafeCell<Region>,
+    pub(crate) barrier: Barrier,
+    /// The barrier at the region's end.
+    pub(crate) end: Barrier,
+    pub(crate) ring: [Share; RING],
+    pub(crate) cancelled: AtomicBool,
+    /// Whether tasks have been spawned, so that it is worth looking for some.
+    pub(crate) tasked: AtomicBool,
+    /// The data that a `single` with `copyprivate` hands to the others.
+    pub(crate) copied: AtomicPtr<()>,
+    pub(crate) loose: Loose,
+}
+
+// SAFETY: `region` is written while no other thread is in the region, all of which hear of it after
+// that ([dock]); what its pointers lead to stays until the region has ended.
+unsafe impl Sync for Team {}
+// SAFETY: no part belongs to a thread, and what the region leads to stays until its end.
+unsafe impl Send for Team {}
+
+impl Team {
+    pub(crate) fn new(region: Region) -> Team {
+        Team {
+            region: UnsafeCell::new(region),
+            barrier: Barrier::default(),
+            end: Barrier::default(),
+            ring: std::array::from_fn(Share::new),
+            cancelled: AtomicBool::new(false),
+            tasked: AtomicBool::new(false),
+            copied: AtomicPtr::new(ptr::null_mut()),
+            loose: Loose::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn region(&self) -> &Region {
+        // SAFETY: who asks is in the region, during which it is not written.
+        unsafe { &*self.region.get() }
+    }
+
+    #[inline]
+    pub(crate) fn threads(&self) -> u32 {
+        self.region().threads
+    }
+
+    /// Makes the team one for another region.
+    ///
+    /// # Safety
+    /// No thread is in its region.
+    pub(crate) unsafe fn begin(&self, region: Region) {
+        // SAFETY: the caller's promise.
+        unsafe { *self.region.get() = region };
+        self.barrier.reset();
+        self.loose.forget();
+        for (index, share) in self.ring.iter().enumerate() {
+            share.reset(index);
+        }
+        // Ordering: Relaxed, all; the others hear of the region after this ([dock]).
+        self.cancelled.store(false, Ordering::Relaxed);
+        self.tasked.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the region has been cancelled.
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        // Ordering: Relaxed; who does not see it yet goes on a little.
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,160 @@
+//! The beginning and the end of a region.
+
+use std::ptr;
+
+use roving::adapt::{WORKERS_LIMIT, hosted};
+
+use super::root;
+use super::thread::{Position, Progress, Thread};
+use super::{Code, Region, Team};
+use crate::env::{Bind, Settings};
+use crate::loops::plan::Plan;
+use crate::sync::patience;
+use crate::task::group::Group;
+use crate::task::{Heritage, Task};
+
+/// A region that is asked for.
+pub(crate) struct Asked {
+    pub(crate) code: Code,
+    pub(crate) data: *mut (),
+    /// 0: as many as there are; 1: the region is not to be parallel.
+    pub(crate) threads: u32,
+    /// `proc_bind`, if it says so; for now only inherited.
+    pub(crate) bind: u32,
+}
+
+/// The plan of a loop that a region begins in, for as many threads as it gets.
+pub(crate) type FirstLoop<'a> = &'a dyn Fn(u32) -> Plan;
+
+/// Runs a region, and returns when all its threads and tasks have ended. `reductions` is told how
+/// many threads there are before they begin, and returns the group that all tasks belong to.
+pub(crate) fn begin(
+    asked: &Asked,
+    first: Option<FirstLoop<'_>>,
+    reductions: Option<&dyn Fn(u32) -> Box<Group>>,
+) -> u32 {
+    let thread = Thread::current();
+    let threads = threads_of(thread, asked.threads);
+    let run = |threads: u32, team: Option<&Team>| {
+        let mut region = region_of(thread, asked, threads);
+        let group = reductions.map(|register| register(threads));
+        if let Some(group) = &group {
+            region.heritage.group = ptr::from_ref(&**group);
+        }
+        region.begins_in_loop = first.is_some();
+        let own;
+        let team = match team {
+            // SAFETY: its last region has ended.
+            Some(team) => unsafe {
+                team.begin(region);
+                team
+            },
+            None => {
+                own = Team::new(region);
+                &own
+            }
+        };
+        if let Some(first) = first {
+            team.ring[0].begin(|setup| *setup.plan = Some(first(threads)));
+        }
+        match threads {
+            1 => self::run(team, 0),
+            _ => root::with_crew(threads as usize, |crew| crew.run(threads as usize))
+                .expect("there was one"),
+        }
+    };
+    if threads > 1 {
+        let found = root::with_crew(threads as usize, |crew| {
+            let threads = threads.min(crew.threads() as u32);
+            if threads > 1 {
+                patience::enter(threads as usize);
+                run(threads, Some(crew.team()));
+                patience::leave(threads as usize);
+            }
+            threads
+        });
+        if let Some(threads) = found.filter(|&threads| threads > 1) {
+            return threads;
+        }
+    }
+    run(1, None);
+    1
+}
+
+/// How many threads a region gets.
+fn threads_of(thread: &Thread, asked: u32) -> u32 {
+    let controls = thread.controls();
+    let region = thread.team().region();
+    // Teams stand side by side on one crew: an inner region is of one thread.
+    if asked == 1 || region.active >= controls.max_active || region.active > 0 {
+        return 1;
+    }
+    let mut threads = if asked > 0 { asked } else { controls.threads };
+    if controls.dynamic {
+        threads = threads.min(Settings::get().processors as u32);
+    }
+    let league = thread.league.get();
+    let limit = match league.limit {
+        0 => controls.thread_limit,
+        limit => limit.min(controls.thread_limit),
+    };
+    threads.clamp(1, limit.min(WORKERS_LIMIT as u32))
+}
+
+fn region_of(thread: &Thread, asked: &Asked, threads: u32) -> Region {
+    let outer = thread.team().region();
+    let mut controls = thread.controls();
+    let settings = Settings::get();
+    let level = outer.level + 1;
+    if let Some(&threads) = settings.threads.get(level as usize) {
+        controls.threads = threads;
+    }
+    if let Some(&bind) = settings.bind.get(level as usize) {
+        controls.bind = bind;
+    }
+    if asked.bind != 0 && controls.bind != Bind::False {
+        controls.bind = match asked.bind {
+            2 => Bind::Primary,
+            4 => Bind::Spread,
+            _ => Bind::Close,
+        };
+    }
+    Region {
+        code: asked.code,
+        data: asked.data,
+        threads,
+        level,
+        active: outer.active + u32::from(threads > 1),
+        outer: thread.team(),
+        outer_num: thread.num(),
+        heritage: Heritage {
+            controls,
+            group: ptr::null(),
+            is_final: false,
+        },
+        begins_in_loop: false,
+    }
+}
+
+/// Runs one thread's part of the team's region.
+pub(crate) fn run(team: &Team, num: u32) {
+    let thread = Thread::of_any();
+    let region = team.region();
+    let frame = hosted::open();
+    let task = Task::implicit(frame, &region.heritage);
+    let mut progress = Progress::START;
+    if region.begins_in_loop {
+        (progress.constructs, progress.share) = (1, &team.ring[0]);
+    }
+    let before = thread.go(Position {
+        team,
+        num,
+        task: &task,
+        progress,
+    });
+    // SAFETY: who began the region gave code and data that go together, and waits for its end.
+    unsafe { (region.code)(region.data) };
+    team.wait_for_all(thread, &team.end, false);
+    thread.go(before);
+    hosted::leave(frame);
+}

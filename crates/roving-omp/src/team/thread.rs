@@ -1,0 +1,145 @@
+//! A thread's knowledge of itself: in which team it is, as which number, and in which task.
+
+use std::cell::Cell;
+use std::ptr;
+
+use super::Team;
+use super::root;
+use crate::env::Controls;
+use crate::loops::share::Share;
+use crate::task::Task;
+
+/// Where a thread is among the constructs of its team.
+#[derive(Clone, Copy)]
+pub(crate) struct Progress {
+    /// Constructs that it has met.
+    pub(crate) constructs: u64,
+    /// The one that it is in, and which part of it comes next.
+    pub(crate) share: *const Share,
+    pub(crate) turn: u64,
+    /// The iterations that it has, of a loop with `ordered`.
+    pub(crate) ordered: (u64, u64),
+}
+
+impl Progress {
+    /// At the beginning of a region.
+    pub(crate) const START: Progress = Progress {
+        constructs: 0,
+        share: ptr::null(),
+        turn: 0,
+        ordered: (0, 0),
+    };
+}
+
+/// The league of `teams` that a thread runs.
+#[derive(Clone, Copy)]
+pub(crate) struct League {
+    pub(crate) teams: u32,
+    pub(crate) num: u32,
+    pub(crate) limit: u32,
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy)]
+pub(crate) struct Position {
+    pub(crate) team: *const Team,
+    pub(crate) num: u32,
+    pub(crate) task: *const Task,
+    pub(crate) progress: Progress,
+}
+
+/// A thread that OpenMP code runs on.
+pub(crate) struct Thread {
+    team: Cell<*const Team>,
+    num: Cell<u32>,
+    task: Cell<*const Task>,
+    pub(crate) progress: Cell<Progress>,
+    pub(crate) league: Cell<League>,
+}
+
+thread_local! {
+    // Const and without a destructor, so that reading it is soon done.
+    static THREAD: Thread = const {
+        Thread {
+            team: Cell::new(ptr::null()),
+            num: Cell::new(0),
+            task: Cell::new(ptr::null()),
+            progress: Cell::new(Progress::START),
+            league: Cell::new(League { teams: 1, num: 0, limit: 0 }),
+        }
+    };
+}
+
+impl Thread {
+    /// The calling thread. If it has not been one of OpenMP's before, it is an initial one now.
+    #[inline]
+    pub(crate) fn current() -> &'static Thread {
+        let thread = Thread::of_any();
+        if thread.task.get().is_null() {
+            root::begin(thread);
+        }
+        thread
+    }
+
+    /// The calling thread, whether or not it is in a task.
+    #[inline]
+    pub(super) fn of_any() -> &'static Thread {
+        // SAFETY: it is no longer used than the thread lives: all uses are calls of C's on it, or
+        // regions that it runs.
+        THREAD.with(|thread| unsafe { &*ptr::from_ref(thread) })
+    }
+
+    /// The number of the thread in its team.
+    #[inline]
+    pub(crate) fn num(&self) -> u32 {
+        self.num.get()
+    }
+
+    /// Moves somewhere else. Returns where the thread was.
+    pub(crate) fn go(&self, position: Position) -> Position {
+        Position {
+            team: self.team.replace(position.team),
+            num: self.num.replace(position.num),
+            task: self.task.replace(position.task),
+            progress: self.progress.replace(position.progress),
+        }
+    }
+
+    /// The team whose region the thread is in.
+    #[inline]
+    pub(crate) fn team(&self) -> &Team {
+        // SAFETY: a team stays as long as a thread is in its region.
+        unsafe { &*self.team.get() }
+    }
+
+    /// The task that it runs.
+    #[inline]
+    pub(crate) fn task(&self) -> &Task {
+        // SAFETY: a task stays as long as a thread runs it.
+        unsafe { &*self.task.get() }
+    }
+
+    /// Runs `f` in another task.
+    #[inline]
+    pub(crate) fn within<R>(&self, task: &Task, f: impl FnOnce() -> R) -> R {
+        let outer = self.task.replace(task);
+        let result = f();
+        self.task.set(outer);
+        result
+    }
+
+    /// The construct that it is in.
+    #[inline]
+    pub(crate) fn share(&self) -> &Share {
+        let share = self.progress.get().share;
+        assert!(!share.is_null(), "no construct has begun");
+        // SAFETY: a part of its team.
+        unsafe { &*share }
+    }
+
+    /// The values that its task has for itself.
+    #[inline]
+    pub(crate) fn controls(&self) -> Controls {
+        self.task().heritage().controls
+    }
+}

@@ -1,0 +1,217 @@
+//! Workers whose loops are another runtime's: the seam on which `roving-omp` stands.
+//!
+//! Such a pool starts no thread. A thread of the other runtime comes to a seat, and from then on
+//! its task stack, its steals and its waits are those of any worker; but what it does between them
+//! is the other runtime's to say: it has no loop here. A task is spawned without a scope. It
+//! belongs to the innermost [`Frame`], and has ended, with all that it has spawned, when that is
+//! drained.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process;
+
+use crate::pool::Pool;
+use crate::stack::line::current_line;
+use crate::stack::slot::{Further, Slot, fits};
+use crate::stats::Activity;
+use crate::workers::Worker;
+use crate::workers::sleep::Parts;
+use crate::workers::sleep::rest;
+use crate::workers::steal::Thief;
+
+/// A pool made by [`build_hosted`](crate::PoolBuilder::build_hosted).
+#[derive(Debug)]
+pub struct Hosted(Pool);
+
+impl Hosted {
+    /// Takes the pool.
+    pub fn new(pool: Pool) -> Hosted {
+        Hosted(pool)
+    }
+
+    /// How many seats there are.
+    pub fn seats(&self) -> usize {
+        self.0.registry().workers()
+    }
+
+    /// Has the calling thread come to the seat with that index for as long as it lives: others wake
+    /// it by this.
+    pub fn enlist(&self, index: usize) {
+        self.0.registry().enlist(index);
+    }
+
+    /// Calls `f`, in which the calling thread is the worker at that seat. What it spawns there and
+    /// does not drain is drained at the end.
+    ///
+    /// # Safety
+    /// The calling thread is the one that has been enlisted for the seat, and is not there already.
+    /// It does not end before all other threads that come to this pool's seats have left them for
+    /// good.
+    pub unsafe fn be<R>(&self, index: usize, f: impl FnOnce() -> R) -> R {
+        // SAFETY: one thread is enlisted for each seat, by the caller's promise.
+        unsafe {
+            Worker::be(self.0.registry().clone(), index, |worker| {
+                worker.owner().attach();
+                worker.clock().enter(Activity::Busy);
+                let result = worker.framed(f);
+                worker.clock().enter(Activity::Idle);
+                result
+            })
+        }
+    }
+
+    /// Wakes the thread at that seat from [`sleep_until`].
+    pub fn wake(&self, index: usize) {
+        self.0.registry().unpark(index);
+    }
+}
+
+/// Where a task or another part of the program began on its worker's task stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    base: *const Slot,
+    outer: *const Slot,
+}
+
+impl Frame {
+    /// On a thread that is no worker.
+    pub const NOWHERE: Frame = Frame {
+        base: std::ptr::null(),
+        outer: std::ptr::null(),
+    };
+
+    /// Returns this frame as if it had begun where that one has, which is further out.
+    pub fn with_base_of(self, other: Frame) -> Frame {
+        Frame {
+            base: other.base,
+            outer: self.outer,
+        }
+    }
+}
+
+/// Returns whether the calling thread is a worker.
+#[inline]
+pub fn is_worker() -> bool {
+    Worker::with_current(|worker| worker.is_some())
+}
+
+/// Opens a frame on the calling worker's stack.
+#[inline]
+pub fn open() -> Frame {
+    Worker::with_current(|worker| {
+        worker.map_or(Frame::NOWHERE, |worker| {
+            let (base, outer) = worker.owner().open_frame();
+            Frame { base, outer }
+        })
+    })
+}
+
+/// Leaves a frame, the innermost. What was spawned in it and not drained belongs to the next one.
+#[inline]
+pub fn leave(frame: Frame) {
+    Worker::with_current(|worker| {
+        if let Some(worker) = worker {
+            worker.owner().close_frame(frame.outer);
+        }
+    });
+}
+
+/// Runs, or waits for, all that was spawned in the frame, the calling worker's innermost. While it
+/// waits it runs only what belongs to that.
+#[inline]
+pub fn drain(frame: Frame) {
+    // SAFETY: a thread's line pointer leads to the line of its own worker, or to the alarm.
+    let line = unsafe { &*current_line() };
+    // The alarm's top is null, and does not say that there is nothing.
+    let top = line.top.get();
+    if top.is_null() || top > frame.base {
+        drain_slowly(frame);
+    }
+}
+
+#[inline(never)]
+fn drain_slowly(frame: Frame) {
+    Worker::with_current(|worker| {
+        if let Some(worker) = worker {
+            worker.drain(frame.base);
+        }
+    });
+}
+
+/// Spawns a task, which runs once, before its frame is drained: here, or where it is stolen.
+///
+/// # Errors
+/// The task comes back, to be run in place: the stack is full, or the thread is no worker.
+///
+/// # Safety
+/// Whatever the task uses stays until the frame is drained.
+#[inline]
+pub unsafe fn add<F: FnOnce() + Send>(f: F) -> Result<(), F> {
+    const { assert!(fits::<F>()) };
+    // SAFETY: a thread's line pointer leads to the line of its own worker, or to the alarm, whose
+    // limits let nobody through.
+    let line = unsafe { &*current_line() };
+    match line.place_unjoined() {
+        // SAFETY: the slot at the top is free and private, and this thread's; nothing has happened
+        // since.
+        Some(slot) => unsafe {
+            (*slot).fill(run_hosted::<F>, f);
+            line.push_unjoined(slot);
+            Ok(())
+        },
+        None => add_slowly((f,)),
+    }
+}
+
+#[inline(never)]
+fn add_slowly<F: FnOnce() + Send>((f,): (F,)) -> Result<(), F> {
+    Worker::with_current(|worker| match worker {
+        None => Err(f),
+        Some(worker) => {
+            let (pushed, wake) = match worker.owner().push_unjoined(run_hosted::<F>, f) {
+                Ok(wake) => (Ok(()), wake),
+                Err((f, wake)) => (Err(f), wake),
+            };
+            worker.wake_if(wake);
+            pushed
+        }
+    })
+}
+
+/// Runs a task. A panic has nobody to go to.
+///
+/// # Safety
+/// As [`crate::stack::slot::Run`]; the payload is an `F`.
+unsafe fn run_hosted<F: FnOnce() + Send>(slot: &Slot) -> Option<Further> {
+    // SAFETY: the payload that `add` put in.
+    let f = unsafe { slot.take::<F>() };
+    if panic::catch_unwind(AssertUnwindSafe(f)).is_err() {
+        eprintln!("roving: a panic reached the end of a task that nobody waits for by itself");
+        process::abort();
+    }
+    None
+}
+
+/// Looks once into each other stack of the calling worker's pool, and runs one task, with all that
+/// it spawns, on top of the caller's frame. From some `round` on, asks owners to publish more.
+/// Returns whether there was a task.
+#[inline]
+pub fn steal(round: usize) -> bool {
+    Worker::with_current(|worker| {
+        worker.is_some_and(|worker| {
+            let doing = worker.clock().enter(Activity::Steal);
+            let got = Thief(worker).steal(round).is_got();
+            worker.clock().enter(doing);
+            got
+        })
+    })
+}
+
+/// Parks the calling worker until there may be something to steal, or `done`; who makes that true
+/// calls [`Hosted::wake`] afterwards. May return early.
+pub fn sleep_until(done: impl Fn() -> bool) {
+    Worker::with_current(|worker| {
+        if let Some(worker) = worker {
+            rest::sleep_until(worker, done);
+        }
+    });
+}
