@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use roving::Pool;
 use roving_examples::{Failure, Picture, Words, files_below, read};
 use roving_flow::Network;
 
@@ -104,14 +103,8 @@ impl Job {
     }
 }
 
-/// A picture on its way, or why there is none: the one who writes files hears of it, and ends the
-/// network.
-type Step<T> = Result<(String, T), Failure>;
-
 fn shrink_all(jobs: &[Job], to: &Path, width: usize) -> Result<Vec<PathBuf>, Failure> {
-    // As many workers as there are where this was called.
-    let pool = Pool::new(roving::current_workers())?;
-    let each = pool.workers();
+    let each = roving::current_workers();
     let mut written = Vec::new();
 
     let mut network = Network::new();
@@ -120,31 +113,27 @@ fn shrink_all(jobs: &[Job], to: &Path, width: usize) -> Result<Vec<PathBuf>, Fai
     let (out_small, small) = network.bounded("small pictures", WAITING);
     let (out_file, files) = network.bounded("files", WAITING);
     network.source("list", out_job, jobs);
-    network.stage("read", each, job, out_large, |job: &Job| -> Step<Picture> {
-        Ok((job.name(), job.picture()?))
+    network.try_stage("read", each, job, out_large, |job: &Job| {
+        Ok::<_, Failure>((job.name(), job.picture()?))
     });
-    network.stage(
-        "shrink",
+    network.stage("shrink", each, large, out_small, |(name, large)| {
+        (name, shrink(&large, width))
+    });
+    network.try_stage(
+        "encode",
         each,
-        large,
-        out_small,
-        move |large: Step<Picture>| large.map(|(name, large)| (name, shrink(&large, width))),
+        small,
+        out_file,
+        |(name, small): (_, Picture)| Ok::<_, Failure>((name, small.to_png()?)),
     );
-    network.stage("encode", each, small, out_file, |small: Step<Picture>| {
-        small.and_then(|(name, small)| Ok((name, small.to_png()?)))
+    network.try_sink("write", files, |(name, bytes): (String, Vec<u8>)| {
+        let path = to.join(name);
+        let fail = |error| format!("cannot write `{}`: {error}", path.display());
+        fs::write(&path, bytes).map_err(fail)?;
+        written.push(path);
+        Ok::<_, Failure>(())
     });
-    let list = &mut written;
-    network.try_process("write", files, async move |mut files| {
-        while let Some(file) = files.recv().await {
-            let (name, bytes): (String, Vec<u8>) = file?;
-            let path = to.join(name);
-            let fail = |error| format!("cannot write `{}`: {error}", path.display());
-            fs::write(&path, bytes).map_err(fail)?;
-            list.push(path);
-        }
-        Ok::<(), Failure>(())
-    });
-    network.run(&pool).map_err(|error| error.to_string())?;
+    network.run_here().map_err(|error| error.to_string())?;
     Ok(written)
 }
 

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 /// The operation in which a process is suspended.
 ///
@@ -126,7 +127,7 @@ pub enum Error {
         /// Its name.
         process: String,
         /// The payload of the panic.
-        payload: Box<dyn Any + Send>,
+        payload: Payload,
     },
     /// A process has returned an error: see [`Network::try_process`](crate::Network::try_process).
     Failed {
@@ -145,13 +146,55 @@ pub enum Error {
     },
 }
 
-fn text(payload: &(dyn Any + Send)) -> &str {
-    match payload.downcast_ref::<&'static str>() {
-        Some(text) => text,
-        None => match payload.downcast_ref::<String>() {
-            Some(text) => text,
-            None => "a value that is no text",
-        },
+/// The payload of a process's panic. Its text is the panic's message.
+///
+/// ```
+/// use roving_flow::{Error, Network};
+///
+/// let mut network = Network::new();
+/// network.process("fails", (), async |()| panic!("no result"));
+/// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+/// let Error::Panicked { payload, .. } = error else { panic!("{error}") };
+/// assert_eq!(payload.to_string(), "no result");
+/// ```
+// In a mutex, so that the error is `Sync` although a payload need not be: `?` turns it into the
+// boxed errors that most programs use.
+pub struct Payload(Mutex<Box<dyn Any + Send>>);
+
+impl Payload {
+    pub(crate) fn new(payload: Box<dyn Any + Send>) -> Payload {
+        Payload(Mutex::new(payload))
+    }
+
+    /// Returns the value, for [`std::panic::resume_unwind`].
+    ///
+    /// ```
+    /// use roving_flow::{Error, Network};
+    ///
+    /// let mut network = Network::new();
+    /// network.process("fails", (), async |()| std::panic::panic_any(7));
+    /// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+    /// let Error::Panicked { payload, .. } = error else { panic!("{error}") };
+    /// assert_eq!(payload.into_panic().downcast_ref(), Some(&7));
+    /// ```
+    #[must_use]
+    pub fn into_panic(self) -> Box<dyn Any + Send> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let payload = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = payload.downcast_ref::<&'static str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        f.write_str(text.unwrap_or("a value that is no text"))
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Payload({self})")
     }
 }
 
@@ -176,7 +219,7 @@ impl fmt::Display for Error {
                 write_cycle(f, cycle)
             }
             Error::Panicked { process, payload } => {
-                write!(f, "process `{process}` panicked: {}", text(&**payload))
+                write!(f, "process `{process}` panicked: {payload}")
             }
             Error::Failed { process, error } => write!(f, "process `{process}` failed: {error}"),
             Error::Cancelled => f.write_str("the network was cancelled"),

@@ -8,7 +8,7 @@ use crate::accounting::Accounts;
 use crate::channel::OUTSIDE;
 use crate::channel::words::{End, UNBOUNDED, Words};
 use crate::deadlock::Wait;
-use crate::error::{Blocked, Error, Operation};
+use crate::error::{Blocked, Error, Operation, Payload};
 use crate::network::Network;
 use crate::placement::Moved;
 use crate::prim::Ordering;
@@ -40,7 +40,7 @@ impl Shared {
         match failure {
             Failure::Panicked(process, payload) => Error::Panicked {
                 process: self.process_name(process),
-                payload,
+                payload: Payload::new(payload),
             },
             Failure::Failed(process, error) => Error::Failed {
                 process: self.process_name(process),
@@ -62,7 +62,7 @@ impl Shared {
         match &*lock(&self.failure) {
             Some(Failure::Panicked(process, payload)) => Some(Error::Panicked {
                 process: self.process_name(*process),
-                payload: copy_of_text(&**payload),
+                payload: Payload::new(copy_of_text(&**payload)),
             }),
             Some(Failure::Failed(process, error)) => {
                 let text = catch_unwind(AssertUnwindSafe(|| error.to_string()));

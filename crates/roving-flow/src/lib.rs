@@ -155,7 +155,7 @@ pub use roving_partition as partition;
 #[cfg(not(loom))]
 pub use {
     cancel::Canceller,
-    error::{Blocked, Error, Operation},
+    error::{Blocked, Error, Operation, Payload},
     live::{Live, Queue, Snapshot, State},
     network::Network,
     placement::{Moved, Placement},

@@ -41,6 +41,38 @@ impl<'env> Network<'env> {
         });
     }
 
+    /// Adds a source of items that may fail, such as the lines of a file: the first error ends the
+    /// network, and [`Self::run`] returns it with the name of the process.
+    ///
+    /// ```
+    /// use std::io::BufRead;
+    /// use roving_flow::Network;
+    ///
+    /// let mut got = Vec::new();
+    /// let mut network = Network::new();
+    /// let (out, lines) = network.channel("lines");
+    /// network.try_source("read", out, b"one\ntwo\n\xff".lines());
+    /// network.collect_into("sink", lines, &mut got);
+    /// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+    /// assert!(error.to_string().contains("`read`"));
+    /// ```
+    pub fn try_source<T, E, I>(&mut self, name: impl Display, out: Out<T>, items: I)
+    where
+        T: Send + 'env,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'env,
+        I: IntoIterator<Item = Result<T, E>> + Send + 'env,
+        I::IntoIter: Send,
+    {
+        self.try_process(name, out, move |mut out| async move {
+            for item in items {
+                if out.send(item?).await.is_err() {
+                    break;
+                }
+            }
+            Ok::<(), E>(())
+        });
+    }
+
     /// Adds a process that sends the items of a stream, which may come from outside of the network.
     ///
     /// ```
@@ -177,6 +209,35 @@ impl<'env> Network<'env> {
             while let Some(message) = input.recv().await {
                 f(message);
             }
+        });
+    }
+
+    /// Adds a process that calls `f`, which may fail, with each message: the first error ends the
+    /// network, and [`Self::run`] returns it with the name of the process.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use roving_flow::Network;
+    ///
+    /// let mut full: &mut [u8] = &mut [0; 5];
+    /// let mut network = Network::new();
+    /// let (out, lines) = network.channel("lines");
+    /// network.source("source", out, ["one", "two"]);
+    /// network.try_sink("write", lines, |line: &str| full.write_all(line.as_bytes()));
+    /// let error = network.run(&roving::Pool::new(1).unwrap()).unwrap_err();
+    /// assert!(error.to_string().contains("`write`"));
+    /// ```
+    pub fn try_sink<T, E, F>(&mut self, name: impl Display, input: In<T>, mut f: F)
+    where
+        T: Send + 'env,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'env,
+        F: FnMut(T) -> Result<(), E> + Send + 'env,
+    {
+        self.try_process(name, input, move |mut input| async move {
+            while let Some(message) = input.recv().await {
+                f(message)?;
+            }
+            Ok::<(), E>(())
         });
     }
 

@@ -123,7 +123,7 @@ fn a_panic_after_a_cancel_is_told() {
                 panic!("the panic was lost");
             };
             assert_eq!(process, "late");
-            assert_eq!(payload.downcast_ref(), Some(&"late"));
+            assert_eq!(payload.into_panic().downcast_ref(), Some(&"late"));
         }
     });
 }

@@ -67,10 +67,23 @@ fn a_panic_ends_the_network_and_is_named() {
     match network.run(&pool).unwrap_err() {
         Error::Panicked { process, payload } => {
             assert_eq!(process, "bad");
-            assert_eq!(payload.downcast_ref::<&str>(), Some(&"on purpose"));
+            assert_eq!(payload.to_string(), "on purpose");
         }
         other => panic!("{other}"),
     }
+}
+
+/// Most programs pass errors on in a box that can be shared.
+#[test]
+fn an_error_is_one_that_programs_can_pass_on() {
+    fn run() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let mut network = Network::new();
+        network.process("bad", (), async |()| std::panic::panic_any(7));
+        network.run_here()?;
+        Ok(())
+    }
+    let text = run().unwrap_err().to_string();
+    assert_eq!(text, "process `bad` panicked: a value that is no text");
 }
 
 /// A library that runs a network starts no threads: it runs where its caller does.

@@ -266,6 +266,43 @@ fn a_failed_part_goes_on_with_no_other_block() {
     assert_eq!((found, calls.all()), (Some(None), 5_001));
 }
 
+/// On many workers too: the others hear of the part that has failed.
+#[test]
+fn a_failed_fold_ends_its_reduction() {
+    for workers in 1..4 {
+        let pool = roving::Pool::new(workers).unwrap();
+        let numbers = || (0..HUGE).into_par_iter();
+        let add = |sum: u64, n: u64| (n < 5_000).then(|| sum.wrapping_add(n));
+        let sum = pool.install(|| {
+            numbers()
+                .try_fold(|| 0, add)
+                .try_reduce(|| 0, u64::checked_add)
+        });
+        assert_eq!(sum, None);
+    }
+}
+
+/// A fold before a reduction combines what parts come to, and not what blocks come to: a total that
+/// grows is not moved again and again.
+#[test]
+fn a_reduction_combines_parts() {
+    let pool = roving::Pool::new(1).unwrap();
+    let joins = Calls::new();
+    let push = |mut all: Vec<u64>, n: u64| {
+        all.push(n);
+        Some(all)
+    };
+    let all = pool.install(|| {
+        let parts = (0..1_000_000).into_par_iter().try_fold(Vec::new, push);
+        parts.try_reduce(Vec::new, |lower, upper| {
+            joins.count();
+            Some([lower, upper].concat())
+        })
+    });
+    assert!(all.unwrap().into_iter().eq(0..1_000_000));
+    assert!(joins.all() <= 2, "{}", joins.all());
+}
+
 #[test]
 fn values_of_parts_stay_on_their_thread() {
     let made = Calls::new();

@@ -192,7 +192,7 @@ impl Ended {
             Flow::Deadlock { cycle } => Ended::Deadlock(Blocked::all(rank, cycle)),
             Flow::Full { cycle, limit } => Ended::Full(Blocked::all(rank, cycle), limit),
             Flow::Panicked { process, payload } => {
-                let (process, message) = text(process, &crate::unwind::text(&*payload));
+                let (process, message) = text(process, &payload);
                 Ended::Panicked(rank, process, message)
             }
             Flow::Failed { process, error } => {

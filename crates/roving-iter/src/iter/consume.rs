@@ -375,6 +375,10 @@ where
     F: Fn(R::Output, R::Output) -> R + Send + Sync,
 {
     state_is_outcome!(Option<R>);
+    // It does not say `ENDS_EARLY`, though an item can end it. A fold before it would then hand
+    // over each block, and to combine those one after the other takes a square of the time where a
+    // total grows, as in `try_fold(Vec::new, …).try_reduce(Vec::new, …)`. A `try_fold` that fails
+    // ends its part by itself, and `is_done` the others.
     fn begin(&self) -> Option<R> {
         None
     }

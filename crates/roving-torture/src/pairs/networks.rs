@@ -52,7 +52,7 @@ pub(super) fn run_here(step: &Step, cx: &Cx<'_>, network: Network<'_>, cancels: 
 fn is_whole(step: &Step, cx: &Cx<'_>, result: Result<Report, Error>, cancels: bool) -> bool {
     match result {
         Ok(_) => true,
-        Err(Error::Panicked { payload, .. }) => panic::resume_unwind(payload),
+        Err(Error::Panicked { payload, .. }) => panic::resume_unwind(payload.into_panic()),
         Err(Error::Cancelled) if cx.cancels || cancels => false,
         Err(error) => {
             cx.world.complain(step, format!("the network: {error}"));
@@ -233,9 +233,11 @@ fn failing(step: &Step, cx: &Cx<'_>) {
             });
             match network.run(pool(step, cx)) {
                 Err(Error::Failed { process, .. }) if step.mode != 1 && process == "fails" => {}
-                Err(Error::Panicked { payload, .. }) if step.mode == 1 && payload.is::<&str>() => {}
                 Err(Error::Cancelled) if cx.cancels => {}
-                Err(Error::Panicked { payload, .. }) => panic::resume_unwind(payload),
+                Err(Error::Panicked { payload, .. }) => match payload.into_panic() {
+                    payload if step.mode == 1 && payload.is::<&str>() => {}
+                    payload => panic::resume_unwind(payload),
+                },
                 other => {
                     let text = format!("a network that fails came to {other:?}");
                     cx.world.complain(step, text);
@@ -482,7 +484,7 @@ fn deadlock(step: &Step, cx: &Cx<'_>) {
         match (step.mode, network.run(pool(step, cx))) {
             (0, Err(Error::Deadlock { .. })) | (1, Ok(_)) | (2, Err(Error::Full { .. })) => {}
             (_, Err(Error::Cancelled)) if cx.cancels => {}
-            (_, Err(Error::Panicked { payload, .. })) => panic::resume_unwind(payload),
+            (_, Err(Error::Panicked { payload, .. })) => panic::resume_unwind(payload.into_panic()),
             (_, other) => {
                 let text = format!("processes that wait for each other came to {other:?}");
                 cx.world.complain(step, text);

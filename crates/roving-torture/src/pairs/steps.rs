@@ -47,7 +47,7 @@ fn try_stage(step: &Step, cx: &Cx<'_>) {
         match network.run(&cx.world.pools[0]) {
             Err(Error::Failed { process, .. }) if process.starts_with("stage/") => {}
             Err(Error::Cancelled) if cx.cancels => {}
-            Err(Error::Panicked { payload, .. }) => std::panic::resume_unwind(payload),
+            Err(Error::Panicked { payload, .. }) => std::panic::resume_unwind(payload.into_panic()),
             other => {
                 let text = format!("a stage that fails came to {other:?}");
                 cx.world.complain(step, text);

@@ -144,7 +144,7 @@ pub(super) fn cancelled_tasks(cx: &Cx<'_>) {
 fn ended<T>(result: Result<T, Error>) {
     match result {
         Ok(_) => {}
-        Err(Error::Panicked { payload, .. }) => panic::resume_unwind(payload),
+        Err(Error::Panicked { payload, .. }) => panic::resume_unwind(payload.into_panic()),
         Err(error) => panic!("the network ended otherwise: {error}"),
     }
 }
