@@ -19,9 +19,9 @@ pub(crate) fn allowed() -> Place {
     (0..libc::CPU_SETSIZE as usize).filter(is_in).collect()
 }
 
-/// The processors that the process may use, as far as can be told: where threads are to be bound, the
-/// other library may be loaded too, and have bound this thread already. Then all that the system
-/// lets the process have.
+/// The processors that the process may use, as far as can be told: where threads are to be bound,
+/// the other library may be loaded too, and have bound this thread already. Then all that the
+/// system lets the process have.
 pub(super) fn of_process() -> Place {
     let names = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"];
     let before = allowed();
