@@ -139,6 +139,18 @@ fn depend() {
 }
 
 #[test]
+fn nested() {
+    compares("nested.c");
+    // Inner regions get threads where processors are free; this machine may have none.
+    if let Some(gcc) = compiler(&["gcc"], "nested.probe.c") {
+        let program = build(gcc, &["-O1"], "nested.c");
+        for processors in ["3", "6", "64"] {
+            same(&program, &[("ROVING_OMP_PROCESSORS", processors)]);
+        }
+    }
+}
+
+#[test]
 fn fortran() {
     let names = ["gfortran", "gfortran-14", "gfortran-13", "gfortran-12"];
     let Some(gfortran) = compiler(&names, "fortran.probe.f90") else {

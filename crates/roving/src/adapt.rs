@@ -40,7 +40,7 @@ pub mod foreign {
 /// Workers whose loops are another runtime's: the seam of `roving-omp`.
 pub mod hosted {
     pub use crate::forkjoin::hosted::{
-        Frame, Hosted, add, drain, is_worker, leave, open, sleep_until, steal,
+        Frame, Hosted, add, drain, is_worker, leave, open, show, sleep_until, steal,
     };
 }
 

@@ -69,6 +69,8 @@ pub(crate) enum WaitPolicy {
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) processors: usize,
+    /// Processors up to which inner regions get threads.
+    pub(crate) processors_to_fill: usize,
     pub(crate) controls: Controls,
     /// Threads by level of nesting; the last one holds for all further levels.
     pub(crate) threads: Vec<u32>,
@@ -113,16 +115,7 @@ impl Settings {
                 .map(|cpu| vec![cpu])
                 .collect();
         }
-        let is_nested = read.boolean("OMP_NESTED");
-        let lists = threads.len() > 1 || bind.len() > 1;
-        let max_active = read.number("OMP_MAX_ACTIVE_LEVELS", 0);
-        let max_active = max_active.map(|levels| u32::try_from(levels).unwrap_or(u32::MAX));
-        let max_active = max_active.map(|levels| levels.min(LEVELS_MAX));
-        let default_active = if is_nested.unwrap_or(lists) {
-            LEVELS_MAX
-        } else {
-            1
-        };
+        let max_active = levels(&read, threads.len() > 1 || bind.len() > 1);
         let limit = read.number("OMP_THREAD_LIMIT", 1);
         let wait_policy = read.wait_policy();
         let spins_said = read.spins();
@@ -136,12 +129,14 @@ impl Settings {
             ([], true) => Bind::False,
             _ => Bind::True,
         };
+        let to_fill = read.number("ROVING_OMP_PROCESSORS", 1);
         Settings {
             processors,
+            processors_to_fill: to_fill.map_or(processors, |count| count as usize),
             controls: Controls {
                 threads: threads.first().copied().unwrap_or(processors as u32),
                 dynamic: read.boolean("OMP_DYNAMIC").unwrap_or(false),
-                max_active: max_active.unwrap_or(default_active),
+                max_active,
                 schedule: read.schedule().unwrap_or(Schedule {
                     kind: Kind::Dynamic,
                     monotonic: false,
@@ -169,6 +164,18 @@ impl Settings {
             affinity_said,
         }
     }
+}
+
+/// How many regions may be active at once: said, or as many as there can be where lists by level
+/// or the old variable ask for it.
+fn levels(read: &Reader, lists: bool) -> u32 {
+    let is_nested = read.boolean("OMP_NESTED");
+    let said = read.number("OMP_MAX_ACTIVE_LEVELS", 0);
+    let otherwise = match is_nested.unwrap_or(lists) {
+        true => LEVELS_MAX,
+        false => 1,
+    };
+    said.map_or(otherwise, |levels| levels.min(LEVELS_MAX.into()) as u32)
 }
 
 /// A hundred seconds or more.

@@ -31,6 +31,13 @@ pub(crate) fn leave(threads: usize) {
     AT_WORK.fetch_sub(threads, Ordering::Relaxed);
 }
 
+/// How many processors no thread of a region uses.
+pub(crate) fn free() -> usize {
+    // Ordering: Relaxed, as above.
+    let at_work = AT_WORK.load(Ordering::Relaxed);
+    Settings::get().processors_to_fill.saturating_sub(at_work)
+}
+
 /// Whether threads have to share processors.
 pub(crate) fn is_crowded() -> bool {
     // Ordering: Relaxed, as above.

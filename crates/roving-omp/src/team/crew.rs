@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 
 use roving::Pool;
 use roving::adapt::StandIn;
-use roving::adapt::hosted::Hosted;
+use roving::adapt::hosted::{self, Hosted};
 
 use super::Team;
 use super::region;
@@ -147,6 +147,11 @@ impl Crew {
         &self.shared.team
     }
 
+    /// Whether a region of its runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_busy.get()
+    }
+
     /// Whether its threads are in this process, which may have been forked since.
     pub(crate) fn is_here(&self) -> bool {
         self.process == process::id()
@@ -159,6 +164,8 @@ impl Crew {
             dock.call();
         }
         self.is_busy.set(true);
+        // Tasks of an outer region, to which this thread does not look for a while.
+        hosted::show();
         let before = HOSTED.replace(&self.shared.hosted);
         // SAFETY: this thread keeps the crew, has enlisted, and ends only after the other threads,
         // which it joins when it drops the crew.

@@ -63,13 +63,16 @@ pub(crate) fn begin(
                 .expect("there was one"),
         }
     };
+    let is_inner = thread.team().region().active > 0;
     if threads > 1 {
         let found = root::with_crew(threads as usize, |crew| {
             let threads = threads.min(crew.threads() as u32);
             if threads > 1 {
-                patience::enter(threads as usize);
+                // The thread that meets an inner region is at work already.
+                let more = threads as usize - usize::from(is_inner);
+                patience::enter(more);
                 run(threads, Some(crew.team()));
-                patience::leave(threads as usize);
+                patience::leave(more);
             }
             threads
         });
@@ -85,11 +88,14 @@ pub(crate) fn begin(
 fn threads_of(thread: &Thread, asked: u32) -> u32 {
     let controls = thread.controls();
     let region = thread.team().region();
-    // Teams stand side by side on one crew: an inner region is of one thread.
-    if asked == 1 || region.active >= controls.max_active || region.active > 0 {
+    if asked == 1 || region.active >= controls.max_active {
         return 1;
     }
     let mut threads = if asked > 0 { asked } else { controls.threads };
+    if region.active > 0 {
+        // As many as there are processors for: more would only be in each other's way.
+        threads = threads.min(1 + patience::free() as u32);
+    }
     if controls.dynamic {
         threads = threads.min(Settings::get().processors as u32);
     }

@@ -1,5 +1,6 @@
 //! The threads of the program itself: each is the initial thread of a team of one, outside of all
-//! regions, and keeps a crew for its own.
+//! regions. And the crews that threads keep: those of the program, and those of crews where regions
+//! are nested.
 
 use std::cell::RefCell;
 use std::ptr;
@@ -16,7 +17,6 @@ use crate::task::{Heritage, Task};
 struct Root {
     team: Box<Team>,
     task: Box<Task>,
-    crew: Option<Crew>,
 }
 
 impl Root {
@@ -24,16 +24,15 @@ impl Root {
         let heritage = Heritage::initial();
         let team = Box::new(Team::new(outermost(heritage)));
         let task = Box::new(Task::implicit(Frame::NOWHERE, &team.region().heritage));
-        Root {
-            team,
-            task,
-            crew: None,
-        }
+        Root { team, task }
     }
 }
 
 thread_local! {
     static ROOT: RefCell<Option<Root>> = const { RefCell::new(None) };
+    /// By how many regions of crews it is in. In boxes: others know where they are.
+    #[expect(clippy::vec_box, reason = "a crew stays where it is when another comes")]
+    static CREWS: RefCell<Vec<Box<Crew>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Outside of all regions.
@@ -74,23 +73,30 @@ pub(super) fn begin(thread: &Thread) {
     }
 }
 
-/// Calls `f` with the calling thread's crew, of at least `threads` threads if the system gives so
-/// many. `None`: the thread is about to end, and can have none any more.
+/// Calls `f` with a crew of the calling thread's that is in no region, of at least `threads`
+/// threads if the system gives so many. `None`: the thread is about to end, and can have none any
+/// more.
 pub(super) fn with_crew<R>(threads: usize, f: impl FnOnce(&Crew) -> R) -> Option<R> {
-    let crew = ROOT.try_with(|at| {
-        let mut at = at.borrow_mut();
-        let root = at.as_mut()?;
-        let fits = |crew: &Crew| crew.is_here() && crew.wanted() >= threads;
-        if !root.crew.as_ref().is_some_and(fits) {
-            // First, so that not both are there at once.
-            root.crew = None;
-            let heritage = root.team.region().heritage;
-            root.crew = Some(Crew::new(threads, Team::new(outermost(heritage))));
+    let crew = CREWS.try_with(|crews| {
+        let mut crews = crews.borrow_mut();
+        if crews.iter().any(|crew| !crew.is_here()) {
+            // A forked child has none of them.
+            crews.drain(..).for_each(drop);
         }
-        root.crew.as_ref().map(ptr::from_ref)
+        let depth = crews.iter().take_while(|crew| crew.is_busy()).count();
+        let fits = crews
+            .get(depth)
+            .is_some_and(|crew| crew.wanted() >= threads);
+        if !fits {
+            // First, so that not both are there at once; further in there is none in use.
+            crews.truncate(depth);
+            let team = Team::new(outermost(Heritage::initial()));
+            crews.push(Box::new(Crew::new(threads, team)));
+        }
+        ptr::from_ref(&*crews[depth])
     });
-    let crew = crew.ok().flatten()?;
-    // SAFETY: a crew is replaced by its own thread only, which is in `f` now, and which in a region
-    // of the crew begins none that needs another.
+    let crew = crew.ok()?;
+    // SAFETY: crews go by their own thread only, which is in `f` now, and by this function only
+    // when they are in no region. The first region that `f` begins is this crew's.
     Some(f(unsafe { &*crew }))
 }

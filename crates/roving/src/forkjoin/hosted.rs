@@ -191,6 +191,16 @@ unsafe fn run_hosted<F: FnOnce() + Send>(slot: &Slot) -> Option<Further> {
     None
 }
 
+/// Publishes all that the calling worker has spawned: it will not look at its stack for a while.
+pub fn show() {
+    Worker::with_current(|worker| {
+        if let Some(worker) = worker {
+            let wake = worker.owner().show_all();
+            worker.wake_if(wake);
+        }
+    });
+}
+
 /// Looks once into each other stack of the calling worker's pool, and runs one task, with all that
 /// it spawns, on top of the caller's frame. From some `round` on, asks owners to publish more.
 /// Returns whether there was a task.
