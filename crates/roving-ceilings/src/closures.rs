@@ -21,6 +21,16 @@ pub(crate) const SPAWN_QUEUED: Path = Path {
     },
 };
 
+pub(crate) const SPAWN_OF_4_WORDS: Path = Path {
+    name: "spawn-of-4-words",
+    operations: MANY,
+    run: |pool, rounds| {
+        for _ in 0..rounds {
+            pool.install(|| spawn_four_words(MANY));
+        }
+    },
+};
+
 pub(crate) const SPAWN_IN_PLACE: Path = Path {
     name: "spawn-in-place",
     operations: MANY,
@@ -82,6 +92,18 @@ fn spawn_into_one_scope(tasks: u64) {
         for number in 0..tasks {
             scope.spawn(move |_| {
                 black_box(base + number);
+            });
+        }
+    });
+}
+
+/// Tasks that capture four words each, more than a pair of registers holds.
+fn spawn_four_words(tasks: u64) {
+    let (a, b, c) = black_box((7, 8, 9));
+    roving::scope(|scope| {
+        for number in 0..tasks {
+            scope.spawn(move |_| {
+                black_box(a + b + c + number);
             });
         }
     });

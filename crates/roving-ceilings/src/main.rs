@@ -26,14 +26,16 @@ struct Path {
 }
 
 /// All paths, in the order of the list.
-const PATHS: [Path; 13] = [
+const PATHS: [Path; 15] = [
     trees::JOIN_BY_REFERENCE,
     trees::JOIN_BY_MOVE,
     trees::JOIN_OF_4_WORDS,
     trees::JOIN_OF_6_WORDS,
     trees::SKYNET,
+    trees::SKYNET_BY_SCOPE,
     trees::FORK_AND_CALL,
     closures::SPAWN_QUEUED,
+    closures::SPAWN_OF_4_WORDS,
     closures::SPAWN_IN_PLACE,
     closures::SPAWN_DETACHED,
     closures::MAP_REDUCE,

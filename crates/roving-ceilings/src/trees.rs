@@ -54,6 +54,15 @@ pub(crate) const SKYNET: Path = Path {
     },
 };
 
+pub(crate) const SKYNET_BY_SCOPE: Path = Path {
+    name: "skynet-leaf-by-scope",
+    operations: LEAVES,
+    run: |pool, rounds| {
+        let tree = || skynet_by_scope(0, black_box(LEAVES));
+        repeat(pool, rounds, tree, LEAVES * (LEAVES - 1) / 2);
+    },
+};
+
 pub(crate) const FORK_AND_CALL: Path = Path {
     name: "fork-and-call",
     operations: calls(FIB),
@@ -133,6 +142,21 @@ fn skynet(first: u64, leaves: u64) -> u64 {
         || sum(|| pair(0), || pair(2)),
         || sum(|| pair(4), || sum(|| pair(6), || pair(8))),
     )
+}
+
+/// [`skynet`], with the children of a node spawned into a scope of its own.
+fn skynet_by_scope(first: u64, leaves: u64) -> u64 {
+    if leaves == 1 {
+        return first;
+    }
+    let leaves = leaves / 10;
+    let mut sums = [0; 10];
+    roving::scope(|scope| {
+        for (place, sum) in (0..).zip(&mut sums) {
+            scope.spawn(move |_| *sum = skynet_by_scope(first + place * leaves, leaves));
+        }
+    });
+    sums.iter().sum()
 }
 
 #[inline(always)]

@@ -6,6 +6,7 @@ mod spawned;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -20,7 +21,7 @@ use crate::pool::global::Roving;
 use crate::pool::home::Home;
 use crate::pool::{Pool, global, install, with_registry_at};
 use crate::stack::line::current_line;
-use crate::stack::slot::fits;
+use crate::stack::slot::{apart, fits};
 use crate::workers::Worker;
 use crate::workers::dropped;
 use crate::workers::enter::run_in;
@@ -143,12 +144,12 @@ where
         }),
         _ => {
             registry.check_has_threads();
-            let mut scope = Scope::new(registry);
+            let mut scope = ManuallyDrop::new(Scope::new(registry));
             let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
             if let Some(remote) = scope.remote.get() {
                 Worker::with_waiting(|worker| remote.wait(worker));
             }
-            scope.end(result)
+            Scope::end(&mut scope, result)
         }
     })
 }
@@ -157,12 +158,12 @@ fn scope_here<'scope, F, R>(worker: &Worker, f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
-    let mut scope = Scope::new(worker.registry());
+    let mut scope = ManuallyDrop::new(Scope::new(worker.registry()));
     let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(|| f(&scope))));
     if let Some(remote) = scope.remote.get() {
         remote.finish(worker);
     }
-    scope.end(result)
+    Scope::end(&mut scope, result)
 }
 
 /// A scope: tasks that are spawned into it end before [`scope`] returns.
@@ -232,16 +233,24 @@ impl<'scope> Scope<'scope> {
         unsafe { &*self.registry }
     }
 
-    /// All tasks have ended, and the scope's own closure with `result`.
+    /// All tasks have ended, and the scope's own closure with `result`. A scope from which nothing
+    /// panicked, and into which nobody spawned from outside, has nothing to drop: only here that is
+    /// known.
     #[inline]
-    fn end<R>(&mut self, result: thread::Result<R>) -> R {
-        let first = self.panic.get_mut();
-        let first = first.unwrap_or_else(PoisonError::into_inner);
+    fn end<R>(this: &mut ManuallyDrop<Self>, result: thread::Result<R>) -> R {
+        let Scope { panic, remote, .. } = &mut **this;
+        let first = panic.get_mut().unwrap_or_else(PoisonError::into_inner);
         match result {
-            Ok(result) if first.is_none() => result,
-            result => end_panicked((result, first.take())),
+            Ok(result) if first.is_none() && remote.get().is_none() => result,
+            result => {
+                let first = first.take();
+                // SAFETY: dropped here alone, at the end of its use.
+                unsafe { ManuallyDrop::drop(this) };
+                end_panicked((result, first))
+            }
         }
     }
+
     /// Spawns a task. It runs once, some time before the scope ends: here, or where it is stolen;
     /// at once and in place if the task stack is full. Costs a few nanoseconds; a closure of more
     /// than 32 bytes costs an allocation too. Called by a thread that is no worker of the scope's
@@ -280,7 +289,7 @@ impl<'scope> Scope<'scope> {
                 (*slot).fill(run_spawned::<F>, Task { scope: self, f });
                 line.push_unjoined(slot);
             },
-            _ => self.spawn_slowly((f,)),
+            _ => self.spawn_slowly((apart(f),)),
         }
     }
 

@@ -16,7 +16,8 @@ use crate::machine::prim::DataCell;
 /// when the slot has been left.
 pub(crate) type Run = unsafe fn(&Slot) -> Option<Further>;
 
-/// Work that a slot held, to be run when the slot has been left.
+/// Work that a slot held, to be run when the slot has been left. One word each, so that a function
+/// returns this in registers: most tasks leave nothing, and all are asked.
 #[derive(Clone, Copy)]
 pub(crate) enum Further {
     /// A task that stands in another slot.
@@ -24,19 +25,41 @@ pub(crate) enum Further {
     /// An async task's frame, whose root has been opened for who runs it.
     #[cfg_attr(loom, expect(dead_code, reason = "frames are not built for loom"))]
     Frame(NonNull<()>),
-    /// A part of a loop, and the function that runs it, once.
+    /// A part of a loop, which stands behind its head.
     #[cfg_attr(loom, expect(dead_code, reason = "loops are not built for loom"))]
-    Part(unsafe fn(NonNull<()>), NonNull<()>),
+    Part(NonNull<PartHead>),
+}
+
+/// The beginning of a part of a loop: the function that runs the part, once, when it gets the
+/// address of this.
+pub(crate) struct PartHead {
+    #[cfg_attr(loom, expect(dead_code, reason = "loops are not built for loom"))]
+    pub(crate) run: unsafe fn(NonNull<PartHead>),
 }
 
 /// A claimed task that its thief offers on: whose stack and which slot it stands in, and the word
 /// that the slot had. A task of its own in the thief's stack; to run it is to read it, and then to
 /// try for the task that it speaks of.
 #[derive(Clone, Copy)]
-pub(crate) struct Offer {
-    pub(crate) victim: usize,
-    pub(crate) index: usize,
-    pub(crate) offered: State,
+pub(crate) struct Offer(State);
+
+impl Offer {
+    pub(crate) fn new(victim: usize, index: usize, offered: State) -> Offer {
+        Offer(offered.offered_at(victim, index))
+    }
+
+    pub(crate) fn victim(self) -> usize {
+        self.0.place().0
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.0.place().1
+    }
+
+    /// The word that the slot had.
+    pub(crate) fn offered(self) -> State {
+        self.0.offered_nowhere()
+    }
 }
 
 /// The part of a slot that a closure or a result may fill. A slot is one cache line of 64 bytes.
@@ -66,32 +89,70 @@ pub(crate) const fn fits<T>() -> bool {
     size_of::<T>() <= size_of::<Payload>() && align_of::<T>() <= align_of::<Payload>()
 }
 
-/// Moves a value out of a payload, word by word if it has many.
+/// A closure's words go into a slot and out of it one by one.
 ///
-/// A closure's words were written one by one, perhaps just now. A load of two or four of them at
-/// once, into which LLVM would put these, has to wait until they have left the store buffer, for
-/// some thirty cycles; it leaves volatile loads apart.
+/// They were written one by one, perhaps just now, in memory where the compiler keeps them there. A
+/// load of two or four of them at once, into which LLVM would put these, has to wait until they
+/// have left the store buffer, for some thirty cycles; it leaves volatile accesses apart.
+type Word = MaybeUninit<*mut ()>;
+
+/// How many words a value has; 0, if it does not consist of whole words.
+const fn words_of<T>() -> usize {
+    const { assert!(size_of::<Payload>() % size_of::<Word>() == 0) };
+    let is_of_words =
+        size_of::<T>() % size_of::<Word>() == 0 && align_of::<T>() == align_of::<Word>();
+    if is_of_words {
+        size_of::<T>() / size_of::<Word>()
+    } else {
+        0
+    }
+}
+
+/// Moves a value out of a payload, word by word if it has many.
 ///
 /// # Safety
 /// As [`std::ptr::read`].
 #[inline(always)]
 unsafe fn read_words<T>(at: *const T) -> T {
-    type Word = MaybeUninit<*mut ()>;
-    const { assert!(size_of::<Payload>() % size_of::<Word>() == 0) };
-    let is_of_words =
-        size_of::<T>() % size_of::<Word>() == 0 && align_of::<T>() == align_of::<Word>();
-    if !is_of_words || size_of::<T>() <= 2 * size_of::<Word>() {
+    if words_of::<T>() <= 2 {
         // SAFETY: the caller says so.
         return unsafe { at.read() };
     }
     let mut value = MaybeUninit::<T>::uninit();
     let (from, to) = (at.cast::<Word>(), value.as_mut_ptr().cast::<Word>());
-    for word in 0..size_of::<T>() / size_of::<Word>() {
+    for word in 0..words_of::<T>() {
         // SAFETY: within the value, which the caller may read, and at a multiple of its alignment.
         unsafe { to.add(word).write(from.add(word).read_volatile()) };
     }
     // SAFETY: all its words are there.
     unsafe { value.assume_init() }
+}
+
+/// Moves a value into a payload, word by word if it has many.
+///
+/// # Safety
+/// As [`std::ptr::write`].
+#[inline(always)]
+unsafe fn write_words<T>(at: *mut T, value: T) {
+    if words_of::<T>() <= 2 {
+        // SAFETY: the caller says so.
+        return unsafe { at.write(value) };
+    }
+    let value = MaybeUninit::new(value);
+    let (from, to) = (value.as_ptr().cast::<Word>(), at.cast::<Word>());
+    for word in 0..words_of::<T>() {
+        // SAFETY: within the value, and within the memory that the caller may write.
+        unsafe { to.add(word).write_volatile(from.add(word).read()) };
+    }
+}
+
+/// The value, in memory of its own. A slow path that takes this does not make the compiler keep
+/// the value in memory on the fast one.
+#[inline(always)]
+pub(crate) fn apart<T>(value: T) -> T {
+    let value = MaybeUninit::new(value);
+    // SAFETY: it holds a value, which is not used again.
+    unsafe { read_words(value.as_ptr()) }
 }
 
 impl Slot {
@@ -129,7 +190,7 @@ impl Slot {
         assert!(const { fits::<T>() });
         // SAFETY: it fits, and the caller has the slot to itself.
         self.payload
-            .with_mut(|at| unsafe { at.cast::<T>().write(value) });
+            .with_mut(|at| unsafe { write_words(at.cast::<T>(), value) });
     }
 
     /// Moves the payload out.

@@ -56,10 +56,10 @@ impl State {
         match self.0 & PHASE_MASK {
             READY => Phase::Ready,
             OFFERED => Phase::Offered,
-            STARTED => Phase::Started {
-                holder: (self.0 >> HOLDER_SHIFT) as usize & (WORKERS_MAX - 1),
-                base: (self.0 >> BASE_SHIFT) as usize & BASE_MAX,
-            },
+            STARTED => {
+                let (holder, base) = self.place();
+                Phase::Started { holder, base }
+            }
             _ => Phase::Done,
         }
     }
@@ -84,6 +84,27 @@ impl State {
     pub(crate) fn offered(self) -> State {
         debug_assert!(self.phase() == Phase::Ready);
         self.of_generation(OFFERED)
+    }
+
+    /// The word of this offered task, with the place of its slot in the bits that say, once it has
+    /// begun, who holds it. No slot ever has such a word.
+    pub(super) fn offered_at(self, victim: usize, index: usize) -> State {
+        debug_assert!(self.phase() == Phase::Offered && self.place() == (0, 0));
+        debug_assert!(victim < WORKERS_MAX && index <= BASE_MAX);
+        State(self.0 | (victim as u64) << HOLDER_SHIFT | (index as u64) << BASE_SHIFT)
+    }
+
+    /// The word that the slot had, without the place that [`Self::offered_at`] added.
+    pub(super) fn offered_nowhere(self) -> State {
+        self.of_generation(OFFERED)
+    }
+
+    /// A worker and one of its slots: the holder and the base of a run, or where an offered task
+    /// stands.
+    pub(super) fn place(self) -> (usize, usize) {
+        let worker = (self.0 >> HOLDER_SHIFT) as usize & (WORKERS_MAX - 1);
+        let slot = (self.0 >> BASE_SHIFT) as usize & BASE_MAX;
+        (worker, slot)
     }
 
     /// The word of this task once `holder` has begun it.
@@ -144,6 +165,7 @@ impl std::fmt::Debug for State {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::slot::Offer;
     use super::super::span::{CLAIM_MAX, SLOTS_MAX};
     use super::*;
 
@@ -157,6 +179,17 @@ mod tests {
         assert_eq!(started.phase(), Phase::Started { holder, base });
         assert!(!started.has_waiter());
         assert_eq!(started.generation(), ready.generation());
+    }
+
+    #[test]
+    fn an_offer_says_where_and_which_word() {
+        let offered = State(u64::MAX).next_generation().next_generation();
+        let offered = State(offered.0 | 5 << GENERATION_SHIFT).offered();
+        for (victim, index) in [(0, 0), (WORKERS_MAX - 1, SLOTS_MAX), (3, 7)] {
+            let offer = Offer::new(victim, index, offered);
+            assert_eq!((offer.victim(), offer.index()), (victim, index));
+            assert_eq!(offer.offered(), offered);
+        }
     }
 
     #[test]

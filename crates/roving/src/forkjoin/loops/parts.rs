@@ -30,7 +30,7 @@ use super::pieces::{Fed, Loop, Piece, Sink, with_worker};
 use crate::context::CancelledError;
 use crate::inherit::node::{self, Place};
 use crate::machine::unwind::{drop_quietly, lock, unlock, with_frame_lent};
-use crate::stack::slot::{Further, Slot, fits};
+use crate::stack::slot::{Further, PartHead, Slot, fits};
 use crate::stack::word::TaskWord;
 use crate::workers::Worker;
 use crate::workers::frames::Level;
@@ -124,7 +124,9 @@ struct Half<P, S: Sink<P>> {
 }
 
 /// A stolen half, and where its outcome meets that of what is below.
+#[repr(C)]
 struct Node<P, S: Sink<P>> {
+    head: PartHead,
     team: *const Team<P, S>,
     /// Of the upper part, until it begins.
     piece: Cell<Option<P>>,
@@ -375,6 +377,9 @@ unsafe fn run_half<P: Piece, S: Sink<P>>(slot: &Slot) -> Option<Further> {
     // SAFETY: the half that `Team::push` put in.
     let Half { team, piece } = unsafe { Half::<P, S>::take(slot) };
     let node = Box::new(Node {
+        head: PartHead {
+            run: run_node::<P, S>,
+        },
         team,
         piece: Cell::new(Some(piece)),
         target: Cell::new(Target::Caller),
@@ -383,14 +388,14 @@ unsafe fn run_half<P: Piece, S: Sink<P>>(slot: &Slot) -> Option<Further> {
     let node = NonNull::from(Box::leak(node));
     // SAFETY: the slot stays this thread's until it says that the task has ended.
     unsafe { slot.put(node) };
-    Some(Further::Part(run_node::<P, S>, node.cast()))
+    Some(Further::Part(node.cast()))
 }
 
 /// Runs the upper part of a node.
 ///
 /// # Safety
 /// The node is alive, of these types, and this is the only call for it.
-unsafe fn run_node<P: Piece, S: Sink<P>>(node: NonNull<()>) {
+unsafe fn run_node<P: Piece, S: Sink<P>>(node: NonNull<PartHead>) {
     let node = node.cast::<Node<P, S>>();
     with_worker(|worker| {
         // SAFETY: the node is alive until its upper part has come, which is this one; and so is the

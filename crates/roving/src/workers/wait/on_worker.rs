@@ -51,11 +51,7 @@ impl Waiter<'static> for Worker {
             let offered = stack.slot(index).offer();
             remind.pay(|| stack.raise_alarm());
             let job = move || {
-                let offer = Offer {
-                    victim,
-                    index,
-                    offered,
-                };
+                let offer = Offer::new(victim, index, offered);
                 Worker::with_current(|worker| {
                     Claimed(worker.expect("jobs are run by workers")).run_offered(offer);
                 });

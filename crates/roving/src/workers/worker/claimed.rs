@@ -47,11 +47,7 @@ impl Claimed<'_> {
     /// A task that this worker has claimed is left to who comes first.
     fn offer_claimed(self, victim: usize, index: usize) {
         let offered = self.0.registry().seats[victim].stack.slot(index).offer();
-        self.offer_on(Offer {
-            victim,
-            index,
-            offered,
-        });
+        self.offer_on(Offer::new(victim, index, offered));
     }
 
     /// Takes the frames out of the claimed slots, the first of which has been begun, and runs them.
@@ -85,10 +81,10 @@ impl Claimed<'_> {
 
     /// Runs an offered task, unless somebody else was faster.
     pub(crate) fn run_offered(self, offer: Offer) {
-        let owner = &self.0.registry().seats[offer.victim];
-        let slot = owner.stack.slot(offer.index);
-        if slot.begin_offered(offer.offered, self.0.index(), self.0.owner().top()) {
-            self.run_begun(offer.victim, slot, Level::Above);
+        let victim = offer.victim();
+        let slot = self.0.registry().seats[victim].stack.slot(offer.index());
+        if slot.begin_offered(offer.offered(), self.0.index(), self.0.owner().top()) {
+            self.run_begun(victim, slot, Level::Above);
         }
     }
 
@@ -143,7 +139,7 @@ impl Worker {
             // SAFETY: out of its slot, it is this worker's, and its root was opened for it.
             Some(Further::Frame(frame)) => unsafe { Frames(self).run_frame(frame.cast(), level) },
             // SAFETY: out of its slot, it is this worker's to run.
-            Some(Further::Part(run, part)) => unsafe { run(part) },
+            Some(Further::Part(part)) => unsafe { (part.as_ref().run)(part) },
         }
     }
 }
