@@ -231,7 +231,7 @@ impl Frames<'_> {
             local.current.set(frame.as_ptr());
             local.level.set(self.0.owner().line().top.get());
             // SAFETY: the frame is this worker's, and holds its future: it has not ended.
-            let ended = unsafe { frame.as_ref().poll(frame) };
+            let ended = unsafe { frame.as_ref().poll(frame) }.is_ready();
             let next = local.take_next();
             // SAFETY: the frame stays this worker's until it is passed on by one of these.
             let then = unsafe {

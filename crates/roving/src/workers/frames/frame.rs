@@ -37,7 +37,7 @@ union Body<F: Future> {
 }
 
 impl<F: Future> Memory<F> {
-    const SIZE: &'static Size = &Size::of(Layout::new::<Memory<F>>());
+    const SIZE: Size = Size::of(Layout::new::<Memory<F>>());
     const VTABLE: &'static VTable = &VTable {
         poll: poll::<F>,
         dropped: Some(Memory::<F>::DROPPED),
@@ -83,7 +83,7 @@ pub(crate) fn new_placed<F: Future>(future: Placed<'_, F>) -> Frame {
 
 #[inline(always)]
 fn with_vtable<F: Future>(future: F, vtable: &'static VTable) -> Frame {
-    let at = memory::take(Memory::<F>::SIZE).cast::<Memory<F>>();
+    let at = memory::take(&Memory::<F>::SIZE).cast::<Memory<F>>();
     let header = Header {
         life: Life::new(),
         end: End::new(),
@@ -104,14 +104,14 @@ fn with_vtable<F: Future>(future: F, vtable: &'static VTable) -> Frame {
 
 /// # Safety
 /// The frame holds an `F`, which nobody else polls or drops now.
-unsafe fn poll<F: Future>(frame: Frame) -> bool {
+unsafe fn poll<F: Future>(frame: Frame) -> Poll<()> {
     let memory = frame.cast::<Memory<F>>().as_ptr();
     let lent = waker::lend(frame);
     let mut context = Context::from_waker(&lent);
     // SAFETY: the caller has the future to itself, and it stays where it is until it is dropped.
     let future = unsafe { Pin::new_unchecked(&mut *(*memory).body.future) };
     match future.poll(&mut context) {
-        Poll::Pending => false,
+        Poll::Pending => Poll::Pending,
         Poll::Ready(value) => {
             // SAFETY: the caller has the body to itself, and the future is dropped once: if its
             // drop unwinds, the body counts as empty.
@@ -121,7 +121,7 @@ unsafe fn poll<F: Future>(frame: Frame) -> bool {
                 (&raw mut (*memory).body.value).write(ManuallyDrop::new(value));
                 (*memory).header.stage.set(Stage::Value);
             }
-            true
+            Poll::Ready(())
         }
     }
 }
@@ -146,7 +146,7 @@ unsafe fn drop_value<F: Future>(frame: Frame) {
 /// # Safety
 /// As [`poll`].
 #[inline]
-unsafe fn end_unbegun(frame: Frame) -> bool {
+unsafe fn end_unbegun(frame: Frame) -> Poll<()> {
     count_dropped();
     // SAFETY: the frame is the caller's.
     let header = unsafe { frame.as_ref() };
@@ -157,7 +157,7 @@ unsafe fn end_unbegun(frame: Frame) -> bool {
         (header.vtable.get().drop_future)(frame);
         fail(frame, Box::new(CancelledError));
     }
-    true
+    Poll::Ready(())
 }
 
 /// A frame that has never been polled, and is about to be: if what its root belongs to was
@@ -297,7 +297,7 @@ pub(super) unsafe fn release(frame: Frame) {
 pub(super) unsafe fn free(frame: Frame) {
     // Ordering: Pairs with [drop_reference]: whatever others did with the frame came before.
     // SAFETY: it was made by `new` with that layout; a header has nothing to drop.
-    unsafe { memory::give(frame.cast(), frame.as_ref().vtable.get().size) };
+    unsafe { memory::give(frame.cast(), &frame.as_ref().vtable.get().size) };
 }
 
 /// Marks a scheduled frame as running, before it is polled.

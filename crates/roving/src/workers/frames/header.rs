@@ -7,7 +7,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use super::awaited::Awaited;
 use super::end::{Awaiting, End, Retracted};
@@ -127,10 +127,10 @@ pub(crate) struct Failure {
 
 /// The scheduler's view of a future's type.
 pub(super) struct VTable {
-    pub(super) poll: unsafe fn(Frame) -> bool,
+    pub(super) poll: unsafe fn(Frame) -> Poll<()>,
     pub(super) drop_future: unsafe fn(Frame),
     pub(super) drop_value: unsafe fn(Frame),
-    pub(super) size: &'static Size,
+    pub(super) size: Size,
     pub(super) body: usize,
     /// The future is a [`Placed`](super::place::Placed).
     pub(super) is_placed: bool,
@@ -139,12 +139,12 @@ pub(super) struct VTable {
 }
 
 impl Header {
-    /// Polls the future of `frame`, whose header this is; true when it has ended.
+    /// Polls the future of `frame`, whose header this is.
     ///
     /// # Safety
     /// It holds a future, and is the caller's to poll.
     #[inline(always)]
-    pub(super) unsafe fn poll(&self, frame: Frame) -> bool {
+    pub(super) unsafe fn poll(&self, frame: Frame) -> Poll<()> {
         // SAFETY: the caller's promise.
         unsafe { (self.vtable.get().poll)(frame) }
     }
