@@ -21,6 +21,9 @@ use crate::networks::{self, run::once};
 const LIMIT: f64 = 2.0;
 /// Cycles of one turn of [`turns`] on any processor: six operations, each on the last one's result.
 const CYCLES_OF_TURN: f64 = 6.0;
+/// The bounds to reach and to hope for on a spawn with its run, in ns.
+const QUEUED: (f64, f64) = (5.0, 2.5);
+const IN_PLACE: (f64, f64) = (4.0, 2.0);
 /// Slots of a task stack that is to be full.
 const SLOTS: u64 = 16;
 
@@ -86,6 +89,25 @@ fn spawns(times: u64) {
             });
         }
     });
+}
+
+/// Spawns tasks of four words into a scope, more than a pair of registers holds.
+fn spawns_of_four_words(times: u64) {
+    let (a, b, c) = black_box((7, 8, 9));
+    roving::scope(|scope| {
+        for number in 0..times {
+            scope.spawn(move |_| {
+                black_box(a + b + c + number);
+            });
+        }
+    });
+}
+
+/// Scopes of ten tasks each, one after the other; so many tasks.
+fn scopes_of_ten(times: u64) {
+    for _ in 0..times / 10 {
+        spawns(10);
+    }
 }
 
 async fn forks(times: u64) {
@@ -156,6 +178,13 @@ pub(super) fn cycles(scale: &Scale) -> Result<Record, Failure> {
     }
     let queued = pool.install(|| effort.least(spawns));
     add("spawn into a scope, queued, and its run".into(), queued);
+    let longer = pool.install(|| effort.least(spawns_of_four_words));
+    add(
+        "spawn of 4 captured words, queued, and its run".into(),
+        longer,
+    );
+    let tens = pool.install(|| effort.least(scopes_of_ten));
+    add("spawn into a scope of ten tasks, and its run".into(), tens);
     let in_place = full.install(|| effort.least(|times| spawns(SLOTS + times)));
     add(
         "spawn into a scope, in place on a full stack".into(),
@@ -166,6 +195,13 @@ pub(super) fn cycles(scale: &Scale) -> Result<Record, Failure> {
     let called = effort.least(|times| pool.run(|_| calls(times)));
     add("call of a task that awaits nothing".into(), called);
     add("hop of a message in a ring".into(), hop(&pool, effort)?);
+    for (how, nanos, (must, stretch)) in [
+        ("queued on the task stack", queued, QUEUED),
+        ("run in place on a full stack", in_place, IN_PLACE),
+    ] {
+        let what = format!("a spawn of two words into a scope, 1 worker: {how}");
+        record.claim(what, "ns", nanos, AtMost(must), AtMost(stretch));
+    }
 
     let before = fs::read_to_string(Path::new(OUT).join("cycles.csv")).ok();
     match before.and_then(|text| Csv::parse(&text).ok()) {
@@ -249,7 +285,7 @@ mod tests {
             ..Scale::QUICK
         };
         let record = cycles(&quick).unwrap();
-        assert_eq!(record.measurements.len(), 2 * JOINS.len() + 5);
+        assert_eq!(record.measurements.len(), 2 * JOINS.len() + 7);
         assert!(record.measurements.iter().all(|one| one.min > 0.0));
     }
 }

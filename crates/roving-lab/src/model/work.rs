@@ -154,7 +154,7 @@ impl Work {
 
 fn shape(job: &Job, input: &str) -> Option<Shape> {
     match job {
-        Job::Uts(uts) => Some(Shape::Uts(uts.params().0)),
+        Job::Uts(uts) if !uts.has_task_per_node() => Some(Shape::Uts(uts.params().0)),
         Job::Fib(fib) => Some(Shape::Fib(fib.number())),
         Job::Flat(flat) => {
             let each = input.split_once('x').map_or("0", |(_, each)| each);

@@ -43,7 +43,7 @@ impl Plain {
                 })
             }
 
-            Job::Uts(uts) => {
+            Job::Uts(uts) if !uts.has_task_per_node() => {
                 let (params, portable) = uts.params();
                 Some(Plain::Uts(params, portable))
             }

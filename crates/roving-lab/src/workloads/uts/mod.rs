@@ -171,12 +171,19 @@ pub(crate) struct Uts {
     found: Found,
     /// Portable SHA-1 even where the CPU has instructions for it.
     portable: bool,
+    /// A task for each node, instead of one for siblings that are computed together.
+    each: bool,
 }
 
 impl Uts {
     /// The tree's parameters, and whether the CPU's instructions for SHA-1 are left unused.
     pub(crate) fn params(&self) -> (Params, bool) {
         (self.tree.params, self.portable)
+    }
+
+    /// Whether there is a task for each node, instead of one for siblings computed together.
+    pub(crate) fn has_task_per_node(&self) -> bool {
+        self.each
     }
 
     /// The tree, and whether the CPU's instructions for SHA-1 are left unused.
@@ -205,7 +212,11 @@ impl Uts {
 
     fn search_with<H: Hash, C: ForkJoin>(&self, hash: H, cx: &mut C) -> Found {
         let recursion_max = self.stack_bytes() / LEVEL_BYTES;
-        Search::new(black_box(&self.tree), hash, recursion_max as u32).run(cx)
+        let search = Search::new(black_box(&self.tree), hash, recursion_max as u32);
+        match self.each {
+            true => search.run_each(cx),
+            false => search.run(cx),
+        }
     }
 }
 
@@ -243,15 +254,21 @@ impl Workload for Uts {
     ];
     const PARAMS: &'static str = "UTS's own, as \"-t1 -a3 -d10 -b4 -r19\": -t 0..3, -a 0..3, -b, -d, \
                                   -q, -m, -r, -f, -g; a `portable` before a name or parameters \
-                                  computes SHA-1 without instructions for it";
+                                  computes SHA-1 without instructions for it, and an `each` makes \
+                                  a task of each node, by closures and as async tasks";
     const ITEMS: &'static str = "nodes";
     const FIGURES: &'static [&'static str] = &["nodes", "depth", "leaves"];
 
     fn parse(input: &str) -> Result<Self, BadInput> {
-        let (portable, tree) = match input.trim().strip_prefix("portable ") {
-            Some(tree) => (true, tree.trim()),
-            None => (false, input.trim()),
-        };
+        let (mut portable, mut each, mut tree) = (false, false, input.trim());
+        while let Some((word, rest)) = tree.split_once(' ') {
+            match word {
+                "portable" => portable = true,
+                "each" => each = true,
+                _ => break,
+            }
+            tree = rest.trim();
+        }
         let named = SAMPLES
             .iter()
             .find(|sample| sample.name.eq_ignore_ascii_case(tree));
@@ -260,11 +277,16 @@ impl Workload for Uts {
         let sample = named.or_else(|| SAMPLES.iter().find(same));
         let name = named.map_or(tree, |sample| sample.name);
         Ok(Uts {
-            input: format!("{}{name}", if portable { "portable " } else { "" }),
+            input: format!(
+                "{}{}{name}",
+                if portable { "portable " } else { "" },
+                if each { "each " } else { "" }
+            ),
             tree: Tree::new(params),
             published: sample.map(|sample| sample.found),
             found: Found::default(),
             portable,
+            each,
         })
     }
 
@@ -283,7 +305,10 @@ impl Workload for Uts {
     }
 
     fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
-        async move { self.found = search_task::<O>(scope, &self.tree, self.portable).await }
+        async move {
+            let how = (self.portable, self.each);
+            self.found = search_task::<O>(scope, &self.tree, how).await;
+        }
     }
 
     fn run_serial(&mut self) {
@@ -309,17 +334,29 @@ impl Workload for Uts {
 fn search_task<'scope, O: Order>(
     scope: Scope<'scope>,
     tree: &'scope Tree,
-    portable: bool,
+    (portable, each): (bool, bool),
 ) -> impl Task<Found> + 'scope {
     async move {
         let tree = black_box(tree);
         #[cfg(target_arch = "x86_64")]
         if let (false, Some(hash)) = (portable, ShaNi::detect()) {
             let search = Search::new(tree, hash, u32::MAX);
-            return task::search::<O, ShaNi>(scope, search).await;
+            return search_with::<O, ShaNi>(scope, search, each).await;
         }
         let _ = portable; // elsewhere there is no choice
-        task::search::<O, Portable>(scope, Search::new(tree, Portable, u32::MAX)).await
+        search_with::<O, Portable>(scope, Search::new(tree, Portable, u32::MAX), each).await
+    }
+}
+
+/// A search as async tasks, with or without a task for each node.
+async fn search_with<'scope, O: Order, H: Hash + 'scope>(
+    scope: Scope<'scope>,
+    search: Search<'scope, H>,
+    each: bool,
+) -> Found {
+    match each {
+        true => task::search_each::<O, H>(scope, search).await,
+        false => task::search::<O, H>(scope, search).await,
     }
 }
 
@@ -426,8 +463,10 @@ mod tests {
     #[test]
     fn small_trees_hold_what_another_program_found() {
         for (flags, [nodes, leaves, depth]) in SMALL {
-            for input in [flags.to_string(), format!("portable {flags}")] {
+            for how in ["", "portable ", "each ", "portable each "] {
+                let input = format!("{how}{flags}");
                 let mut work = Uts::parse(&input).unwrap();
+                assert_eq!(work.input(), input);
                 work.run_serial();
                 assert_eq!(work.answer(), Answer([nodes, depth, leaves]), "{input}");
                 work.run(&mut Counting::default());
@@ -444,9 +483,14 @@ mod tests {
             .build()
             .unwrap();
         for (flags, [nodes, leaves, depth]) in SMALL {
-            let mut work = Uts::parse(flags).unwrap();
-            pool.install(|| work.run(&mut Roving));
-            assert_eq!(work.answer(), Answer([nodes, depth, leaves]), "{flags}");
+            for input in [flags.to_string(), format!("each {flags}")] {
+                let mut work = Uts::parse(&input).unwrap();
+                pool.install(|| work.run(&mut Roving));
+                assert_eq!(work.answer(), Answer([nodes, depth, leaves]), "{input}");
+                work.found = Found::default();
+                pool.run(|scope| work.task::<crate::tasks::WorkFirst>(scope));
+                assert_eq!(work.answer(), Answer([nodes, depth, leaves]), "{input}");
+            }
         }
     }
 
@@ -529,6 +573,8 @@ mod tests {
         assert_eq!(work.answer(), answer(&found));
         // And with a stack that is deep enough for a part only.
         let found = Search::new(&work.tree, Portable, 50).run(&mut Serial);
+        assert_eq!(work.answer(), answer(&found));
+        let found = Search::new(&work.tree, Portable, 50).run_each(&mut Serial);
         assert_eq!(work.answer(), answer(&found));
     }
 

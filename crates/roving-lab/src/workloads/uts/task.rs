@@ -76,6 +76,58 @@ fn siblings<'scope, O: Order, H: Hash + 'scope>(
     }
 }
 
+/// The whole tree, with a task for each node: no two are computed together.
+pub(super) fn search_each<'scope, O: Order, H: Hash + 'scope>(
+    scope: Scope<'scope>,
+    search: Search<'scope, H>,
+) -> impl Task<Found> + 'scope {
+    async move {
+        let root = search.root();
+        let here = Found {
+            nodes: 1,
+            leaves: u64::from(root.children == 0),
+            depth: 0,
+        };
+        let children = 0..root.children;
+        here.and(
+            scope
+                .call(each::<O, H>(scope, search, root.state, children, 1))
+                .await,
+        )
+    }
+}
+
+/// [`siblings`], with a task for each node.
+fn each<'scope, O: Order, H: Hash + 'scope>(
+    scope: Scope<'scope>,
+    search: Search<'scope, H>,
+    parent: State,
+    places: Range<u32>,
+    height: u32,
+) -> impl Task<Found> + 'scope {
+    async move {
+        if places.len() > 1 {
+            let middle = places.start + places.len() as u32 / 2;
+            let (low, high) = (places.start..middle, middle..places.end);
+            let low = each::<O, H>(scope, search, parent, low, height);
+            let low = O::branch(scope, low).await;
+            let high = each::<O, H>(scope, search, parent, high, height);
+            let high = scope.call(high).await;
+            return high.and(low.await);
+        }
+        if places.is_empty() {
+            return Found::default();
+        }
+        let (node, here) = search.look_at_one(&parent, places.start, height);
+        if node.children == 0 {
+            return here;
+        }
+        let children = 0..node.children;
+        let below = each::<O, H>(scope, search, node.state, children, height + 1);
+        here.and(scope.call(below).await)
+    }
+}
+
 /// Keeps the handle of a task for later; unless that has ended, as it has if it was forked and
 /// nobody stole what followed.
 async fn keep(others: &mut Vec<Forked<Found>>, found: &mut Found, other: Forked<Found>) {

@@ -132,6 +132,61 @@ impl<'tree, H: Hash> Search<'tree, H> {
         }
     }
 
+    /// The whole tree, with a task for each node: no two are computed together.
+    pub(crate) fn run_each<C: ForkJoin>(&self, cx: &mut C) -> Found {
+        let root = self.root();
+        let here = Found {
+            nodes: 1,
+            leaves: u64::from(root.children == 0),
+            depth: 0,
+        };
+        here.and(self.each(cx, &root.state, (0, root.children), 1))
+    }
+
+    /// [`Self::siblings`], with a task for each node.
+    fn each<C: ForkJoin>(
+        &self,
+        cx: &mut C,
+        parent: &State,
+        (first, last): (u32, u32),
+        height: u32,
+    ) -> Found {
+        match last - first {
+            0 => Found::default(),
+            1 => {
+                let (node, here) = self.look_at_one(parent, first, height);
+                if node.children == 0 {
+                    here
+                } else if height >= self.recursion_max {
+                    here.and(self.below_without_recursion(&node, height))
+                } else {
+                    here.and(self.each(cx, &node.state, (0, node.children), height + 1))
+                }
+            }
+            count => {
+                let middle = first + count / 2;
+                let (one, other) = cx.join(
+                    |cx| self.each(cx, parent, (first, middle), height),
+                    |cx| self.each(cx, parent, (middle, last), height),
+                );
+                one.and(other)
+            }
+        }
+    }
+
+    /// Computes one child of `parent`, which is at `height`.
+    #[inline(always)]
+    pub(crate) fn look_at_one(&self, parent: &State, place: u32, height: u32) -> (Node, Found) {
+        let mut nodes = [Node::default()];
+        let inner = self.look(parent, place, &mut nodes, height);
+        let found = Found {
+            nodes: 1,
+            leaves: 1 - inner as u64,
+            depth: height,
+        };
+        (nodes[0], found)
+    }
+
     /// Computes the children `first ..` of `parent`, which are at `height`, moves those that have
     /// children themselves to the beginning, and says how many they are.
     #[inline(always)]
