@@ -20,7 +20,7 @@ use crate::forkjoin::broadcast::{broadcast_to, spawn_broadcast_to};
 use crate::forkjoin::detached::detached;
 use crate::forkjoin::scope::{Scope, in_place_scope_in};
 use crate::observe::watch;
-use crate::pool::{Pool, global, install, run_if_alone, with_registry_at};
+use crate::pool::{Pool, global, install, with_registry_at};
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
@@ -28,7 +28,6 @@ use crate::workers::jobs::Jobs;
 use crate::workers::on_demand::OnDemand;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
-use crate::workers::worker::adopted::Adopted;
 
 /// Tasks whose code is not Rust: the seam of `roving-c`.
 pub mod foreign {
@@ -148,11 +147,11 @@ impl<'p> Target<'p> {
                     }
                 }
                 registry.job_was_added();
-                Adopted(worker).run_what_is_left();
+                registry.kind.job_was_added(registry);
             }
             _ => {
                 registry.inject(Kind::Detached, job);
-                run_if_alone(registry);
+                registry.kind.job_was_added(registry);
             }
         });
     }

@@ -462,3 +462,18 @@ fn threads_leave_while_others_look_for_work() {
         }
     });
 }
+
+/// Two threads would be the one worker that there is: the thread that was adopted, and whoever
+/// enters the pool meanwhile.
+#[test]
+fn a_pool_of_callers_adopts_nobody() {
+    let pool = Pool::builder()
+        .use_current_thread()
+        .adopt_current_thread()
+        .build()
+        .unwrap();
+    assert_eq!(current_worker(), None, "only inside of a call");
+    let there = thread::scope(|s| s.spawn(|| pool.install(current_worker)).join().unwrap());
+    assert_eq!(there, Some(0));
+    assert_eq!(pool.install(current_worker), Some(0));
+}

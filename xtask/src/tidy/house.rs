@@ -8,23 +8,25 @@ use crate::reading::{Source, is_for_tests};
 
 /// Types whose methods are counted.
 const GODS: [&str; 2] = ["Worker", "Registry"];
-/// By these words a line of `roving` asks what kind of pool it is about.
-const KINDS: [&str; 12] = [
-    "settings.in_place",
-    "settings.adopts",
-    "settings.own_threads",
-    "settings.schedule",
-    "settings.drawn()",
-    ".schedule()",
-    "Play::of",
-    "registry.share.",
+/// By these words a line of `roving` asks what kind of pool it is about. A kind that is told to do
+/// something is not asked.
+const KINDS: [&str; 10] = [
+    ".caller_runs()",
+    ".makes_do()",
+    ".shows_tasks()",
+    ".divides()",
+    ".issues_tickets()",
+    "kind.schedule()",
+    "Play::",
     "stand_in ==",
     "stand_in !=",
-    "is_left_behind()",
     "showing.drawn",
 ];
+/// By this word a line asks whether the pool's threads are in this process, whatever its kind.
+const FORKED: &str = "is_left_behind()";
 /// The files of the kinds themselves, and those that make pools of settings.
-const OF_KINDS: [&str; 7] = [
+const OF_KINDS: [&str; 8] = [
+    "/workers/kind.rs",
     "/worker/drawn.rs",
     "/worker/adopted.rs",
     "/worker/caller_runs.rs",
@@ -93,13 +95,17 @@ pub(crate) fn of_roving(sources: &[Source]) -> String {
         let path = source.path.to_string_lossy().replace('\\', "/");
         !OF_KINDS.iter().any(|kind| path.contains(kind))
     });
-    let asking = asking.flat_map(|source| &source.code);
-    let asking = asking.filter(|code| KINDS.iter().any(|kind| code.contains(kind)));
+    let asking: Vec<&String> = asking.flat_map(|source| &source.code).collect();
+    let with = |words: &[&str]| {
+        let has_one = |code: &&&String| words.iter().any(|word| code.contains(word));
+        asking.iter().filter(has_one).count()
+    };
     format!(
-        "{}; {} times `cfg(not(loom))`; {} lines outside the kinds of pool ask which it is",
+        "{}; {} times `cfg(not(loom))`; {} lines outside the kinds of pool ask which it is, and {} whether its threads are in another process",
         methods.join("; "),
         left_out.count(),
-        asking.count()
+        with(&KINDS),
+        with(&[FORKED])
     )
 }
 
@@ -158,10 +164,10 @@ mod tests {
 
     #[test]
     fn methods_and_places_are_counted() {
-        let text = "#[cfg(not(loom))]\nimpl Worker {\n    pub(crate) fn a(&self) {\n        self.settings.adopts;\n        fn in_it() {}\n    }\n    fn b() {}\n}\n\
+        let text = "#[cfg(not(loom))]\nimpl Worker {\n    pub(crate) fn a(&self) {\n        self.kind.makes_do();\n        fn in_it() {}\n    }\n    fn b() {}\n}\n\
             impl Sleeper for Worker {\n    fn c(&self) {}\n}\nimpl Workers {\n    fn d() {}\n}\nimpl<'s> Registry {\n    fn e() {}\n}\n";
         let told = of_roving(&[source(text)]);
-        let expected = "2 methods of `Worker` in 1 files; 1 methods of `Registry` in 1 files; 1 times `cfg(not(loom))`; 1 lines outside the kinds of pool ask which it is";
+        let expected = "2 methods of `Worker` in 1 files; 1 methods of `Registry` in 1 files; 1 times `cfg(not(loom))`; 1 lines outside the kinds of pool ask which it is, and 0 whether its threads are in another process";
         assert_eq!(told, expected);
     }
 

@@ -15,8 +15,6 @@ use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::wait::Wait;
-use crate::workers::worker::caller_runs::be_in_place;
-use crate::workers::worker::drawn::Play;
 
 /// Runs `f` once on each worker of the current pool (the global one, for a thread that is no
 /// worker), with the worker's index, and returns the results in that order.
@@ -67,8 +65,8 @@ where
     F: Fn(usize) -> R + Sync,
     R: Send,
 {
-    let results = match registry.settings.in_place {
-        true => crate::pool::install(registry, || broadcast_in_place(&f)),
+    let results = match registry.kind.caller_runs() {
+        true => crate::pool::install(registry, || broadcast_in_place(registry, &f)),
         false => broadcast_to_threads(registry, &f),
     };
     // While the results are a variable still: should `f` panic in its drop, they are dropped, and
@@ -100,25 +98,20 @@ where
 }
 
 /// The thread is the pool's only worker, or plays all of them.
-fn broadcast_in_place<F, R>(f: &F) -> Vec<R>
+fn broadcast_in_place<F, R>(registry: &Arc<Registry>, f: &F) -> Vec<R>
 where
     F: Fn(usize) -> R,
 {
-    Worker::with_current(|worker| {
-        let worker = worker.expect("installed");
-        let Some(play) = Play::of(worker) else {
-            return vec![f(0)];
-        };
-        let order = play.draw_broadcast();
-        let mut results: Vec<_> = order.iter().map(|_| None).collect();
-        for index in order {
-            let run = || panic::catch_unwind(AssertUnwindSafe(|| f(index)));
-            let theirs = || play.play_task(index, || results[index] = Some(run()));
-            worker.played.while_waiting(true, theirs);
-        }
-        let results = results.into_iter().flatten();
-        all_or_first_panic(results.collect())
-    })
+    let mut results: Vec<_> = (0..registry.workers()).map(|_| None).collect();
+    registry.kind.play_all(&mut |index| {
+        let run = || panic::catch_unwind(AssertUnwindSafe(|| f(index)));
+        Worker::with_current(|worker| {
+            let worker = worker.expect("it is in place");
+            results[index] = Some(worker.framed(run));
+        });
+    });
+    let results = results.into_iter().flatten();
+    all_or_first_panic(results.collect())
 }
 
 /// Counts down its latch when a job has run, or is dropped because nobody is there to run it.
@@ -172,10 +165,16 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
 
 /// Gives each worker the job that `job` makes for its index.
 pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usize) -> Job) {
-    if registry.settings.in_place {
+    if registry.kind.caller_runs() {
         return Worker::with_current(|worker| match worker {
-            Some(worker) if Arc::ptr_eq(worker.registry(), registry) => post_in_place(job),
-            _ => be_in_place(registry, || post_in_place(job)),
+            Some(worker) if Arc::ptr_eq(worker.registry(), registry) => {
+                post_in_place(registry, &job);
+            }
+            _ => {
+                let mut post = || post_in_place(registry, &job);
+                let entered = registry.kind.enter(registry, &mut post);
+                debug_assert!(entered, "its threads are those that enter it");
+            }
         });
     }
     // All are made before one can run: it may be the last of those made so far.
@@ -187,19 +186,13 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usi
 
 /// Runs a broadcast at once on the calling thread, which is the pool's only worker or plays all of
 /// its workers.
-fn post_in_place(job: impl Fn(usize) -> Job) {
-    Worker::with_current(|worker| {
-        let worker = worker.expect("it is in place");
-        let Some(play) = Play::of(worker) else {
-            let job = job(worker.index());
-            return worker.framed_outside(|| job.run());
-        };
-        let order = play.draw_broadcast().into_iter();
-        let jobs: Vec<_> = order.map(|index| (index, job(index))).collect();
-        for (index, job) in jobs {
-            let theirs = || play.play(index, |worker| worker.framed_outside(|| job.run()));
-            worker.played.while_waiting(true, theirs);
-        }
+fn post_in_place(registry: &Arc<Registry>, job: &dyn Fn(usize) -> Job) {
+    let mut jobs: Vec<_> = (0..registry.workers()).map(job).map(Some).collect();
+    registry.kind.play_all(&mut |index| {
+        Worker::with_current(|worker| {
+            let (worker, job) = (worker.expect("it is in place"), jobs[index].take());
+            worker.framed_outside(|| job.expect("one for each worker").run());
+        });
     });
 }
 

@@ -10,9 +10,9 @@ use crate::pool::{self, global};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Run, Slot, fits};
 use crate::workers::Worker;
+use crate::workers::kind::Half;
 use crate::workers::own::Own;
 use crate::workers::wait::Taken;
-use crate::workers::worker::drawn::run_both;
 
 /// Runs `a` and `b`, perhaps at the same time, and returns both results.
 ///
@@ -221,8 +221,8 @@ enum Pushed<A, B> {
 enum Why {
     Full,
     NoWorker,
-    /// The pool's schedule says what becomes of it.
-    Drawn,
+    /// The pool says how both run.
+    Told(fn(Half<'_>, Half<'_>)),
 }
 
 #[cold]
@@ -243,10 +243,7 @@ where
             }
             Err((b, wake)) => {
                 worker.wake_if(wake);
-                let why = match worker.schedule() {
-                    None => Why::Full,
-                    Some(_) => Why::Drawn,
-                };
+                let why = worker.registry().kind.joins().map_or(Why::Full, Why::Told);
                 Pushed::Not(a, b, why)
             }
         }
@@ -280,7 +277,7 @@ where
             let rb = caught(|| b(false));
             both(ra, rb)
         }
-        Why::Drawn => join_drawn(a, b),
+        Why::Told(run) => join_told(a, b, run),
     });
 }
 
@@ -302,10 +299,10 @@ where
     ra.zip(rb).expect("join runs both closures")
 }
 
-/// In the order, and on the workers, that the pool's schedule says.
+/// In the order, and on the workers, that the pool says.
 #[cold]
 #[inline(never)]
-fn join_drawn<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+fn join_told<A, B, RA, RB>(a: A, b: B, run: fn(Half<'_>, Half<'_>)) -> (RA, RB)
 where
     A: FnOnce(bool) -> RA + Send,
     B: FnOnce(bool) -> RB + Send,
@@ -314,7 +311,7 @@ where
 {
     let (mut a, mut b) = (Some(a), Some(b));
     let (mut ra, mut rb) = (None, None);
-    run_both(
+    run(
         &mut |migrated| ra = a.take().map(|a| caught(|| a(migrated))),
         &mut |migrated| rb = b.take().map(|b| caught(|| b(migrated))),
     );

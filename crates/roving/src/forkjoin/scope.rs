@@ -29,8 +29,6 @@ use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::stranded::Stranded;
-use crate::workers::worker::caller_runs::be_in_place;
-use crate::workers::worker::drawn::Play;
 
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
 /// ended. The tasks may borrow whatever outlives the call.
@@ -139,19 +137,32 @@ where
 {
     Worker::with_current(|worker| match worker {
         Some(worker) if Arc::ptr_eq(worker.registry(), registry) => scope_here(worker, f),
-        _ if registry.settings.in_place => be_in_place(registry, || {
-            Worker::with_current(|worker| scope_here(worker.expect("it is in place"), f))
-        }),
         _ => {
-            registry.check_has_threads();
-            let mut scope = ManuallyDrop::new(Scope::new(registry));
-            let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
-            if let Some(remote) = scope.remote.get() {
-                Worker::with_waiting(|worker| remote.wait(worker));
+            let (mut f, mut result) = (Some(f), None);
+            let mut inside = || {
+                let f = f.take().expect("it is called once");
+                let here = |worker: Option<&Worker>| scope_here(worker.expect("it is inside"), f);
+                result = Some(Worker::with_current(here));
+            };
+            if registry.kind.enter(registry, &mut inside) {
+                return result.expect("it was called");
             }
-            Scope::end(&mut scope, result)
+            scope_from_outside(registry, f.expect("it was not called"))
         }
     })
+}
+
+fn scope_from_outside<'scope, F, R>(registry: &Arc<Registry>, f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
+    registry.check_has_threads();
+    let mut scope = ManuallyDrop::new(Scope::new(registry));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    if let Some(remote) = scope.remote.get() {
+        Worker::with_waiting(|worker| remote.wait(worker));
+    }
+    Scope::end(&mut scope, result)
 }
 
 fn scope_here<'scope, F, R>(worker: &Worker, f: F) -> R
@@ -341,18 +352,18 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let mut task = Task { scope: self, f };
-        if let Some(play) = Play::of(worker) {
-            // SAFETY: this scope is alive: it was borrowed for this call.
-            let run = |task: Task<'scope, F>| unsafe { task.run_or_drop() };
-            match play.spawn_drawn(run_spawned::<F>, task, run) {
-                None => return,
-                Some(back) => task = back,
-            }
-        }
+        let task = std::cell::Cell::new(Some(Task { scope: self, f }));
+        let taken = || task.take().expect("it is kept or run once");
         // SAFETY: this scope is alive: it was borrowed for this call.
-        unsafe { task.run_or_drop() };
-        Stranded(worker).run();
+        let mut run = || unsafe { taken().run_or_drop() };
+        let mut keep = || {
+            let kept = worker.owner().keep(run_spawned::<F>, taken());
+            kept.map_err(|back| task.set(Some(back))).is_ok()
+        };
+        if !worker.registry().kind.spawned(&mut keep, &mut run) {
+            run();
+            Stranded(worker).run();
+        }
     }
 
     #[cold]

@@ -8,7 +8,6 @@ mod replay;
 use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::Pool;
@@ -16,15 +15,16 @@ use super::error::{self, BuildError, Reason};
 use crate::machine::os;
 use crate::observe::trace::exit::wishes;
 use crate::observe::watch;
-use crate::replay::Wish;
-use crate::workers::arena::Arena;
+use crate::replay::{Schedule, Wish};
+use crate::workers::arena::Landlord;
 use crate::workers::frames::order::SpawnOrder;
+use crate::workers::kind::{Crewed, Given, PoolKind};
 use crate::workers::places::Places;
 use crate::workers::priority::Priority;
+use crate::workers::registry::Plan;
 use crate::workers::settings::{Debt, IndexHandler, PanicHandler, SPARES_MAX, Settings};
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
-use crate::workers::ways::Ways;
 
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
@@ -83,7 +83,7 @@ pub struct PoolBuilder {
     workers: Option<usize>,
     workers_max: Option<usize>,
     follow_quota: bool,
-    arena: Option<Arena>,
+    arena: Option<Box<dyn Landlord>>,
     priority: Priority,
     workers_least: Option<usize>,
     cores: Option<usize>,
@@ -94,11 +94,11 @@ pub struct PoolBuilder {
     profile: bool,
     debt: Debt,
     watch: Option<Duration>,
-    in_place: bool,
+    in_place: Option<fn() -> Box<dyn PoolKind>>,
     pub(crate) schedule: Wish,
     /// How it is followed.
-    ways: Option<&'static Ways>,
-    adopts: bool,
+    drawn: Option<fn(Schedule) -> Box<dyn PoolKind>>,
+    adopts: Option<fn(bool) -> Box<dyn PoolKind>>,
     stand_in: StandIn,
     pin: bool,
     name: String,
@@ -126,10 +126,10 @@ impl PoolBuilder {
             profile: false,
             debt: Debt::default(),
             watch: None,
-            in_place: false,
+            in_place: None,
             schedule: Wish::default(),
-            ways: None,
-            adopts: false,
+            drawn: None,
+            adopts: None,
             stand_in: StandIn::ForAll,
             pin: false,
             name: "roving".to_owned(),
@@ -342,11 +342,13 @@ impl PoolBuilder {
 
     /// Builds the pool, and gives the reason if it has fewer workers than were asked for.
     pub(super) fn build_short(self) -> Result<(Pool, Option<BuildError>), BuildError> {
-        let arena = self.arena.clone();
-        Pool::start(self.settings()?, arena)
+        let (plan, arena) = self.plan(false)?;
+        Pool::start(plan, arena)
     }
 
-    fn settings(self) -> Result<Box<Settings>, BuildError> {
+    /// The pool's settings and its kind, and who lends it threads. It starts none itself if they
+    /// are `given`.
+    fn plan(self, given: bool) -> Result<(Plan, Option<Box<dyn Landlord>>), BuildError> {
         // Read before any thread is pinned, because pinning changes it.
         let allowed = os::allowed_processors();
         // To ask the system for the quota too takes a dozen calls: only if it is to decide.
@@ -377,12 +379,20 @@ impl PoolBuilder {
             shared: wishes.trace.is_some(),
             live: wishes.top.is_some(),
         };
-        Ok(Box::new(Settings {
+        let kind: Box<dyn PoolKind> = match (&self.arena, self.in_place, self.adopts) {
+            (Some(arena), ..) => arena.share(self.priority),
+            (None, in_place, adopts) => match (self.drawn.zip(schedule), in_place, adopts) {
+                (Some((drawn, schedule)), ..) => drawn(schedule),
+                (None, Some(in_place), _) => in_place(),
+                (None, None, Some(adopting)) => adopting(given),
+                (None, None, None) if given => Box::new(Given),
+                (None, None, None) => Box::new(Crewed),
+            },
+        };
+        let settings = Box::new(Settings {
             workers,
             size,
             follow_quota: self.follow_quota,
-            arena: self.arena.as_ref().map(|arena| Arc::clone(arena.core())),
-            priority: self.priority,
             workers_least,
             spares: SPARES_MAX,
             stand_in: self.stand_in,
@@ -395,11 +405,6 @@ impl PoolBuilder {
             profile: self.profile,
             debt,
             watch: self.watch.or_else(watch::wished),
-            in_place: self.in_place || schedule.is_some(),
-            adopts: self.adopts && schedule.is_none(),
-            schedule,
-            ways: self.ways,
-            own_threads: false,
             name: self.name,
             stack_size: self.stack_size,
             processors,
@@ -407,7 +412,8 @@ impl PoolBuilder {
             on_exit: self.on_exit,
             panic_handler: self.panic_handler,
             places: self.queue_limit.map(Places::new),
-        }))
+        });
+        Ok(((settings, kind), self.arena))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pool's answers to what its registry asks.
 
 use crate::observe::trace::exit::settle;
+use crate::observe::watch;
 use crate::workers::Worker;
 use crate::workers::registry::Hooks;
 use crate::workers::turn::run_thread;
@@ -11,4 +12,5 @@ pub(super) const HOOKS: Hooks = Hooks {
     here: Worker::index_in,
     is_worker: || Worker::with_current(|worker| worker.is_some()),
     settle,
+    leave: watch::leave,
 };

@@ -33,13 +33,9 @@ pub use threads::WorkerThread;
 
 use crate::observe::{trace, watch};
 use crate::stats::Profile;
-use crate::workers::Worker;
-use crate::workers::arena::Arena;
+use crate::workers::arena::Landlord;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::roster;
-use crate::workers::worker::adopted::Adopted;
-use crate::workers::worker::caller_runs::be_in_place;
-use crate::workers::worker::caller_runs::run_left_in_place;
 
 /// A set of workers. Dropping it runs the tasks that it still holds and joins its threads;
 /// [`Pool::shutdown_now`] drops tasks that no caller waits for instead. One of its own tasks may
@@ -58,7 +54,7 @@ use crate::workers::worker::caller_runs::run_left_in_place;
 pub struct Pool {
     registry: Arc<Registry>,
     /// Of what arena it is a share. Dropped last: then the arena's threads may end.
-    _arena: Option<Arena>,
+    _arena: Option<Box<dyn Landlord>>,
 }
 
 impl Pool {
@@ -112,13 +108,6 @@ fn enter_books(registry: &Arc<Registry>) {
     watch::enter(registry);
 }
 
-/// Runs what was spawned into an in-place pool; a frame further out does so when it ends.
-fn run_in_place(registry: &Arc<Registry>) {
-    if !Worker::is_or_was(registry) {
-        be_in_place(registry, || ());
-    }
-}
-
 impl fmt::Debug for Pool {
     #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,18 +117,4 @@ impl fmt::Debug for Pool {
             .field("name", &self.registry.settings.name)
             .finish_non_exhaustive()
     }
-}
-
-/// A job was added to a pool whose only worker may be the caller.
-#[inline]
-pub(crate) fn run_if_alone(registry: &Arc<Registry>) {
-    // A frame further out runs it when it ends. Another thread that has the pool is not waited for:
-    // it may wait for this one.
-    if registry.settings.in_place && !Worker::is_or_was(registry) {
-        run_left_in_place(registry);
-    }
-    Worker::with_current(|worker| {
-        let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
-        mine.inspect(|worker| Adopted(worker).run_what_is_left());
-    });
 }

@@ -12,7 +12,7 @@ use super::hooks::HOOKS;
 use super::{Pool, enter_books};
 use crate::machine::faults;
 use crate::machine::os;
-use crate::workers::registry::Registry;
+use crate::workers::registry::{Plan, Registry};
 use crate::workers::settings::Settings;
 use crate::workers::turn::run_thread;
 
@@ -90,7 +90,9 @@ impl Recruit {
 
 /// Starts a pool of as many workers as there are threads to be had, `settings.workers` at most and
 /// `settings.workers_least` at least. Returns it with the reason why there are no more.
-pub(super) fn start(mut settings: Box<Settings>) -> Result<(Pool, Option<BuildError>), BuildError> {
+pub(super) fn start(
+    (mut settings, mut kind): Plan,
+) -> Result<(Pool, Option<BuildError>), BuildError> {
     let mut short = None;
     let mut recruits = Vec::new();
     for index in 0..settings.workers {
@@ -111,11 +113,11 @@ pub(super) fn start(mut settings: Box<Settings>) -> Result<(Pool, Option<BuildEr
             return Err(reason.into());
         }
         settings.workers = recruits.len();
-        match Registry::new(settings, HOOKS) {
+        match Registry::new((settings, kind), HOOKS) {
             Ok(registry) => return Ok((deploy(registry, recruits), short.map(BuildError::from))),
             Err(returned) => {
-                short = Some(Reason::Memory(returned.workers));
-                settings = returned;
+                (settings, kind) = returned;
+                short = Some(Reason::Memory(settings.workers));
                 recruits.pop().into_iter().for_each(Recruit::dismiss);
             }
         }

@@ -11,7 +11,6 @@ use crate::workers::Worker;
 use crate::workers::blocking::blocking;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
-use crate::workers::worker::adopted::Adopted;
 
 /// The number of tasks that [`Pool::shutdown_now`] dropped, and whether the count is final.
 ///
@@ -119,7 +118,7 @@ impl Pool {
     /// that.
     pub(super) fn begin_to_end(&self) {
         let registry = &self.registry;
-        if !registry.is_left_behind() && !registry.settings.in_place {
+        if !registry.is_left_behind() {
             registry.close();
         }
     }
@@ -133,31 +132,10 @@ impl Pool {
             mem::forget(Arc::clone(registry));
             return false;
         }
-        if registry.settings.in_place {
-            // Runs what was spawned and not yet run.
-            super::run_in_place(registry);
-            watch::leave(registry);
-            return !Worker::is_or_was(registry);
+        if let Some(has_ended) = registry.kind.end(registry) {
+            return has_ended;
         }
         registry.close();
-        Worker::with_current(|worker| {
-            let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), registry));
-            // An adopted thread drops its pool, outside of what it does for it.
-            mine.inspect(|worker| _ = Adopted(worker).leaves());
-        });
-        if registry.settings.own_threads {
-            // They join what the pool itself has started: see `WorkerThread::run`.
-            return false;
-        }
-        if let Some(share) = &registry.share {
-            // A task drops its own pool, which ends by itself when the task has.
-            let waits = !Worker::is_or_was(registry);
-            if waits {
-                blocking(|| share.wait_until_over());
-                watch::leave(registry);
-            }
-            return waits;
-        }
         if Worker::is_or_was(registry) || registry.seats.have_thread(thread::current().id()) {
             // A task drops its own pool, which ends by itself when the task has. So do its threads.
             registry.crew.detach();

@@ -206,7 +206,7 @@ impl Explorer {
         let pool = built.unwrap_or_else(|error| panic!("{error}"));
         let run = panic::catch_unwind(AssertUnwindSafe(|| program(&pool)));
         let registry = Arc::clone(pool.registry());
-        let schedule = registry.settings.schedule.as_ref();
+        let schedule = registry.kind.schedule();
         let (digest, log) = schedule.map_or_else(Default::default, |schedule| {
             (schedule.digest(), schedule.log())
         });

@@ -66,6 +66,7 @@ struct State {
 }
 
 impl Schedule {
+    #[inline]
     pub(crate) fn new(seed: u64, logs: bool) -> Schedule {
         let mut state = State {
             random: seed,
@@ -85,6 +86,7 @@ impl Schedule {
     }
 
     /// A program has panicked under this schedule: says, once, how to have that again.
+    #[inline]
     pub(crate) fn say_seed(&self) {
         let seed = self.seed;
         if !mem::replace(&mut self.state().said, true) {
@@ -95,11 +97,13 @@ impl Schedule {
         }
     }
 
+    #[inline]
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One of `count` ways, all alike; nothing is drawn where there is only one.
+    #[inline]
     pub(crate) fn pick(&self, count: usize) -> usize {
         match count {
             0 | 1 => 0,
@@ -108,6 +112,7 @@ impl Schedule {
     }
 
     /// Whether to follow the habit this time.
+    #[inline]
     pub(crate) fn follows(&self, habit: Habit) -> bool {
         let mut state = self.state();
         let weight = state.habits[habit as usize];
@@ -115,10 +120,12 @@ impl Schedule {
     }
 
     /// Writes a line into the log, if there is one.
+    #[inline]
     pub(crate) fn note(&self, worker: usize, what: impl Fn() -> String) {
         self.write(worker, &what);
     }
 
+    #[inline]
     fn write(&self, worker: usize, what: &dyn Fn() -> String) {
         if let Some(log) = &mut self.state().log {
             let _ = writeln!(log, "worker {worker}: {}", what());
@@ -142,6 +149,7 @@ impl Schedule {
 
 impl State {
     /// SplitMix64 (Steele, Lea and Flood 2014): every seed is as good as any other. Below `count`.
+    #[inline]
     fn next(&mut self, count: usize) -> usize {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.random;
@@ -151,12 +159,14 @@ impl State {
         ((u128::from(x) * count as u128) >> 64) as usize
     }
 
+    #[inline]
     fn decide(&mut self, count: usize) -> usize {
         let choice = self.next(count);
         self.record(choice);
         choice
     }
 
+    #[inline]
     fn decide_weighted(&mut self, weight: usize) -> bool {
         let choice = self.next(16) < weight;
         self.record(choice.into());
@@ -164,6 +174,7 @@ impl State {
     }
 
     /// FNV-1a over the decisions.
+    #[inline]
     fn record(&mut self, choice: usize) {
         self.decisions += 1;
         self.digest = (self.digest ^ choice as u64).wrapping_mul(0x0100_0000_01B3);

@@ -120,7 +120,7 @@ where
     // SAFETY: the frame was just made, and nobody else has it.
     unsafe { frame.as_ref() }.root.set(Arc::as_ptr(&root));
     let outside = Worker::with_waiting(|worker| worker.is_none());
-    if outside && !registry.settings.in_place {
+    if outside && !registry.kind.caller_runs() {
         // SAFETY: just made.
         unsafe { root.run_there(frame) };
     } else {

@@ -14,8 +14,8 @@ pub(crate) struct Jobs<'w>(pub(crate) &'w Worker);
 impl Jobs<'_> {
     /// Runs all jobs of the injector and the mailbox.
     pub(crate) fn run_jobs(self) {
-        if let Some((_, ways)) = self.0.registry().settings.drawn() {
-            return self.0.played.while_waiting(true, || (ways.run_jobs)());
+        if self.0.registry().kind.run_jobs() {
+            return;
         }
         while let Some(job) = self.next_job(true) {
             self.run_job(job);

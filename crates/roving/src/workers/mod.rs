@@ -20,7 +20,15 @@ pub(crate) mod job;
 #[cfg(not(loom))]
 pub(crate) mod jobs;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod kind;
+#[cfg(not(loom))]
+pub(crate) mod lent;
+#[cfg(not(loom))]
 pub(crate) mod on_demand;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod outside;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 pub(crate) mod own;
@@ -51,9 +59,6 @@ pub(crate) mod stranded;
 #[allow(unsafe_code)]
 pub(crate) mod turn;
 pub(crate) mod wait;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
-pub(crate) mod ways;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 pub(crate) mod worker;

@@ -4,7 +4,6 @@ use crate::stats::Activity;
 use crate::workers::Worker;
 use crate::workers::jobs::Jobs;
 use crate::workers::steal::Thief;
-use crate::workers::worker::drawn::Play;
 
 /// A worker that runs one task on top of what it does.
 #[derive(Clone, Copy)]
@@ -30,8 +29,8 @@ impl OnDemand<'_> {
             self.0.framed_outside(|| job.run());
             return true;
         }
-        if let Some(play) = Play::of(self.0) {
-            return play.run_kept();
+        if let Some(ran) = self.0.registry().kind.run_own() {
+            return ran;
         }
         let wake = self.0.owner().show_all();
         self.0.wake_if(wake);

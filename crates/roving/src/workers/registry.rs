@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::seats::{Seat, Seats, TaskSettings};
 use super::size::Size;
@@ -13,9 +13,9 @@ use crate::machine::prim::AtomicUsize;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Event;
 use crate::stats::{Activity, Keep};
-use crate::workers::arena::{Share, Station};
 use crate::workers::inject::{Injector, Kind, Queue};
 use crate::workers::job::Job;
+use crate::workers::kind::PoolKind;
 use crate::workers::parked::Watch;
 use crate::workers::priority::Priority;
 use crate::workers::settings::Settings;
@@ -27,6 +27,12 @@ use crate::workers::sleep::lending::Lending;
 use crate::workers::sleep::roster::{self, Roster};
 use crate::workers::sleep::spares::{Spares, StandIn};
 use crate::workers::stopping::Stopping;
+
+/// The settings of a pool, and its kind.
+pub(crate) type Plan = (Box<Settings>, Box<dyn PoolKind>);
+
+/// In the place of [`os::forks`]: the pool can be used in any process.
+pub(crate) const ANY: usize = usize::MAX;
 
 /// The functions of a pool that its registry calls: the registry is a table, and knows nobody who
 /// works at it.
@@ -40,6 +46,8 @@ pub(crate) struct Hooks {
     pub(crate) is_worker: fn() -> bool,
     /// Called when the pool has ended, with what its workers have counted.
     pub(crate) settle: fn(&Registry),
+    /// Called when nobody works in the pool any more, before its end.
+    pub(crate) leave: fn(&Registry),
 }
 
 /// A pool's shared state. The pool and each of its threads hold it.
@@ -48,6 +56,7 @@ pub(crate) struct Registry {
     /// is dropped stood in each of five codegen units.
     pub(crate) seats: Arc<Seats>,
     pub(crate) settings: Box<Settings>,
+    pub(crate) kind: Box<dyn PoolKind>,
     pub(crate) hooks: Hooks,
     pub(crate) idle: IdleSet,
     /// Workers that are parked in a wait and would run a job, in pools without compensation
@@ -67,20 +76,16 @@ pub(crate) struct Registry {
     pub(crate) cancel: Arc<Token>,
     /// [`os::forks`] when the threads were started.
     forks: usize,
-    /// The lock of an in-place pool: who holds it is the pool's worker.
-    pub(crate) in_place: Mutex<()>,
-    /// In a share of an arena, what its seats have in the place of threads.
-    pub(crate) share: Option<Arc<Share>>,
     pub(crate) size: Size,
 }
 
 impl Registry {
-    /// The settings come back when there is no memory.
-    pub(crate) fn new(settings: Box<Settings>, hooks: Hooks) -> Result<Registry, Box<Settings>> {
+    /// The plan comes back when there is no memory.
+    pub(crate) fn new((settings, kind): Plan, hooks: Hooks) -> Result<Registry, Plan> {
         let workers = settings.workers;
-        let spares = match settings.in_place || settings.stand_in == StandIn::Nobody {
-            true => 0,
-            false => settings.spares,
+        let spares = match settings.stand_in {
+            StandIn::Nobody => 0,
+            StandIn::ForAll | StandIn::ForJobs => kind.spares(settings.spares),
         };
         // Fewer than a thief takes at once are shown to nobody.
         let least = settings.amount.least();
@@ -96,22 +101,24 @@ impl Registry {
             least: settings.amount.least(),
             everything: settings.amount != crate::workers::steal::amount::Amount::One,
             counting: settings.keep() != Keep::Nothing,
-            drawn: settings.schedule.is_some(),
+            drawn: !kind.shows_tasks(),
         };
         let tasks = TaskSettings {
             order: settings.spawn_order,
             migrate: settings.migrate,
         };
-        let arena = settings.arena.as_ref();
-        let share = arena.map(|arena| Arc::new(Share::new(arena, settings.priority)));
         let (seats, size) = ((workers, spares), settings.size.min(workers));
-        let Some(seats) = Seats::new(showing, settings.keep(), tasks, share.as_ref(), seats) else {
-            if let Some(share) = share {
-                share.close();
-            }
-            return Err(settings);
+        let Some(seats) = Seats::new(
+            showing,
+            settings.keep(),
+            tasks,
+            &|seat| kind.desk(seat),
+            seats,
+        ) else {
+            kind.unmade();
+            return Err((settings, kind));
         };
-        if settings.schedule.is_some() {
+        if !kind.shows_tasks() {
             seats.iter().for_each(|seat| seat.tasks.stay_away());
         }
         Ok(Registry {
@@ -127,9 +134,8 @@ impl Registry {
             stopping: Stopping::default(),
             watch: settings.watch.map(Watch::new),
             cancel: Token::new(None, None),
-            forks: os::forks(),
-            in_place: Mutex::new(()),
-            share,
+            forks: kind.forks(),
+            kind,
             size: Size::new(size),
             settings,
             hooks,
@@ -148,7 +154,7 @@ impl Registry {
 
     /// Whether the pool was built before this process was forked, so that its threads are not here.
     pub(crate) fn is_left_behind(&self) -> bool {
-        self.forks != os::forks() && !self.settings.in_place
+        self.forks != os::forks() && self.forks != ANY
     }
 
     /// Nobody would run what is given to a pool that was left behind, and its locks may be held by
@@ -243,6 +249,15 @@ impl Registry {
         self.job_was_added()
     }
 
+    /// A call from a worker of another pool was injected. All may be busy, some with waiting for
+    /// what this call is part of (a lock that a frame further out holds, say): so it gets a thread
+    /// of its own. (Elsewhere it gets one when a worker waits, whose index that thread can show.)
+    pub(crate) fn find_thread_for_call(self: &Arc<Registry>, woken: bool) {
+        if !woken && self.spares.stand_in == StandIn::ForAll {
+            self.spares.bring_in_one(self);
+        }
+    }
+
     /// Gives a job to one worker. If that has no thread, or none any more, the job is dropped.
     pub(crate) fn post(self: &Arc<Registry>, index: usize, kind: Kind, job: Job) {
         let is_here = || (self.hooks.here)(self) == Some(index);
@@ -262,9 +277,8 @@ impl Registry {
     /// Tells all threads to end once nothing is left to do.
     pub(crate) fn close(&self) {
         let closed = self.crew.close();
-        if let Some(share) = &self.share {
-            closed.waive("no thread of its own sleeps");
-            return share.close();
+        if self.kind.close(self) {
+            return closed.waive("no thread of its own sleeps");
         }
         self.crew.end_if_empty();
         closed.pay(|| self.unpark_all());
@@ -299,7 +313,7 @@ impl Registry {
     /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.
     pub(crate) fn rests(&self, seat: usize) -> bool {
         let place = &self.seats[seat];
-        let is_left = place.station.as_ref().is_some_and(Station::is_left);
+        let is_left = place.desk.as_ref().is_some_and(|desk| desk.is_left());
         is_left
             || self.idle.contains(seat)
             || self.spares.is_resting(seat)
@@ -313,7 +327,13 @@ impl Registry {
         ended.pay(|| self.unpark_all());
     }
 
-    /// In a share: all workers sleep, since no thread has been there.
+    /// Whether one of those from that seat on has mail, and a thread.
+    pub(crate) fn has_mail_from(&self, first: usize) -> bool {
+        let has_mail = |seat: &Seat| seat.thread().is_some() && !seat.mailbox.is_surely_empty();
+        self.seats.iter().skip(first).any(has_mail)
+    }
+
+    /// All workers sleep, since no thread has been there.
     pub(crate) fn put_to_sleep(&self) {
         for index in 0..self.workers() {
             self.seats[index].clock.enter(Activity::Idle);
@@ -403,12 +423,8 @@ impl Parts for Registry {
         self.seats.most()
     }
 
-    /// Not that of an adopted thread, which goes its own way; but that thread may have added a job
-    /// while the others, which alone are counted, went quiet.
     fn has_mail(&self) -> bool {
-        let adopted = usize::from(self.settings.adopts && !self.seats[0].has_heir());
-        let has_mail = |seat: &Seat| seat.thread().is_some() && !seat.mailbox.is_surely_empty();
-        self.seats.iter().skip(adopted).any(has_mail) || self.settings.adopts && self.has_jobs()
+        self.kind.has_mail(self)
     }
 
     fn unpark_all(&self) {
@@ -417,7 +433,7 @@ impl Parts for Registry {
 
     fn start_thread(self: &Arc<Registry>, index: usize) -> io::Result<bool> {
         self.crew.start(|| {
-            if !self.seats.make(index) {
+            if !self.seats.make(index, || self.kind.desk(index)) {
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
             let registry = Arc::clone(self);
@@ -431,7 +447,7 @@ impl Parts for Registry {
 
     /// The caller holds a lock.
     fn make_seat(&self, index: usize) -> bool {
-        if !self.seats.make(index) {
+        if !self.seats.make(index, || self.kind.desk(index)) {
             return false;
         }
         self.in_use.take(index);
@@ -441,7 +457,7 @@ impl Parts for Registry {
     }
 
     fn has_lent_threads(&self) -> bool {
-        self.share.is_some()
+        self.seats[0].desk.is_some()
     }
 }
 

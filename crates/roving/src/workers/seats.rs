@@ -1,5 +1,6 @@
 //! The places of a pool's workers and compensation threads, as all threads see them.
 
+use std::any::Any;
 use std::ops::Index;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread, ThreadId};
@@ -11,7 +12,6 @@ use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Lane;
 use crate::stats::{Activity, Clock, Keep, Profile, Quiet, WorkerProfile};
-use crate::workers::arena::{Share, Station};
 use crate::workers::frames::Local;
 use crate::workers::frames::order::SpawnOrder;
 use crate::workers::inject::Queue;
@@ -44,8 +44,20 @@ pub(crate) struct Seat {
     orphaned: AtomicBool,
     /// No thread is here any more, nor ever will be.
     vacant: AtomicBool,
-    /// The slot's connection to the arena, in a pool that is a share of one.
-    pub(crate) station: Option<Station>,
+    /// In the place of a thread of its own.
+    pub(crate) desk: Option<Box<dyn Desk>>,
+}
+
+/// The place at a seat to which threads come that are not the pool's.
+pub(crate) trait Desk: Send + Sync {
+    /// Has a thread look around at the seat: the one that is there, or another.
+    fn call(&self);
+    /// Whether no thread is there, as far as can be told by looking.
+    fn is_left(&self) -> bool;
+    /// Whether the thread that is there may be wanted elsewhere, as far as can be told by looking.
+    fn is_pressed(&self) -> bool;
+    /// Itself, for whose threads come here.
+    fn as_any(&self) -> &dyn Any;
 }
 
 impl Seat {
@@ -55,7 +67,7 @@ impl Seat {
         keep: Keep,
         tasks: Local,
         most: usize,
-        station: Option<Station>,
+        desk: Option<Box<dyn Desk>>,
         quiet: &Arc<Quiet>,
     ) -> Option<Seat> {
         Some(Seat {
@@ -72,7 +84,7 @@ impl Seat {
             heir: OnceLock::new(),
             orphaned: AtomicBool::new(false),
             vacant: AtomicBool::new(false),
-            station,
+            desk,
         })
     }
 
@@ -95,8 +107,8 @@ impl Seat {
     /// Wakes the seat's thread, if it has started; a thread looks around before it first sleeps.
     /// Where a seat has none of its own, calls one.
     pub(crate) fn unpark(&self) {
-        if let Some(station) = &self.station {
-            station.call();
+        if let Some(desk) = &self.desk {
+            desk.call();
         } else if let Some(thread) = self.thread() {
             thread.unpark();
         }
@@ -210,7 +222,6 @@ pub(crate) struct Seats {
     showing: Showing,
     keep: Keep,
     tasks: TaskSettings,
-    share: Option<Arc<Share>>,
     workers: Box<[Seat]>,
     spares: Box<[OnceLock<Box<Seat>>]>,
     /// Since when is counted.
@@ -225,15 +236,14 @@ impl Seats {
         showing: Showing,
         keep: Keep,
         tasks: TaskSettings,
-        share: Option<&Arc<Share>>,
+        desk: &dyn Fn(usize) -> Option<Box<dyn Desk>>,
         (workers, spares): (usize, usize),
     ) -> Option<Seats> {
         let most = workers + spares;
-        let station = |index| share.map(|share| Station::new(share, index));
         let quiet = Arc::new(Quiet::new());
         let seat = |index| {
-            let station = station(index);
-            Seat::new(showing, keep, tasks.local(index), most, station, &quiet)
+            let local = tasks.local(index);
+            Seat::new(showing, keep, local, most, desk(index), &quiet)
         };
         let mut seats = Vec::new();
         with_answered_memory(|| seats.try_reserve_exact(workers)).ok()?;
@@ -244,7 +254,6 @@ impl Seats {
             showing,
             keep,
             tasks,
-            share: share.map(Arc::clone),
             workers: seats.into(),
             spares: (0..spares).map(|_| OnceLock::new()).collect(),
             started: Mutex::new(Instant::now()),
@@ -311,13 +320,12 @@ impl Seats {
         self.iter().any(is_it)
     }
 
-    /// Returns when each worker has its thread, or never will; at once in a share, where none has
-    /// one of its own.
+    /// Returns when each worker has its thread, or never will; at once where none has one
+    /// of its own.
     #[inline]
     pub(crate) fn wait_for_threads(&self) {
-        if self.share.is_none() {
-            self.workers.iter().for_each(Seat::wait_for_thread);
-        }
+        let own = self.workers.iter().filter(|seat| seat.desk.is_none());
+        own.for_each(Seat::wait_for_thread);
     }
 
     /// How many there can be.
@@ -335,16 +343,14 @@ impl Seats {
 
     /// Makes the seat of a compensation thread, if it has not been made. False when there is no
     /// memory. The caller has the lock under which threads are started.
-    pub(super) fn make(&self, index: usize) -> bool {
+    pub(super) fn make(&self, index: usize, desk: impl FnOnce() -> Option<Box<dyn Desk>>) -> bool {
         let Some(spare) = index.checked_sub(self.workers.len()) else {
             return true;
         };
         let place = &self.spares[spare];
         let local = self.tasks.local(index);
-        let station = self.share.as_ref();
-        let station = station.map(|share| Station::new(share, index));
         let (showing, keep, most) = (self.showing, self.keep, self.most());
-        let seat = || Seat::new(showing, keep, local, most, station, &self.quiet);
+        let seat = || Seat::new(showing, keep, local, most, desk(), &self.quiet);
         // A second one, by another thread, would be dropped.
         place.get().is_some() || seat().is_some_and(|seat| place.set(Box::new(seat)).is_ok())
     }

@@ -9,16 +9,12 @@ use std::time::Duration;
 
 use crate::inherit::cancelled::CancelledError;
 use crate::machine::unwind::drop_quietly;
-use crate::replay::Schedule;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
-use crate::workers::arena::core::Core;
 use crate::workers::frames::order::SpawnOrder;
 use crate::workers::places::Places;
-use crate::workers::priority::Priority;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
-use crate::workers::ways::Ways;
 
 /// Most compensation threads of a pool.
 pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
@@ -36,9 +32,6 @@ pub(crate) struct Settings {
     /// How many of them work at first.
     pub(crate) size: usize,
     pub(crate) follow_quota: bool,
-    /// The threads of an arena, instead of its own.
-    pub(crate) arena: Option<Arc<Core>>,
-    pub(crate) priority: Priority,
     /// So many have to start.
     pub(crate) workers_least: usize,
     pub(crate) spares: usize,
@@ -53,15 +46,6 @@ pub(crate) struct Settings {
     pub(crate) debt: Debt,
     /// How long nothing moves before it is reported.
     pub(crate) watch: Option<Duration>,
-    pub(crate) in_place: bool,
-    /// The seeded schedule that decides in the place of chance.
-    pub(crate) schedule: Option<Schedule>,
-    /// How it is followed, if there is one.
-    pub(crate) ways: Option<&'static Ways>,
-    /// The building thread is worker 0.
-    pub(crate) adopts: bool,
-    /// The threads of the workers are the user's, who also joins them.
-    pub(crate) own_threads: bool,
     pub(crate) name: String,
     pub(crate) stack_size: Option<usize>,
     pub(crate) processors: Vec<usize>,
@@ -88,13 +72,6 @@ impl Settings {
             (false, true) => Keep::Times,
             (false, false) => Keep::Nothing,
         }
-    }
-
-    /// The schedule of a deterministic pool, and how it is followed.
-    #[inline]
-    pub(crate) fn drawn(&self) -> Option<(&Schedule, &'static Ways)> {
-        let ways = self.ways?;
-        Some((self.schedule.as_ref()?, ways))
     }
 
     fn is_spare(&self, index: usize) -> bool {

@@ -3,13 +3,11 @@
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::machine::os;
 use crate::machine::overflow::Watched;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
-use crate::workers::arena::Stay;
 use crate::workers::frames::Frames;
 use crate::workers::jobs::Jobs;
 use crate::workers::registry::Registry;
@@ -49,17 +47,19 @@ impl Turn<'_> {
         self.0.seat().tasks.away(|| bench(self.0));
     }
 
-    /// The loop of a worker's thread, until the pool ends; of an arena's, until it leaves the seat.
-    pub(crate) fn work(self) {
+    /// The loop of a worker's thread, until the pool ends. Of a thread that only stays for a while,
+    /// until `leaves` says so between two tasks, of what it is told: whether the thread has run
+    /// something here, and whether its last look around found nothing; or until there is nothing to
+    /// do.
+    pub(crate) fn work(self, leaves: Option<&dyn Fn(bool, bool) -> bool>) {
         let registry = self.0.registry();
         let quick = registry.settings.quick_rounds;
         let mut round = 0;
         let mut looks = 0;
-        let began = registry.share.is_some().then(Instant::now);
-        let mut woken = began.is_some();
+        let mut woken = leaves.is_some();
         loop {
-            match began {
-                Some(began) if Stay(self.0).stands_down(began, looks > round, round > 0) => return,
+            match leaves {
+                Some(leaves) if leaves(looks > round, round > 0) => return,
                 Some(_) => {}
                 None => self.stay_or_rest(),
             }
@@ -99,7 +99,7 @@ impl Turn<'_> {
                     round += 1;
                 }
                 Search::Empty => {
-                    if began.is_some() || sleep(self.0) == Woken::ToEnd {
+                    if leaves.is_some() || sleep(self.0) == Woken::ToEnd {
                         return;
                     }
                     self.0.restraint.lift();
@@ -175,7 +175,7 @@ pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
             worker.owner().attach();
             Turn(worker).handle(&registry.settings.on_start);
             worker.clock().enter(Activity::Steal);
-            Turn(worker).work();
+            Turn(worker).work(None);
             worker.seat().tasks.stay_away();
             worker.clock().enter(Activity::Frame);
             Turn(worker).handle(&registry.settings.on_exit);

@@ -11,7 +11,6 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::machine::duty::Due;
-use crate::replay::Schedule;
 use crate::stack::owner::{Owner, Wake};
 use crate::stats::{Clock, Tally};
 use crate::workers::calls::Calls;
@@ -24,6 +23,9 @@ use crate::workers::sleep::lending::ShownIndex;
 use crate::workers::steal::patience::Patience;
 use crate::workers::steal::restraint::Restraint;
 use crate::workers::steal::victim::Victims;
+
+/// Ends the time of a worker whose thread was adopted, if it is to end.
+type Leave = fn(&Worker) -> bool;
 
 /// The calling thread's view of itself as a worker. Lives on the thread's native stack.
 pub(crate) struct Worker {
@@ -44,6 +46,8 @@ pub(crate) struct Worker {
     /// The class of the job that it runs.
     pub(crate) class: Cell<Priority>,
     pub(crate) played: Played,
+    /// On a thread that was adopted.
+    leaves: Cell<Option<Leave>>,
     /// The worker that this thread already was when it entered the pool: only a caller-runs pool
     /// can be entered by a worker.
     outer: *const Worker,
@@ -116,6 +120,7 @@ impl Worker {
             nesting: Cell::new(nesting),
             class: Cell::new(Priority::Low),
             played,
+            leaves: Cell::new(None),
             outer,
         }
     }
@@ -185,11 +190,6 @@ impl Worker {
     /// By which it calls others to work.
     pub(crate) fn calls(&self) -> Calls<'_> {
         Calls::new(&self.registry, self.seat())
-    }
-
-    /// This pool's schedule, if the pool is deterministic.
-    pub(crate) fn schedule(&self) -> Option<&Schedule> {
-        self.registry.settings.schedule.as_ref()
     }
 
     /// After a push or pop that may have published.

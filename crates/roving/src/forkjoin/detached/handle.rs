@@ -242,7 +242,7 @@ impl<T> Future for JoinHandle<T> {
         assert!(!self.word().is_empty(), "polled after it was ready");
         if !self.word().is_ended() {
             // Where there is one thread, nobody else would run it while this one waits.
-            self.run_here(|registry| registry.settings.in_place);
+            self.run_here(|registry| registry.kind.caller_runs());
         }
         // SAFETY: this is the handle, which keeps the task, and it is borrowed for this call alone.
         if unsafe { ask(self.task.as_ref(), context) }.is_pending() {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::handle::{self, JoinHandle};
-use crate::pool::{Pool, run_if_alone, with_current_registry};
-use crate::workers::arena::keep_for_the_end;
-use crate::workers::inject::Kind;
+use crate::pool::{Pool, with_current_registry};
 use crate::workers::places::QueueFullError;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
@@ -163,16 +161,8 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    registry.check_has_threads();
     let (job, handle) = handle::new(registry, f);
-    let job = match registry.share.is_some() {
-        true => keep_for_the_end(registry, job),
-        false => Some(job),
-    };
-    if let Some(job) = job {
-        registry.inject_in(priority, Kind::Detached, job);
-        run_if_alone(registry);
-    }
+    registry.kind.spawn(registry, priority, job);
     handle
 }
 

@@ -7,7 +7,6 @@
 use std::time::{Duration, Instant};
 
 use crate::workers::Worker;
-use crate::workers::worker::drawn::Play;
 
 /// A loop reads the clock about this often.
 const CLOCK_TIME: Duration = Duration::from_micros(4);
@@ -61,7 +60,7 @@ impl Pace {
 
     #[inline(never)]
     fn adjust_by_clock(&mut self, worker: &Worker) {
-        if let Some(block) = Play::of(worker).map(Play::draw_block) {
+        if let Some(block) = worker.registry().kind.block() {
             self.block = block;
             return;
         }

@@ -203,7 +203,7 @@ impl<'e, S> Loop<'e, S> {
     where
         S: Sink<P>,
     {
-        if worker.schedule().is_some() || left > piece.most().max(1) {
+        if worker.registry().kind.divides() || left > piece.most().max(1) {
             return self.divide(piece, left, state);
         }
         parts::run(self, worker, piece, state)

@@ -52,7 +52,7 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
 }
 
 /// A pool ends. With the last one the thread does, before this returns.
-pub(crate) fn leave(registry: &Arc<Registry>) {
+pub(crate) fn leave(registry: &Registry) {
     if registry.watch.is_none() {
         return;
     }
@@ -61,7 +61,7 @@ pub(crate) fn leave(registry: &Arc<Registry>) {
         if !watcher.service.is_here() {
             return;
         }
-        match watcher.pools.leave(Arc::as_ptr(registry)) {
+        match watcher.pools.leave(registry) {
             true => watcher.service.end(),
             false => None,
         }

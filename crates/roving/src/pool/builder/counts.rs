@@ -51,7 +51,7 @@ impl PoolBuilder {
     /// ```
     #[inline]
     pub fn arena(mut self, arena: &Arena) -> PoolBuilder {
-        self.arena = Some(arena.clone());
+        self.arena = Some(Box::new(arena.clone()));
         self
     }
 
@@ -96,8 +96,8 @@ impl PoolBuilder {
 
     /// How many workers work at first, how many there can be, and how many have to start.
     pub(super) fn counts(&self, cores: usize) -> Result<(usize, usize, usize), BuildError> {
-        let threads = self.arena.as_ref().map(Arena::threads);
-        let size = match (self.is_drawn(), self.in_place) {
+        let threads = self.arena.as_ref().map(|arena| arena.threads());
+        let size = match (self.is_drawn(), self.in_place.is_some()) {
             (true, _) => self.workers.unwrap_or(replay::PLAYED),
             (false, true) => 1,
             (false, false) => self.workers.or(threads).unwrap_or(cores),
@@ -112,7 +112,7 @@ impl PoolBuilder {
             let workers = size;
             return Err(Reason::Size { workers, most }.into());
         }
-        let least = match self.in_place {
+        let least = match self.in_place.is_some() {
             true => most,
             false => self.workers_least.unwrap_or(most),
         };
@@ -124,7 +124,7 @@ impl PoolBuilder {
 
     /// How many workers the pool can have, if it starts with `size`.
     fn most(&self, size: usize, cores: usize) -> usize {
-        if self.in_place || self.is_drawn() {
+        if self.in_place.is_some() || self.is_drawn() {
             return size;
         }
         let grows = self.follow_quota && self.workers.is_none() && self.arena.is_none();
@@ -140,14 +140,14 @@ impl PoolBuilder {
         let Some(arena) = &self.arena else {
             return Ok(());
         };
-        if arena.core().is_left_behind() {
-            return Err(Reason::LeftBehind(arena.core().name().to_owned()).into());
+        if let Some(name) = arena.left_behind() {
+            return Err(Reason::LeftBehind(name.to_owned()).into());
         }
         let refused = [
             (self.pin, "pin"),
             (self.stack_size.is_some(), "stack_size"),
-            (self.in_place, "use_current_thread"),
-            (self.adopts, "adopt_current_thread"),
+            (self.in_place.is_some(), "use_current_thread"),
+            (self.adopts.is_some(), "adopt_current_thread"),
             (self.is_drawn(), "deterministic"),
             (self.stand_in != StandIn::ForAll, "stand_in"),
         ];

@@ -6,7 +6,9 @@ use super::PoolBuilder;
 use crate::pool::Pool;
 use crate::pool::error::{BuildError, Reason};
 use crate::pool::threads::WorkerThread;
+use crate::workers::registry::Plan;
 use crate::workers::sleep::spares::StandIn;
+use crate::workers::worker::{adopted, caller_runs};
 
 /// # Whose threads work
 ///
@@ -14,7 +16,8 @@ use crate::workers::sleep::spares::StandIn;
 impl PoolBuilder {
     /// Makes a caller-runs pool, of one worker and no thread: a thread that calls [`Pool::install`]
     /// is the worker for that long. Good for instruction counts, debuggers, and places where no
-    /// thread can be started. Calls from several threads take turns. Overrides [`Self::workers`].
+    /// thread can be started. Calls from several threads take turns. Overrides [`Self::workers`]
+    /// and [`Self::adopt_current_thread`].
     ///
     /// ```
     /// let pool = roving::Pool::builder().use_current_thread().build().unwrap();
@@ -22,7 +25,7 @@ impl PoolBuilder {
     /// assert_eq!(pool.install(|| std::thread::current().id()), here);
     /// ```
     pub fn use_current_thread(mut self) -> PoolBuilder {
-        self.in_place = true;
+        self.in_place = Some(caller_runs::kind);
         self
     }
 
@@ -44,8 +47,9 @@ impl PoolBuilder {
     ///     assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
     /// });
     /// ```
+    #[inline]
     pub fn adopt_current_thread(mut self) -> PoolBuilder {
-        self.adopts = true;
+        self.adopts = Some(adopted::kind);
         self
     }
 
@@ -74,14 +78,19 @@ impl PoolBuilder {
     where
         S: FnMut(WorkerThread) -> io::Result<()>,
     {
-        let mut settings = self.settings()?;
-        if settings.arena.is_some() {
-            return Err(Reason::Share("build_with").into());
-        }
-        settings.own_threads = true;
-        Pool::start_with(settings, None, |registry, index| {
+        Pool::start_with(self.plan_given("build_with")?, None, |registry, index| {
             start(WorkerThread::promised(registry, index))
         })
+    }
+
+    /// Of a pool whose threads are the user's, by the method with that name.
+    fn plan_given(self, method: &'static str) -> Result<Plan, BuildError> {
+        let (plan, arena) = self.plan(true)?;
+        if arena.is_some() {
+            plan.1.unmade();
+            return Err(Reason::Share(method).into());
+        }
+        Ok(plan)
     }
 
     /// Builds a pool whose workers are whatever threads of the caller's come to their seats, by
@@ -91,12 +100,7 @@ impl PoolBuilder {
     /// As [`Self::build`].
     #[doc(hidden)]
     pub fn build_hosted(self) -> Result<Pool, BuildError> {
-        let mut settings = self.settings()?;
-        if settings.arena.is_some() {
-            return Err(Reason::Share("build_hosted").into());
-        }
-        settings.own_threads = true;
-        Pool::start_with(settings, None, |_, _| Ok(()))
+        Pool::start_with(self.plan_given("build_hosted")?, None, |_, _| Ok(()))
     }
 
     /// Chooses how the pool replaces a worker that is parked in a wait.

@@ -53,7 +53,7 @@ impl PoolBuilder {
     #[inline]
     pub fn deterministic(mut self, seed: u64) -> PoolBuilder {
         self.schedule.ask(seed);
-        self.ways = Some(drawn::ways());
+        self.drawn = Some(drawn::kind);
         self
     }
 
@@ -101,7 +101,7 @@ impl Pool {
     /// ```
     #[inline]
     pub fn schedule_log(&self) -> String {
-        let schedule = self.registry().settings.schedule.as_ref();
+        let schedule = self.registry().kind.schedule();
         schedule.map(Schedule::log).unwrap_or_default()
     }
 }

@@ -55,22 +55,26 @@ const SURPLUS: usize = 1 << 4;
 const URGENT: usize = 1 << 3;
 
 impl Pressure {
+    #[inline]
     pub(crate) fn is_none(self) -> bool {
         self.0 == 0
     }
 
     /// More threads are active than there should be.
+    #[inline]
     pub(crate) fn is_surplus(self) -> bool {
         self.0 & SURPLUS != 0
     }
 
     /// Something of a higher class than that waits.
+    #[inline]
     pub(crate) fn is_above(self, class: Priority) -> bool {
         (self.0 & !SURPLUS) >> (class as usize + 1) != 0
     }
 }
 
 impl<R> State<R> {
+    #[inline]
     fn pressure(&self) -> usize {
         let surplus = if self.active > self.limit { SURPLUS } else { 0 };
         if self.requests.len() <= self.coming {
@@ -115,10 +119,12 @@ impl<R> Board<R> {
         }
     }
 
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, State<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     pub(crate) fn pressure(&self) -> Pressure {
         // Ordering: Relaxed; a hint.
         Pressure(self.pressure.load(Ordering::Relaxed))
@@ -126,6 +132,7 @@ impl<R> Board<R> {
 
     /// The state has changed: calls one thread if one is missing, and lets the lock go.
     #[must_use]
+    #[inline]
     fn settle(&self, mut state: MutexGuard<'_, State<R>>) -> Option<Start> {
         let allowed = state.active < state.limit || state.requests.has_urgent();
         let missing = state.requests.len() > state.coming && allowed;
@@ -163,6 +170,7 @@ impl<R> Board<R> {
 
     /// The thread could not be started. The core stays idle until another thread finds the request,
     /// which those at work hear of.
+    #[inline]
     pub(crate) fn not_started(&self, start: Start) {
         let mut state = self.lock();
         state.unused.push(start.0);
@@ -173,10 +181,12 @@ impl<R> Board<R> {
     }
 
     /// The calling thread has that number from now on.
+    #[inline]
     pub(crate) fn enlist(&self, number: usize) {
         let _ = self.threads[number].set(thread::current());
     }
 
+    #[inline]
     pub(crate) fn unpark(&self, number: usize) {
         if let Some(thread) = self.threads[number].get() {
             thread.unpark();
@@ -185,6 +195,7 @@ impl<R> Board<R> {
 
     /// A seat asks for a thread; without a class, urgently.
     #[must_use]
+    #[inline]
     pub(crate) fn request(&self, class: Option<Priority>, request: R) -> Option<Start> {
         let mut state = self.lock();
         match class {
@@ -197,6 +208,7 @@ impl<R> Board<R> {
     /// The first request of that class which is meant, if there is one, is urgent from now on: it
     /// does not wait for a thread to leave another seat.
     #[must_use]
+    #[inline]
     pub(crate) fn urge(&self, class: Priority, is_meant: impl Fn(&R) -> bool) -> Option<Start> {
         let mut state = self.lock();
         state.requests.urge(class, is_meant);
@@ -206,6 +218,7 @@ impl<R> Board<R> {
     /// The calling thread has nothing to do: returns the next request, or none when the threads
     /// end. `is_new`: it has just been started.
     #[must_use]
+    #[inline]
     pub(crate) fn next(&self, me: usize, is_new: bool) -> (Option<R>, Option<Start>) {
         let mut state = self.lock();
         let mut came = is_new;
@@ -234,6 +247,7 @@ impl<R> Board<R> {
 
     /// The calling thread, which is at work, is about to park in a wait.
     #[must_use]
+    #[inline]
     pub(crate) fn give_core(&self) -> Option<Start> {
         let mut state = self.lock();
         state.active -= 1;
@@ -241,6 +255,7 @@ impl<R> Board<R> {
     }
 
     /// It goes on. If there are too many now, another leaves when it is between two tasks.
+    #[inline]
     pub(crate) fn take_core(&self) {
         let mut state = self.lock();
         state.active += 1;
@@ -248,11 +263,13 @@ impl<R> Board<R> {
         self.pressure.store(state.pressure(), Ordering::Relaxed);
     }
 
+    #[inline]
     pub(crate) fn hold(&self) {
         self.lock().holders += 1;
     }
 
     /// One holder less. If it was the last, the threads end.
+    #[inline]
     pub(crate) fn let_go(&self) -> Due<Join> {
         let mut state = self.lock();
         state.holders -= 1;
@@ -266,6 +283,7 @@ impl<R> Board<R> {
 }
 
 impl<R> State<R> {
+    #[inline]
     fn one_more(&mut self, most: usize) -> Option<Start> {
         let unused = self.unused.pop();
         let number = unused.or_else(|| {

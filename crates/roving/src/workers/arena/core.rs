@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use super::board::{Board, Start};
 use crate::machine::faults;
 use crate::machine::os;
+use crate::workers::lent;
 
 /// A pool that is a share of an arena, as the arena's threads see it.
 pub(crate) trait Lodger: Send + Sync {
@@ -47,6 +48,7 @@ thread_local! {
     static HERE: OnceCell<Here> = const { OnceCell::new() };
 }
 
+#[inline]
 fn with_here<R>(f: impl FnOnce(Option<&Here>) -> R) -> R {
     let mut f = Some(f);
     let called = HERE.try_with(|here| f.take().map(|f| f(here.get())));
@@ -77,17 +79,20 @@ impl Core {
         }
     }
 
+    #[inline]
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether the arena was built before this process was forked, so that its threads are not
     /// here.
+    #[inline]
     pub(crate) fn is_left_behind(&self) -> bool {
         self.forks != os::forks()
     }
 
     /// Starts the thread, which is counted already.
+    #[inline]
     pub(crate) fn start(self: &Arc<Core>, start: Start) -> io::Result<()> {
         let number = start.0;
         let mut thread = thread::Builder::new().name(format!("{}-{number}", self.name));
@@ -112,6 +117,7 @@ impl Core {
 
     /// Starts a thread if one is due, and ignores a failure, because no caller is there to be told:
     /// the core stays idle until another thread is free.
+    #[inline]
     pub(crate) fn start_if_any(self: &Arc<Core>, start: Option<Start>) {
         if let Some(start) = start {
             let _ = self.start(start);
@@ -119,6 +125,7 @@ impl Core {
     }
 
     /// The threads have been told to end: waits for them, unless this is one of them.
+    #[inline]
     pub(crate) fn join(self: &Arc<Core>) {
         loop {
             let mut joins = self.joins.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,11 +142,13 @@ impl Core {
     }
 
     /// Whether the calling thread is one of the arena's.
+    #[inline]
     pub(crate) fn is_here(self: &Arc<Core>) -> bool {
         self.number_here().is_some()
     }
 
     /// The calling thread's number in this arena.
+    #[inline]
     pub(crate) fn number_here(self: &Arc<Core>) -> Option<usize> {
         with_here(|here| {
             let mine = here.filter(|here| Arc::ptr_eq(&here.core, self));
@@ -148,12 +157,14 @@ impl Core {
     }
 }
 
-/// Calls `f`, in which the calling thread parks or blocks. If it is a thread of an arena, another
-/// has its core meanwhile, for whatever the arena's shares ask.
-pub(crate) fn with_core_given(f: &mut dyn FnMut()) {
+/// Calls `f`, in which the calling thread, which is one of an arena's, parks or blocks. Another has
+/// its core meanwhile, for whatever the arena's shares ask.
+#[inline]
+fn with_core_given(f: &mut dyn FnMut()) {
     /// Takes the core back, also by unwinding.
     struct Back<'h>(&'h Here);
     impl Drop for Back<'_> {
+        #[inline]
         fn drop(&mut self) {
             self.0.core.board.take_core();
             self.0.is_away.set(false);
@@ -172,6 +183,7 @@ pub(crate) fn with_core_given(f: &mut dyn FnMut()) {
 }
 
 /// A thread of an arena, from start to end.
+#[inline]
 fn run(core: Arc<Core>, number: usize) {
     HERE.with(|here| {
         let here = here.set(Here {
@@ -181,6 +193,7 @@ fn run(core: Arc<Core>, number: usize) {
         });
         debug_assert!(here.is_ok());
     });
+    lent::set(with_core_given);
     core.board.enlist(number);
     let mut is_new = true;
     loop {

@@ -20,6 +20,7 @@ pub(crate) trait Leaver: Sleeper {
 }
 
 /// Looks around for the last time. True if there is work left for a thread at this seat.
+#[inline]
 pub(crate) fn look_before_leaving(worker: &impl Leaver) -> bool {
     let (pool, me) = (worker.pool(), worker.index());
     worker.word().heed();
@@ -45,6 +46,7 @@ pub(crate) fn look_before_leaving(worker: &impl Leaver) -> bool {
 }
 
 /// The thread leaves; `found`: there is work for another.
+#[inline]
 pub(crate) fn leave(word: &SeatWord, found: bool) -> Due<Request> {
     if found {
         return word.leave_called();

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use super::core::Core;
+use super::lodging::Lodging;
+use super::share::Share;
 use crate::workers::blocking::blocking;
+use crate::workers::kind::PoolKind;
+use crate::workers::priority::Priority;
 
 /// A set of threads that any number of pools share.
 ///
@@ -32,13 +36,36 @@ pub struct Arena {
     pub(crate) core: Arc<Core>,
 }
 
-impl Arena {
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
+/// The lender of a pool's threads, as the pool and its builder hold it. What makes pools shares of
+/// an arena is reached through it alone, so a program without an arena has none of that.
+pub(crate) trait Landlord: Send + Sync {
+    /// How many threads there are.
+    fn threads(&self) -> usize;
+    /// Its name, if it was built before this process was forked.
+    fn left_behind(&self) -> Option<&str>;
+    /// The kind of a pool that is a share of it, of that class.
+    fn share(&self, class: Priority) -> Box<dyn PoolKind>;
+}
+
+impl Landlord for Arena {
+    #[inline]
+    fn threads(&self) -> usize {
+        self.core.threads
+    }
+
+    #[inline]
+    fn left_behind(&self) -> Option<&str> {
+        self.core.is_left_behind().then(|| self.core.name())
+    }
+
+    #[inline]
+    fn share(&self, class: Priority) -> Box<dyn PoolKind> {
+        Box::new(Lodging::new(Share::new(&self.core, class)))
     }
 }
 
 impl Clone for Arena {
+    #[inline]
     fn clone(&self) -> Arena {
         // Its locks are not to be trusted in a forked child, where its drop counts nothing either.
         if !self.core.is_left_behind() {
@@ -51,6 +78,7 @@ impl Clone for Arena {
 }
 
 impl Drop for Arena {
+    #[inline]
     fn drop(&mut self) {
         if self.core.is_left_behind() {
             // Its threads cannot be joined, and its locks not be trusted.

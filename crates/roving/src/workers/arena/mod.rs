@@ -12,6 +12,8 @@ pub(crate) mod core;
 mod depart;
 #[cfg(not(loom))]
 mod handle;
+#[cfg(not(loom))]
+mod lodging;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod present;
@@ -22,11 +24,7 @@ mod stay;
 mod word;
 
 #[cfg(not(loom))]
-pub(crate) use {
-    self::core::with_core_given,
-    share::{Share, Station},
-    stay::{Stay, keep_for_the_end},
-};
+pub(crate) use handle::Landlord;
 
 #[cfg(not(loom))]
 pub use handle::Arena;

@@ -32,11 +32,13 @@ pub(crate) enum Left {
 }
 
 impl Present {
+    #[inline]
     pub(crate) fn new() -> Present {
         Present(AtomicUsize::new(0))
     }
 
     /// One more is present. False when the pool has ended.
+    #[inline]
     pub(crate) fn enter(&self) -> bool {
         let one_more = |word| (word != ENDED).then_some(word + ONE);
         // Ordering: Relaxed; a count. What is done at the seat is handed on by the seat's word.
@@ -46,6 +48,7 @@ impl Present {
     }
 
     /// One is present no more.
+    #[inline]
     pub(crate) fn exit(&self) -> Left {
         // Ordering: Edge [exit]: Release hands what was done at the seat to who ends the pool.
         let order = ord("exit", Ordering::Release);
@@ -54,12 +57,14 @@ impl Present {
     }
 
     /// The pool closes.
+    #[inline]
     pub(crate) fn close(&self) -> Left {
         // Ordering: Relaxed; if nobody is present, `end_if` sees what was done.
         let left = self.0.fetch_or(CLOSING, Ordering::Relaxed) | CLOSING;
         self.end_if(left)
     }
 
+    #[inline]
     fn end_if(&self, left: usize) -> Left {
         if left != CLOSING {
             return Left::More;

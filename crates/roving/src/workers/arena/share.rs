@@ -1,5 +1,6 @@
 //! A pool that has no threads of its own.
 
+use std::any::Any;
 use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 
@@ -8,11 +9,12 @@ use super::core::{Core, Lodger, Request};
 use super::present::{Left, Present};
 use super::word::SeatWord;
 use crate::workers::priority::Priority;
+use crate::workers::seats::Desk;
 
 /// The arena's side of a pool that is a share of it, as the pool's worker slots see it.
 pub(crate) struct Share {
-    pub(crate) core: Arc<Core>,
-    pub(crate) priority: Priority,
+    pub(super) core: Arc<Core>,
+    pub(super) priority: Priority,
     pool: OnceLock<Weak<dyn Lodger>>,
     present: Present,
     over: Mutex<bool>,
@@ -20,7 +22,8 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    pub(crate) fn new(core: &Arc<Core>, priority: Priority) -> Share {
+    #[inline]
+    pub(super) fn new(core: &Arc<Core>, priority: Priority) -> Share {
         core.board.hold();
         Share {
             core: Arc::clone(core),
@@ -33,18 +36,21 @@ impl Share {
     }
 
     /// The pool has been made.
-    pub(crate) fn belongs_to(&self, pool: Weak<dyn Lodger>) {
+    #[inline]
+    pub(super) fn belongs_to(&self, pool: Weak<dyn Lodger>) {
         let _ = self.pool.set(pool);
     }
 
     /// A seat is called or has a thread from now on. False if the pool has ended: nothing is left
     /// then to be called for.
+    #[inline]
     pub(super) fn enter(&self) -> bool {
         self.present.enter()
     }
 
     /// A seat is neither called nor has a thread any more. The last thing that a thread does with a
     /// pool; it holds nothing of it but this.
+    #[inline]
     pub(super) fn exit(&self) {
         if self.present.exit() == Left::Last {
             self.end();
@@ -52,12 +58,14 @@ impl Share {
     }
 
     /// Nothing will come from outside any more: the pool ends when all that it holds has been run.
-    pub(crate) fn close(&self) {
+    #[inline]
+    pub(super) fn close(&self) {
         if self.present.close() == Left::Last {
             self.end();
         }
     }
 
+    #[inline]
     fn end(&self) {
         let last = self.core.board.let_go();
         last.waive("the arena's handles went before: nobody waits for its threads");
@@ -66,13 +74,15 @@ impl Share {
     }
 
     /// Returns when the pool has ended, and no thread of the arena holds anything of it.
-    pub(crate) fn wait_until_over(&self) {
+    #[inline]
+    pub(super) fn wait_until_over(&self) {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.changed.wait_while(over, |over| !*over));
     }
 
     /// Puts the request of a seat, which counts as present, on the board.
     /// It is urgent if a job there is.
+    #[inline]
     pub(super) fn request(&self, pool: Arc<dyn Lodger>, seat: usize) {
         let class = (!pool.has_urgent()).then_some(self.priority);
         let start = self.core.board.request(class, Request { pool, seat });
@@ -88,7 +98,8 @@ pub(crate) struct Station {
 }
 
 impl Station {
-    pub(crate) fn new(share: &Arc<Share>, index: usize) -> Station {
+    #[inline]
+    pub(super) fn new(share: &Arc<Share>, index: usize) -> Station {
         Station {
             share: Arc::clone(share),
             index,
@@ -96,9 +107,21 @@ impl Station {
         }
     }
 
-    /// Has a thread look around at the seat: the one that is there, or else one that the arena is
-    /// asked for.
-    pub(crate) fn call(&self) {
+    #[inline]
+    pub(super) fn pressure(&self) -> Pressure {
+        self.share.core.board.pressure()
+    }
+
+    #[inline]
+    pub(super) fn class(&self) -> Priority {
+        self.share.priority
+    }
+}
+
+impl Desk for Station {
+    /// The thread is the one that is there, or else one that the arena is asked for.
+    #[inline]
+    fn call(&self) {
         let request = || {
             if !self.share.enter() {
                 return;
@@ -111,20 +134,20 @@ impl Station {
         };
         self.word.call_thread(&self.share.core.board, request);
     }
-}
 
-impl Station {
-    /// Whether no thread is there, as far as can be told by looking.
-    pub(crate) fn is_left(&self) -> bool {
+    #[inline]
+    fn is_left(&self) -> bool {
         self.word.is_left()
     }
 
-    pub(super) fn pressure(&self) -> Pressure {
-        self.share.core.board.pressure()
+    #[inline]
+    fn is_pressed(&self) -> bool {
+        !self.pressure().is_none()
     }
 
-    pub(super) fn class(&self) -> Priority {
-        self.share.priority
+    #[inline]
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 
@@ -133,7 +156,8 @@ impl Share {
     /// and may hold what all threads of the arena wait for. If a seat asks for a thread, one comes
     /// for it, even if that is one more than there should be. Otherwise a thread is about to look
     /// around, and takes what is urgent first.
-    pub(crate) fn urge(&self, pool: *const ()) {
+    #[inline]
+    pub(super) fn urge(&self, pool: *const ()) {
         let is_meant = |request: &Request| ptr::eq(Arc::as_ptr(&request.pool).cast(), pool);
         let start = self.core.board.urge(self.priority, is_meant);
         self.core.start_if_any(start);

@@ -30,6 +30,7 @@ use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::jobs::Jobs;
 use crate::workers::registry::Registry;
+use crate::workers::seats::Desk as _;
 use crate::workers::sleep::idle::Asleep;
 use crate::workers::sleep::roster;
 use crate::workers::turn::Turn;
@@ -39,12 +40,15 @@ const TURN: Duration = Duration::from_millis(1);
 /// How deep calls of `install` are nested on one thread; further ones are run by another.
 const VISITS_MAX: usize = 32;
 
+#[inline]
 fn station(registry: &Registry, index: usize) -> &Station {
-    let station = registry.seats[index].station.as_ref();
+    let desk = registry.seats[index].desk.as_ref();
+    let station = desk.and_then(|desk| desk.as_any().downcast_ref());
     station.expect("each seat of a share has one")
 }
 
 impl Lodger for Registry {
+    #[inline]
     fn serve(self: Arc<Registry>, seat: usize, number: usize) {
         station(&self, seat).word.take(number);
         // SAFETY: by the word, no other thread is at the seat.
@@ -53,19 +57,23 @@ impl Lodger for Registry {
                 let stay = Stay(worker);
                 stay.arrive();
                 stay.run_callbacks_jobs();
-                Turn(worker).work();
+                let began = Instant::now();
+                let leaves = |ran, idles| stay.stands_down(began, ran, idles);
+                Turn(worker).work(Some(&leaves));
                 stay.depart()
             })
         };
         vacate(self, seat, found);
     }
 
+    #[inline]
     fn has_urgent(&self) -> bool {
         self.injector.has_urgent()
     }
 }
 
 /// The calling thread leaves the seat; `found`: there is work for another.
+#[inline]
 fn vacate(registry: Arc<Registry>, index: usize, found: bool) {
     let station = station(&registry, index);
     let share = Arc::clone(&station.share);
@@ -78,6 +86,7 @@ fn vacate(registry: Arc<Registry>, index: usize, found: bool) {
 }
 
 /// A seat of that pool that the thread with this number has taken, for a visit.
+#[inline]
 fn take_seat(registry: &Arc<Registry>, number: usize) -> Option<usize> {
     let idle = || registry.idle.take_one().map(Asleep::stand_in);
     let spare = || registry.spares.take_seat(registry.as_ref());
@@ -96,10 +105,12 @@ fn take_seat(registry: &Arc<Registry>, number: usize) -> Option<usize> {
 }
 
 impl Leaver for Worker {
+    #[inline]
     fn word(&self) -> &SeatWord {
         &station(self.registry(), self.index()).word
     }
 
+    #[inline]
     fn sits_out(&self) -> bool {
         let (registry, me) = (self.registry(), self.index());
         match self.is_spare() {
@@ -110,10 +121,12 @@ impl Leaver for Worker {
         }
     }
 
+    #[inline]
     fn is_reserve(&self) -> bool {
         self.registry().settings.is_reserve(self.index())
     }
 
+    #[inline]
     fn has_own(&self) -> bool {
         !self.seat().mailbox.is_surely_empty() || self.seat().tasks.has_placed()
     }
@@ -121,9 +134,10 @@ impl Leaver for Worker {
 
 /// A thread's stay at a seat: a worker that may have to leave.
 #[derive(Clone, Copy)]
-pub(crate) struct Stay<'w>(pub(crate) &'w Worker);
+pub(super) struct Stay<'w>(pub(crate) &'w Worker);
 
 impl Stay<'_> {
+    #[inline]
     fn arrive(self) {
         if let Some(watch) = &self.0.registry().watch {
             watch.enlist(self.0.index());
@@ -138,6 +152,7 @@ impl Stay<'_> {
 
     /// Runs what a callback of this stay has spawned, for which else the next thread would come and
     /// go in the same way.
+    #[inline]
     fn run_callbacks_jobs(self) {
         while let Some(job) = self.0.seat().spawned.pop_newest() {
             Jobs(self.0).run_job((job, None));
@@ -145,6 +160,7 @@ impl Stay<'_> {
     }
 
     /// True if there is work left for a thread at this seat.
+    #[inline]
     fn depart(self) -> bool {
         let settings = &self.0.registry().settings;
         if settings.on_exit.is_some() {
@@ -160,25 +176,16 @@ impl Stay<'_> {
     }
 
     /// Whether a spare seat is not needed.
+    #[inline]
     fn is_one_too_many(self) -> bool {
         let registry = self.0.registry();
         registry.spares.is_one_too_many() && registry.injector.is_hint_empty()
     }
 
-    /// Whether the thread is to come out of what it runs soon, because it may have to leave: a
-    /// hint, of few loads.
-    pub(crate) fn may_have_to_leave(self) -> bool {
-        let registry = self.0.registry();
-        let is_pressed = || !station(registry, self.0.index()).pressure().is_none();
-        let is_elsewhere_wanted = registry.share.is_some() && is_pressed();
-        self.0.is_spare()
-            || roster::is_benched(registry.as_ref(), self.0.index())
-            || is_elsewhere_wanted
-    }
-
     /// Between two tasks, at a seat of a share: whether the thread has to leave it. `ran`: it has
     /// run something here since `began`; `idles`: its last look around found nothing.
-    pub(crate) fn stands_down(self, began: Instant, ran: bool, idles: bool) -> bool {
+    #[inline]
+    fn stands_down(self, began: Instant, ran: bool, idles: bool) -> bool {
         let (registry, me) = (self.0.registry(), self.0.index());
         if self.0.is_spare() {
             if self.is_one_too_many() {
@@ -201,24 +208,19 @@ impl Stay<'_> {
         has_looked && (pressure.is_surplus() || idles || turn_is_over())
     }
 
-    /// The number of the calling thread, which is this worker, in the arena of that pool, and a
-    /// seat there that it has taken: it can run a call for that pool itself. None if it is not of
-    /// that arena, or no seat is to be had.
-    pub(crate) fn seat_to_visit(self, registry: &Arc<Registry>) -> Option<usize> {
-        let share = registry.share.as_ref()?;
-        let number = share.core.number_here()?;
+    /// A seat of that pool, taken by the calling thread, which is this worker and has that number
+    /// in the pool's arena: it can run a call for that pool itself. None if there is none to be
+    /// had.
+    #[inline]
+    pub(super) fn seat_to_visit(self, registry: &Arc<Registry>, number: usize) -> Option<usize> {
         let has_room = self.0.nesting.get() < VISITS_MAX;
         has_room.then(|| take_seat(registry, number)).flatten()
     }
 
     /// Calls `f` as the worker at that seat, which the calling thread has taken. What stands in
     /// this worker's stack is left to others meanwhile, as in a wait.
-    pub(crate) fn visit<R>(
-        self,
-        registry: &Arc<Registry>,
-        index: usize,
-        f: impl FnOnce() -> R,
-    ) -> R {
+    #[inline]
+    pub(super) fn visit(self, registry: &Arc<Registry>, index: usize, f: &mut dyn FnMut()) {
         let wake = self.0.owner().show_all();
         self.0.wake_if(wake);
         let doing = self.0.clock().enter(Activity::Wait);
@@ -245,14 +247,14 @@ impl Stay<'_> {
             self.0.registry().spares.back_again();
         }
         self.0.clock().enter(doing);
-        result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+        result.unwrap_or_else(|payload| panic::resume_unwind(payload));
     }
 }
 
 /// A job that a callback of the calling thread's stay at a seat of that pool spawns runs when
 /// the callback has returned, before the thread leaves. Any other is given back.
 #[inline]
-pub(crate) fn keep_for_the_end(registry: &Arc<Registry>, job: Job) -> Option<Job> {
+pub(super) fn keep_for_the_end(registry: &Arc<Registry>, job: Job) -> Option<Job> {
     Worker::with_current(|worker| match worker {
         Some(worker) if worker.in_handler.get() && Arc::ptr_eq(worker.registry(), registry) => {
             worker.seat().spawned.push(Kind::Detached, job);

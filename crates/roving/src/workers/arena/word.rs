@@ -48,20 +48,24 @@ pub(crate) enum Called {
 }
 
 impl SeatWord {
+    #[inline]
     pub(crate) fn new() -> SeatWord {
         SeatWord(AtomicUsize::new(0))
     }
 
+    #[inline]
     fn taken_by(thread: usize) -> usize {
         (thread + 1) << 1
     }
 
     /// Whether no thread is there, as far as can be told by looking.
+    #[inline]
     pub(crate) fn is_left(&self) -> bool {
         // Ordering: Relaxed; a hint.
         self.0.load(Ordering::Relaxed) <= CALLED
     }
 
+    #[inline]
     pub(crate) fn call(&self) -> Called {
         // Ordering: Edge [call]: Release hands what the caller has written to who looks around at
         // the seat next.
@@ -75,6 +79,7 @@ impl SeatWord {
 
     /// Has a thread look around at the seat: the one that is there, or else one for which `request`
     /// asks the board.
+    #[inline]
     pub(crate) fn call_thread<R>(&self, board: &Board<R>, request: impl FnOnce()) {
         match self.call() {
             Called::Nobody => request(),
@@ -84,6 +89,7 @@ impl SeatWord {
     }
 
     /// The thread has the request that was made for this seat.
+    #[inline]
     pub(crate) fn take(&self, thread: usize) {
         // Ordering: Acquire. Pairs with [call]: the reason is seen. Pairs with [vacate]: so is all
         // that the last thread did here.
@@ -93,6 +99,7 @@ impl SeatWord {
     }
 
     /// The thread comes without a request. False if the seat is not free.
+    #[inline]
     pub(crate) fn take_free(&self, thread: usize) -> bool {
         let order = ord("take_free", Ordering::Acquire);
         // Ordering: Acquire. Pairs with [vacate], as in `take`.
@@ -103,12 +110,14 @@ impl SeatWord {
 
     /// The seat's thread is about to look around for the last time: who calls from now on is heard
     /// by `leave`.
+    #[inline]
     pub(crate) fn heed(&self) {
         // Ordering: Acquire. Pairs with [call]: what was called for so far is seen by the look.
         self.0.fetch_and(!CALLED, ord("heed", Ordering::Acquire));
     }
 
     /// The seat's thread leaves. A request is due if somebody has called since it has heeded.
+    #[inline]
     pub(crate) fn leave(&self) -> Due<Request> {
         // Ordering: Edge [vacate]: Release hands the seat's own memory to the next thread. Acquire.
         // Pairs with [call]: whether the call is urgent is seen.
@@ -117,6 +126,7 @@ impl SeatWord {
     }
 
     /// The seat's thread leaves, in the state that asks for another.
+    #[inline]
     pub(crate) fn leave_called(&self) -> Due<Request> {
         // Ordering: Release, as in `leave`. Pairs with [vacate].
         self.0.swap(CALLED, ord("leave_called", Ordering::Release));

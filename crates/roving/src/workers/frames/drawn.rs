@@ -18,16 +18,13 @@ use crate::workers::wait::Wait;
 use crate::workers::worker::drawn::Play;
 
 impl Frames<'_> {
-    /// Asks the schedule of a deterministic pool about a spawned child: true if it is left for
-    /// later, false if it is to run at once or the pool has no schedule.
+    /// Asks the schedule about a spawned child: true if it is left for later, false if it is to run
+    /// at once.
     ///
     /// # Safety
     /// As [`Frames::spawn_frame`].
     #[inline]
-    pub(super) unsafe fn is_left_by_schedule(self, child: Frame) -> bool {
-        let Some(schedule) = self.0.schedule() else {
-            return false;
-        };
+    pub(crate) unsafe fn is_left_by_schedule(self, schedule: &Schedule, child: Frame) -> bool {
         let at_once = self.0.played.draw_at_once(schedule);
         schedule.note(self.0.index(), || {
             format!("spawn: {}", if at_once { "at once" } else { "kept" })
@@ -43,6 +40,7 @@ impl Frames<'_> {
     ///
     /// # Safety
     /// Both are the worker's, and the parent counts as scheduled if it is shared.
+    #[inline]
     pub(crate) unsafe fn fork_drawn(
         self,
         schedule: &Schedule,
@@ -67,6 +65,7 @@ impl Frames<'_> {
 
     /// # Safety
     /// The frame is this worker's, which keeps its root open.
+    #[inline]
     unsafe fn leave(self, frame: Frame, is_new: bool) {
         // SAFETY: the caller's promise.
         let root = unsafe { &*frame.as_ref().root.get() };
@@ -79,7 +78,7 @@ impl Frames<'_> {
 impl Root {
     /// Runs all that comes of the root, by worker `worker` and those that its thread plays.
     #[inline]
-    pub(super) fn run_drawn(&self, play: Play<'_>) {
+    pub(crate) fn run_drawn(&self, play: Play<'_>) {
         while !self.is_over() {
             if let Some((index, one)) = self.draw_frame(play) {
                 // SAFETY: it was left or in the queue, and counted.

@@ -132,7 +132,7 @@ impl Frames<'_> {
     #[inline(never)]
     unsafe fn spawn_in_place(self, child: Frame) {
         // SAFETY: the caller's promise.
-        if unsafe { self.is_left_by_schedule(child) } {
+        if unsafe { self.0.registry().kind.leaves(child) } {
             return;
         }
         let local = &self.0.seat().tasks;
@@ -214,9 +214,9 @@ impl Frames<'_> {
             };
         }
         local.current.set(ptr::null());
-        if self.0.schedule().is_some() {
-            // A fork that leaves its child for later ends the loop, whatever the parent has left on
-            // the stack.
+        if !ptr::eq(self.0.owner().line().top.get(), base) {
+            // Where a fork leaves its child for later, which ends the loop, whatever the parent has
+            // left on the stack.
             self.0.drain(base);
         }
     }
@@ -504,9 +504,9 @@ unsafe fn fork_slowly(
         if !full {
             return Some(new);
         }
-        if let Some((_, ways)) = frames.0.registry().settings.drawn() {
-            // SAFETY: the caller's promise.
-            return unsafe { (ways.fork)(frame, new) };
+        // SAFETY: the caller's promise.
+        if let Some(next) = unsafe { frames.0.registry().kind.fork(frame, new) } {
+            return next;
         }
         if !shared {
             child.link.set(Link::caller(frame, Resume::Directly));

@@ -19,6 +19,7 @@ pub(super) struct One {
 }
 
 impl Left {
+    #[inline]
     pub(super) fn push(&mut self, worker: usize, one: One) {
         if self.of.len() <= worker {
             self.of.resize_with(worker + 1, VecDeque::new);
@@ -26,6 +27,7 @@ impl Left {
         self.of[worker].push_back(one);
     }
 
+    #[inline]
     pub(super) fn has(&self, worker: usize) -> bool {
         self.of.get(worker).is_some_and(|frames| !frames.is_empty())
     }

@@ -13,12 +13,14 @@ use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 
 impl Outlet for Registry {
+    #[inline]
     fn issue_ticket(self: Arc<Registry>, root: &Arc<Root>) {
-        if self.settings.schedule.is_none() {
+        if self.kind.issues_tickets() {
             issue_ticket(&self, root);
         }
     }
 
+    #[inline]
     unsafe fn send(self: Arc<Registry>, index: usize, frame: Frame) -> bool {
         if index >= self.workers() {
             return false;
@@ -34,6 +36,7 @@ impl Outlet for Registry {
     }
 }
 
+#[inline]
 fn issue_ticket(registry: &Arc<Registry>, root: &Arc<Root>) {
     let root = Arc::clone(root);
     registry.inject(Kind::Awaited, Job::new(move || serve_ticket(root)));
@@ -41,6 +44,7 @@ fn issue_ticket(registry: &Arc<Registry>, root: &Arc<Root>) {
 
 /// Serves a ticket: runs the oldest frame that is ready, if there still is one, and makes sure that
 /// the next one finds a worker.
+#[inline]
 fn serve_ticket(root: Arc<Root>) {
     let (frame, more) = {
         let mut ready = root.ready();

@@ -13,7 +13,6 @@ use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::workers::Worker;
 use crate::workers::parked::Why;
 use crate::workers::wait::Wait;
-use crate::workers::worker::drawn::Play;
 
 impl Root {
     /// Returns the outcome of the root's own frame, or the first panic that was not awaited, when
@@ -51,9 +50,7 @@ impl Root {
         let run = || {
             // SAFETY: a new frame, whose root counts this worker.
             unsafe { Frames(worker).run_frame(frame, Level::Ground) };
-            if let Some(play) = Play::of(worker) {
-                worker.played.while_waiting(true, || self.run_drawn(play));
-            }
+            worker.registry().kind.run_root(self);
             while !self.is_over() {
                 let ready = self.ready().frames.pop_front();
                 match ready {

@@ -16,7 +16,7 @@ use super::pushed::holds_frame;
 use super::root::Root;
 use super::waker;
 use crate::stack::slot::Slot;
-use crate::workers::arena::Stay;
+use crate::workers::sleep::roster;
 
 /// Asks for the current task to be polled again, for a poll that is about to return `Pending`; as
 /// if the task woke itself. But if it has woken exactly one other task of its worker in this poll,
@@ -108,14 +108,22 @@ impl Frames<'_> {
                 || !seat.mailbox.is_hint_empty()
                 || !seat.spawned.is_hint_empty()
                 || seat.tasks.has_placed()
-                || Stay(self.0).may_have_to_leave()
+                || self.may_have_to_leave()
         };
         is_one
             && is_frame()
             && ptr::eq(local.resumes.get(), root)
             && registry.takes_any()
-            && self.0.schedule().is_none()
             && !waits()
             && local.may_push_woken()
+    }
+
+    /// Whether the thread is to come out of what it runs soon, because it may have to leave its
+    /// seat: a hint, of few loads.
+    fn may_have_to_leave(self) -> bool {
+        let (registry, desk) = (self.0.registry(), &self.0.seat().desk);
+        self.0.is_spare()
+            || roster::is_benched(registry.as_ref(), self.0.index())
+            || desk.as_ref().is_some_and(|desk| desk.is_pressed())
     }
 }

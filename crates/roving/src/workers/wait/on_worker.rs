@@ -10,11 +10,11 @@ use crate::stack::slot::Offer;
 use crate::stack::word::TaskWord;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
-use crate::workers::arena::with_core_given;
 use crate::workers::frames::Level;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::jobs::Jobs;
+use crate::workers::lent::with_core_given;
 use crate::workers::parked::Why;
 use crate::workers::priority::Priority;
 use crate::workers::steal::restraint::Theft;
@@ -111,8 +111,8 @@ impl Wait<'_> {
     /// Returns when the task at the top of this worker's stack, which a thief has claimed, has
     /// ended or can be had back; either way its slot is free then.
     pub(crate) fn wait_for_thief(self, index: usize) -> Taken {
-        if let Some((_, ways)) = self.0.registry().settings.drawn() {
-            return (ways.take_kept)();
+        if let Some(taken) = self.0.registry().kind.take_back() {
+            return taken;
         }
         let doing = self.0.clock().enter(Activity::Steal);
         let taken = wait::wait_for_thief(self.0, index);
@@ -177,7 +177,7 @@ impl Wait<'_> {
     fn blocking_for(self, why: Why, f: &mut dyn FnMut()) {
         let is_at_work = |worker: &&Worker| {
             let registry = worker.registry();
-            let has_threads = !registry.settings.in_place && !registry.is_left_behind();
+            let has_threads = !registry.kind.caller_runs() && !registry.is_left_behind();
             has_threads && !worker.is_blocked.get()
         };
         match self.0.outwards().skip(1).find(is_at_work) {

@@ -2,6 +2,7 @@
 //! dropped.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +13,7 @@ use crate::stack::owner::Owner;
 use crate::stats::Activity;
 use crate::workers::frames;
 use crate::workers::jobs::Jobs;
+use crate::workers::kind::PoolKind;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::roster;
@@ -30,6 +32,7 @@ type AdoptedFor = (*const Arc<Registry>, *const Worker);
 struct Leaving(&'static Arc<Registry>);
 
 impl Drop for Leaving {
+    #[inline]
     fn drop(&mut self) {
         let registry = self.0;
         // In a forked child the pool's locks are not to be trusted.
@@ -49,6 +52,70 @@ impl Drop for Leaving {
     }
 }
 
+/// A pool whose worker 0 is the thread that builds it.
+struct Adopting {
+    /// The threads of the others are the user's, who also joins them.
+    given: bool,
+}
+
+/// A pool that adopts the calling thread, for its builder; its other threads are the user's if they
+/// are `given`.
+#[inline]
+pub(crate) fn kind(given: bool) -> Box<dyn PoolKind> {
+    Box::new(Adopting { given })
+}
+
+impl PoolKind for Adopting {
+    #[inline]
+    fn threads(&self, workers: usize) -> Range<usize> {
+        1..workers
+    }
+
+    #[inline]
+    fn makes_do(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn begin(&self, pool: &Arc<Registry>) -> bool {
+        adopt(pool)
+    }
+
+    /// If the pool is closed, a thread is called for what the adopted one has added; where none can
+    /// be had, nobody else runs it.
+    #[inline]
+    fn job_was_added(&self, pool: &Arc<Registry>) {
+        with_mine(pool, |mine| mine.run_what_is_left());
+    }
+
+    /// The adopted thread drops its pool, outside of what it does for it.
+    #[inline]
+    fn end(&self, pool: &Arc<Registry>) -> Option<bool> {
+        pool.close();
+        with_mine(pool, |mine| _ = mine.leaves());
+        self.given.then_some(false)
+    }
+
+    /// Not that of an adopted thread, which goes its own way; but that thread may have added a job
+    /// while the others, which alone are counted, went quiet.
+    #[inline]
+    fn has_mail(&self, pool: &Registry) -> bool {
+        let adopted = usize::from(!pool.seats[0].has_heir());
+        pool.has_mail_from(adopted) || pool.has_jobs()
+    }
+}
+
+/// Calls `f` with the worker of that pool that the calling thread is, if it is one.
+#[inline]
+fn with_mine(pool: &Arc<Registry>, f: impl FnOnce(Adopted<'_>)) {
+    Worker::with_current(|worker| {
+        let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), pool));
+        if let Some(mine) = mine {
+            f(Adopted(mine));
+        }
+    });
+}
+
 /// A worker whose thread may have been adopted.
 #[derive(Clone, Copy)]
 pub(crate) struct Adopted<'w>(pub(crate) &'w Worker);
@@ -58,10 +125,12 @@ impl Adopted<'_> {
     /// dropped, and it is outside of all that it does as a worker, so it leaves.
     #[inline]
     pub(crate) fn leaves(self) -> bool {
-        self.0.registry().settings.adopts && self.leaves_now()
+        let leaves = self.0.leaves.get();
+        leaves.is_some_and(|leaves| leaves(self.0))
     }
 
     #[cold]
+    #[inline]
     fn leaves_now(self) -> bool {
         let registry = self.0.registry();
         if !self.is_adopted() || !registry.crew.is_closing() || !self.is_outside() {
@@ -76,18 +145,10 @@ impl Adopted<'_> {
         true
     }
 
-    /// An adopted thread has added a job to its pool. If that is closed, a thread is called for it;
-    /// where none can be had, nobody else runs it.
-    #[inline]
-    pub(crate) fn run_what_is_left(self) {
-        if self.0.registry().settings.adopts {
-            self.run_what_an_adopted_thread_left();
-        }
-    }
-
+    /// An adopted thread has added a job to its pool.
     #[cold]
     #[inline]
-    fn run_what_an_adopted_thread_left(self) {
+    fn run_what_is_left(self) {
         let registry = self.0.registry();
         let is_mine = self.is_adopted() && registry.crew.is_closing();
         if is_mine && !registry.call_for_the_rest() {
@@ -98,12 +159,14 @@ impl Adopted<'_> {
     }
 
     /// Whether the thread has been adopted, and is not another pool's worker on top of that.
+    #[inline]
     fn is_adopted(self) -> bool {
         let registry = self.0.registry();
-        registry.settings.adopts && self.0.index() == 0 && !registry.seats[0].has_heir()
+        self.0.index() == 0 && !registry.seats[0].has_heir()
     }
 
     /// Whether nothing further out on this thread uses the worker.
+    #[inline]
     fn is_outside(self) -> bool {
         let has_tasks = self.0.owner().top() > 0 || !self.0.owner().stack().is_frameless();
         self.0.outer.is_null() && !self.0.is_blocked.get() && !has_tasks
@@ -113,7 +176,8 @@ impl Adopted<'_> {
 /// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends.
 /// The worker, and with it the registry, is never freed. False if the thread is a worker
 /// already.
-pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
+#[inline]
+fn adopt(registry: &Arc<Registry>) -> bool {
     let is_free =
         Worker::with_current(|worker| worker.is_none_or(|worker| Adopted(worker).leaves()));
     if !is_free {
@@ -125,6 +189,9 @@ pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
     registry.adopt();
     owner.attach_for_life();
     let worker = Box::leak(Box::new(Worker::new(Arc::clone(registry), 0, owner)));
+    worker
+        .leaves
+        .set(Some(|worker| Adopted(worker).leaves_now()));
     let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
     let mut for_life = FOR_LIFE.lock().unwrap_or_else(PoisonError::into_inner);
     for_life.push(SendPtr(kept));
@@ -144,6 +211,7 @@ pub(crate) fn adopt(registry: &Arc<Registry>) -> bool {
 /// The thread says that it has gone and looks for jobs then; who adds one looks after it has
 /// added it. The lock of the queue orders the two, so one of them finds the job and starts the
 /// thread.
+#[inline]
 fn let_go(registry: &Arc<Registry>) {
     let is_the_last = !roster::vacate(registry, 0, !registry.crew.is_closing());
     if is_the_last {

@@ -1,68 +1,99 @@
 //! Pools without threads: who enters one is its worker meanwhile.
 
+use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 
-use super::{Worker, drawn};
+use super::Worker;
 use crate::stats::Activity;
 use crate::workers::jobs::Jobs;
+use crate::workers::kind::PoolKind;
 use crate::workers::priority::Priority;
-use crate::workers::registry::Registry;
+use crate::workers::registry::{ANY, Registry};
 
-/// Makes the calling thread the worker of an in-place pool, and runs what the pool holds. If
-/// it is that already, further out, it becomes so once more.
-pub(crate) fn be_in_place<R>(registry: &Arc<Registry>, f: impl FnOnce() -> R) -> R {
-    let outermost = !Worker::is_or_was(registry);
-    let lock = || {
-        registry
-            .in_place
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    };
-    let guard = outermost.then(lock);
-    let result = in_place_held(registry, outermost, f);
-    drop(guard);
-    if outermost {
-        run_left_in_place(registry);
-    }
-    if outermost && result.is_err() {
-        drawn::say_seed(registry);
-    }
-    result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+/// A pool that calling threads enter, one at a time, as its only worker.
+pub(crate) struct InPlace {
+    place: Place,
 }
 
-/// Runs the jobs that an in-place pool holds. Where another thread has the pool, that will: who
-/// lets go of it looks here, and the queue's own lock sees to it that one of the two finds the
-/// job: either that look comes after the push, or this one, which follows the push, after the
-/// pool was let go.
-pub(crate) fn run_left_in_place(registry: &Arc<Registry>) {
-    while registry.injector.has_not_below(Priority::Low) {
-        let guard = match registry.in_place.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
-        let result = in_place_held(registry, true, || ());
+/// An in-place pool, for its builder.
+pub(crate) fn kind() -> Box<dyn PoolKind> {
+    let place = Place::default();
+    Box::new(InPlace { place })
+}
+
+/// The place of a thread in a pool that has none.
+#[derive(Default)]
+pub(super) struct Place {
+    /// Who holds it is the pool's worker.
+    lock: Mutex<()>,
+}
+
+impl Place {
+    /// Makes the calling thread the worker of the pool that `entrance` says, and runs what the pool
+    /// holds. If it is in the pool already, further out, it becomes so once more. An error is what
+    /// the call has panicked with, and whether this was the outermost one.
+    pub(super) fn enter(
+        &self,
+        pool: &Arc<Registry>,
+        entrance: &dyn Fn() -> usize,
+        call: &mut dyn FnMut(),
+    ) -> Result<(), (bool, Box<dyn std::any::Any + Send>)> {
+        let outermost = !Worker::is_or_was(pool);
+        let guard = outermost.then(|| self.lock());
+        let result = held(pool, outermost, entrance, call);
         drop(guard);
-        result.unwrap_or_else(|payload| panic::resume_unwind(payload));
+        if outermost {
+            self.run_left(pool, entrance);
+        }
+        result.map_err(|payload| (outermost, payload))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs the jobs that the pool holds. Where another thread has the pool, that will: who lets go
+    /// of it looks here, and the queue's own lock sees to it that one of the two finds the job:
+    /// either that look comes after the push, or this one, which follows the push, after the pool
+    /// was let go.
+    pub(super) fn run_left(&self, pool: &Arc<Registry>, entrance: &dyn Fn() -> usize) {
+        while pool.injector.has_not_below(Priority::Low) {
+            let guard = match self.lock.try_lock() {
+                Ok(guard) => guard,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let result = held(pool, true, entrance, &mut || ());
+            drop(guard);
+            result.unwrap_or_else(|payload| panic::resume_unwind(payload));
+        }
+    }
+
+    /// A job was added to the pool. A frame further out runs it when it ends. Another thread that
+    /// has the pool is not waited for: it may wait for this one.
+    pub(super) fn job_was_added(&self, pool: &Arc<Registry>, entrance: &dyn Fn() -> usize) {
+        if !Worker::is_or_was(pool) {
+            self.run_left(pool, entrance);
+        }
     }
 }
 
-/// The calling thread has the lock of the in-place pool: just taken (`outermost`), or further
-/// out.
-fn in_place_held<R>(
-    registry: &Arc<Registry>,
+/// The calling thread has the lock of the in-place pool: just taken (`outermost`), or further out.
+fn held(
+    pool: &Arc<Registry>,
     outermost: bool,
-    f: impl FnOnce() -> R,
-) -> thread::Result<R> {
-    let index = drawn::draw_entrance(registry);
+    entrance: &dyn Fn() -> usize,
+    call: &mut dyn FnMut(),
+) -> thread::Result<()> {
+    let index = entrance();
     // SAFETY: the lock, which the caller has, makes this thread the only one.
     unsafe {
-        Worker::be(Arc::clone(registry), index, |worker| {
+        Worker::be(Arc::clone(pool), index, |worker| {
             let before = worker.clock().enter(Activity::Busy);
             // The context that the thread is in goes with it.
-            let run = || panic::catch_unwind(AssertUnwindSafe(f));
+            let run = || panic::catch_unwind(AssertUnwindSafe(call));
             let result = worker.segment(|| worker.framed(run));
             if outermost {
                 Jobs(worker).run_jobs();
@@ -72,5 +103,63 @@ fn in_place_held<R>(
                 .enter(if outermost { Activity::Idle } else { before });
             result
         })
+    }
+}
+
+/// The last handle of a pool without threads is dropped: runs what was spawned and not yet run; a
+/// frame further out does so when it ends. Returns whether the pool has ended.
+pub(super) fn end(pool: &Arc<Registry>) -> bool {
+    let is_outside = !Worker::is_or_was(pool);
+    if is_outside {
+        pool.kind.enter(pool, &mut || ());
+    }
+    (pool.hooks.leave)(pool);
+    is_outside
+}
+
+/// The only worker.
+fn first() -> usize {
+    0
+}
+
+impl PoolKind for InPlace {
+    fn threads(&self, _workers: usize) -> Range<usize> {
+        0..0
+    }
+
+    fn makes_do(&self) -> bool {
+        false
+    }
+
+    fn spares(&self, _wished: usize) -> usize {
+        0
+    }
+
+    /// It has no threads that are elsewhere.
+    fn forks(&self) -> usize {
+        ANY
+    }
+
+    fn enter(&self, pool: &Arc<Registry>, call: &mut dyn FnMut()) -> bool {
+        let entered = self.place.enter(pool, &first, call);
+        entered.unwrap_or_else(|(_, payload)| panic::resume_unwind(payload));
+        true
+    }
+
+    fn job_was_added(&self, pool: &Arc<Registry>) {
+        self.place.job_was_added(pool, &first);
+    }
+
+    /// No thread waits for it.
+    fn close(&self, _pool: &Registry) -> bool {
+        true
+    }
+
+    fn end(&self, pool: &Arc<Registry>) -> Option<bool> {
+        Some(end(pool))
+    }
+
+    fn caller_runs(&self) -> bool {
+        true
     }
 }

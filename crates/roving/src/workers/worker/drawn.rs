@@ -4,42 +4,204 @@
 //! has ended when the play is over, so nobody ever waits for long, and the state words of tasks go
 //! the way that they go between threads.
 
+use std::ops::Range;
+use std::panic;
 use std::ptr;
 use std::sync::Arc;
 
 use super::Worker;
+use super::caller_runs::{self, Place};
 use crate::replay::{Habit, Schedule};
-use crate::stack::slot::Run;
 use crate::stats::Activity;
+use crate::workers::frames::root::Root;
 use crate::workers::frames::{Frame, Frames, Level};
+use crate::workers::kind::{Half, PoolKind};
 use crate::workers::played::DEPTH_MAX;
-use crate::workers::registry::Registry;
+use crate::workers::registry::{ANY, Registry};
 use crate::workers::wait::Taken;
-use crate::workers::ways::{Half, Ways};
 use crate::workers::worker::claimed::Claimed;
 
 /// The longest block of a loop is below two to the power of this many items.
 const BLOCK_BITS: usize = 12;
 
-/// A function, which is compiled where it is called: a static would be part of this crate.
+/// A pool that one thread enters at a time, and plays all workers of.
+struct Drawn {
+    place: Place,
+    schedule: Schedule,
+}
+
+/// A deterministic pool, for its builder. Compiled where it is called: what is reached from here
+/// alone is in no other program.
 #[inline]
-pub(crate) fn ways() -> &'static Ways {
-    &Ways {
-        join: |a, b| Play::here(|play| play.join_drawn(a, b)),
-        take_kept: || Play::here(|play| play.take_kept()),
-        run_jobs: || Play::here(|play| play.run_jobs()),
-        fork: fork_here,
-        enter: draw_entrance_of,
-        say_seed: Schedule::say_seed,
+pub(crate) fn kind(schedule: Schedule) -> Box<dyn PoolKind> {
+    let place = Place::default();
+    Box::new(Drawn { place, schedule })
+}
+
+impl PoolKind for Drawn {
+    #[inline]
+    fn threads(&self, _workers: usize) -> Range<usize> {
+        0..0
+    }
+
+    #[inline]
+    fn makes_do(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn spares(&self, _wished: usize) -> usize {
+        0
+    }
+
+    #[inline]
+    fn forks(&self) -> usize {
+        ANY
+    }
+
+    #[inline]
+    fn enter(&self, pool: &Arc<Registry>, call: &mut dyn FnMut()) -> bool {
+        let entered = self.place.enter(pool, &|| self.draw_entrance(pool), call);
+        entered.unwrap_or_else(|(is_outermost, payload)| {
+            if is_outermost {
+                self.schedule.say_seed();
+            }
+            panic::resume_unwind(payload)
+        });
+        true
+    }
+
+    #[inline]
+    fn job_was_added(&self, pool: &Arc<Registry>) {
+        let entrance = || self.draw_entrance(pool);
+        self.place.job_was_added(pool, &entrance);
+    }
+
+    #[inline]
+    fn close(&self, _pool: &Registry) -> bool {
+        true
+    }
+
+    #[inline]
+    fn end(&self, pool: &Arc<Registry>) -> Option<bool> {
+        Some(caller_runs::end(pool))
+    }
+
+    #[inline]
+    fn caller_runs(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn play_all(&self, run: &mut dyn FnMut(usize)) {
+        Play::with(|play| {
+            for index in play.draw_broadcast() {
+                let theirs = || play.play(index, |_| run(index));
+                play.worker.played.while_waiting(true, theirs);
+            }
+        });
+    }
+
+    #[inline]
+    fn shows_tasks(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn joins(&self) -> Option<fn(Half<'_>, Half<'_>)> {
+        Some(|a, b| Play::with(|play| play.join_drawn(a, b)))
+    }
+
+    #[inline]
+    fn splits(&self) -> bool {
+        Play::with(|play| play.splits())
+    }
+
+    #[inline]
+    fn divides(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn block(&self) -> Option<usize> {
+        Some(1 << self.schedule.pick(BLOCK_BITS))
+    }
+
+    #[inline]
+    fn spawned(&self, keep: &mut dyn FnMut() -> bool, run: &mut dyn FnMut()) -> bool {
+        Play::with(|play| play.spawn_drawn(keep, run))
+    }
+
+    #[inline]
+    fn take_back(&self) -> Option<Taken> {
+        Some(Play::with(|play| play.take_kept()))
+    }
+
+    #[inline]
+    fn run_own(&self) -> Option<bool> {
+        Some(Play::with(|play| play.run_kept()))
+    }
+
+    #[inline]
+    fn run_jobs(&self) -> bool {
+        Play::with(|play| play.worker.played.while_waiting(true, || play.run_jobs()));
+        true
+    }
+
+    #[inline]
+    unsafe fn fork(&self, parent: Frame, child: Frame) -> Option<Option<Frame>> {
+        let frames = |play: Play<'_>| {
+            // SAFETY: the caller's promise.
+            unsafe { Frames(play.worker).fork_drawn(play.schedule, parent, child) }
+        };
+        Some(Play::with(frames))
+    }
+
+    #[inline]
+    unsafe fn leaves(&self, child: Frame) -> bool {
+        let frames = |play: Play<'_>| {
+            // SAFETY: the caller's promise.
+            unsafe { Frames(play.worker).is_left_by_schedule(play.schedule, child) }
+        };
+        Play::with(frames)
+    }
+
+    #[inline]
+    fn run_root(&self, root: &Root) {
+        let run = |play: Play<'_>| {
+            let root = || root.run_drawn(play);
+            play.worker.played.while_waiting(true, root);
+        };
+        Play::with(run);
+    }
+
+    #[inline]
+    fn issues_tickets(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn schedule(&self) -> Option<&Schedule> {
+        Some(&self.schedule)
     }
 }
 
-/// # Safety
-/// As [`Frames::fork_drawn`].
-#[inline]
-unsafe fn fork_here(parent: Frame, child: Frame) -> Option<Frame> {
-    // SAFETY: the caller's promise.
-    Play::here(|play| unsafe { Frames(play.worker).fork_drawn(play.schedule, parent, child) })
+impl Drawn {
+    /// The worker that a thread becomes which enters the pool.
+    #[inline]
+    fn draw_entrance(&self, pool: &Arc<Registry>) -> usize {
+        let workers = pool.workers();
+        let free = Worker::with_current(|worker| match worker {
+            Some(worker) => free_workers_above(worker, Arc::as_ptr(pool).cast(), workers),
+            None => (0..workers).collect(),
+        });
+        let index = match free.is_empty() {
+            true => 0,
+            false => free[self.schedule.pick(free.len())],
+        };
+        self.schedule.note(index, || "install".to_owned());
+        index
+    }
 }
 
 /// The schedule's decision about a task that a scope has spawned.
@@ -64,47 +226,36 @@ impl Worker {
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         // Where nothing can be shown they always would.
-        self.owner.is_asked()
-            && self
-                .schedule()
-                .is_none_or(|schedule| splits(self, schedule))
+        self.owner.is_asked() && self.registry.kind.splits()
     }
-}
-
-#[cold]
-#[inline(never)]
-fn splits(worker: &Worker, schedule: &Schedule) -> bool {
-    let splits = schedule.follows(Habit::Split);
-    schedule.note(worker.index, || {
-        format!("a loop is {}", if splits { "split" } else { "not split" })
-    });
-    splits
 }
 
 impl<'w> Play<'w> {
     /// Calls `f` with the worker that the calling thread is, of a deterministic pool.
     #[inline]
-    fn here<R>(f: impl FnOnce(Play<'_>) -> R) -> R {
+    fn with<R>(f: impl FnOnce(Play<'_>) -> R) -> R {
         Worker::with_current(|worker| {
-            let play = worker.and_then(Play::of);
-            f(play.expect("the pool is deterministic"))
+            let worker = worker.expect("a worker of the pool asks");
+            let schedule = worker.registry.kind.schedule();
+            let schedule = schedule.expect("the pool is deterministic");
+            f(Play { worker, schedule })
         })
     }
 
-    /// None if the worker's pool is not deterministic.
+    /// Whether a loop that is asked for work gives some away.
+    #[cold]
     #[inline]
-    pub(crate) fn of(worker: &'w Worker) -> Option<Play<'w>> {
-        let schedule = worker.schedule()?;
-        Some(Play { worker, schedule })
-    }
-
-    /// How many items a loop does before it looks around again.
-    pub(crate) fn draw_block(self) -> usize {
-        1 << self.schedule.pick(BLOCK_BITS)
+    fn splits(self) -> bool {
+        let splits = self.schedule.follows(Habit::Split);
+        self.schedule.note(self.worker.index, || {
+            format!("a loop is {}", if splits { "split" } else { "not split" })
+        });
+        splits
     }
 
     /// Calls `f` with the worker of that index, which the calling thread is meanwhile. It is free,
     /// or it is this one.
+    #[inline]
     pub(crate) fn play<R>(self, index: usize, f: impl FnOnce(&Worker) -> R) -> R {
         if index == self.worker.index() {
             return self.worker.played.while_waiting(false, || f(self.worker));
@@ -122,11 +273,13 @@ impl<'w> Play<'w> {
     }
 
     /// Plays a task on another worker, with all that it leaves unjoined.
+    #[inline]
     pub(crate) fn play_task(self, index: usize, task: impl FnOnce()) {
         self.play(index, |worker| worker.framed(task));
     }
 
     /// The workers that could do something now.
+    #[inline]
     fn free_workers(self) -> Vec<usize> {
         match self.is_deep() {
             true => Vec::new(),
@@ -139,6 +292,7 @@ impl<'w> Play<'w> {
     }
 
     /// One of them; this one if there is none.
+    #[inline]
     pub(crate) fn draw_free(self) -> usize {
         let free = self.free_workers();
         match free.is_empty() {
@@ -154,11 +308,13 @@ impl<'w> Play<'w> {
     }
 
     /// Whether no more workers are to be played on top of this one.
+    #[inline]
     fn is_deep(self) -> bool {
         self.worker.outwards().count() >= DEPTH_MAX
     }
 
     /// The worker that takes something away from this one, if one does.
+    #[inline]
     fn draw_thief(self) -> Option<usize> {
         let mut thieves = self.free_workers();
         thieves.retain(|&index| index != self.worker.index());
@@ -224,18 +380,18 @@ impl<'w> Play<'w> {
         self.worker.run_further(further, Level::Above);
     }
 
-    /// Keeps a task that this worker has spawned into a scope, or has it run. Gives it back if
-    /// there is no room. Has a frame of its own, because tasks that spawn more on a full stack nest
-    /// with the caller's.
+    /// Keeps a task that this worker has spawned into a scope, or has it run. False if there is no
+    /// room. Has a frame of its own, because tasks that spawn more on a full stack nest with the
+    /// caller's.
     #[cold]
-    #[inline(never)]
-    pub(crate) fn spawn_drawn<T>(self, kept: Run, task: T, run: impl FnOnce(T)) -> Option<T> {
+    #[inline]
+    fn spawn_drawn(self, keep: &mut dyn FnMut() -> bool, run: &mut dyn FnMut()) -> bool {
         match self.draw_spawned() {
-            Spawned::Kept => return self.worker.owner().keep(kept, task).err(),
-            Spawned::Here => self.worker.played.run_at_once(|| run(task)),
-            Spawned::On(thief) => self.play_task(thief, || run(task)),
+            Spawned::Kept => return keep(),
+            Spawned::Here => self.worker.played.run_at_once(run),
+            Spawned::On(thief) => self.play_task(thief, run),
         }
-        None
+        true
     }
 
     /// Decides about a task that this worker has spawned into a scope.
@@ -354,43 +510,9 @@ impl<'w> Play<'w> {
     }
 }
 
-/// The two closures of a join in a pool whose schedule is drawn, as that has it. Neither unwinds.
-#[cold]
-#[inline(never)]
-pub(crate) fn run_both(a: Half<'_>, b: Half<'_>) {
-    Worker::with_current(|worker| {
-        let drawn = worker.and_then(|worker| worker.registry().settings.drawn());
-        let (_, ways) = drawn.expect("the push was refused for the schedule's sake");
-        (ways.join)(a, b);
-    });
-}
-
-/// The worker that a thread becomes which enters an in-place pool.
-pub(super) fn draw_entrance(registry: &Arc<Registry>) -> usize {
-    match registry.settings.drawn() {
-        None => 0,
-        Some((schedule, ways)) => {
-            (ways.enter)(Arc::as_ptr(registry).cast(), registry.workers(), schedule)
-        }
-    }
-}
-
-#[inline]
-fn draw_entrance_of(pool: *const (), workers: usize, schedule: &Schedule) -> usize {
-    let free = Worker::with_current(|worker| match worker {
-        Some(worker) => free_workers_above(worker, pool, workers),
-        None => (0..workers).collect(),
-    });
-    let index = match free.is_empty() {
-        true => 0,
-        false => free[schedule.pick(free.len())],
-    };
-    schedule.note(index, || "install".to_owned());
-    index
-}
-
 /// The workers of that pool which are not on this thread's native stack, or last stand there
 /// waiting.
+#[inline]
 fn free_workers_above(newest: &Worker, pool: *const (), workers: usize) -> Vec<usize> {
     let mut is_busy = vec![None; workers];
     let of_pool = |worker: &&Worker| ptr::eq(worker.pool(), pool);
@@ -401,11 +523,4 @@ fn free_workers_above(newest: &Worker, pool: *const (), workers: usize) -> Vec<u
     busy.filter(|(_, is_busy)| **is_busy != Some(true))
         .map(|(index, _)| index)
         .collect()
-}
-
-/// A closure that was brought into the pool has panicked: says how to have that again.
-pub(super) fn say_seed(registry: &Registry) {
-    if let Some((schedule, ways)) = registry.settings.drawn() {
-        (ways.say_seed)(schedule);
-    }
 }
