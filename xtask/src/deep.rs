@@ -18,7 +18,7 @@ const TORTURE_MINUTES: f64 = 60.0;
 /// Its name, and what it does.
 type Check = (&'static str, fn(&Workspace, &mut Step) -> Result<()>);
 
-const CHECKS: [Check; 22] = [
+const CHECKS: [Check; 23] = [
     ("all-cases", suite::all_cases),
     ("plain", suite::plain),
     ("loom", loom::check),
@@ -68,6 +68,9 @@ const CHECKS: [Check; 22] = [
     ("semver", semver::check),
     ("downstream", |workspace, step| {
         rayon::downstream(workspace, step, None, false)
+    }),
+    ("iter-downstream", |workspace, step| {
+        rayon::renamed(workspace, step, None)
     }),
 ];
 

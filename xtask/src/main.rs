@@ -150,11 +150,14 @@ enum Verb {
     /// rayon-core
     Downstream {
         /// One of them alone
-        #[arg(long, value_parser = PossibleValuesParser::new(rayon::downstream_names()))]
+        #[arg(long, value_parser = PossibleValuesParser::new(rayon::renamed_names()))]
         only: Option<String>,
         /// Also count the tests that fail where no pool can be built: those run in parallel
         #[arg(long)]
         prove: bool,
+        /// With `roving-iter` in rayon's place instead, by their manifests; and ten more
+        #[arg(long, conflicts_with = "prove")]
+        iter: bool,
     },
     /// Instructions of the fast paths under callgrind, each against its ceiling
     Ceilings {
@@ -245,9 +248,9 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
             true => rayon::iter_suite(workspace, step),
             false => rayon::suite(workspace, step, stock),
         }),
-        Verb::Downstream { only, prove } => {
+        Verb::Downstream { only, prove, iter } => {
             report.step("downstream", |step| {
-                rayon::downstream(workspace, step, only.as_deref(), prove)
+                rayon::packages(workspace, step, only.as_deref(), prove, iter)
             });
         }
         Verb::Ceilings { lower, force } => ceilings::verb(workspace, &mut report, lower, force),

@@ -15,22 +15,22 @@ use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// A package whose tests run code of Rayon's.
-struct Package {
-    name: &'static str,
-    version: &'static str,
-    kind: &'static str,
+pub(super) struct Package {
+    pub(super) name: &'static str,
+    pub(super) version: &'static str,
+    pub(super) kind: &'static str,
     /// For `cargo test`.
-    words: &'static [&'static str],
+    pub(super) words: &'static [&'static str],
     /// For each test program.
-    choice: &'static [&'static str],
+    pub(super) choice: &'static [&'static str],
     /// Of the compiler. More than none costs more time than it saves, but for tests that compute
     /// much.
-    opt_level: &'static str,
+    pub(super) opt_level: &'static str,
 }
 
 /// Each ships its tests and their data. With `--prove` each shows how many of its tests need a
 /// pool.
-const PACKAGES: [Package; 7] = [
+pub(super) const PACKAGES: [Package; 7] = [
     Package {
         name: "jwalk",
         version: "0.8.1",
@@ -93,18 +93,13 @@ const PACKAGES: [Package; 7] = [
     },
 ];
 
-/// The names that `--only` takes.
-pub(crate) fn names() -> Vec<&'static str> {
-    PACKAGES.iter().map(|package| package.name).collect()
-}
-
 /// Where a package's tests run.
-struct Place<'a> {
-    workspace: &'a Workspace,
-    package: &'a Package,
+pub(super) struct Place<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) package: &'a Package,
     /// The copy of its sources.
-    source: PathBuf,
-    target: PathBuf,
+    pub(super) source: PathBuf,
+    pub(super) target: PathBuf,
 }
 
 /// A package with both of its outcomes.
@@ -124,6 +119,10 @@ pub(crate) fn check(
 ) -> Result<()> {
     let core = super::core_folder(workspace)?;
     let mut rows = Vec::new();
+    let is_here = |name| PACKAGES.iter().any(|package| package.name == name);
+    if let Some(name) = only.filter(|name| !is_here(*name)) {
+        return Err(format!("{name} is tested with `--iter` alone"));
+    }
     for package in &PACKAGES {
         if only.is_some_and(|name| name != package.name) {
             continue;
@@ -184,7 +183,7 @@ fn both(
 }
 
 impl Place<'_> {
-    fn copy(&self, from: &Path) -> Result<()> {
+    pub(super) fn copy(&self, from: &Path) -> Result<()> {
         registry::copy(from, &self.source)?;
         let path = self.source.join("Cargo.toml");
         let mut manifest = registry::read(&path)?;
@@ -223,7 +222,7 @@ impl Place<'_> {
     }
 
     /// The outcome of all test programs; each failure names its program.
-    fn outcome(&self, core: Option<&Path>) -> Result<Outcome> {
+    pub(super) fn outcome(&self, core: Option<&Path>) -> Result<Outcome> {
         let mut command = self.cargo(&["test"]);
         command.args(self.package.words);
         if let Some(core) = core {
@@ -398,7 +397,7 @@ mod tests {
 
     #[test]
     fn each_package_stands_once_in_the_table() {
-        let mut names = names();
+        let mut names = PACKAGES.map(|package| package.name).to_vec();
         let length = names.len();
         names.sort_unstable();
         names.dedup();

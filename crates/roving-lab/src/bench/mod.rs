@@ -8,6 +8,7 @@ mod duals;
 mod first_minute;
 pub(crate) mod handoff;
 mod joins;
+mod loops;
 pub(crate) mod machine;
 mod model;
 mod networks;
@@ -147,7 +148,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 37] = [
+const ROWS: [Row; 38] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -192,6 +193,11 @@ const ROWS: [Row; 37] = [
         "flat",
         "Very many empty tasks, spawned by one",
         Measure::Table(spawn::flat),
+    ),
+    row(
+        "loops",
+        "Short loops, loops inside loops and long ones, beside Rayon's iterators",
+        Measure::Table(loops::loops),
     ),
     row(
         "tasks",
