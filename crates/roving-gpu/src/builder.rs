@@ -12,6 +12,7 @@ use crate::devices::{Devices, Inner};
 use crate::error::{Cause, DeviceError};
 use crate::history::{History, Measured, file};
 use crate::plan::Shares;
+use crate::settled::Settled;
 
 /// A builder of [`Devices`].
 ///
@@ -253,6 +254,7 @@ impl DevicesBuilder {
         let inner = Arc::new(Inner {
             devices: devices.collect(),
             shares: Shares::default(),
+            settled: Settled::new(),
             history_path: self.history,
             common,
         });

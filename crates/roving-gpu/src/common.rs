@@ -174,17 +174,19 @@ impl Common {
         }
     }
 
-    /// A task has run.
-    pub(crate) fn count(&self, kind: &'static str, on_device: bool, why: Why, cpu_s: f64) {
+    /// A task has run on a device.
+    pub(crate) fn count_gpu(&self, kind: &'static str, why: Why) {
         let mut told = self.told();
         let profile = told.kinds.entry(kind).or_default();
-        let reasons = if on_device {
-            &mut profile.gpu
-        } else {
-            &mut profile.cpu
-        };
-        *reasons.entry(why).or_default() += 1;
-        profile.cpu_s += cpu_s;
+        *profile.gpu.entry(why).or_default() += 1;
+    }
+
+    /// So many tasks have run on the CPU, in so many seconds together.
+    pub(crate) fn count_cpu(&self, kind: &'static str, why: Why, tasks: u64, seconds: f64) {
+        let mut told = self.told();
+        let profile = told.kinds.entry(kind).or_default();
+        *profile.cpu.entry(why).or_default() += tasks;
+        profile.cpu_s += seconds;
     }
 
     pub(crate) fn report(&self, device: usize, name: &str, error: &DeviceError) {

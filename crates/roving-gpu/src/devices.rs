@@ -12,6 +12,7 @@ use crate::device::Device;
 use crate::history::file;
 use crate::plan::Shares;
 use crate::profile::Profile;
+use crate::settled::Settled;
 
 /// The devices that tasks may run on, and the measurements about them. Clones are handles to the
 /// same devices. When the last handle is dropped, the measurements are written to their file;
@@ -30,6 +31,7 @@ pub(crate) struct Inner {
     pub(crate) common: Arc<Common>,
     pub(crate) devices: Vec<Arc<Device>>,
     pub(crate) shares: Shares,
+    pub(crate) settled: Settled,
     pub(crate) history_path: Option<PathBuf>,
 }
 
@@ -109,6 +111,7 @@ impl Devices {
         let Some(inner) = &self.0 else {
             return Profile::default();
         };
+        inner.tell_settled();
         Profile {
             devices: inner
                 .devices

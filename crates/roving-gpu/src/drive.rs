@@ -11,6 +11,7 @@ use crate::device::{Device, Estimate, Queued};
 use crate::devices::Devices;
 use crate::error::{DeviceError, TaskError};
 use crate::gpu::Gpu;
+use crate::history::Side;
 use crate::kind::Kind;
 use crate::plan::Plan;
 use crate::profile::Why;
@@ -36,15 +37,20 @@ pub(crate) async fn drive<R: Send>(
         has_cpu: cpu.is_some(),
         blocks,
     };
+    let mut is_by_far = false;
     let why = match gpu {
         None => Why::OnlySide,
         Some(gpu) => match inner.plan(&task) {
             Plan::Cpu(why) => why,
+            Plan::CpuByFar(why) => {
+                is_by_far = true;
+                why
+            }
             Plan::Nowhere(failed) => return Err(failed),
             Plan::Device(device, estimate, why) => {
                 match fly(&device, &task, &estimate, why, gpu).await {
                     Flight::Landed(result) => {
-                        inner.common.count(task.kind, true, why, 0.0);
+                        inner.common.count_gpu(task.kind, why);
                         return Ok(result);
                     }
                     Flight::TakenBack => Why::Sooner,
@@ -60,11 +66,31 @@ pub(crate) async fn drive<R: Send>(
             }
         },
     };
-    match cpu {
-        Some(cpu) => Ok(on_host(&inner.common, &task, cpu, why).await),
-        None => unreachable!("a task without a CPU side is not sent there"),
+    let Some(cpu) = cpu else {
+        unreachable!("a task without a CPU side is not sent there");
+    };
+    let (result, seconds) = on_host(&inner.common, &task, cpu).await;
+    // Those that went by what was said of the last one: this one counts for them.
+    let unplanned = inner.settled.untold(kind, work);
+    let history = &inner.common.history;
+    if unplanned > 0 {
+        let all = seconds * unplanned as f64;
+        history.spend(task.kind, Side::Cpu, all);
+        let why = inner.why_settled();
+        inner.common.count_cpu(task.kind, why, unplanned, all);
     }
+    if is_by_far {
+        // Not for long, in case the tasks become longer.
+        let soon = (SETTLED_S / seconds.max(1e-9)) as u32;
+        let samples = history.samples(task.kind, Side::Cpu, work);
+        inner.settled.settle(kind, work, samples.min(soon));
+    }
+    inner.common.count_cpu(task.kind, why, 1, seconds);
+    Ok(result)
 }
+
+/// That the CPU is sooner by far is not asked again for about so long.
+const SETTLED_S: f64 = 10e-3;
 
 /// How a flight ended.
 enum Flight<R> {
@@ -183,7 +209,7 @@ async fn bring_home(task: &Task, one: &Use) {
 }
 
 /// The CPU side.
-async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>, why: Why) -> R {
+async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>) -> (R, f64) {
     for one in &task.uses {
         if one.access.reads() {
             bring_home(task, one).await;
@@ -203,6 +229,5 @@ async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>, why: Why) 
     if is_first {
         common.estimate_again(task.kind);
     }
-    common.count(task.kind, false, why, time.as_secs_f64());
-    result
+    (result, time.as_secs_f64())
 }

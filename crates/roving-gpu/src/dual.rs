@@ -346,10 +346,31 @@ impl<const N: usize, U, C, G> Dual<N, U, C, G> {
         C: Send,
         G: Send,
     {
-        if devices.are_none() {
+        if self.is_settled(devices) {
             return (self.cpu, self.gpu).without_device(self.about.kind);
         }
         roving::task::block_on(start(self, devices, true))
+    }
+}
+
+impl<const N: usize, U: Uses, C, G> Dual<N, U, C, G> {
+    /// Whether the CPU side (or the error of a task without one) is all that can come of it, so
+    /// that nothing has to be prepared: there is no device, or no GPU side, or the CPU is sooner by
+    /// far. Where somebody looks at each task, and where a buffer has to be fetched first, it goes
+    /// the long way.
+    #[inline(always)]
+    pub(crate) fn is_settled<'a>(&self, devices: &'a Devices) -> bool
+    where
+        (C, G): Sides<'a>,
+    {
+        let Some(inner) = &devices.0 else {
+            return true;
+        };
+        let choice = <(C, G)>::HAS_GPU;
+        <(C, G)>::HAS_CPU
+            && !inner.common.recorder.is_on()
+            && self.uses.are_home()
+            && (!choice || inner.settled.goes(self.about.kind, self.about.work()))
     }
 }
 
@@ -385,6 +406,8 @@ pub(crate) mod sealed {
 
     pub trait Sealed: Send {
         fn collect(&self, into: &mut UseList);
+        /// Whether the host has a valid copy of each buffer.
+        fn are_home(&self) -> bool;
     }
 
     /// The buffers of a task, each once.
@@ -440,6 +463,11 @@ impl<U: Uses> Uses for (U, UsedAll<'_>) {}
 
 impl Sealed for () {
     fn collect(&self, _: &mut UseList) {}
+
+    #[inline(always)]
+    fn are_home(&self) -> bool {
+        true
+    }
 }
 
 impl<U: Uses> Sealed for (U, Used<'_>) {
@@ -447,12 +475,21 @@ impl<U: Uses> Sealed for (U, Used<'_>) {
         self.0.collect(into);
         into.add(&self.1);
     }
+
+    #[inline]
+    fn are_home(&self) -> bool {
+        self.0.are_home() && self.1.buffer.is_home()
+    }
 }
 
 impl<U: Uses> Sealed for (U, UsedAll<'_>) {
     fn collect(&self, into: &mut UseList) {
         self.0.collect(into);
         self.1.0.iter().for_each(|used| into.add(used));
+    }
+
+    fn are_home(&self) -> bool {
+        self.0.are_home() && self.1.0.iter().all(|used| used.buffer.is_home())
     }
 }
 

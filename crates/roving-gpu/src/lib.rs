@@ -156,6 +156,8 @@ mod prim;
 #[cfg(not(loom))]
 mod profile;
 #[cfg(not(loom))]
+mod settled;
+#[cfg(not(loom))]
 pub mod sides;
 #[cfg(not(loom))]
 mod simulated;

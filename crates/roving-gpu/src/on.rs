@@ -67,7 +67,7 @@ where
         let this = self.get_mut();
         if let State::New(_) = this.state {
             if let State::New(dual) = std::mem::replace(&mut this.state, State::Over) {
-                if this.devices.are_none() {
+                if dual.is_settled(this.devices) {
                     let output = (dual.cpu, dual.gpu).without_device(dual.about.kind);
                     return Poll::Ready(output);
                 }

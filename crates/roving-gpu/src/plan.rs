@@ -13,7 +13,10 @@ use crate::history::{Known, Side};
 use crate::profile::Why;
 
 pub(crate) enum Plan {
+    /// Here, at once.
     Cpu(Why),
+    /// Here, at once, as do the next tasks like it without being planned.
+    CpuByFar(Why),
     Device(Arc<Device>, Estimate, Why),
     /// It has no CPU side, and no device can have it.
     Nowhere(TaskError),
@@ -25,7 +28,7 @@ impl Inner {
         let choice = self.common.choice;
         if task.has_cpu {
             match choice {
-                Choice::Cpu => return Plan::Cpu(Why::Choice),
+                Choice::Cpu => return self.as_chosen(task),
                 Choice::Split(share) if !self.shares.to_device(task.kind, task.work, share) => {
                     return Plan::Cpu(Why::Choice);
                 }
@@ -58,6 +61,7 @@ impl Inner {
             Place::Cpu if self.is_due(task, Side::Device(&device.name), again_s) => {
                 Plan::Device(device, estimate, Why::Sample)
             }
+            Place::Cpu if self.is_by_far(task, cpu) => Plan::CpuByFar(Why::Sooner),
             Place::Cpu => Plan::Cpu(Why::Sooner),
             Place::Device if self.is_due(task, Side::Cpu, cpu.took().mean) => {
                 Plan::Cpu(Why::Sample)
@@ -65,6 +69,45 @@ impl Inner {
             Place::CpuSample => Plan::Cpu(Why::Sample),
             Place::Device => Plan::Device(device, estimate, Why::Sooner),
             Place::DeviceSample => Plan::Device(device, estimate, Why::Sample),
+        }
+    }
+
+    /// All tasks go to the CPU. The short ones are measured now and then; long ones each time, for
+    /// runs that have the choice.
+    fn as_chosen(&self, task: &Task) -> Plan {
+        let cpu = self.common.history.known(task.kind, Side::Cpu, task.work);
+        if choose::is_short(cpu) {
+            Plan::CpuByFar(Why::Choice)
+        } else {
+            Plan::Cpu(Why::Choice)
+        }
+    }
+
+    /// Whether no device that takes such a task is worth a thought.
+    fn is_by_far(&self, task: &Task, cpu: Known) -> bool {
+        self.devices.iter().all(|device| {
+            let known = device.known(task.kind, task.work);
+            choose::is_by_far(cpu, known) || device.refusal(task).is_some()
+        })
+    }
+
+    /// Why tasks go to the CPU that were not planned.
+    pub(crate) fn why_settled(&self) -> Why {
+        match self.common.choice {
+            Choice::Cpu => Why::Choice,
+            Choice::Gpu | Choice::Auto | Choice::Split(_) => Why::Sooner,
+        }
+    }
+
+    /// Counts the tasks that were not planned.
+    pub(crate) fn tell_settled(&self) {
+        let why = self.why_settled();
+        for untold in self.settled.all_untold() {
+            let (kind, tasks) = (untold.kind.name(), untold.tasks);
+            let took = self.common.history.known(kind, Side::Cpu, untold.work);
+            let seconds = took.took().mean * tasks as f64;
+            self.common.history.spend(kind, Side::Cpu, seconds);
+            self.common.count_cpu(kind, why, tasks, seconds);
         }
     }
 

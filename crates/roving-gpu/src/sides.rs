@@ -188,6 +188,10 @@ pub(crate) mod sealed {
         type Result: Send + 'a;
         /// The result of the task: that of `Sides`.
         type Out: Send + 'a;
+        /// Whether there is a CPU side.
+        const HAS_CPU: bool;
+        /// Whether there is a GPU side.
+        const HAS_GPU: bool;
         fn without_device(self, kind: &'static Kind) -> Self::Out;
         fn into_parts(self) -> Parts<'a, Self::Result>;
         fn output(result: Result<Self::Result, TaskError>) -> Self::Out;
@@ -213,6 +217,8 @@ where
 {
     type Result = R;
     type Out = R;
+    const HAS_CPU: bool = true;
+    const HAS_GPU: bool = false;
 
     #[inline(always)]
     fn without_device(self, _: &'static Kind) -> R {
@@ -240,6 +246,8 @@ where
 {
     type Result = R;
     type Out = R;
+    const HAS_CPU: bool = true;
+    const HAS_GPU: bool = true;
 
     #[inline(always)]
     fn without_device(self, _: &'static Kind) -> R {
@@ -267,6 +275,8 @@ where
 {
     type Result = R;
     type Out = Result<R, TaskError>;
+    const HAS_CPU: bool = false;
+    const HAS_GPU: bool = true;
 
     fn without_device(self, kind: &'static Kind) -> Result<R, TaskError> {
         Err(TaskError::no_device(kind.name()))

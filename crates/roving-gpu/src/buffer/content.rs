@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Poll, Waker};
 
@@ -91,6 +91,9 @@ impl<T: Element> HostBytesMut for Host<T> {
 pub(super) struct Shared<T: Element> {
     id: u64,
     len: usize,
+    /// The host has no valid copy. A hint: it is written while the state is locked, and read
+    /// without; who needs the copy asks for a guard.
+    away: AtomicBool,
     state: Mutex<State<T>>,
 }
 
@@ -158,6 +161,7 @@ impl<T: Element> Shared<T> {
             // Ordering: Relaxed: only that all are different matters.
             id: IDS.fetch_add(1, Ordering::Relaxed),
             len: host.len(),
+            away: AtomicBool::new(false),
             state: Mutex::new(State {
                 host: Some(Arc::new(Host(host))),
                 spare: None,
@@ -176,6 +180,18 @@ impl<T: Element> Shared<T> {
 
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    pub(super) fn is_home(&self) -> bool {
+        // Ordering: Relaxed: a hint; the lock orders what a guard reads.
+        !self.away.load(Ordering::Relaxed)
+    }
+
+    /// Says where the valid copy is now, to those who do not lock.
+    fn tell(&self, state: &State<T>) {
+        let is_away = state.version != state.host_version;
+        // Ordering: Relaxed: as in `is_home`.
+        self.away.store(is_away, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -324,6 +340,7 @@ impl<T: Element> Content for Shared<T> {
         state.places.retain(|known| !known.ptr_eq(&place));
         // First in the list is where the valid copy is.
         state.places.insert(0, place);
+        self.tell(&state);
         drop(state);
         drop(home);
         version
@@ -334,12 +351,15 @@ impl<T: Element> Content for Shared<T> {
         state.version += 1;
         state.host_version = state.version;
         state.lost = None;
+        self.tell(&state);
     }
 
     fn fetched(&self, outcome: Result<Target, Missing>) {
         {
             let mut state = self.lock();
             match outcome {
+                // The kernel that wrote it has failed meanwhile.
+                Ok(_) if state.lost.is_some() => {}
                 Ok(target) => state.replace_host(target),
                 // Somebody else has brought it meanwhile, and then the copy on the device may have
                 // gone.
@@ -347,6 +367,7 @@ impl<T: Element> Content for Shared<T> {
                 Err(Missing::Lost(reason)) => state.lost = Some(reason),
                 Err(Missing::ThisTime(reason)) => state.failed = Some(reason),
             }
+            self.tell(&state);
         }
         self.release(true);
     }
@@ -358,6 +379,7 @@ impl<T: Element> Content for Shared<T> {
                 return;
             }
             state.replace_host(target);
+            self.tell(&state);
             mem::take(&mut state.waiters)
         };
         waiters.into_iter().for_each(Waker::wake);

@@ -156,11 +156,19 @@ impl<T: Element> fmt::Debug for Buffer<T> {
 pub trait AnyBuffer: Send + Sync + sealed::Sealed {
     #[doc(hidden)]
     fn content(&self) -> ContentRef;
+    /// Whether the host has a valid copy, as far as one sees without a lock.
+    #[doc(hidden)]
+    fn is_home(&self) -> bool;
 }
 
 impl<T: Element> AnyBuffer for Buffer<T> {
     fn content(&self) -> ContentRef {
         ContentRef(Arc::clone(&self.shared) as Arc<dyn Content>)
+    }
+
+    #[inline]
+    fn is_home(&self) -> bool {
+        self.shared.is_home()
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn place(cpu: Known, device: Known, load: &Load, ahead_s: f64, cores:
         (_, Known::Nothing) => Place::DeviceSample,
         (Known::Nothing, _) => Place::CpuSample,
         (Known::AtLeast(_), _) => Place::Device,
-        (Known::Measured(cpu), Known::AtLeast(_)) if cpu.mean < AT_ONCE_S => Place::Cpu,
+        (Known::Measured(_), Known::AtLeast(_)) if is_short(cpu) => Place::Cpu,
         (Known::Measured(_), Known::AtLeast(_)) => Place::Device,
         (Known::Measured(cpu), Known::Measured(_)) => {
             let (cpu, device) = (cpu.mean, load.alone() * cores);
@@ -45,6 +45,21 @@ pub(crate) fn place(cpu: Known, device: Known, load: &Load, ahead_s: f64, cores:
             }
         }
     }
+}
+
+/// Whether a worker at once is so much sooner than a device that nothing which changes from task to
+/// task makes up for it: not even a device that is idle and has all that the kernel reads.
+pub(crate) fn is_by_far(cpu: Known, device: Known) -> bool {
+    let (Known::Measured(cpu), Known::Measured(device)) = (cpu, device) else {
+        return false;
+    };
+    let is_far = cpu.mean < AT_ONCE_S || device.mean > FAR * cpu.mean;
+    is_far && device.mean > cpu.mean
+}
+
+/// Whether a task is so short that it is not worth a thought.
+pub(crate) fn is_short(cpu: Known) -> bool {
+    matches!(cpu, Known::Measured(took) if took.mean < AT_ONCE_S)
 }
 
 /// The work under way when the next task is chosen.
@@ -182,6 +197,21 @@ mod tests {
         let tiny = load(1e-4, 1e-5);
         let (cpu, device) = both(&tiny);
         assert_eq!(place(cpu, device, &tiny, 0.0, 1.0), Place::Cpu);
+    }
+
+    #[test]
+    fn what_is_by_far_does_not_hang_on_copies_or_queues() {
+        let by_far = |cpu, device| is_by_far(measured(cpu), measured(device));
+        assert!(by_far(1e-3, 17e-3) && !by_far(1e-3, 15e-3));
+        assert!(by_far(20e-6, 21e-6) && !by_far(20e-6, 19e-6) && !by_far(40e-6, 41e-6));
+        assert!(!is_by_far(Known::Nothing, measured(1.0)));
+        assert!(!is_by_far(measured(1e-9), Known::AtLeast(1.0)));
+        // So is every task that is by far, whatever it has to bring.
+        for (kernel, cpu) in [(17e-3, 1e-3), (21e-6, 20e-6)] {
+            let one = load(kernel, cpu);
+            let (cpu, device) = both(&one);
+            assert_eq!(place(cpu, device, &one, 0.0, 1.0), Place::Cpu);
+        }
     }
 
     #[test]

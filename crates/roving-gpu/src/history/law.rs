@@ -82,6 +82,13 @@ impl Law {
         })
     }
 
+    /// How many there are in the bucket of that work.
+    pub(crate) fn samples(&self, work: f64) -> u32 {
+        self.buckets
+            .get(&bucket(work))
+            .map_or(0, |mean| mean.samples)
+    }
+
     /// Returns the measurements: samples, work, seconds.
     pub(crate) fn means(&self) -> impl Iterator<Item = (u32, f64, f64)> {
         let means = self.buckets.values();

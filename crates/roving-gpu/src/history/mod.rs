@@ -220,21 +220,7 @@ impl History {
 
     pub(crate) fn record(&self, kind: &str, side: Side<'_>, work: f64, seconds: f64) {
         let mut inside = self.lock();
-        let at = usize::from(side != Side::Cpu);
-        match inside.spent.get_mut(kind) {
-            Some(spent) => {
-                spent[at] += seconds;
-                spent[1 - at] = 0.0;
-            }
-            None => {
-                let spent = if at == 0 {
-                    [seconds, 0.0]
-                } else {
-                    [0.0, seconds]
-                };
-                inside.spent.insert(kind.to_owned(), spent);
-            }
-        }
+        inside.spend(kind, side, seconds);
         let kinds = &mut inside.measured.kinds;
         if !kinds.contains_key(kind) {
             kinds.insert(kind.to_owned(), BTreeMap::new());
@@ -247,6 +233,18 @@ impl History {
                 law.record(work, seconds);
             }
         }
+    }
+
+    /// Tasks of the kind took so many seconds on that side, and nobody measured how long each took.
+    pub(crate) fn spend(&self, kind: &str, side: Side<'_>, seconds: f64) {
+        self.lock().spend(kind, side, seconds);
+    }
+
+    /// How many tasks of the kind and about that work were measured on that side.
+    pub(crate) fn samples(&self, kind: &str, side: Side<'_>, work: f64) -> u32 {
+        let inside = self.lock();
+        let law = inside.law(kind, side.key());
+        law.map_or(0, |law| law.samples(work))
     }
 
     /// A transfer has ended; `direction` 0 is to the device.
@@ -267,6 +265,17 @@ impl History {
 }
 
 impl Inside {
+    fn spend(&mut self, kind: &str, side: Side<'_>, seconds: f64) {
+        if !self.spent.contains_key(kind) {
+            self.spent.insert(kind.to_owned(), [0.0; 2]);
+        }
+        if let Some(spent) = self.spent.get_mut(kind) {
+            let at = usize::from(side != Side::Cpu);
+            spent[at] += seconds;
+            spent[1 - at] = 0.0;
+        }
+    }
+
     fn law(&self, kind: &str, side: &str) -> Option<&Law> {
         self.measured.kinds.get(kind)?.get(side)
     }

@@ -44,7 +44,7 @@ pub enum Why {
     Sample,
     /// [`crate::Choice::Cpu`], [`crate::Choice::Gpu`] or [`crate::Choice::Split`] says so.
     Choice,
-    /// It has no other side.
+    /// It has no other side. Such tasks are counted on the CPU only while a trace is recorded.
     OnlySide,
     /// The device failed, or has no room for it, or there is none.
     Failed(Cause),
@@ -79,7 +79,8 @@ pub struct KindProfile {
     pub cpu: BTreeMap<Why, u64>,
     /// Tasks that ran on a device, and why.
     pub gpu: BTreeMap<Why, u64>,
-    /// The seconds that CPU sides took, all together.
+    /// The seconds that CPU sides took, all together. Where the CPU is sooner by far, one task in
+    /// 256 is measured and counts for the others.
     pub cpu_s: f64,
 }
 

@@ -50,7 +50,8 @@ impl Recorder {
         self.is_on.store(on, Ordering::Relaxed);
     }
 
-    fn is_on(&self) -> bool {
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
         // Ordering: Relaxed: as in `switch`.
         self.is_on.load(Ordering::Relaxed)
     }

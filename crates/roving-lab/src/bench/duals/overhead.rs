@@ -1,11 +1,12 @@
-//! `duals-overhead`: what it costs that a task could have a GPU side, where there is no device; and
-//! what a task with a CPU side only costs where there is one.
+//! `duals-overhead`: what it costs that a task could have a GPU side, where there is no device;
+//! and, where there is one, what a task costs that has a CPU side only, or whose CPU side is known
+//! to be sooner by far.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use roving::Pool;
-use roving_gpu::{Devices, Dual, Kind, Simulated};
+use roving_gpu::{Devices, Dual, Kernel, Kind, Simulated};
 
 use super::super::Scale;
 use super::super::record::{Bound, Record};
@@ -17,8 +18,13 @@ use crate::workloads::fib::fib;
 
 /// The promised time in nanoseconds for each task.
 const MUST_NS: f64 = 3.0;
+/// Nanoseconds that a task without a GPU side may take beyond its closure, beside a device.
+const ONLY_NS: (f64, f64) = (15.0, 3.0);
+/// Nanoseconds beyond the closure of a task whose CPU side is known to be sooner by far.
+const BY_FAR_NS: (f64, f64) = (100.0, 40.0);
 
 static EMPTY: Kind = Kind::new("empty");
+static NOTHING: Kernel = Kernel::new("nothing").host(|_call| ());
 
 /// The timed part of a run in a pool of one worker.
 fn timed(pool: &Pool, body: impl FnOnce() + Send) -> Result<Duration, String> {
@@ -117,19 +123,57 @@ pub(in super::super) fn overhead(scale: &Scale) -> Result<Record, Failure> {
         );
         record.claim(what, "ns", beyond, Bound::AtMost(MUST_NS), None);
     }
-    scheduled(&mut record, &pool, scale)?;
+    beside_a_device(&mut record, &pool, scale)?;
     Ok(record)
 }
 
-/// Tasks that have a CPU side only where there is a device: each is still scheduled.
-fn scheduled(record: &mut Record, pool: &Pool, scale: &Scale) -> Result<(), Failure> {
-    let devices = Devices::builder().backend(Simulated::new()).build();
+/// Closures one after the other on a worker: plainly, and as tasks with two sides of which the
+/// device's takes a thousand times as long.
+fn by_far<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [Lane<'a>; 2] {
+    let plain = move || timed(pool, || (0..tasks).for_each(|task| _ = black_box(task)));
+    let duals = move || {
+        timed(pool, || {
+            for task in 0..tasks {
+                let dual = Dual::new(&EMPTY, &[1]).cpu(|| black_box(task));
+                let dual = dual.gpu(async |gpu| {
+                    gpu.launch(&NOTHING, [1, 1, 1], &[]).await?;
+                    Ok(task)
+                });
+                let _ = black_box(dual.run(devices));
+            }
+        })
+    };
+    [
+        Lane::new(format!("{tasks} closures"), 1, plain),
+        Lane::new(format!("{tasks} duals, the CPU sooner by far"), 1, duals),
+    ]
+}
+
+/// Where there is a device: tasks without a GPU side, and tasks for which there is nothing to
+/// decide, beside the same calls alone.
+fn beside_a_device(record: &mut Record, pool: &Pool, scale: &Scale) -> Result<(), Failure> {
+    let launch = Duration::from_micros(100);
+    let devices = Devices::builder().backend(Simulated::new().launch_time(launch));
+    let devices = devices.build();
     let devices = devices.map_err(|error| Failure::Run(format!("no device: {error}")))?;
-    let n: u32 = if scale.quick { 15 } else { 25 };
-    let [_, mut duals] = joins(pool, &devices, n);
-    duals.name.push_str(" with a CPU side only, with a device");
-    let series = interleave(&mut [duals], scale.rounds(9)).map_err(Failure::Run)?;
-    record.series("joins", &series[0], "ns/task", 1e9 / calls(n) as f64);
+    let n: u32 = if scale.quick { 18 } else { 32 };
+    let tasks: u64 = if scale.quick { 20_000 } else { 1_000_000 };
+    let mut lanes = Vec::from(joins(pool, &devices, n));
+    lanes[1].name.push_str(" with a CPU side only");
+    lanes.extend(by_far(pool, &devices, tasks));
+    let series = interleave(&mut lanes, scale.rounds(9)).map_err(Failure::Run)?;
+    let of = [(calls(n), ONLY_NS), (tasks, BY_FAR_NS)];
+    for (pair, (tasks, (must, stretch))) in series.chunks(2).zip(of) {
+        let [plain, dual] = pair else { continue };
+        let each = 1e9 / tasks as f64;
+        record.series("beside a device", plain, "ns/task", each);
+        record.series("beside a device", dual, "ns/task", each);
+        let beyond = (dual.times.median() - plain.times.median()) * each;
+        let (dual, plain) = (&dual.name, &plain.name);
+        let what = format!("{dual}, 1 worker, beside a device: time per task beyond {plain}");
+        let stretch = Bound::AtMost(stretch);
+        record.claim(what, "ns", beyond, Bound::AtMost(must), stretch);
+    }
     Ok(())
 }
 
