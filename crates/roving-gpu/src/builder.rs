@@ -45,7 +45,7 @@ impl DevicesBuilder {
         DevicesBuilder {
             backends: Vec::new(),
             choice: Choice::Auto,
-            writes: Writes::Through,
+            writes: Writes::Back,
             history: None,
             window: None,
             on_failure: None,
@@ -145,7 +145,7 @@ impl DevicesBuilder {
     /// ```
     /// use roving_gpu::{Devices, Simulated, Writes};
     ///
-    /// let builder = Devices::builder().backend(Simulated::new()).writes(Writes::Back);
+    /// let builder = Devices::builder().backend(Simulated::new()).writes(Writes::Through);
     /// assert!(builder.build().is_ok());
     /// ```
     pub fn writes(mut self, writes: Writes) -> Self {

@@ -82,17 +82,20 @@ impl FromStr for Choice {
 /// ```
 /// use roving_gpu::{Devices, Simulated, Writes};
 ///
-/// let devices = Devices::builder().backend(Simulated::new()).writes(Writes::Back);
+/// let devices = Devices::builder().backend(Simulated::new()).writes(Writes::Through);
 /// assert!(!devices.build().unwrap().are_none());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Writes {
-    /// Before the task has ended (write-through). The copy on the device stays valid for the next
-    /// task there. Whatever happens to the device, nothing is lost.
+    /// When the host asks for it (write-back). A copy that is never asked for is never made, and a
+    /// task ends as soon as all that it does is queued: what uses its results on that device is
+    /// queued behind it, and the host waits where it needs them. But when the device is lost, so is
+    /// what was there only, and when a kernel fails that was queued, so is what it was to write: a
+    /// task or a guard that needs it panics.
     #[default]
-    Through,
-    /// When the host asks for it (write-back). A copy that is never asked for is never made; but
-    /// when the device is lost, so is what was there only, and when a kernel has begun and fails,
-    /// what it was to update and was there only: a task or a guard that needs it panics.
     Back,
+    /// Before the task has ended (write-through). The copy on the device stays valid for the next
+    /// task there. Whatever happens to the device, nothing is lost: where a kernel fails, the CPU
+    /// side of its task runs.
+    Through,
 }

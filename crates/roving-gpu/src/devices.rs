@@ -2,10 +2,13 @@
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
+use std::future::poll_fn;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::Waker;
 
+use crate::buffer::wait::block;
 use crate::builder::{BuildError, DevicesBuilder};
 use crate::common::Common;
 use crate::device::Device;
@@ -15,8 +18,8 @@ use crate::profile::Profile;
 use crate::settled::Settled;
 
 /// The devices that tasks may run on, and the measurements about them. Clones are handles to the
-/// same devices. When the last handle is dropped, the measurements are written to their file;
-/// operations still under way on a device end there.
+/// same devices. When the last handle is dropped, tasks on a device end there, and the measurements
+/// are written to their file.
 ///
 /// ```
 /// use roving_gpu::{Devices, Simulated};
@@ -35,8 +38,22 @@ pub(crate) struct Inner {
     pub(crate) history_path: Option<PathBuf>,
 }
 
+impl Inner {
+    /// Blocks until all that has ended ahead of its kernels is done.
+    fn wait(&self) {
+        for device in &self.devices {
+            // Mostly there is none.
+            if device.poll_down(Waker::noop()).is_pending() {
+                block(poll_fn(|context| device.poll_down(context.waker())));
+            }
+        }
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
+        // Tasks that have landed ahead of their kernels have still to be measured.
+        self.wait();
         let measured = self.common.history.measured();
         if let Some(path) = &self.history_path {
             if !measured.kinds.is_empty() {
@@ -120,6 +137,36 @@ impl Devices {
                 .collect(),
             kinds: inner.common.kinds(),
             reports: inner.common.reports(),
+        }
+    }
+
+    /// Waits until all that tasks have queued on the devices has ended. With
+    /// [`Writes::Back`](crate::Writes::Back) a task ends before its kernels do, and this is for who
+    /// measures how long they take; a guard of a buffer waits for what it needs by itself.
+    ///
+    /// ```
+    /// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind, Simulated};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// static KERNEL: Kernel = Kernel::new("step").host(|call| call.update::<u32>()[0] += 1);
+    /// let device = Simulated::new().launch_time(Duration::from_millis(5));
+    /// let devices = Devices::builder().backend(device).choice(Choice::Gpu).build().unwrap();
+    /// let number = Buffer::from(vec![0_u32]);
+    /// let start = Instant::now();
+    /// for _ in 0..4 {
+    ///     Dual::new(&STEP, &[1])
+    ///         .updates(&number)
+    ///         .cpu(|| number.write()[0] += 1)
+    ///         .gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&number)]).await)
+    ///         .run(&devices);
+    /// }
+    /// devices.wait();
+    /// assert!(start.elapsed() >= Duration::from_millis(20));
+    /// ```
+    pub fn wait(&self) {
+        if let Some(inner) = &self.0 {
+            inner.wait();
         }
     }
 

@@ -43,7 +43,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | the choice | the worker that polls the task first |
+//! | the choice | the worker that polls the task first; where the CPU is sooner by far, up to 255 more go by it |
 //! | the CPU side | a worker, in the poll of the task; it may use `join`, `scope` and tasks |
 //! | the GPU side, an async closure | the same; it is polled once at the start, and again when a launch that it awaits has ended |
 //! | copies and launches | the device. The thread that learns that one can be submitted does it: a worker, or the thread of the back-end on which another one has ended |
@@ -67,10 +67,12 @@
 //! A buffer has a copy on the host, and may have one on each device; each knows whether it is
 //! valid. A task that goes to a device brings what it reads and is not valid there: `reads` and
 //! `updates`, not `writes`. Copies of one task overlap with kernels of others. What it has written
-//! is copied back before the task ends ([`Writes::Through`]), so that nothing is lost when the
-//! device is; or on demand, as for a guard ([`Writes::Back`]). Either way the device's copy stays
-//! valid for the next task there. When memory is short, the copies that were not used for longest
-//! go; a task that does not fit at all runs on the CPU.
+//! is copied back on demand, as for a guard ([`Writes::Back`]); or before the task ends
+//! ([`Writes::Through`]), so that nothing is lost when the device is. On demand, a task ends when
+//! all that it does is queued, and what uses its results on that device is queued behind it, so the
+//! device does not wait for the host. Either way the device's copy stays valid for the next task
+//! there. When memory is short, the copies that were not used for longest go; a task that does not
+//! fit at all runs on the CPU.
 //!
 //! # What happens when a device fails
 //!
@@ -79,8 +81,8 @@
 //! lost gets no more tasks. Each cause is told once for each device
 //! ([`DevicesBuilder::on_failure`], [`Profile::reports`]) and counted. Without a CPU side, the
 //! task's output is an error that names the kind, the device and the cause ([`TaskError`]). With
-//! [`Writes::Back`], what only the lost device had is lost, and so is what only a device had and a
-//! task updated, if that fails when one of its kernels has begun; whoever needs it panics. A launch
+//! [`Writes::Back`], what only the lost device had is lost, and so is what a kernel was to write
+//! that fails after it was queued; whoever needs it panics. A launch
 //! that was refused, because its kernel cannot be built or its arguments do not fit, has not begun.
 //!
 //! # Limits

@@ -1,5 +1,6 @@
 //! The behaviour of `Choice::Auto` where each task is followed by another, and where tasks of one
-//! size differ. The device is simulated; both sides of a task sleep.
+//! size differ. The device is simulated; both sides of a task sleep, and end when they are done:
+//! with write-back, a task ends before its kernels.
 
 mod common;
 
@@ -11,7 +12,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::within;
-use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated};
+use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated, Writes};
 
 static NAP: Kind = Kind::new("nap");
 static NAP_KERNEL: Kernel = Kernel::new("nap").host(|call: &mut HostCall<'_>| {
@@ -73,7 +74,11 @@ impl Drop for File {
 fn devices(choice: Choice, history: &Path) -> Devices {
     let backend = Simulated::new().name("toy");
     let builder = Devices::builder().backend(backend).history(history);
-    builder.choice(choice).build().unwrap()
+    builder
+        .choice(choice)
+        .writes(Writes::Through)
+        .build()
+        .unwrap()
 }
 
 /// Devices that know what these tasks take on both sides.
@@ -105,6 +110,7 @@ fn workers_begin_with_the_oldest() {
     within("oldest".to_owned(), 60, || {
         let devices = Devices::builder()
             .backend(Simulated::new())
+            .writes(Writes::Through)
             .build()
             .unwrap();
         let each = Nap {

@@ -6,11 +6,12 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use common::within;
 use roving_gpu::{
-    Arg, Buffer, Cause, Choice, Devices, Dual, Failure, Gpu, HostCall, Kernel, Kind, Simulated,
-    Writes,
+    Access, AnyBuffer, Arg, Buffer, Cause, Choice, Devices, Dual, Failure, Gpu, HostCall, Kernel,
+    Kind, Simulated, Writes,
 };
 
 static STEP: Kind = Kind::new("step");
@@ -155,5 +156,125 @@ fn a_task_whose_device_is_lost_while_it_waits_runs_on_the_cpu() {
             .run(&devices);
         assert!(devices.profile().devices[0].is_lost);
         assert_eq!(numbers.into_vec(), [11; LEN]);
+    });
+}
+
+/// Ten milliseconds for each launch: nobody waits so long by chance.
+const LAUNCH: Duration = Duration::from_millis(10);
+
+#[test]
+fn a_chain_is_queued_without_waiting_for_the_device() {
+    within("chain".to_owned(), 60, || {
+        let launch = 5 * LAUNCH;
+        let backend = Simulated::new().launch_time(launch);
+        let devices = devices(backend);
+        let numbers = buffer();
+        let start = Instant::now();
+        for _ in 0..20 {
+            add(&devices, &STEP, &ADD_ONE, &numbers);
+        }
+        // An upload and twenty launches, each of which a host that waits would have waited for.
+        assert!(start.elapsed() < 10 * launch, "{:?}", start.elapsed());
+        assert_eq!(*numbers.read(), [21; LEN]);
+        assert!(start.elapsed() >= 20 * launch);
+        let profile = devices.profile();
+        let device = &profile.devices[0];
+        assert_eq!(
+            (device.uploads, device.launches, device.downloads),
+            (1, 20, 1)
+        );
+    });
+}
+
+/// On a stream of its own each buffer is counted up; then all are added up, which has to follow all
+/// of those streams.
+#[test]
+fn what_depends_on_several_streams_follows_them_all() {
+    static SUM: Kernel = Kernel::new("sum").host(|call: &mut HostCall<'_>| {
+        let sum: u32 = (0..4).map(|_| call.read::<u32>()[0]).sum();
+        call.update::<u32>()[0] += sum;
+    });
+    within("streams".to_owned(), 60, || {
+        let backend = Simulated::new().launch_time(LAUNCH / 5).streams(4);
+        let devices = devices(backend);
+        let parts = [(); 4].map(|()| buffer());
+        let total = Buffer::from(vec![0_u32]);
+        let mut expected = 0;
+        for round in 1..=5 {
+            for part in &parts {
+                (0..3).for_each(|_| add(&devices, &STEP, &ADD_ONE, part));
+            }
+            let task = Dual::new(&OTHER, &[1])
+                .uses_all(
+                    parts
+                        .iter()
+                        .map(|part| (part as &dyn AnyBuffer, Access::Read)),
+                )
+                .updates(&total);
+            let side = async |gpu: Gpu| {
+                let mut arguments: Vec<_> = parts.iter().map(|part| Arg::read(part)).collect();
+                arguments.push(Arg::update(&total));
+                gpu.launch(&SUM, [1, 1, 1], &arguments).await
+            };
+            task.gpu(side).run(&devices).unwrap();
+            expected += 4 * (1 + 3 * round);
+        }
+        assert_eq!(*total.read(), [expected]);
+        assert_eq!(devices.profile().devices[0].downloads, 1);
+    });
+}
+
+#[test]
+fn a_kernel_that_fails_after_its_task_spoils_what_came_after_and_nothing_else() {
+    within("behind".to_owned(), 60, || {
+        // Memory, a copy there, and the third launch fails: of a chain of five.
+        let backend = Simulated::new()
+            .launch_time(LAUNCH)
+            .fail_at(4, Failure::Kernel);
+        let devices = devices(backend);
+        let (numbers, other) = (buffer(), buffer());
+        (0..5).for_each(|_| add(&devices, &STEP, &ADD_ONE, &numbers));
+        add(&devices, &OTHER, &ADD_ONE, &other);
+        let lost = catch_unwind(AssertUnwindSafe(|| drop(numbers.read()))).unwrap_err();
+        let lost = lost.downcast_ref::<String>().expect("a text");
+        assert!(
+            lost.contains("lost") && lost.contains("as planned"),
+            "{lost}"
+        );
+        assert_eq!(*other.read(), [2; LEN]);
+        let profile = devices.profile();
+        assert_eq!(profile.devices[0].failures, [(Cause::Kernel, 1)].into());
+        assert_eq!(profile.reports.len(), 1);
+        // It is written anew, on the CPU: that kind has failed there.
+        let task = Dual::new(&STEP, &[LEN]).writes(&numbers);
+        task.cpu(|| numbers.write().fill(7)).run(&devices);
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        assert_eq!(*numbers.read(), [17; LEN]);
+    });
+}
+
+#[test]
+fn the_host_may_write_what_a_queued_task_still_reads() {
+    static COPY: Kernel = Kernel::new("copy").host(|call: &mut HostCall<'_>| {
+        let from = call.read::<u32>();
+        call.update::<u32>().copy_from_slice(from);
+    });
+    within("reads".to_owned(), 60, || {
+        let devices = devices(Simulated::new().launch_time(LAUNCH));
+        let source = buffer();
+        let copies: Vec<_> = (0..8).map(|n| Buffer::from(vec![n; LEN])).collect();
+        for (round, copy) in copies.iter().enumerate() {
+            // The copy of the last round is queued, and so is the upload before it.
+            source.write().fill(round as u32 * 10);
+            let task = Dual::new(&STEP, &[LEN]).reads(&source).writes(copy);
+            let side = async |gpu: Gpu| {
+                let arguments = [Arg::read(&source), Arg::update(copy)];
+                gpu.launch(&COPY, [1, 1, 1], &arguments).await
+            };
+            task.gpu(side).run(&devices).unwrap();
+        }
+        for (round, copy) in copies.into_iter().enumerate() {
+            assert_eq!(copy.into_vec(), [round as u32 * 10; LEN]);
+        }
     });
 }

@@ -244,7 +244,9 @@ fn launches_of_what_was_not_declared_are_told() {
 fn a_kernel_that_fails_is_not_tried_again_where_there_is_a_cpu_side() {
     within("kernels".to_owned(), 60, || {
         for kernel in [&BROKEN, &NOWHERE] {
-            let (devices, _) = slow(Choice::Gpu);
+            let builder = Devices::builder().backend(Simulated::new());
+            let builder = builder.choice(Choice::Gpu).writes(Writes::Through);
+            let devices = builder.build().unwrap();
             let buffer = Buffer::from(vec![1_u32]);
             let run = || {
                 Dual::new(&STEP, &[1])
@@ -273,7 +275,8 @@ fn a_kernel_that_fails_is_not_tried_again_where_there_is_a_cpu_side() {
 fn a_task_without_a_cpu_side_gives_an_error_that_names_all() {
     within("errors".to_owned(), 60, || {
         let backend = Simulated::new().name("toy").fail_at(2, Failure::Lost);
-        let devices = Devices::builder().backend(backend).build().unwrap();
+        let builder = Devices::builder().backend(backend);
+        let devices = builder.writes(Writes::Through).build().unwrap();
         let buffer = Buffer::from(vec![1_u32]);
         let run = || {
             let task = Dual::new(&STEP, &[1]).updates(&buffer);

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use common::{TASKS, USED, cholesky, cholesky_serial, divide, divide_serial, soon, within};
 use roving_gpu::{Cause, Choice, Devices, Failure, Gauge, Simulated, Writes};
 
@@ -76,6 +78,47 @@ fn cholesky_with_a_failure_at_every_operation() {
 #[test]
 fn divide_and_conquer_with_a_failure_at_every_operation() {
     at_every_operation("divide", run_divide);
+}
+
+/// With write-back a task ends before its kernels, so what only a lost device had is gone: it is
+/// asked for in vain, or what comes out is right. Nothing in between.
+#[test]
+fn what_is_lost_with_write_back_is_told_and_never_wrong() {
+    let operations = || {
+        let backend = Simulated::new();
+        let gauge = backend.gauge();
+        run_cholesky(&devices(backend, Choice::Gpu, Writes::Back));
+        gauge.operations()
+    };
+    let mut ends = [0, 0];
+    for failure in FAILURES {
+        for index in 0..operations() {
+            let what = format!("{failure:?} at operation {index}");
+            let is_right = within(what.clone(), 60, move || {
+                let backend = Simulated::new().streams(2).fail_at(index, failure);
+                let gauge = backend.gauge();
+                let devices = devices(backend, Choice::Gpu, Writes::Back);
+                let run = catch_unwind(AssertUnwindSafe(|| cholesky(&pool(), &devices)));
+                devices.wait();
+                let is_right = match run {
+                    Ok(found) => {
+                        assert_eq!(found, cholesky_serial());
+                        true
+                    }
+                    Err(payload) => {
+                        let text = payload.downcast_ref::<String>().expect("a text");
+                        assert!(text.contains("valid copy of a buffer is lost"), "{text}");
+                        assert!(text.contains("as planned"), "{text}");
+                        false
+                    }
+                };
+                soon("memory is freed", || gauge.pieces() == 0);
+                is_right
+            });
+            ends[usize::from(is_right)] += 1;
+        }
+    }
+    assert!(ends[0] > 0 && ends[1] > 0, "{ends:?}");
 }
 
 #[test]

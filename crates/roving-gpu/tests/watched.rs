@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use common::within;
-use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated, Why};
+use roving_gpu::{
+    Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated, Why, Writes,
+};
 use serde_json::Value;
 
 static SLOW: Kind = Kind::new("slow");
@@ -102,7 +104,8 @@ fn the_trace_is_json_with_a_lane_for_each_thing() {
     within("trace".to_owned(), 60, || {
         let builder = Devices::builder()
             .backend(backend())
-            .choice(Choice::Split(0.5));
+            .choice(Choice::Split(0.5))
+            .writes(Writes::Through);
         let devices = builder.build().unwrap();
         flip_all(&devices, 2);
         devices.trace(true);

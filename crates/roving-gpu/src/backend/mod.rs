@@ -5,11 +5,12 @@
 //! dropped instead counts as failed by [`Cause::Lost`], so no task waits for it for ever.
 //!
 //! Operations on one stream run in the order of submission; those on different streams may overlap.
-//! An operation that depends on one on another stream is submitted after that has ended.
+//! An operation that depends on one on another stream is submitted after that has ended, or after
+//! [`Backend::follow`] where the other one is a launch that was said to be queued.
 //!
 //! ```
 //! use roving_gpu::backend::{Backend, Download, Launch, Memory, Upload};
-//! use roving_gpu::{Arg, Buffer, Choice, DeviceError, Devices, Dual, Kernel, Kind};
+//! use roving_gpu::{Arg, Buffer, Choice, DeviceError, Devices, Dual, Kernel, Kind, Writes};
 //! use std::sync::Mutex;
 //! use std::time::Duration;
 //!
@@ -45,7 +46,8 @@
 //!
 //! static KEEP: Kind = Kind::new("keep");
 //! static KERNEL: Kernel = Kernel::new("keep");
-//! let devices = Devices::builder().backend(Store).choice(Choice::Gpu).build().unwrap();
+//! let builder = Devices::builder().backend(Store).writes(Writes::Through);
+//! let devices = builder.choice(Choice::Gpu).build().unwrap();
 //! let numbers = Buffer::from(vec![1, 2]);
 //! Dual::new(&KEEP, &[2])
 //!     .updates(&numbers)
@@ -103,7 +105,8 @@ macro_rules! toy {
 # static TASK: Kind = Kind::new("toy");
 # static KERNEL: Kernel = Kernel::new("toy");
 # fn run(toy: Toy) -> Result<Vec<u8>, TaskError> {
-#     let devices = Devices::builder().backend(toy).choice(Choice::Gpu).build().unwrap();
+#     let builder = Devices::builder().backend(toy).choice(Choice::Gpu);
+#     let devices = builder.writes(Writes::Through).build().unwrap();
 #     let bytes = Buffer::from(vec![1_u8, 2, 3]);
 #     let task = Dual::new(&TASK, &[3]).updates(&bytes).gpu(async |gpu| {
 #         let arguments = [Arg::update(&bytes), Arg::value(&7_u8)];
@@ -203,6 +206,20 @@ pub trait Backend: Send + Sync + 'static {
     /// assert_eq!(Backend::streams(&Simulated::new().streams(2)), 2);
     /// ```
     fn streams(&self) -> usize;
+
+    /// Lets all that is given to `stream` from here on begin after what was given to `other` before
+    /// this call. A back-end whose launches say that they are [queued](Launch::queued) has to see
+    /// to that, if it has more than one stream.
+    ///
+    /// ```
+    /// use roving_gpu::Simulated;
+    /// use roving_gpu::backend::Backend;
+    ///
+    /// Backend::follow(&Simulated::new().streams(2), 1, 0); // nothing to wait for
+    /// ```
+    fn follow(&self, stream: usize, other: usize) {
+        let _ = (stream, other);
+    }
 
     /// It computes on the same cores as the workers, as a driver in software does.
     ///

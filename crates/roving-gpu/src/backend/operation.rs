@@ -190,6 +190,7 @@ pub struct Launch {
     pub(crate) groups: [u32; 3],
     pub(crate) arguments: Vec<LaunchArg>,
     pub(crate) work: f64,
+    pub(crate) queued: Option<Box<dyn FnOnce() + Send>>,
     pub(crate) done: Done,
 }
 
@@ -255,6 +256,26 @@ impl Launch {
     /// ```
     pub fn work(&self) -> f64 {
         self.work
+    }
+
+    /// Says that the launch will not be refused any more, and that all that is given to the same
+    /// stream from now on finds what it will have written. With
+    /// [`Writes::Back`](crate::Writes::Back) its task then ends without waiting for the device, and
+    /// what depends on it is queued behind it. A back-end that never says so is waited for.
+    ///
+    /// ```
+    #[doc = toy!()]
+    /// // The back-end `Toy` has this method `launch`.
+    /// fn launch(mut launch: Launch) {
+    ///     launch.queued();
+    ///     launch.done(Ok(Duration::ZERO));
+    /// }
+    /// assert!(run(Toy { launch, ..Toy::default() }).is_ok());
+    /// ```
+    pub fn queued(&mut self) {
+        if let Some(tell) = self.queued.take() {
+            tell();
+        }
     }
 
     /// Ends the operation.

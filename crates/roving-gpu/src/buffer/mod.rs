@@ -3,7 +3,7 @@
 pub(crate) mod content;
 mod guard;
 pub(crate) mod hold;
-mod wait;
+pub(crate) mod wait;
 
 use std::fmt;
 use std::sync::Arc;

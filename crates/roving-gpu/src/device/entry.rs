@@ -36,6 +36,7 @@ pub(crate) struct Cost {
 ///
 /// ```text
 /// Fresh   --enqueue--> Queued --admit--> Flying --settle--> Landed | Failed
+///                                       Flying --land_ahead--> Landed    (its operations go on)
 /// Queued  --take_back, abandon--> Returned          (on the CPU, or dropped)
 /// Queued  --fail_all--> Failed                      (the device is lost)
 /// ```
@@ -53,6 +54,8 @@ pub(crate) struct EntryState {
     pub(crate) phase: Phase,
     pub(crate) held: Option<Held>,
     pub(crate) stream: usize,
+    /// The stream is its own, for as long as it is in the window.
+    pub(crate) owns_stream: bool,
     /// The task's share of the device's window.
     pub(crate) flying: Load,
     /// It counts there.
@@ -65,6 +68,15 @@ pub(crate) struct EntryState {
     pub(crate) launches: Vec<Launched>,
     /// Operations that have not ended.
     pub(crate) under_way: usize,
+    /// Launches among them that the back-end may still refuse.
+    pub(crate) unqueued: usize,
+    /// Tasks that landed ahead, and whose operations its own follow; until it has come down.
+    pub(crate) before: Vec<Arc<Entry>>,
+    /// It has landed ahead of its operations: by number, the buffers that it writes with the
+    /// versions that it made of them.
+    pub(crate) ahead: Option<Vec<(usize, u64)>>,
+    /// It has failed after it had landed, or was behind one that has.
+    pub(crate) spoilt: Option<DeviceError>,
     /// Uploads of others that it waits for.
     pub(crate) arrivals: usize,
     /// Whether its results were copied to the host since its last launch.
@@ -115,6 +127,8 @@ pub(crate) enum RecordedArg {
 #[derive(Default)]
 pub(crate) struct Launched {
     pub(crate) outcome: Option<Result<(), DeviceError>>,
+    /// The back-end will not refuse it any more.
+    pub(crate) is_queued: bool,
     pub(crate) waker: Option<Waker>,
 }
 
@@ -147,12 +161,17 @@ impl Entry {
                 phase: Phase::Fresh,
                 held: Some(held),
                 stream: 0,
+                owns_stream: false,
                 flying: Load::default(),
                 in_window: false,
                 memories: Vec::new(),
                 recorded: Vec::new(),
                 launches: Vec::new(),
                 under_way: 0,
+                unqueued: 0,
+                before: Vec::new(),
+                ahead: None,
+                spoilt: None,
                 arrivals: 0,
                 is_copied: false,
                 copies: Vec::new(),
@@ -212,6 +231,19 @@ impl EntryState {
             Phase::Landed | Phase::Returned => Some(self.error.clone().unwrap_or_else(left_out)),
             Phase::Fresh | Phase::Queued | Phase::Flying => None,
         }
+    }
+
+    /// The error of a task that landed ahead of its operations, and that this one came after.
+    pub(crate) fn spoilt_before(&self) -> Option<DeviceError> {
+        self.before.iter().find_map(|one| one.lock().spoilt.clone())
+    }
+
+    /// Nothing more will be launched, and nothing of what was launched can be refused: what follows
+    /// on its stream finds what it writes.
+    pub(crate) fn is_all_queued(&self) -> bool {
+        let is_whole = self.is_closed && !self.is_abandoned && self.error.is_none();
+        let is_given = self.unqueued == 0 && self.arrivals == 0 && self.recorded.is_empty();
+        is_whole && is_given && self.begun > 0
     }
 
     /// It is on the device, and its GPU side waits for something else.

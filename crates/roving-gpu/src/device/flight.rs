@@ -5,17 +5,24 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::entry::{Entry, EntryState, Phase, Recorded, RecordedArg};
-use super::table::Short;
+use super::table::{Arriving, Short};
 use super::{Actions, Device, State, choose};
 use crate::backend::{Done, Download, Launch, LaunchArg, Left, Outcome, Upload};
 use crate::error::{Cause, DeviceError};
 use crate::history::Side;
 use crate::profile::Lane;
 
+/// So many tasks are aboard at most where tasks land ahead.
+const AHEAD_MAX: usize = 256;
+/// A task without a stream of its own is brought aboard if the others take less than this: long
+/// enough that the device does not wait for the host, and short enough to be a small loss where a
+/// worker would have been sooner.
+const AHEAD_S: f64 = 1e-3;
+
 impl Device {
     /// Takes tasks from the queue as long as there is a stream for them.
     pub(super) fn pump(self: &Arc<Self>, state: &mut State, actions: &mut Actions) {
-        while state.lost.is_none() && !state.streams.is_empty() {
+        while state.lost.is_none() && self.has_room(state) {
             let standing = self.standing(state);
             let workers = self.common.decides().then_some(standing.workers);
             let popped = state
@@ -27,6 +34,13 @@ impl Device {
                 return;
             }
         }
+    }
+
+    /// Whether another task may be brought onto the device: on a stream of its own; or, where tasks
+    /// land ahead of their operations, as long as those aboard are done soon.
+    fn has_room(&self, state: &State) -> bool {
+        let is_short = || state.flying.count < AHEAD_MAX && self.flying(state).mean < AHEAD_S;
+        !state.streams.is_empty() || (self.adapts && is_short())
     }
 
     fn wants(&self, entry: &Entry, standing: &choose::Standing) -> bool {
@@ -84,6 +98,7 @@ impl Device {
         }
         inside.phase = Phase::Flying;
         inside.memories = memories;
+        self.line_up(state, actions, entry, &mut inside);
         inside.copies = entry.uses.iter().map(|_| None).collect();
         inside.admitted = Some(Instant::now());
         drop(inside);
@@ -103,14 +118,55 @@ impl Device {
         true
     }
 
+    /// Puts a task behind those that have landed ahead and use the same memory.
+    fn line_up(
+        &self,
+        state: &mut State,
+        actions: &mut Actions,
+        entry: &Entry,
+        inside: &mut EntryState,
+    ) {
+        for one in &entry.uses {
+            let version = one.content.versions().0;
+            let Some(copy) = state.table.get_mut(one.content.id()) else {
+                continue;
+            };
+            let changes =
+                one.access.writes() || (one.access.reads() && copy.version != Some(version));
+            // Who wrote it last is behind all that came before.
+            for (other, writes) in copy.ahead.iter().rev() {
+                let is_known = inside.before.iter().any(|known| Arc::ptr_eq(known, other));
+                if (changes || *writes) && !is_known {
+                    inside.before.push(Arc::clone(other));
+                }
+                if *writes {
+                    break;
+                }
+            }
+        }
+        let mut streams: Vec<_> = inside.before.iter().map(|one| one.lock().stream).collect();
+        let Some(own) = streams.pop() else { return };
+        inside.stream = own;
+        streams.sort_unstable();
+        streams.dedup();
+        streams.retain(|stream| *stream != own);
+        let follows = streams.into_iter().map(|stream| (own, stream));
+        actions.follows.extend(follows);
+    }
+
     pub(super) fn enter_window(&self, state: &mut State, entry: &Entry) {
         let mut inside = entry.lock();
         if inside.in_window {
             return;
         }
         inside.in_window = true;
-        // A task that goes on after a pause does not wait for a stream.
-        inside.stream = state.streams.pop().unwrap_or(usize::MAX);
+        // Who is behind others stays on their stream.
+        if inside.before.is_empty() {
+            let own = state.streams.pop();
+            inside.owns_stream = own.is_some();
+            // A task that goes on after a pause, or is short, does not wait for a stream.
+            inside.stream = own.unwrap_or(state.flying.count % self.streams);
+        }
         if state.flying.count == 0 {
             state.flying_since = Instant::now();
         }
@@ -154,7 +210,7 @@ impl Device {
             return;
         }
         inside.in_window = false;
-        if inside.stream != usize::MAX {
+        if std::mem::take(&mut inside.owns_stream) {
             state.streams.push(inside.stream);
         }
         state.flying.remove(&inside.flying);
@@ -178,18 +234,25 @@ impl Device {
                 state.account.avoided(copy.bytes);
                 continue;
             }
-            if let Some(waiting) = &mut copy.arriving {
-                waiting.push(Arc::clone(entry));
-                inside.arrivals += 1;
-                state.account.avoided(copy.bytes);
-                continue;
+            match &mut copy.arriving {
+                Some(arriving) if arriving.version == version => {
+                    arriving.waiting.push(Arc::clone(entry));
+                    inside.arrivals += 1;
+                    state.account.avoided(copy.bytes);
+                    continue;
+                }
+                // An older one, of a task that has landed ahead; this task is behind it.
+                Some(_) | None => {}
             }
             if host != version {
                 let text = format!("{}: a buffer's only valid copy is gone", entry.kind);
                 inside.fail(DeviceError::new(Cause::OutOfMemory, text));
                 break;
             }
-            copy.arriving = Some(Vec::new());
+            copy.arriving = Some(Arriving {
+                version,
+                waiting: Vec::new(),
+            });
             inside.under_way += 1;
             state.account.begin(Lane::Upload);
             let (then, bytes) = (Arc::clone(entry), copy.bytes);
@@ -200,16 +263,7 @@ impl Device {
                     then.device.uploaded(&then, number, version, bytes, outcome);
                 }),
             };
-            actions.uploads.push((self.stream(&inside), upload));
-        }
-    }
-
-    /// The stream of a task. One that was resumed without a stream of its own shares the first.
-    fn stream(&self, inside: &EntryState) -> usize {
-        if inside.stream == usize::MAX {
-            0
-        } else {
-            inside.stream
+            actions.uploads.push((inside.stream, upload));
         }
     }
 
@@ -227,8 +281,15 @@ impl Device {
             let id = entry.uses[number].content.id();
             let mut waiting = Vec::new();
             if let Some(copy) = state.table.get_mut(id) {
-                waiting = copy.arriving.take().unwrap_or_default();
-                copy.version = outcome.is_ok().then_some(version);
+                let arrived = copy
+                    .arriving
+                    .take_if(|arriving| arriving.version == version);
+                waiting = arrived.map_or_else(Vec::new, |arrived| arrived.waiting);
+                match outcome {
+                    // The task may have landed ahead, and made a newer version of it.
+                    Ok(_) => copy.version = copy.version.max(Some(version)),
+                    Err(_) => copy.version = None,
+                }
             }
             if state.lost.is_some() {
                 state.table.remove(id);
@@ -304,18 +365,50 @@ impl Device {
                 groups: recorded.groups,
                 arguments: arguments.collect(),
                 work: recorded.work,
+                queued: self.lands_ahead().then(|| {
+                    let then = Arc::clone(entry);
+                    Box::new(move || then.device.launch_queued(&then, number)) as Box<_>
+                }),
                 done: Done::new(move |outcome, left| {
                     let is_refused = matches!(left, Left::Untouched);
                     then.device.launched(&then, number, outcome, is_refused);
                 }),
             };
             inside.under_way += 1;
+            inside.unqueued += 1;
             inside.begun += 1;
             inside.is_copied = false;
             inside.copies.iter_mut().for_each(|copy| *copy = None);
             state.account.begin(Lane::Kernel);
-            actions.launches.push((self.stream(inside), launch));
+            actions.launches.push((inside.stream, launch));
         }
+    }
+
+    /// Whether a task ends when all that it does is queued: where the host asks for results when it
+    /// needs them.
+    pub(super) fn lands_ahead(&self) -> bool {
+        !self.common.is_through()
+    }
+
+    /// A launch is in the order of its stream. With that its task has what it waits for.
+    fn launch_queued(self: &Arc<Self>, entry: &Arc<Entry>, number: usize) {
+        self.with(|state, actions| {
+            let mut inside = entry.lock();
+            inside.unqueued -= 1;
+            let has_failed = inside.error.is_some();
+            let launched = &mut inside.launches[number];
+            launched.is_queued = true;
+            if has_failed {
+                return;
+            }
+            launched.outcome = Some(Ok(()));
+            let waker = launched.waker.take();
+            inside.is_woken |= waker.is_some();
+            inside.is_polled &= waker.is_none();
+            actions.wakes.extend(waker);
+            drop(inside);
+            self.advance(state, actions, entry);
+        });
     }
 
     fn launched(
@@ -337,6 +430,9 @@ impl Device {
             let launched = &mut inside.launches[number];
             launched.outcome = Some(outcome.as_ref().map(|_| ()).map_err(Clone::clone));
             let waker = launched.waker.take();
+            if !std::mem::replace(&mut launched.is_queued, true) {
+                inside.unqueued -= 1;
+            }
             inside.is_woken |= waker.is_some();
             inside.is_polled &= waker.is_none();
             actions.wakes.extend(waker);
@@ -368,7 +464,7 @@ impl Device {
                     then.device.downloaded(&then, number, outcome, left);
                 }),
             };
-            actions.downloads.push((self.stream(&inside), download));
+            actions.downloads.push((inside.stream, download));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tasks on the device: what follows from the end of an operation.
 
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 use super::entry::{Entry, EntryState, Phase};
 use super::{Actions, Device, State};
@@ -33,7 +34,25 @@ impl Device {
         entry: &Arc<Entry>,
     ) {
         let inside = entry.lock();
-        if inside.phase != Phase::Flying || !inside.is_idle() {
+        let (is_idle, is_flying) = (inside.is_idle(), inside.phase == Phase::Flying);
+        if inside.ahead.is_some() {
+            drop(inside);
+            if is_idle {
+                self.come_down(state, actions, entry);
+            }
+            return;
+        }
+        if !is_idle {
+            let may_land = is_flying && self.lands_ahead() && inside.is_all_queued();
+            // A device that is lost has not computed it.
+            let may_land = may_land && state.lost.is_none();
+            drop(inside);
+            if may_land {
+                self.land_ahead(state, actions, entry);
+            }
+            return;
+        }
+        if !is_flying {
             return;
         }
         let has_failed = inside.error.is_some();
@@ -81,6 +100,7 @@ impl Device {
         let was_sample = inside.is_sample;
         self.end_sample(entry, &mut inside);
         inside.copies.clear();
+        actions.entries.append(&mut inside.before);
         actions.releases.extend(inside.held.take());
         actions.wakes.extend(inside.waker.take());
         for launched in &mut inside.launches {
@@ -103,7 +123,8 @@ impl Device {
         let is_here_only =
             inside.begun > 0 && copies.any(|(one, copy)| one.access.writes() && copy.is_none());
         let loss = state.lost.as_ref().filter(|_| is_here_only);
-        inside.error.as_ref().or(loss).cloned()
+        let error = inside.error.as_ref().or(loss).cloned();
+        error.or_else(|| inside.spoilt_before())
     }
 
     /// The first measurement of a kind here is over, or will not be made.
@@ -112,6 +133,90 @@ impl Device {
             let history = &self.common.history;
             history.end(entry.kind, Side::Device(&self.name));
         }
+    }
+
+    /// Whether all tasks that have landed ahead have come down; if not, wakes when they have.
+    pub(crate) fn poll_down(&self, waker: &Waker) -> Poll<()> {
+        let mut state = self.lock();
+        if state.ahead == 0 {
+            return Poll::Ready(());
+        }
+        state.waiters.push(waker.clone());
+        Poll::Pending
+    }
+
+    /// All that a task does is queued, and what follows on its stream finds what it writes: it
+    /// ends, and its operations go on. Its buffers are free for others, who line up behind it on
+    /// this device, and fetch from it elsewhere.
+    fn land_ahead(&self, state: &mut State, actions: &mut Actions, entry: &Arc<Entry>) {
+        let mut inside = entry.lock();
+        let mut made = Vec::new();
+        for (number, one) in entry.uses.iter().enumerate() {
+            let writes = one.access.writes();
+            let version = writes.then(|| one.content.written(self.place(), None));
+            made.extend(version.map(|version| (number, version)));
+            if let Some(copy) = state.table.get_mut(one.content.id()) {
+                copy.version = version.or(copy.version);
+                copy.ahead.push((Arc::clone(entry), writes));
+            }
+        }
+        inside.ahead = Some(made);
+        state.ahead += 1;
+        inside.phase = Phase::Landed;
+        state.account.landed();
+        actions.releases.extend(inside.held.take());
+        actions.wakes.extend(inside.waker.take());
+    }
+
+    /// The last operation of a task that has landed ahead has ended. If one of them has failed, or
+    /// one of a task before it, nobody finds what it was to write.
+    fn come_down(self: &Arc<Self>, state: &mut State, actions: &mut Actions, entry: &Arc<Entry>) {
+        self.leave_window(state, entry);
+        state.aboard -= 1;
+        state.ahead -= 1;
+        let mut inside = entry.lock();
+        let own = inside.error.clone();
+        let error = own.clone().or_else(|| inside.spoilt_before());
+        for (number, version) in inside.ahead.take().unwrap_or_default() {
+            let Some(error) = &error else { continue };
+            let content = &entry.uses[number].content;
+            content.lose(version, &format!("{}: {error}", self.name));
+            let copy = state.table.get_mut(content.id());
+            if let Some(copy) = copy.filter(|copy| copy.version == Some(version)) {
+                copy.version = None;
+            }
+        }
+        for one in &entry.uses {
+            let id = one.content.id();
+            if let Some(copy) = state.table.get_mut(id) {
+                // Mostly the oldest.
+                let at = copy
+                    .ahead
+                    .iter()
+                    .position(|(other, _)| Arc::ptr_eq(other, entry));
+                at.map(|at| copy.ahead.remove(at));
+            }
+            state.table.unpin(id);
+        }
+        if error.is_none() {
+            let (history, seconds) = (&self.common.history, inside.kernel_s);
+            history.record(entry.kind, Side::Device(&self.name), entry.work, seconds);
+        }
+        inside.spoilt = error;
+        inside.memories.clear();
+        inside.copies.clear();
+        actions.entries.append(&mut inside.before);
+        actions.entries.push(Arc::clone(entry));
+        let was_sample = inside.is_sample;
+        self.end_sample(entry, &mut inside);
+        drop(inside);
+        if let Some(error) = own {
+            self.failed(state, actions, entry.kind, &error);
+        }
+        if was_sample {
+            self.requeue(state, entry.kind);
+        }
+        self.call_one(state, actions);
     }
 
     /// All went well: what the task has written is valid from now on.

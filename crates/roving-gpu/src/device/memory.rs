@@ -13,8 +13,10 @@ impl Place for Device {
     fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
         let fetched = self.with(|state, actions| {
             let (id, version) = (content.id(), content.versions().0);
-            let memory = match state.table.get_mut(id) {
-                Some(copy) if copy.version == Some(version) => copy.memory.clone(),
+            let (memory, stream) = match state.table.get_mut(id) {
+                Some(copy) if copy.version == Some(version) => {
+                    (copy.memory.clone(), copy.written_on().unwrap_or(0))
+                }
                 _ => {
                     let error = state.lost.as_ref().map(ToString::to_string);
                     let reason = error.unwrap_or_else(|| "its copy there is gone".to_owned());
@@ -30,7 +32,7 @@ impl Place for Device {
                 to: content.target(),
                 done: Done::new(move |outcome, left| device.fetched(&*then, outcome, left)),
             };
-            actions.downloads.push((0, download));
+            actions.downloads.push((stream, download));
             Ok(())
         });
         if let Err(reason) = fetched {

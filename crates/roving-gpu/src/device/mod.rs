@@ -43,6 +43,10 @@ pub(crate) struct Device {
     pub(crate) name: String,
     pub(crate) memory_bytes: u64,
     shares_cores: bool,
+    /// How many streams are used.
+    streams: usize,
+    /// More tasks than streams may be on the device, if they are short.
+    adapts: bool,
     pub(crate) common: Arc<Common>,
     backend: Arc<dyn Backend>,
     state: Mutex<State>,
@@ -66,6 +70,10 @@ struct State {
     streams: Vec<usize>,
     /// Tasks that are on the device, and do not wait for anything else.
     aboard: usize,
+    /// Tasks among them that have landed ahead of their operations.
+    ahead: usize,
+    /// Who waits until there are none of these.
+    waiters: Vec<Waker>,
     /// Copies to the host that are under way without a task.
     fetching: usize,
     table: Table,
@@ -81,6 +89,8 @@ struct State {
 /// The actions to take when the device is no longer locked, in this order.
 #[derive(Default)]
 struct Actions {
+    /// A stream follows another one.
+    follows: Vec<(usize, usize)>,
     uploads: Vec<(usize, Upload)>,
     launches: Vec<(usize, Launch)>,
     downloads: Vec<(usize, Download)>,
@@ -117,12 +127,15 @@ impl Device {
         common: Arc<Common>,
     ) -> Arc<Device> {
         let streams = window.unwrap_or_else(|| backend.streams()).max(1);
+        let adapts = window.is_none() && !common.is_through();
         let memory_bytes = backend.memory_bytes();
         Arc::new_cyclic(|this| Device {
             index,
             name,
             memory_bytes,
             shares_cores: backend.shares_cores(),
+            streams,
+            adapts,
             common,
             state: Mutex::new(State {
                 lost: None,
@@ -132,6 +145,8 @@ impl Device {
                 flying_since: Instant::now(),
                 streams: (0..streams).rev().collect(),
                 aboard: 0,
+                ahead: 0,
+                waiters: Vec::new(),
                 fetching: 0,
                 table: Table::new(memory_bytes),
                 wanted: HashMap::new(),
@@ -159,6 +174,9 @@ impl Device {
             self.bury(&mut state);
             let result = change(&mut state, &mut actions);
             self.pump(&mut state, &mut actions);
+            if state.ahead == 0 {
+                actions.wakes.append(&mut state.waiters);
+            }
             self.submissions.take(&mut actions);
             result
         };

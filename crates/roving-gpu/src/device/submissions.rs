@@ -15,6 +15,8 @@ enum Operation {
     Upload(Upload),
     Launch(Launch),
     Download(Download),
+    /// All that comes next on the stream follows this other one.
+    Follow(usize),
 }
 
 impl Submissions {
@@ -24,13 +26,15 @@ impl Submissions {
 
     /// Takes the operations of `actions`. Only with the device locked.
     pub(super) fn take(&self, actions: &mut Actions) {
+        let follows = mem::take(&mut actions.follows).into_iter();
         let uploads = mem::take(&mut actions.uploads).into_iter();
         let launches = mem::take(&mut actions.launches).into_iter();
         let downloads = mem::take(&mut actions.downloads).into_iter();
+        let follows = follows.map(|(stream, other)| (stream, Operation::Follow(other)));
         let uploads = uploads.map(|(stream, one)| (stream, Operation::Upload(one)));
         let launches = launches.map(|(stream, one)| (stream, Operation::Launch(one)));
         let downloads = downloads.map(|(stream, one)| (stream, Operation::Download(one)));
-        let all = uploads.chain(launches).chain(downloads);
+        let all = follows.chain(uploads).chain(launches).chain(downloads);
         self.0.put(all);
     }
 
@@ -39,6 +43,7 @@ impl Submissions {
     /// again.
     pub(super) fn submit(&self, backend: &dyn Backend) {
         self.0.do_all(|(stream, operation)| match operation {
+            Operation::Follow(other) => backend.follow(stream, other),
             Operation::Upload(upload) => backend.upload(stream, upload),
             Operation::Launch(launch) => backend.launch(stream, launch),
             Operation::Download(download) => backend.download(stream, download),

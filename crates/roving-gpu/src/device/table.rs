@@ -15,18 +15,40 @@ pub(crate) struct Resident {
     content: Weak<dyn Content>,
     /// The version that it is a copy of; `None` while it is of none.
     pub(crate) version: Option<u64>,
-    /// An upload is under way; these wait for it, too.
-    pub(crate) arriving: Option<Vec<Arc<Entry>>>,
+    /// An upload is under way.
+    pub(crate) arriving: Option<Arriving>,
     /// It is being copied to the host without a task.
     pub(crate) is_spilling: bool,
     /// This version of it could not be copied to the host: it is not tried again.
     pub(crate) stays: Option<u64>,
+    /// Tasks that have landed ahead and whose operations on it have not ended, with whether they
+    /// write it; the oldest first. Each of them has it pinned.
+    pub(crate) ahead: Vec<(Arc<Entry>, bool)>,
     /// So many tasks on the device use it.
     pins: usize,
     used: u64,
 }
 
+/// A version on its way to the device.
+pub(crate) struct Arriving {
+    pub(crate) version: u64,
+    /// Tasks that wait for it, beside the one that brings it.
+    pub(crate) waiting: Vec<Arc<Entry>>,
+}
+
 impl Resident {
+    /// It holds that version, or will when an upload has ended.
+    fn has(&self, version: u64) -> bool {
+        let arrives = self.arriving.as_ref();
+        self.version == Some(version) || arrives.is_some_and(|one| one.version == version)
+    }
+
+    /// The stream on which it was written last, by a task that has landed ahead.
+    pub(crate) fn written_on(&self) -> Option<usize> {
+        let last = self.ahead.iter().rev().find(|(_, writes)| *writes);
+        last.map(|(entry, _)| entry.lock().stream)
+    }
+
     /// It is valid, and the host's is not.
     fn is_only(&self) -> Option<Arc<dyn Content>> {
         let content = self.content.upgrade()?;
@@ -66,9 +88,7 @@ impl Table {
 
     /// The copy is valid, or soon will be.
     pub(crate) fn has(&self, id: u64, version: u64) -> bool {
-        self.copies
-            .get(&id)
-            .is_some_and(|copy| copy.version == Some(version) || copy.arriving.is_some())
+        self.copies.get(&id).is_some_and(|copy| copy.has(version))
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -103,6 +123,7 @@ impl Table {
                 arriving: None,
                 is_spilling: false,
                 stays: None,
+                ahead: Vec::new(),
                 pins: 1,
                 used: clock,
             },

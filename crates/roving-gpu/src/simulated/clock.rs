@@ -123,6 +123,15 @@ impl Clock {
         Clock { shared, thread }
     }
 
+    /// Lets all that comes on `stream` begin after what `other` has now.
+    pub(super) fn follow(&self, stream: usize, other: usize) {
+        let mut state = self.shared.lock();
+        let streams = state.streams.len();
+        let end = state.streams[other % streams];
+        let stream = &mut state.streams[stream % streams];
+        *stream = end.max(*stream);
+    }
+
     pub(super) fn submit(
         &self,
         stream: usize,

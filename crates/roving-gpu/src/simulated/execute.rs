@@ -9,6 +9,7 @@ use super::memory::{Locked, Piece};
 use crate::backend::{Launch, LaunchArg, Memory};
 use crate::error::{Cause, DeviceError};
 use crate::host_call::{HostArg, HostCall};
+use crate::kernel::Kernel;
 
 /// Why an operation was not done.
 pub(super) enum Fault {
@@ -59,16 +60,30 @@ fn lock(memory: &Memory) -> Result<Locked<'_>, DeviceError> {
     piece(memory).map(|piece| piece.lock())
 }
 
-fn run(launch: &Launch) -> Result<(), Fault> {
+fn failed(kernel: &Kernel, text: &str) -> DeviceError {
+    DeviceError::new(Cause::Kernel, format!("kernel `{}`: {text}", kernel.name()))
+}
+
+/// A launch whose arguments fit.
+struct Prepared<'a> {
+    function: fn(&mut HostCall<'_>),
+    /// Each piece once, and whether it is written.
+    pieces: Vec<(&'a Arc<Piece>, bool)>,
+    /// For each argument that is a buffer, which piece it is.
+    arguments: Vec<Option<usize>>,
+}
+
+/// Whether a launch will not be refused.
+pub(super) fn is_fit(launch: &Launch) -> bool {
+    prepare(launch).is_ok()
+}
+
+fn prepare(launch: &Launch) -> Result<Prepared<'_>, DeviceError> {
     let kernel = launch.kernel();
-    let failed = |text: String| {
-        DeviceError::new(Cause::Kernel, format!("kernel `{}`: {text}", kernel.name()))
-    };
     let Some(function) = kernel.as_host() else {
-        let text = "it has no host function; add `.host(…)`".to_owned();
-        return Err(Fault::Refused(failed(text)));
+        let text = "it has no host function; add `.host(…)`";
+        return Err(failed(kernel, text));
     };
-    // Each piece once, and whether it is written.
     let mut pieces: Vec<(&Arc<Piece>, bool)> = Vec::new();
     let mut arguments = Vec::new();
     for argument in launch.arguments() {
@@ -76,11 +91,11 @@ fn run(launch: &Launch) -> Result<(), Fault> {
             memory, writable, ..
         } = argument
         {
-            let one = piece(memory).map_err(Fault::Refused)?;
+            let one = piece(memory)?;
             let known = pieces.iter().position(|(known, _)| Arc::ptr_eq(known, one));
             if known.is_some_and(|at| pieces[at].1 || *writable) {
-                let text = "a buffer is given twice, and written".to_owned();
-                return Err(Fault::Refused(failed(text)));
+                let text = "a buffer is given twice, and written";
+                return Err(failed(kernel, text));
             }
             let at = known.unwrap_or(pieces.len());
             if known.is_none() {
@@ -91,6 +106,19 @@ fn run(launch: &Launch) -> Result<(), Fault> {
             arguments.push(None);
         }
     }
+    Ok(Prepared {
+        function,
+        pieces,
+        arguments,
+    })
+}
+
+fn run(launch: &Launch) -> Result<(), Fault> {
+    let Prepared {
+        function,
+        pieces,
+        arguments,
+    } = prepare(launch).map_err(Fault::Refused)?;
     let mut locked: Vec<_> = pieces.iter().map(|(piece, _)| piece.lock()).collect();
     let bytes = locked.iter_mut().map(|locked| locked.bytes());
     let mut writable = Vec::new();
@@ -117,6 +145,9 @@ fn run(launch: &Launch) -> Result<(), Fault> {
     panic::catch_unwind(AssertUnwindSafe(|| function(&mut call))).map_err(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         let text = text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
-        Fault::Failed(failed(text.unwrap_or_else(|| "it panicked".to_owned())))
+        Fault::Failed(failed(
+            launch.kernel(),
+            &text.unwrap_or_else(|| "it panicked".to_owned()),
+        ))
     })
 }

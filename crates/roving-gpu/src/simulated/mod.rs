@@ -35,8 +35,8 @@ use memory::Piece;
 ///     .cpu(|| ())
 ///     .gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&byte)]).await)
 ///     .run(&devices);
+/// assert_eq!(byte.into_vec(), [1]); // Waits for the kernel.
 /// assert!(start.elapsed() >= Duration::from_millis(10));
-/// assert_eq!(byte.into_vec(), [1]);
 /// assert_eq!(gauge.operations(), 4); // Memory, a copy there, the kernel, a copy back.
 /// ```
 #[derive(Debug)]
@@ -310,7 +310,17 @@ impl Backend for Simulated {
         self.submit(stream, DOWNLOADS, time, Work::Download(download));
     }
 
-    fn launch(&self, stream: usize, launch: Launch) {
+    fn follow(&self, stream: usize, other: usize) {
+        // Before the first operation there is nothing to wait for.
+        if let Some(clock) = self.clock.get() {
+            clock.follow(stream, other);
+        }
+    }
+
+    fn launch(&self, stream: usize, mut launch: Launch) {
+        if execute::is_fit(&launch) {
+            launch.queued();
+        }
         let time = self.settings.launch + seconds(launch.work() / self.settings.speed);
         self.submit(stream, KERNELS, time, Work::Launch(launch));
     }

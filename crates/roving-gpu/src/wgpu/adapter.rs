@@ -1,6 +1,6 @@
 //! Finding devices, and opening them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ::wgpu::{
     Adapter, AdapterInfo, BackendOptions, Backends, BufferUsages, DeviceDescriptor, DeviceType,
@@ -102,6 +102,8 @@ fn open(adapter: &Adapter) -> Result<Wgpu, DeviceError> {
         pipelines: Pipelines::default(),
         readable: spare(BufferUsages::MAP_READ, 12, 256 << 20),
         values: spare(BufferUsages::UNIFORM, 8, 64 << 10),
+        groups_max: limits.max_compute_workgroups_per_dimension,
+        last: Mutex::new(None),
         value_grain: limits.min_uniform_buffer_offset_alignment as usize,
         name,
     })

@@ -6,7 +6,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use ::wgpu::{CommandBuffer, Device, PollType, Queue, SubmissionIndex};
+use ::wgpu::{
+    BindGroup, Buffer, CommandBuffer, CommandEncoder, ComputePass, ComputePipeline, Device,
+    PollType, Queue, SubmissionIndex,
+};
 
 use super::fault;
 use crate::backend::Outcome;
@@ -34,6 +37,8 @@ pub(super) struct Flight {
 struct State {
     /// The oldest first.
     entries: VecDeque<Entry>,
+    /// Launches that were not submitted yet.
+    open: Option<Open>,
     closed: bool,
 }
 
@@ -41,8 +46,34 @@ struct Entry {
     started: Instant,
     /// The submission to wait for; or why there is none.
     submission: Result<SubmissionIndex, DeviceError>,
-    end: End,
+    /// Whoever is to hear of it. The device did so many things, one after the other.
+    ends: Vec<End>,
 }
+
+/// Launches that will be one submission. Only those are put together that come while the device has
+/// enough to do: while there are [`AHEAD`] submissions. So no launch waits for another.
+struct Open {
+    encoder: CommandEncoder,
+    /// Dropped before the encoder is finished.
+    pass: ComputePass<'static>,
+    started: Instant,
+    /// The binding of the last launch.
+    bound: Option<(Binding, BindGroup)>,
+    ends: Vec<End>,
+}
+
+/// A kernel with its arguments.
+#[derive(PartialEq)]
+pub(super) struct Binding {
+    pub(super) pipeline: ComputePipeline,
+    /// The buffers, in their order, and the one with the values.
+    pub(super) buffers: Vec<Buffer>,
+}
+
+/// One is under way, and one is there when it ends.
+const AHEAD: usize = 2;
+/// So many launches are one submission at most.
+const TOGETHER: usize = 64;
 
 impl Flight {
     /// Also starts the thread, which ends when [`Flight::close`] has been called and all has ended.
@@ -114,10 +145,8 @@ impl Flight {
         end: End,
     ) {
         let mut state = self.state();
-        let submission = match self.loss() {
-            Some(loss) => Err(loss),
-            None => fault::caught(&self.device, "", || self.queue.submit(commands)),
-        };
+        self.flush(&mut state);
+        let submission = self.submitted(commands);
         if submission.is_ok() {
             then();
         }
@@ -126,21 +155,98 @@ impl Flight {
             Entry {
                 started,
                 submission,
-                end,
+                ends: vec![end],
             },
         );
+    }
+
+    /// Submits a launch, after all that was submitted before; together with others if the device
+    /// is busy.
+    pub(super) fn launch(&self, binding: Binding, group: BindGroup, groups: [u32; 3], end: End) {
+        let mut state = self.state();
+        let open = state.open.get_or_insert_with(|| {
+            let mut encoder = self.device.create_command_encoder(&Default::default());
+            let pass = encoder.begin_compute_pass(&Default::default());
+            Open {
+                pass: pass.forget_lifetime(),
+                encoder,
+                started: Instant::now(),
+                bound: None,
+                ends: Vec::new(),
+            }
+        });
+        if open.bound.as_ref().is_none_or(|(last, _)| *last != binding) {
+            open.pass.set_pipeline(&binding.pipeline);
+            open.pass.set_bind_group(0, &group, &[]);
+            open.bound = Some((binding, group));
+        }
+        let [x, y, z] = groups;
+        open.pass.dispatch_workgroups(x, y, z);
+        open.ends.push(end);
+        let is_full = open.ends.len() >= TOGETHER;
+        if is_full || state.entries.len() < AHEAD {
+            self.flush(&mut state);
+        }
+    }
+
+    /// The group of a binding, if the last launch had the same and was not submitted yet.
+    pub(super) fn group_of(&self, binding: &Binding) -> Option<BindGroup> {
+        let state = self.state();
+        let (last, group) = state.open.as_ref()?.bound.as_ref()?;
+        (last == binding).then(|| group.clone())
+    }
+
+    /// Submits the launches that were not submitted yet. Whatever else is given to the queue comes
+    /// after them.
+    pub(super) fn flush_all(&self) {
+        self.flush(&mut self.state());
+    }
+
+    fn flush(&self, state: &mut State) {
+        let Some(open) = state.open.take() else {
+            return;
+        };
+        let Open {
+            encoder,
+            pass,
+            started,
+            ends,
+            ..
+        } = open;
+        let finished = fault::caught(&self.device, "", || {
+            drop(pass);
+            encoder.finish()
+        });
+        let submission = finished.and_then(|commands| self.submitted(Some(commands)));
+        self.push(
+            state,
+            Entry {
+                started,
+                submission,
+                ends,
+            },
+        );
+    }
+
+    fn submitted(&self, commands: Option<CommandBuffer>) -> Result<SubmissionIndex, DeviceError> {
+        match self.loss() {
+            Some(loss) => Err(loss),
+            None => fault::caught(&self.device, "", || self.queue.submit(commands)),
+        }
     }
 
     /// Has the thread say that an operation failed. Nobody is called from within his own call.
     pub(super) fn fail(&self, error: DeviceError, end: End) {
         let started = Instant::now();
         let submission = Err(self.loss().unwrap_or(error));
+        let mut state = self.state();
+        self.flush(&mut state);
         self.push(
-            &mut self.state(),
+            &mut state,
             Entry {
                 started,
                 submission,
-                end,
+                ends: vec![end],
             },
         );
     }
@@ -163,7 +269,14 @@ impl Flight {
         let mut free = Instant::now();
         while let Some(submission) = self.oldest() {
             let waited = submission.map(|index| self.wait_for(index));
-            let Some(entry) = self.state().entries.pop_front() else {
+            let entry = {
+                let mut state = self.state();
+                let entry = state.entries.pop_front();
+                // The device has less to do than it might.
+                self.flush(&mut state);
+                entry
+            };
+            let Some(entry) = entry else {
                 unreachable!("only this thread takes entries")
             };
             let now = Instant::now();
@@ -171,15 +284,17 @@ impl Flight {
                 Err(error) => Err(self.reason(error)),
                 Ok(_) => match self.loss() {
                     Some(loss) => Err(loss),
-                    None => Ok(now - free.max(entry.started)),
+                    None => Ok((now - free.max(entry.started)) / entry.ends.len() as u32),
                 },
             };
             if waited.is_some() {
                 free = now;
             }
-            // A panic in there has dropped the operation, and who waits for it has been told by
-            // that.
-            let _ = catch_unwind(AssertUnwindSafe(|| (entry.end)(outcome)));
+            for end in entry.ends {
+                // A panic in there has dropped the operation, and who waits for it has been told by
+                // that.
+                let _ = catch_unwind(AssertUnwindSafe(|| end(outcome.clone())));
+            }
         }
     }
 

@@ -116,6 +116,7 @@ impl On<'_> {
         let (sender, receiver) = channel();
         let done = Done::new(move |outcome, _| sender.send((outcome, ())).unwrap());
         let launch = Launch {
+            queued: None,
             kernel,
             groups: [groups, 1, 1],
             arguments,

@@ -34,7 +34,7 @@ mod pipeline;
 mod tests;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -45,7 +45,7 @@ use ::wgpu::{
 
 use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Outcome, Upload};
 use crate::error::{Cause, DeviceError};
-use flight::Flight;
+use flight::{Binding, Flight};
 use memory::{Account, Room, Spare, padded};
 use pipeline::{Pipeline, Pipelines};
 
@@ -79,8 +79,12 @@ pub struct Wgpu {
     readable: Arc<Spare>,
     /// Where the values of launches are.
     values: Arc<Spare>,
+    /// Those of the last launch that had some.
+    last: Mutex<Option<Arc<Values>>>,
     /// The alignment of a value.
     value_grain: usize,
+    /// So many groups a launch may have in one direction.
+    groups_max: u32,
 }
 
 impl Wgpu {
@@ -108,22 +112,69 @@ impl Wgpu {
         Ok((room, commands))
     }
 
-    /// All that is needed before the launch can be submitted.
+    /// All that is needed before the launch can be submitted. What would be an error then is one
+    /// here: others are submitted with it.
     fn prepare(&self, launch: &Launch) -> Result<Prepared, DeviceError> {
         let device = &self.flight.device;
         let (pipeline, first) = self
             .pipelines
             .get(device, launch.kernel(), launch.arguments())?;
-        let values = self.store_values(launch)?;
         let what = format!("`{}`: ", launch.kernel().name());
-        let group = self.bind(&what, launch, &pipeline, values.as_ref())?;
-        let commands = fault::caught(device, &what, || {
-            // A driver may go on compiling at the first launch: one of no groups takes that upon
-            // itself.
-            let warm = first.then(|| self.encode(&pipeline, &group, [0; 3]));
-            (warm, self.encode(&pipeline, &group, launch.groups()))
-        })?;
-        Ok(Prepared { commands, values })
+        self.check(&what, launch)?;
+        let values = self.store_values(launch)?;
+        let mut buffers = Vec::with_capacity(launch.arguments().len() + 1);
+        for argument in launch.arguments() {
+            if let LaunchArg::Memory { memory, .. } = argument {
+                buffers.push(Room::of(memory)?.buffer.clone());
+            }
+        }
+        buffers.extend(values.as_ref().map(|values| values.buffer.clone()));
+        let binding = Binding {
+            pipeline: pipeline.pipeline.clone(),
+            buffers,
+        };
+        let group = match self.flight.group_of(&binding) {
+            Some(group) => group,
+            None => self.bind(&what, launch, &pipeline, values.as_deref())?,
+        };
+        // A driver may go on compiling at the first launch: one of no groups takes that upon
+        // itself.
+        let warm =
+            first.then(|| fault::caught(device, &what, || self.encode(&pipeline, &group, [0; 3])));
+        Ok(Prepared {
+            warm: warm.transpose()?,
+            binding,
+            group,
+            values,
+        })
+    }
+
+    /// Whether the arguments go together, and the groups are not too many.
+    fn check(&self, what: &str, launch: &Launch) -> Result<(), DeviceError> {
+        let refuse = |text| Err(DeviceError::new(Cause::Kernel, format!("{what}{text}")));
+        let most = self.groups_max;
+        if let Some(groups) = launch.groups().iter().find(|groups| **groups > most) {
+            return refuse(format!(
+                "{groups} groups in one direction; it has at most {most}"
+            ));
+        }
+        let mut seen: Vec<(&Buffer, bool)> = Vec::with_capacity(launch.arguments().len());
+        for argument in launch.arguments() {
+            let LaunchArg::Memory {
+                memory, writable, ..
+            } = argument
+            else {
+                continue;
+            };
+            let buffer = &Room::of(memory)?.buffer;
+            let twice =
+                |(other, writes): &(&Buffer, bool)| *other == buffer && (*writes || *writable);
+            if seen.iter().any(twice) {
+                return refuse("a buffer is given twice, and written".into());
+            }
+            seen.push((buffer, *writable));
+        }
+        Ok(())
     }
 
     fn encode(&self, pipeline: &Pipeline, group: &BindGroup, groups: [u32; 3]) -> CommandBuffer {
@@ -141,7 +192,8 @@ impl Wgpu {
     }
 
     /// Writes the values of a launch, one after the other, into one buffer.
-    fn store_values(&self, launch: &Launch) -> Result<Option<Buffer>, DeviceError> {
+    /// Those of the last launch are used again where they are the same.
+    fn store_values(&self, launch: &Launch) -> Result<Option<Arc<Values>>, DeviceError> {
         let mut bytes = Vec::new();
         for argument in launch.arguments() {
             if let LaunchArg::Value(value) = argument {
@@ -153,12 +205,22 @@ impl Wgpu {
         if bytes.is_empty() {
             return Ok(None);
         }
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last.as_ref().filter(|last| last.bytes == bytes) {
+            return Ok(Some(Arc::clone(last)));
+        }
         let device = &self.flight.device;
-        let buffer = self.values.take(device, bytes.len() as u64)?;
+        let values = Arc::new(Values {
+            buffer: self.values.take(device, bytes.len() as u64)?,
+            spare: Arc::clone(&self.values),
+            bytes,
+        });
         fault::caught(device, "", || {
-            self.flight.queue.write_buffer(&buffer, 0, &bytes)
+            let queue = &self.flight.queue;
+            queue.write_buffer(&values.buffer, 0, &values.bytes);
         })?;
-        Ok(Some(buffer))
+        *last = Some(Arc::clone(&values));
+        Ok(Some(values))
     }
 
     fn bind(
@@ -166,7 +228,7 @@ impl Wgpu {
         what: &str,
         launch: &Launch,
         pipeline: &Pipeline,
-        values: Option<&Buffer>,
+        values: Option<&Values>,
     ) -> Result<BindGroup, DeviceError> {
         let mut entries = Vec::with_capacity(launch.arguments().len());
         let mut offset = 0_usize;
@@ -178,7 +240,7 @@ impl Wgpu {
                     (&Room::of(memory)?.buffer, 0, size)
                 }
                 LaunchArg::Value(value) => {
-                    let Some(buffer) = values else {
+                    let Some(Values { buffer, .. }) = values else {
                         unreachable!("a launch with a value has a buffer for it")
                     };
                     let start = offset.next_multiple_of(self.value_grain);
@@ -208,8 +270,24 @@ impl Wgpu {
 
 /// A launch that can be submitted.
 struct Prepared {
-    commands: (Option<CommandBuffer>, CommandBuffer),
-    values: Option<Buffer>,
+    /// To be submitted before.
+    warm: Option<CommandBuffer>,
+    binding: Binding,
+    group: BindGroup,
+    values: Option<Arc<Values>>,
+}
+
+/// The values of launches. They are not changed as long as a launch may read them.
+struct Values {
+    buffer: Buffer,
+    bytes: Vec<u8>,
+    spare: Arc<Spare>,
+}
+
+impl Drop for Values {
+    fn drop(&mut self) {
+        self.spare.give_back(self.buffer.clone());
+    }
 }
 
 impl Backend for Wgpu {
@@ -247,6 +325,9 @@ impl Backend for Wgpu {
 
     fn upload(&self, _stream: usize, upload: Upload) {
         let started = Instant::now();
+        // The bytes are copied with the next submission, before its commands: these must not be
+        // those of launches that were given before.
+        self.flight.flush_all();
         let written = Room::of(upload.to()).and_then(|room| {
             let flight = &self.flight;
             fault::caught(&flight.device, "", || {
@@ -284,8 +365,8 @@ impl Backend for Wgpu {
         self.flight.submit(started, Some(commands), map, end);
     }
 
-    fn launch(&self, _stream: usize, launch: Launch) {
-        let Prepared { commands, values } = match self.prepare(&launch) {
+    fn launch(&self, _stream: usize, mut launch: Launch) {
+        let prepared = match self.prepare(&launch) {
             Ok(prepared) => prepared,
             Err(error) => {
                 let end = Box::new(move |outcome: Outcome| match outcome {
@@ -295,20 +376,23 @@ impl Backend for Wgpu {
                 return self.flight.fail(error, end);
             }
         };
-        let spare = Arc::clone(&self.values);
-        let end = Box::new(move |outcome| {
-            if let Some(values) = values {
-                spare.give_back(values);
-            }
-            launch.done(outcome);
-        });
-        let (warm, commands) = commands;
+        launch.queued();
+        let Prepared {
+            warm,
+            binding,
+            group,
+            values,
+        } = prepared;
         if warm.is_some() {
             self.flight
                 .submit(Instant::now(), warm, || (), Box::new(|_| ()));
         }
-        self.flight
-            .submit(Instant::now(), Some(commands), || (), end);
+        let groups = launch.groups();
+        let end = Box::new(move |outcome| {
+            drop(values);
+            launch.done(outcome);
+        });
+        self.flight.launch(binding, group, groups, end);
     }
 }
 

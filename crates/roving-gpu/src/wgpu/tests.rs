@@ -104,7 +104,7 @@ fn launches_that_cannot_be_say_so_and_harm_nothing() {
         // Too many groups.
         (most + 1, vec![read(), buffer(&other, 4, true)], "65535"),
         // One buffer for two purposes.
-        (1, vec![read(), buffer(&memory, 64, true)], "usages"),
+        (1, vec![read(), buffer(&memory, 64, true)], "given twice"),
     ] {
         let error = on.launch(&READS, groups, arguments).wrong();
         assert_eq!(error.cause(), Cause::Kernel, "{error}");

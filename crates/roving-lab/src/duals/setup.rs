@@ -1,6 +1,6 @@
 //! The devices that `--device` asks for, and how fast the CPU sides are said to be beside them.
 
-use roving_gpu::{Choice, Devices, DevicesBuilder, Failure as Fault, Simulated};
+use roving_gpu::{Choice, Devices, DevicesBuilder, Failure as Fault, Simulated, Writes};
 
 use super::Program;
 use super::pace::Pace;
@@ -137,10 +137,13 @@ impl Setup {
         if let Some(rate) = simulation.bytes_per_s {
             device = device.bytes_per_s(rate);
         }
+        let mut builder = Devices::builder().choice(choice(side));
         if let Some(submission) = simulation.fail_at {
             device = device.fail_at(submission, Fault::Lost);
+            // All runs go on after that.
+            builder = builder.writes(Writes::Through);
         }
-        let builder = Devices::builder().backend(device).choice(choice(side));
+        let builder = builder.backend(device);
         let slower = load.work / load.serial_s.max(1e-9) / pace;
         Ok(Setup {
             devices: built(builder)?,
