@@ -26,7 +26,7 @@ const OLDER: &str = ", older";
 const CODE: &str = "^[[:space:]]*[^/[:space:]]";
 
 /// The folders that are measured by files whose names begin with a word; the longest word decides.
-const MEASURED: [(&str, &[&str]); 11] = [
+const MEASURED: [(&str, &[&str]); 12] = [
     ("", &["crates/roving/src"]),
     ("uts-serial", &["crates/roving-lab/src/workloads/uts"]),
     ("networks", &["crates/roving/src", "crates/roving-flow/src"]),
@@ -52,6 +52,7 @@ const MEASURED: [(&str, &[&str]); 11] = [
         ],
     ),
     ("deep", &["crates/roving/src", "crates/roving-flow/src"]),
+    ("openmp", &["crates/roving/src", "crates/roving-omp/src"]),
 ];
 
 /// Where a file was measured.

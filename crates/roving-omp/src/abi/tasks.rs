@@ -23,11 +23,16 @@ extern "C" fn GOMP_task(
     _priority: c_int,
     event: *mut *const Node,
 ) {
+    let (plain, bytes) = (flag::DEPEND | flag::DETACH | flag::FINAL, size as usize);
+    let is_small = copy.is_none() && spawn::is_small(bytes, align as usize);
+    if may_wait && flags & plain == 0 && is_small && spawn::small(code, data, bytes) {
+        return;
+    }
     spawn::task(&Asked {
         code,
         data,
         copy,
-        size: size as usize,
+        size: bytes,
         align: align as usize,
         may_wait,
         flags,

@@ -72,10 +72,15 @@ impl Share {
 
     /// Nobody uses it: it is for the first construct of a region that has its place.
     pub(crate) fn reset(&self, index: usize) {
+        let turn = 4 * index as u64;
+        // Ordering: Relaxed; as below. Nobody has come since the last reset.
+        if self.turn.load(Ordering::Relaxed) == turn {
+            return;
+        }
         self.clear();
         // Ordering: Relaxed, both; who comes hears of the region by an edge of its own ([dock]).
         self.left.store(0, Ordering::Relaxed);
-        self.turn.store(4 * index as u64, Ordering::Relaxed);
+        self.turn.store(turn, Ordering::Relaxed);
     }
 
     fn clear(&self) {

@@ -6,10 +6,14 @@
 //! | 1 | taken | to 0: its owner; to 2: who is about to sleep |
 //! | 2 | taken, and somebody may sleep | to 0: its owner, who wakes one |
 
+use std::hint;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::futex;
 use super::patience::Patience;
+
+/// Hints to the processor between two looks.
+const PAUSES_PER_LOOK: usize = 16;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -35,6 +39,8 @@ pub(crate) fn lock(word: &AtomicU32) {
 fn lock_slowly(word: &AtomicU32) {
     let mut patience = Patience::default();
     while patience.pause() {
+        // Looks that come one after the other take the word away from its owner.
+        (0..PAUSES_PER_LOOK).for_each(|_| hint::spin_loop());
         // Ordering: Relaxed; a look.
         if word.load(Ordering::Relaxed) == FREE && try_lock(word) {
             return;

@@ -2,17 +2,16 @@
 
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::env::Settings;
 
 /// How long, where nothing else is asked for: some times what it takes to be woken.
 const LIMIT: Duration = Duration::from_micros(100);
-/// How many looks, where there are more threads at work than processors.
-const LOOKS_CROWDED: u64 = 24;
-/// Looks between which nothing is given away.
-const LOOKS_QUICK: u64 = 8;
+/// How many looks, where there are more threads at work than processors. A thread that gave its
+/// core away between two of them would get it back after all other programs had theirs; one that
+/// sleeps gets it when it is woken.
+const LOOKS_CROWDED: u64 = 16;
 /// Looks from one look at the clock to the next.
 const LOOKS_PER_CLOCK: u64 = 32;
 
@@ -61,11 +60,7 @@ impl Patience {
                 self.looks < spins
             }
             None if is_crowded() => {
-                if self.looks > LOOKS_QUICK {
-                    thread::yield_now();
-                } else {
-                    hint::spin_loop();
-                }
+                hint::spin_loop();
                 self.looks < LOOKS_CROWDED
             }
             None => {

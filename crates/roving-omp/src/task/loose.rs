@@ -21,6 +21,7 @@ pub(crate) struct Loose {
     /// Heritages that tasks have changed for themselves.
     #[expect(clippy::vec_box, reason = "others point to what is in the boxes")]
     kept: Mutex<Vec<Box<Heritage>>>,
+    has_kept: AtomicBool,
 }
 
 // SAFETY: heritages are read only, and groups in them stay longer than those.
@@ -95,11 +96,18 @@ impl Loose {
         let at = std::ptr::from_ref(&*kept);
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(kept);
+        // Ordering: Relaxed; the region's end orders it.
+        self.has_kept.store(true, Ordering::Relaxed);
         at
     }
 
     /// The region has ended.
     pub(crate) fn forget(&self) {
+        // Ordering: Relaxed, both; the region's end orders it.
+        if !self.has_kept.load(Ordering::Relaxed) {
+            return;
+        }
+        self.has_kept.store(false, Ordering::Relaxed);
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         all.clear();
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use roving::adapt::hosted;
 
 use super::depend::{self, Children};
+use super::group::Group;
 use super::node::{Body, Node};
 use super::{Heritage, Task};
 use crate::team::Code;
@@ -135,8 +136,7 @@ impl Large {
 #[inline]
 pub(crate) unsafe fn run(thread: &Thread, code: Code, heritage: *const Heritage, data: *mut ()) {
     // SAFETY: the caller's promise.
-    let group = unsafe { (*heritage).group.as_ref() };
-    if group.is_some_and(|group| group.is_cancelled()) || thread.team().is_cancelled() {
+    if is_cancelled(thread, unsafe { &*heritage }) {
         return;
     }
     let frame = hosted::open();
@@ -146,8 +146,57 @@ pub(crate) unsafe fn run(thread: &Thread, code: Code, heritage: *const Heritage,
     hosted::leave(frame);
 }
 
-/// Makes a task.
+/// Whether a task that inherits this is to be left out.
 #[inline]
+fn is_cancelled(thread: &Thread, heritage: &Heritage) -> bool {
+    // SAFETY: a group stays until its tasks have ended.
+    let group = unsafe { heritage.group.as_ref() };
+    group.is_some_and(Group::is_cancelled) || thread.team().is_cancelled()
+}
+
+/// Makes a task of plain code and small data, if it is one that is pushed and nothing more. The
+/// parameters come one by one: what stands in memory is written in parts, and to read it whole at
+/// once takes longer than the rest.
+#[inline]
+pub(crate) fn small(code: Code, data: *const (), size: usize) -> bool {
+    let thread = Thread::current();
+    let task = thread.task();
+    if task.heritage().is_final {
+        return false;
+    }
+    if thread.team().threads() == 1 {
+        let own = Task::explicit(task.frame(), task.heritage_at());
+        if !is_cancelled(thread, task.heritage()) {
+            // SAFETY: code and data go together. What it spawns runs at once, too, or stands where
+            // its parent's children do.
+            thread.within(&own, || unsafe { code(data.cast_mut()) });
+        }
+        return true;
+    }
+    begin_tasks(thread);
+    let mut words = [0; WORDS];
+    // SAFETY: the data is of that size, and fits.
+    unsafe { copy_words(data, &mut words, size) };
+    let small = Small {
+        code,
+        heritage: task.heritage_at(),
+        words,
+    };
+    // SAFETY: what it uses stays until the region ends, and that of the program's until its task
+    // waits for it.
+    let pushed = unsafe { hosted::add(move || small.run()) };
+    pushed.unwrap_or_else(|run| run());
+    true
+}
+
+/// Whether data is small enough for [`small`].
+#[inline]
+pub(crate) fn is_small(size: usize, align: usize) -> bool {
+    size <= WORDS * WORD && align <= WORD
+}
+
+/// Makes a task.
+#[inline(never)]
 pub(crate) fn task(asked: &Asked) {
     let thread = Thread::current();
     let task = thread.task();
@@ -156,32 +205,18 @@ pub(crate) fn task(asked: &Asked) {
     if !(is_plain && waits) || task.heritage().is_final {
         return other(thread, asked);
     }
-    let (code, heritage) = (asked.code, task.heritage_at());
-    begin_tasks(thread);
-    let is_small = asked.size <= WORDS * WORD && asked.align <= WORD && asked.copy.is_none();
-    if !is_small {
-        let data = Block::of(asked);
-        let large = Large {
-            code,
-            heritage,
-            data,
-        };
-        // SAFETY: what it uses stays until the region ends, and that of the program's until its
-        // task waits for it.
-        let pushed = unsafe { hosted::add(move || large.run()) };
-        return pushed.unwrap_or_else(|run| run());
+    if is_small(asked.size, asked.align) && asked.copy.is_none() {
+        small(asked.code, asked.data, asked.size);
+        return;
     }
-    let mut words = [0; WORDS];
-    // SAFETY: the data is of that size, and fits.
-    unsafe { copy_words(asked.data, &mut words, asked.size) };
-    let small = Small {
-        code,
-        heritage,
-        words,
+    begin_tasks(thread);
+    let large = Large {
+        code: asked.code,
+        heritage: task.heritage_at(),
+        data: Block::of(asked),
     };
-    // SAFETY: the heritage stays until the region ends, and the program's own data until its task
-    // waits.
-    let pushed = unsafe { hosted::add(move || small.run()) };
+    // SAFETY: what it uses stays until it is waited for, as that of a small one.
+    let pushed = unsafe { hosted::add(move || large.run()) };
     pushed.unwrap_or_else(|run| run());
 }
 

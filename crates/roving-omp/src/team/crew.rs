@@ -8,10 +8,9 @@
 //! | `CALLED` | a region has begun | to `FREE`: that thread, when it sees it |
 
 use std::cell::Cell;
-use std::process;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
 
 use roving::Pool;
@@ -63,6 +62,23 @@ impl Dock {
     }
 }
 
+/// How often the process was forked on the way here, as far as crews have been there.
+fn forks() -> u32 {
+    static FORKS: AtomicU32 = AtomicU32::new(0);
+    static COUNTS: Once = Once::new();
+    unsafe extern "C" fn in_child() {
+        // Ordering: Relaxed; the child has one thread.
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    COUNTS.call_once(|| {
+        // SAFETY: the function may be called at any time. Where there is no memory for it, a child
+        // that uses OpenMP waits for threads that it does not have.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+    // Ordering: Relaxed; as above.
+    FORKS.load(Ordering::Relaxed)
+}
+
 /// The state that the threads of a crew share.
 struct Shared {
     hosted: Hosted,
@@ -75,7 +91,8 @@ struct Shared {
 pub(crate) struct Crew {
     shared: Arc<Shared>,
     others: Vec<JoinHandle<()>>,
-    process: u32,
+    /// [`forks`] when the threads were started.
+    forks: u32,
     /// A region runs.
     is_busy: Cell<bool>,
 }
@@ -128,7 +145,7 @@ impl Crew {
         Crew {
             shared,
             others,
-            process: process::id(),
+            forks: forks(),
             is_busy: Cell::new(false),
         }
     }
@@ -154,7 +171,7 @@ impl Crew {
 
     /// Whether its threads are in this process, which may have been forked since.
     pub(crate) fn is_here(&self) -> bool {
-        self.process == process::id()
+        self.forks == forks()
     }
 
     /// Has the first `threads` threads begin the team's region, this one as number 0. Returns when

@@ -132,10 +132,21 @@ pub fn drain(frame: Frame) {
 fn drain_slowly(frame: Frame) {
     Worker::with_current(|worker| {
         if let Some(worker) = worker {
-            worker.drain(frame.base);
+            match worker.owner().line().top.get() > frame.base.wrapping_add(FEW) {
+                true => worker.drain(frame.base),
+                false => worker.drain_shown(frame.base),
+            }
         }
     });
 }
+
+/// So few tasks are drained without a look at whether more should be shown: those below them are
+/// larger, and are shown.
+const FEW: usize = 2;
+
+/// How many tasks more than in a scope may be hidden. A recursion that waits at each of its levels
+/// has few at each: with none more, each of them would be published, and most of them taken back.
+const HIDDEN_MORE: usize = 64;
 
 /// Spawns a task, which runs once, before its frame is drained: here, or where it is stolen.
 ///
@@ -150,7 +161,7 @@ pub unsafe fn add<F: FnOnce() + Send>(f: F) -> Result<(), F> {
     // SAFETY: a thread's line pointer leads to the line of its own worker, or to the alarm, whose
     // limits let nobody through.
     let line = unsafe { &*current_line() };
-    match line.place_unjoined() {
+    match line.place_unjoined_hidden(HIDDEN_MORE) {
         // SAFETY: the slot at the top is free and private, and this thread's; nothing has happened
         // since.
         Some(slot) => unsafe {

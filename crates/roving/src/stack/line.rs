@@ -94,6 +94,15 @@ impl Line {
         (slot < self.spawn_limit.get()).then_some(slot)
     }
 
+    /// [`Self::place_unjoined`] for one that is waited for soon: so many more may be hidden, for
+    /// what is published and then taken back costs more than the task.
+    #[inline(always)]
+    pub(crate) fn place_unjoined_hidden(&self, more: usize) -> Option<*const Slot> {
+        let (slot, limit) = (self.top.get(), self.spawn_limit.get());
+        let fits = !limit.is_null() && slot < limit.wrapping_add(more);
+        (fits && slot < self.push_limit.get()).then_some(slot)
+    }
+
     /// Pushes the task that was put into the slot: the barrier rises above it.
     ///
     /// # Safety

@@ -10,11 +10,17 @@ impl Worker {
     /// Runs or waits for everything above `base` on this worker's stack. What is there was left
     /// unjoined by code that has returned.
     pub(crate) fn drain(&self, base: *const Slot) {
-        let line = self.owner().line();
-        if line.top.get() > base.wrapping_add(1) {
+        if self.owner().line().top.get() > base.wrapping_add(1) {
             let wake = self.owner().show_spawned();
             self.wake_if(wake);
         }
+        self.drain_shown(base);
+    }
+
+    /// [`Self::drain`], where as much has been shown as is to be.
+    #[inline]
+    pub(crate) fn drain_shown(&self, base: *const Slot) {
+        let line = self.owner().line();
         while line.top.get() > base {
             let slot = match self.owner().pop_unjoined() {
                 Some(slot) => slot,
