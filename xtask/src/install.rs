@@ -16,9 +16,10 @@ const LIBRARIES: [&str; 4] = [
 ];
 
 /// Copied from `crates/roving-c`, and where to; `.in` files get the version.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("include/roving.h", "include"),
     ("include/roving.hpp", "include"),
+    ("include/roving_task.hpp", "include"),
     ("pkg/roving.pc.in", "lib/pkgconfig"),
     ("pkg/roving-config.cmake", "lib/cmake/roving"),
     ("pkg/roving-config-version.cmake.in", "lib/cmake/roving"),

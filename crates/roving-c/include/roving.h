@@ -216,7 +216,8 @@ roving_status roving_local_free(roving_local *local);
 
 #define ROVING_ALIAS_ __attribute__((__may_alias__))
 /* Of slow paths. With clang they keep all registers, so that a fast path need not save any. Not where
- * an exception may leave them: its way to a handler restores only those that every function keeps. */
+ * an exception may leave them: its way to a handler restores only those that every function keeps. And
+ * only where they return nothing: some versions keep the register of the result as well. */
 #if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
 #define ROVING_COLD_NOTHROW_ __attribute__((__cold__, __noinline__, __unused__, __preserve_most__))
 #else
@@ -236,6 +237,7 @@ roving_status roving_local_free(roving_local *local);
 #define ROVING_NOEXCEPT_
 #endif
 #define ROVING_LIKELY_(x) __builtin_expect(!!(x), 1)
+#define ROVING_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 
 /* One place of a task stack. The library fills `state_` and `link_`, which no macro touches. */
 typedef struct roving_slot {
@@ -272,6 +274,17 @@ void roving_note_spawn_(uintptr_t handle, const char *name, const char *file, in
 void roving_note_sync_(uintptr_t handle, const char *name, const char *file, int line);
 size_t roving_note_enter_(void);
 void roving_note_leave_(size_t before, const char *name);
+
+/* For the coroutines of roving_task.hpp. */
+extern void *roving_run_tree_;
+roving_status roving_tree_run_(void (*body)(roving_worker *, const void *, void *, int), void *arg);
+void roving_tree_join_(const void *tree, void (*body)(roving_worker *, void *), void *arg);
+int roving_tree_push_(void (*code)(roving_worker *, void *), void *const *words, int stays);
+roving_slot *roving_tree_take_(void (*code)(roving_worker *, void *), uint64_t key);
+roving_slot *roving_tree_top_(void);
+roving_slot *roving_tree_next_(roving_slot *base);
+void roving_misuse_(const char *what, const char *file, int line)
+    __attribute__((__noreturn__, __cold__));
 
 #if defined(__SANITIZE_THREAD__)
 #define ROVING_TSAN_ 1
@@ -324,7 +337,7 @@ static inline int roving_can_push_(const struct roving_line *line)
 /* Whether the task in this slot, the newest, can be popped with nothing else to be done: it is
  * private, so no thief has it or can claim it; nothing spawned lies above it; and no thief asks.
  * Plain loads, for the reason above. A slot that is NULL, of a task that was run in place, is below
- * every limit: a worker whose limit of pops is NULL has never pushed, and has no sync to do. */
+ * every limit. */
 static inline int roving_can_pop_(const struct roving_line *line, const roving_slot *slot)
 {
     return (uintptr_t)slot >= (uintptr_t)line->pop_limit_;

@@ -43,6 +43,9 @@ class error : public std::runtime_error {
 
     roving_status status() const noexcept { return status_; }
 
+  protected:
+    error(roving_status status, const char *what) : std::runtime_error(what), status_(status) {}
+
   private:
     roving_status status_;
 };
@@ -50,7 +53,7 @@ class error : public std::runtime_error {
 /* A request to stop came before a loop had done all. */
 class cancelled_error : public error {
   public:
-    cancelled_error() : error(ROVING_CANCELLED) {}
+    cancelled_error() : error(ROVING_CANCELLED, roving_error_text(ROVING_CANCELLED)) {}
 };
 
 /* The result of a closure that returns nothing. */

@@ -21,7 +21,7 @@
 // |---|---|
 // | `call` | pointers of the caller's that go to other threads |
 // | `status` | functions for C have names of their own, which is an unsafe attribute |
-// | `task` | pushes and pops tasks whose code is not Rust |
+// | `task`, `tree` | push and pop tasks whose code is not Rust |
 // | `pool`, `scope`, `loops`, `cancel`, `local`, `stats` | call functions of C, with pointers from C |
 #![deny(unsafe_code)]
 
@@ -43,3 +43,5 @@ mod stats;
 mod status;
 #[allow(unsafe_code)]
 mod task;
+#[allow(unsafe_code)]
+mod tree;

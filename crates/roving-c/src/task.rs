@@ -246,7 +246,7 @@ impl Spawned {
 
 /// The program does what it must not, and cannot go on.
 #[cold]
-fn misuse(what: &str) -> ! {
+pub(crate) fn misuse(what: &str) -> ! {
     eprintln!("roving: misuse: {what}");
     std::process::abort()
 }

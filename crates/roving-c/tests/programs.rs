@@ -214,6 +214,80 @@ fn closures_of_cpp_under_thread_sanitizer() {
 }
 
 #[test]
+fn coroutines_of_cpp() {
+    runs(Language::Cpp("-std=c++20"), "coroutines.cpp");
+}
+
+#[test]
+fn coroutines_of_cpp_under_thread_sanitizer() {
+    runs_under_thread_sanitizer(Language::Cpp("-std=c++20"), "coroutines.cpp");
+}
+
+#[test]
+fn wrong_use_of_coroutines_does_not_compile() {
+    let language = Language::Cpp("-std=c++20");
+    let name = source("wrong_coroutines.cpp");
+    let told_of = |compiler, wrong: usize| {
+        let wrong = format!("-DWRONG={wrong}");
+        let (_, output) = compile(compiler, language, &["-O1", "-c", &wrong], &name, false);
+        (output.status.success(), text(&output.stderr))
+    };
+    let expected = [
+        "std::move a named one",
+        "does nothing",
+        "copied",
+        "and nothing else",
+        "it is the co_await that starts the child",
+        "",
+        "",
+        "",
+    ];
+    with_each(language, |compiler| {
+        let (right, told) = told_of(compiler, 0);
+        assert!(right, "{compiler}: {told}");
+        for (index, expected) in expected.into_iter().enumerate() {
+            let (compiles, told) = told_of(compiler, index + 1);
+            assert!(!compiles, "{compiler} {}", index + 1);
+            assert!(told.contains(expected), "{compiler} {index}: {told}");
+        }
+    });
+}
+
+#[test]
+fn misuse_of_coroutines_says_what_and_where() {
+    let told = [
+        (
+            "before-join",
+            ":16: the result of a child before its task has joined",
+        ),
+        ("twice-taken", ":24: the result of a child was taken before"),
+        (
+            "twice-begun",
+            ":32: a task is begun that was begun or moved before",
+        ),
+        ("of-failed", ":44: a child has no result to take"),
+        ("of-none", ":50: the result of a child that was not begun"),
+    ];
+    let language = Language::Cpp("-std=c++20");
+    with_each(language, |compiler| {
+        let program = built(
+            compiler,
+            language,
+            &["-O1"],
+            "misused_coroutines.cpp",
+            false,
+        );
+        for (word, what) in told {
+            let output = run_of(&program).arg(word).output().unwrap();
+            let told = text(&output.stderr);
+            assert!(!output.status.success(), "{compiler} {word}");
+            let is_told = told.contains("roving: misuse: ") && told.contains(what);
+            assert!(is_told, "{compiler} {word}: {told}");
+        }
+    });
+}
+
+#[test]
 fn the_rest_of_the_header() {
     runs(Language::C, "runtime.c");
 }

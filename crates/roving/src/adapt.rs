@@ -43,6 +43,13 @@ pub mod hosted {
     };
 }
 
+/// Coroutines whose code is not Rust: the other seam of `roving-c`.
+pub mod trees {
+    pub use crate::forkjoin::trees::{
+        Code, Head, RUN, Tree, Words, push, push_unjoined, take_above, take_newest, top,
+    };
+}
+
 /// Makes the pool that `build` returns the global one.
 ///
 /// # Errors

@@ -95,8 +95,9 @@
 // | `pool`, `forkjoin::broadcast` | lend a frame to another thread, and wait until it is given back |
 // | `task` | hands futures to the frames that run them |
 // | `forkjoin::join`, `forkjoin::scope` | put closures into slots, and take results out |
-// | `forkjoin::foreign` | pushes tasks whose code is not Rust, and pops them |
+// | `forkjoin::foreign`, `forkjoin::trees` | push tasks whose code is not Rust, and pop them |
 // | `forkjoin::hosted` | makes a thread of another runtime the worker at a seat |
+// | `forkjoin::whole` | stands in a frame that waits while other workers use it |
 // | `forkjoin::detached` | puts a closure and its outcome into one piece of memory, which two keep |
 // | `forkjoin::loops` | parts of a loop meet in memory that the last of them frees |
 // | `forkjoin::local` | hands each worker its own cell |

@@ -73,7 +73,7 @@ pub const LAYOUT: Layout = Layout {
 /// A function of Rust's own calling convention, for which other languages have no type.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct Opaque(Run);
+pub struct Opaque(pub(super) Run);
 
 /// Written into the slot by a fast push, beside the code and its words. A static, because a
 /// function can have several addresses and tasks are known by this one.

@@ -24,3 +24,9 @@ pub(crate) mod loops;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 pub(crate) mod scope;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+pub(crate) mod trees;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod whole;

@@ -67,7 +67,8 @@ impl Line {
             top: Cell::new(first),
             push_limit: Cell::new(ptr::null()),
             spawn_limit: Cell::new(ptr::null()),
-            pop_limit: Cell::new(ptr::null()),
+            // Below it is no slot: a coroutine may look at the newest before anything was pushed.
+            pop_limit: Cell::new(first),
             barrier: Cell::new(ptr::null()),
             drain_limit: Cell::new(NOWHERE),
             full_limit: Cell::new(NOWHERE),

@@ -28,6 +28,16 @@ pub(crate) enum Further {
     /// A part of a loop, which stands behind its head.
     #[cfg_attr(loom, expect(dead_code, reason = "loops are not built for loom"))]
     Part(NonNull<PartHead>),
+    /// A coroutine whose code is not Rust, which stands behind its head.
+    #[cfg_attr(loom, expect(dead_code, reason = "foreign code is not built for loom"))]
+    Foreign(NonNull<ForeignHead>),
+}
+
+/// The beginning of a coroutine whose code is not Rust: the function that runs it and all that it
+/// leaves on the stack of the calling thread, whose line pointer it gets. It never unwinds.
+#[repr(C)]
+pub struct ForeignHead {
+    pub(crate) run: unsafe extern "C" fn(wire: *const (), head: *mut ForeignHead),
 }
 
 /// The beginning of a part of a loop: the function that runs the part, once, when it gets the

@@ -20,15 +20,7 @@ impl Worker {
     /// [`Self::drain`], where as much has been shown as is to be.
     #[inline]
     pub(crate) fn drain_shown(&self, base: *const Slot) {
-        let line = self.owner().line();
-        while line.top.get() > base {
-            let slot = match self.owner().pop_unjoined() {
-                Some(slot) => slot,
-                None => match Own(self).take_newest() {
-                    Some(slot) => slot,
-                    None => continue,
-                },
-            };
+        while let Some(slot) = Own(self).take_above(base) {
             // SAFETY: a slot of this worker's stack, whose task was taken off it, and is run once.
             if let Some(further) = unsafe { (*slot).run() } {
                 self.run_further(Some(further), Level::Above);
@@ -52,6 +44,20 @@ impl Worker {
 pub(crate) struct Own<'w>(pub(crate) &'w Worker);
 
 impl Own<'_> {
+    /// Takes the newest task above `base` off the stack. `None` if there is none: those that
+    /// thieves had have ended.
+    #[inline(always)]
+    pub(crate) fn take_above(self, base: *const Slot) -> Option<*const Slot> {
+        while self.0.owner().line().top.get() > base {
+            let popped = self.0.owner().pop_unjoined();
+            let taken = popped.or_else(|| self.take_newest());
+            if taken.is_some() {
+                return taken;
+            }
+        }
+        None
+    }
+
     /// Takes the newest task off the stack, or waits until it has ended where a thief has it.
     #[cold]
     #[inline(never)]

@@ -17,7 +17,6 @@
 //! ```
 
 use std::any::Any;
-use std::array;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::panic::{self, AssertUnwindSafe};
@@ -28,19 +27,13 @@ use super::early::Early;
 use super::meet::{Meeting, Side};
 use super::pieces::{Fed, Loop, Piece, Sink, with_worker};
 use crate::context::CancelledError;
-use crate::inherit::node::{self, Place};
+use crate::forkjoin::whole::Whole;
 use crate::machine::unwind::{drop_quietly, lock, unlock, with_frame_lent};
 use crate::stack::slot::{Further, PartHead, Slot, fits};
-use crate::stack::word::TaskWord;
 use crate::workers::Worker;
 use crate::workers::frames::Level;
 use crate::workers::own::Own;
 use crate::workers::wait::Taken;
-use crate::workers::wait::Wait;
-use crate::workers::worker::claimed::Claimed;
-
-/// How many of the workers that are at work on a loop its waiting caller can look at.
-const RUNS: usize = 16;
 
 /// Most halves that a part can have pushed and not yet popped: each is half of what was left.
 const PUSHED_MAX: usize = usize::BITS as usize;
@@ -54,7 +47,8 @@ where
     let team = Team::<P, S> {
         sink: all.sink,
         early: all.early,
-        shared: Shared::new(worker),
+        whole: Whole::new(worker),
+        panic: Mutex::new(None),
         outcome: UnsafeCell::new(None),
     };
     let alone = with_frame_lent(|| {
@@ -68,7 +62,7 @@ where
         let outcome = team.end(state);
         // SAFETY: the part of the caller, who waits for the whole below.
         unsafe { Team::put(&raw const team, worker, target, outcome) };
-        Wait(worker).wait_for_runs(&team.shared.whole, &team.shared.runs);
+        team.whole.wait(worker);
         worker.owner().close_frame(outer_floor);
         None
     });
@@ -76,7 +70,7 @@ where
         return state;
     }
     let outcome = team.outcome.into_inner();
-    if let Some(payload) = unlock(team.shared.panic) {
+    if let Some(payload) = unlock(team.panic) {
         drop_quietly(outcome);
         panic::resume_unwind(payload);
     }
@@ -89,25 +83,12 @@ struct Team<P, S: Sink<P>> {
     /// Both are borrowed by the caller until all parts have ended.
     sink: *const S,
     early: *const Early,
-    shared: Shared,
-    /// Of the whole; `None` if a part has panicked. Written before `Shared::whole` says that all
-    /// have ended, and read after.
-    outcome: UnsafeCell<Option<S::Outcome>>,
-}
-
-/// The half of a team that knows neither pieces nor sinks.
-struct Shared {
-    /// Done when all parts have ended.
-    whole: TaskWord,
-    /// Where workers say that they run a part, as far as there is room: there the caller looks for
-    /// something to do.
-    runs: [TaskWord; RUNS],
-    /// In which the parts run: that of the caller, who stays in it.
-    context: Place,
-    /// The caller's seat.
-    caller: usize,
+    whole: Whole,
     /// The payload of the first part that panicked.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Of the whole; `None` if a part has panicked. Written before `whole` says that all have
+    /// ended, and read after.
+    outcome: UnsafeCell<Option<S::Outcome>>,
 }
 
 /// Where the outcome of a part goes.
@@ -136,40 +117,19 @@ struct Node<P, S: Sink<P>> {
     meeting: Meeting<Option<S::Outcome>>,
 }
 
-impl Shared {
-    fn new(worker: &Worker) -> Shared {
-        let whole = TaskWord::new();
-        whole.begin(worker.index(), 0);
-        Shared {
-            whole,
-            runs: array::from_fn(|_| TaskWord::new()),
-            context: node::place(),
-            caller: worker.index(),
-            panic: Mutex::new(None),
-        }
-    }
-
-    /// The calling worker begins a part: says so if there is room.
-    fn begin_run(&self, worker: &Worker) -> Option<&TaskWord> {
-        let (first, base) = (worker.index() % RUNS, worker.owner().top());
-        let mut words = self.runs[first..].iter().chain(&self.runs[..first]);
-        words.find(|word| word.begin_free(worker.index(), base))
-    }
-
-    /// Keeps the first payload, but rather one that is a panic than one by which a loop inside has
-    /// said that it was cancelled. The others are dropped.
-    fn panicked(&self, payload: Box<dyn Any + Send>) {
-        let mut first = lock(&self.panic);
-        let stays = first
-            .as_ref()
-            .is_some_and(|first| !first.is::<CancelledError>());
-        let beaten = match stays {
-            true => Some(payload),
-            false => first.replace(payload),
-        };
-        drop(first);
-        drop_quietly(beaten);
-    }
+/// Keeps the first payload, but rather one that is a panic than one by which a loop inside has said
+/// that it was cancelled. The others are dropped.
+fn keep_first(first: &Mutex<Option<Box<dyn Any + Send>>>, payload: Box<dyn Any + Send>) {
+    let mut first = lock(first);
+    let stays = first
+        .as_ref()
+        .is_some_and(|first| !first.is::<CancelledError>());
+    let beaten = match stays {
+        true => Some(payload),
+        false => first.replace(payload),
+    };
+    drop(first);
+    drop_quietly(beaten);
 }
 
 impl<P: Piece, S: Sink<P>> Team<P, S> {
@@ -187,7 +147,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
     fn caught<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
         panic::catch_unwind(AssertUnwindSafe(f))
             .inspect_err(|_| self.all().early.end())
-            .map_err(|payload| self.shared.panicked(payload))
+            .map_err(|payload| keep_first(&self.panic, payload))
             .ok()
     }
 
@@ -331,8 +291,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
         // team is alive, and this thread the only one that uses it.
         unsafe {
             *(*this).outcome.get() = outcome;
-            let caller = (*this).shared.caller;
-            Claimed(worker).finish(caller, &(*this).shared.whole);
+            Whole::end(&raw const (*this).whole, worker);
         }
     }
 
@@ -349,8 +308,8 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
             }
         };
         let join = || self.caught(|| self.all().sink.join(lower, upper));
-        // SAFETY: the caller stays in the context until all parts have ended.
-        unsafe { worker.framed_in(self.shared.context, join) }
+        // SAFETY: what is combined here has not come to its target.
+        unsafe { self.whole.enter(worker, join) }
     }
 }
 
@@ -403,21 +362,14 @@ unsafe fn run_node<P: Piece, S: Sink<P>>(node: NonNull<PartHead>) {
         let (this, piece) = unsafe { (node.as_ref().team, node.as_ref().piece.take()) };
         // SAFETY: the team is alive until its parts have come.
         let team = unsafe { &*this };
-        let shared = &team.shared;
-        let run = shared.begin_run(worker);
         let part = || {
             let piece = piece.expect("a part begins once");
             let state = team.caught(|| team.all().sink.begin());
             let (target, state) = team.share(worker, piece, state, Target::Node(Side::Upper, node));
             (target, team.end(state))
         };
-        let (target, outcome) = Claimed(worker).working_for(shared.caller, || {
-            // SAFETY: the caller stays in the context until all parts have ended.
-            unsafe { worker.framed_in(shared.context, part) }
-        });
-        if let Some(run) = run {
-            run.leave();
-        }
+        // SAFETY: the part has not come to its target.
+        let (target, outcome) = unsafe { team.whole.run_part(worker, part) };
         // SAFETY: the part has not come to its target before.
         unsafe { Team::put(this, worker, target, outcome) };
     });

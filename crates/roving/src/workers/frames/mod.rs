@@ -28,7 +28,7 @@ pub(crate) mod local;
 mod loom_tests;
 #[cfg(not(loom))]
 pub(crate) mod memory;
-mod open;
+pub(crate) mod open;
 #[cfg(not(loom))]
 pub(crate) mod order;
 #[cfg(not(loom))]

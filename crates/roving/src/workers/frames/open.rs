@@ -4,22 +4,22 @@ use crate::machine::prim::{AtomicUsize, Ordering, ord};
 
 /// Counts what can still bring frames of a root to life. It starts with one, and never comes back
 /// from 0: only what is counted itself may count more.
-pub(super) struct Open(AtomicUsize);
+pub(crate) struct Open(AtomicUsize);
 
 impl Open {
-    pub(super) fn new() -> Open {
+    pub(crate) fn new() -> Open {
         Open(AtomicUsize::new(1))
     }
 
     /// One more. The caller is counted.
-    pub(super) fn add(&self) {
+    pub(crate) fn add(&self) {
         // Ordering: Relaxed; the caller takes itself out later, and that is a change of this word.
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
     /// `count` less. When none is left, the count may be gone at once; so what is to be done then
     /// is taken before, by `prepare`, and returned.
-    pub(super) fn sub<R>(&self, count: usize, prepare: impl Fn() -> R) -> Option<R> {
+    pub(crate) fn sub<R>(&self, count: usize, prepare: impl Fn() -> R) -> Option<R> {
         // Ordering: Relaxed; the compare-and-swap decides.
         let mut before = self.0.load(Ordering::Relaxed);
         loop {
@@ -38,7 +38,7 @@ impl Open {
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         // Ordering: Acquire pairs with [close]: all frames have ended.
         self.0.load(ord("root_is_over", Ordering::Acquire)) == 0
     }

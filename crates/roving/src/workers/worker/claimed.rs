@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::machine::duty::Due;
+use crate::stack::line::wire_of_this_thread;
 use crate::stack::slot::{Further, Offer, Slot};
 use crate::stack::thief::Remind;
 use crate::stack::word::TaskWord;
@@ -130,8 +131,8 @@ impl Claimed<'_> {
 }
 
 impl Worker {
-    /// Runs the work that a slot held: an offer of a task in another slot, a frame, or a part of a
-    /// loop.
+    /// Runs the work that a slot held: an offer of a task in another slot, a frame, a part of a
+    /// loop, or a coroutine.
     pub(crate) fn run_further(&self, further: Option<Further>, level: Level) {
         match further {
             None => {}
@@ -140,6 +141,10 @@ impl Worker {
             Some(Further::Frame(frame)) => unsafe { Frames(self).run_frame(frame.cast(), level) },
             // SAFETY: out of its slot, it is this worker's to run.
             Some(Further::Part(part)) => unsafe { (part.as_ref().run)(part) },
+            Some(Further::Foreign(head)) => {
+                // SAFETY: out of its slot, it is this worker's to run.
+                unsafe { (head.as_ref().run)(wire_of_this_thread().cast(), head.as_ptr()) };
+            }
         }
     }
 }
