@@ -38,6 +38,8 @@ pub struct DevicesBuilder {
     on_failure: Option<OnFailure>,
     /// Notes for the profile from the beginning.
     notes: Vec<String>,
+    /// Why devices that were looked for are not there.
+    absent: Vec<String>,
 }
 
 impl DevicesBuilder {
@@ -50,6 +52,7 @@ impl DevicesBuilder {
             window: None,
             on_failure: None,
             notes: Vec::new(),
+            absent: Vec::new(),
         }
     }
 
@@ -69,16 +72,22 @@ impl DevicesBuilder {
         let mut builder = DevicesBuilder::new();
         let wanted = std::env::var("ROVING_GPU").unwrap_or_default();
         let (cuda, wgpu) = kinds(&wanted)?;
+        if !cuda && !wgpu {
+            builder
+                .absent
+                .push(format!("ROVING_GPU={wanted:?} says so"));
+        }
         if cuda {
-            builder.add(cuda_devices(), wanted == "cuda")?;
+            builder.add("cuda", cuda_devices(), wanted == "cuda")?;
         }
         if wgpu && builder.backends.is_empty() {
-            builder.add(wgpu_devices(), wanted == "wgpu")?;
+            builder.add("wgpu", wgpu_devices(), wanted == "wgpu")?;
         }
         if builder.backends.is_empty() && (wanted == "cuda" || wanted == "wgpu") {
+            let why = builder.absent.join("; ");
             return Err(BuildError(format!(
-                "ROVING_GPU={wanted:?}, but no such device is there: build with the feature `{wanted}`, \
-                 install its driver, or unset the variable"
+                "ROVING_GPU={wanted:?}, but no such device is there ({why}): mend that, or unset the \
+                 variable"
             )));
         }
         builder.history = file::default_path();
@@ -90,21 +99,44 @@ impl DevicesBuilder {
     /// name.
     fn add(
         &mut self,
+        kind: &str,
         found: Vec<Result<Arc<dyn Backend>, DeviceError>>,
         by_name: bool,
     ) -> Result<(), BuildError> {
         for device in found {
             match device {
                 Ok(device) => self.backends.push(device),
-                Err(error) if error.cause() == Cause::NoDevice => {}
+                Err(error) if error.cause() == Cause::NoDevice => {
+                    self.absent.push(format!("{kind}: {}", error.text()));
+                }
                 Err(error) if by_name => return Err(BuildError(error.to_string())),
                 Err(error) => {
                     let note = format!("a device could not be opened, and is left out: {error}");
                     self.notes.push(note);
+                    self.absent.push(format!("{kind}: {error}"));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Returns why devices that [`DevicesBuilder::discover`] has looked for are not there, a line
+    /// for each kind of them: this program was built without it, there is no driver, the driver
+    /// knows of no device, or one could not be opened.
+    ///
+    /// ```
+    /// use roving_gpu::DevicesBuilder;
+    ///
+    /// let builder = DevicesBuilder::discover().unwrap();
+    /// let reasons = builder.absent().join("; ");
+    /// let devices = builder.build().unwrap();
+    /// if devices.are_none() {
+    ///     println!("no device: {reasons}");
+    /// }
+    /// # assert!(!devices.are_none() || !reasons.is_empty());
+    /// ```
+    pub fn absent(&self) -> &[String] {
+        &self.absent
     }
 
     /// Adds a device.
@@ -270,7 +302,7 @@ fn cuda_devices() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
 
 #[cfg(not(feature = "cuda"))]
 fn cuda_devices() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
-    Vec::new()
+    not_built("cuda")
 }
 
 #[cfg(feature = "wgpu")]
@@ -280,7 +312,13 @@ fn wgpu_devices() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
 
 #[cfg(not(feature = "wgpu"))]
 fn wgpu_devices() -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
-    Vec::new()
+    not_built("wgpu")
+}
+
+#[cfg(not(all(feature = "cuda", feature = "wgpu")))]
+fn not_built(feature: &str) -> Vec<Result<Arc<dyn Backend>, DeviceError>> {
+    let text = format!("this program was built without the feature `{feature}`");
+    vec![Err(DeviceError::new(Cause::NoDevice, text))]
 }
 
 /// The error of settings that cannot be had.
@@ -352,7 +390,12 @@ mod tests {
             ]
         };
         let mut builder = DevicesBuilder::new();
-        builder.add(found(), false).unwrap();
+        builder.add("toys", found(), false).unwrap();
+        let absent = [
+            "toys: out of device memory: others have it all",
+            "toys: no driver",
+        ];
+        assert_eq!(builder.absent(), absent);
         let devices = builder.build().unwrap();
         assert_eq!(devices.names(), ["toy"]);
         let reports = devices.profile().reports;
@@ -360,7 +403,9 @@ mod tests {
             reports.len() == 1 && reports[0].contains("others have it all"),
             "{reports:?}"
         );
-        let error = DevicesBuilder::new().add(found(), true).unwrap_err();
+        let error = DevicesBuilder::new()
+            .add("toys", found(), true)
+            .unwrap_err();
         assert!(error.to_string().contains("others have it all"));
     }
 }

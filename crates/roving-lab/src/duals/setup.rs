@@ -111,9 +111,11 @@ impl Setup {
     }
 
     fn real(builder: DevicesBuilder, side: Side) -> Result<Setup, Failure> {
+        let absent = builder.absent().join("; ");
         let devices = built(builder.choice(choice(side)))?;
         let about = match devices.names().join(", ") {
-            names if names.is_empty() => why_none().into(),
+            names if names.is_empty() && absent.is_empty() => why_none().into(),
+            names if names.is_empty() => format!("none ({absent}); --device sim:10 simulates one"),
             names => names,
         };
         Ok(Setup {
