@@ -1,5 +1,5 @@
-//! Work that a blocking call waits for while parts of it run on any number of workers: the rest of a
-//! loop, or a tree of coroutines. Its caller has pushed none of the parts that it waits for.
+//! Work that a blocking call waits for while parts of it run on any number of workers: the rest of
+//! a loop, or a tree of coroutines. Its caller has pushed none of the parts that it waits for.
 
 use std::array;
 
