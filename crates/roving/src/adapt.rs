@@ -50,6 +50,19 @@ pub mod trees {
     };
 }
 
+/// The decisions of the runtime that its simulator shares: functions of what is seen, and bounds.
+pub mod rules {
+    pub use crate::pool::builder::PATIENCE;
+    pub use crate::stack::policy::{
+        About, CREDIT_MAX, CREDIT_TIME, Shown, credit, split_taken_back,
+    };
+    pub use crate::workers::settings::{SPARES_MAX, WORKERS_LIMIT};
+    pub use crate::workers::sleep::parts::WAKES_PER_CLAIM;
+    pub use crate::workers::steal::amount::{AMOUNT_MAX, least_of, taken_of};
+    pub use crate::workers::steal::restraint::{look_away, was_worth};
+    pub use crate::workers::wait::{CHAIN_MAX, THEFT_COST};
+}
+
 /// Makes the pool that `build` returns the global one.
 ///
 /// # Errors

@@ -109,6 +109,54 @@ fn a_scope_hides_none_of_its_tasks_behind_the_first_that_it_runs() {
     });
 }
 
+/// The others run several short tasks each while the spawner runs a long one and looks at no
+/// request, so it shows several for each of them: it showed one, or half of all.
+#[test]
+fn a_scope_hides_no_further_round_behind_a_long_task() {
+    watched(|| {
+        const WORKERS: usize = size(24, 6);
+        const TASKS: usize = 3 * WORKERS;
+        let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
+        let pool = pool.build().unwrap();
+        let (busy, open, ended) = (
+            Together::of(WORKERS - 1),
+            Together::of(1),
+            Together::of(TASKS),
+        );
+        let short = || {
+            busy.begun.fetch_add(1, SeqCst);
+            open.wait_for(1);
+        };
+        let scope = || {
+            // So nobody asks for tasks while they are spawned.
+            busy.wait_for(WORKERS - 1);
+            scope(|s| {
+                for _ in 0..TASKS {
+                    s.spawn(|_| {
+                        ended.begun.fetch_add(1, SeqCst);
+                    });
+                }
+                // The newest, which the spawner runs first.
+                s.spawn(|_| {
+                    open.meet();
+                    ended.wait_for(TASKS);
+                });
+            });
+        };
+        pool.install(|| beside(WORKERS - 1, &short, &scope));
+    });
+}
+
+/// Calls `last` with so many calls of `others` left to other workers.
+fn beside(count: usize, others: &(impl Fn() + Sync), last: &(impl Fn() + Sync)) {
+    match count {
+        0 => last(),
+        _ => {
+            join(|| beside(count - 1, others, last), others);
+        }
+    }
+}
+
 /// A thief that leaves two tasks behind wakes two workers for them, so that a burst reaches all
 /// sleepers in few steps: each woke one, and the last of many came late.
 #[test]

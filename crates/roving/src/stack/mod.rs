@@ -31,6 +31,7 @@
 mod drawn;
 pub(crate) mod line;
 pub(crate) mod owner;
+pub(crate) mod policy;
 pub(crate) mod slot;
 #[cfg(not(loom))]
 mod slots;
@@ -62,12 +63,9 @@ use slot::Slot;
 pub(crate) struct Showing {
     /// Number of slots.
     pub(crate) slots: usize,
-    /// How many tasks are public before anybody asks, at least.
+    /// How many tasks are public before anybody asks: fields of [`policy::Shown`].
     pub(crate) unasked: usize,
-    /// The number of tasks to publish unasked while the stack holds spawned tasks, which stay there
-    /// while their spawner does something else: as many as there are workers to take them.
     pub(crate) thieves: usize,
-    /// The number of tasks to publish unasked as long as publications are rare, see [`owner`].
     pub(crate) wide: usize,
     /// A demand is not answered with fewer public tasks than these: nobody would take them.
     pub(crate) least: usize,

@@ -15,12 +15,12 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::TaskStack;
 use super::line::{ALARM, Line, NOWHERE};
 #[cfg(not(loom))]
 use super::line::{LentWire, current_line, set_current_line, wire_of_this_thread};
 use super::slot::{Run, Slot};
 use super::span::Span;
+use super::{TaskStack, policy};
 use crate::machine::duty::Due;
 use crate::machine::prim::Ordering;
 use crate::stats::bump;
@@ -321,12 +321,8 @@ impl<'s> Owner<'s> {
         let mut before = Span(stack.span.load(Relaxed));
         while before.public() > 0 && before.oldest() <= index {
             let oldest = before.oldest();
-            let half = if self.stack.own.owes_answer.get() {
-                index
-            } else {
-                (oldest + index) / 2
-            };
-            let split = index.min(half.max(oldest + self.unasked()));
+            let owes = self.stack.own.owes_answer.get();
+            let split = policy::split_taken_back(oldest, index, self.unasked(), owes);
             let after = Span::new(oldest, split, before.wanted());
             // Ordering: Relaxed; takes back what was never anybody else's. That thieves still see
             // the slots below is kept up by the release sequence of [publish].

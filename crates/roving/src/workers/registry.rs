@@ -10,6 +10,7 @@ use crate::inherit::token::Token;
 use crate::machine::faults;
 use crate::machine::os;
 use crate::machine::prim::AtomicUsize;
+use crate::stack::policy::Shown;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Event;
 use crate::stats::{Activity, Keep};
@@ -87,18 +88,14 @@ impl Registry {
             StandIn::Nobody => 0,
             StandIn::ForAll | StandIn::ForJobs => kind.spares(settings.spares),
         };
-        // Fewer than a thief takes at once are shown to nobody.
         let least = settings.amount.least();
-        let shown = |count: usize| match workers {
-            1 => 0,
-            _ => count.max(least.min(SHOWN_MAX)),
-        };
+        let shown = Shown::of(workers, least);
         let showing = Showing {
             slots: settings.slots,
-            unasked: shown((workers - 1).min(UNASKED_MAX)),
-            thieves: shown((workers - 1).min(SHOWN_MAX)),
-            wide: shown((workers - 1).max(SHOWN_MAX)),
-            least: settings.amount.least(),
+            unasked: shown.unasked,
+            thieves: shown.thieves,
+            wide: shown.wide,
+            least,
             everything: settings.amount != crate::workers::steal::amount::Amount::One,
             counting: settings.keep() != Keep::Nothing,
             drawn: !kind.shows_tasks(),
@@ -466,14 +463,6 @@ impl Drop for Registry {
         (self.hooks.settle)(self);
     }
 }
-
-/// Most joined tasks that a worker shows without being asked, when it pushes them fast. In a
-/// recursion that turns to its second half at the depth of its first, the number of tasks that are
-/// pushed at depth d grows like a binomial coefficient: `fib(40)` on 8 workers publishes 2.8
-/// million times with 7 shown (30 thousand with 3), a quarter of its time on two cores.
-const UNASKED_MAX: usize = 3;
-/// Most tasks that a worker shows without being asked, unless there are more workers to take them.
-const SHOWN_MAX: usize = 16;
 
 #[cfg(test)]
 mod tests {

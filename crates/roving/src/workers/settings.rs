@@ -17,9 +17,11 @@ use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
 
 /// Most compensation threads of a pool.
-pub(crate) const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+pub const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
 /// Most workers of a pool.
-pub(crate) const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+pub const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
 
 /// Called with the index of a worker.
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;

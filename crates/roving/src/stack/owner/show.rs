@@ -3,25 +3,22 @@
 //! Of a few large tasks each should be public, because their owner may next turn to a leaf in which
 //! it looks at nothing. Of many small ones a few must do, because each publication costs as much as
 //! several private tasks. Which it is shows in the rate: a publication uses up one of the owner's
-//! *credit*, which grows by one every [`CREDIT_TIME`]. With credit left, the `wide` oldest tasks of
-//! [`Showing`](crate::stack::Showing) are shown, otherwise `unasked`. So what is published
-//! needlessly costs at most that rate.
+//! *credit*, which grows by one every [`CREDIT_TIME`](policy::CREDIT_TIME). With credit left, the
+//! `wide` oldest tasks of [`Showing`](crate::stack::Showing) are shown, otherwise `unasked`. So
+//! what is published needlessly costs at most that rate.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{Owner, Wake};
 use crate::machine::duty::Due;
 use crate::machine::prim::{Ordering, ord};
+use crate::stack::policy::{self, About};
 use crate::stack::span::Span;
 use crate::stats::bump;
 
-/// Publications that come slower than one in this time show all that there is, up to a bound.
-const CREDIT_TIME: Duration = Duration::from_micros(2);
 /// How many ends of scopes do not look at the clock after one that found no credit.
 const LOOKS_LEFT_OUT: u32 = 7;
-/// Most publications that can be made in a row before the rate counts.
-const CREDIT_MAX: u32 = 64;
 
 impl Owner<'_> {
     /// How many tasks are to be public before anybody asks.
@@ -43,10 +40,8 @@ impl Owner<'_> {
             return;
         }
         let now = Instant::now();
-        let credit = own.credited.get().map_or(CREDIT_MAX, |then| {
-            let times = now.duration_since(then).as_nanos() / CREDIT_TIME.as_nanos();
-            times.min(CREDIT_MAX.into()) as u32
-        });
+        let since = own.credited.get().map(|then| now.duration_since(then));
+        let credit = policy::credit(since);
         if credit > 0 {
             own.credit.set(credit);
             own.credited.set(Some(now));
@@ -145,14 +140,16 @@ impl Owner<'_> {
                 0 => split,
                 _ => before.oldest(),
             };
-            let shown = oldest + self.unasked();
-            let at_leisure = own.credit.get() > 0;
-            let asked = match before.wanted() {
-                true if stack.showing.everything || at_leisure => top,
-                true => split + (top - split).div_ceil(2),
-                false => split,
+            let about = About {
+                oldest,
+                split,
+                top,
+                least,
+                unasked: self.unasked(),
+                wanted: before.wanted(),
+                everything: stack.showing.everything || own.credit.get() > 0,
             };
-            let new_split = shown.max(asked).max(least).clamp(split, top);
+            let new_split = about.split_after();
             let enough = new_split - oldest >= stack.showing.least;
             let after = Span::new(oldest, new_split, before.wanted() && !enough);
             // Ordering: Edge [publish]: Release, for the thieves that claim what stands in the

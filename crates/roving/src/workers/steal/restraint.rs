@@ -27,6 +27,22 @@ const WORTH_IF_ROBBED: Duration = Duration::from_micros(24);
 /// without value, such as the part of a search that has the needle.
 const DOUBLINGS_MAX: u32 = 5;
 
+/// Whether so many tasks, which took `way` to get hold of and `run` to run, were worth it.
+#[inline]
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+pub fn was_worth(run: Duration, way: Duration, count: usize) -> bool {
+    let anyhow = WORTH_ANYHOW * u32::try_from(count).unwrap_or(u32::MAX);
+    run >= anyhow.min(way * WORTH)
+}
+
+/// How long a thief looks away after so many steals in a row that were not worth it and one more,
+/// and how many that counts as.
+#[inline]
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+pub fn look_away(streak: u32) -> (Duration, u32) {
+    (PAUSE_MIN * (1 << streak), (streak + 1).min(DOUBLINGS_MAX))
+}
+
 /// The record of one steal, by which the back-off judges it.
 #[derive(Clone, Copy)]
 pub(crate) struct Theft {
@@ -89,17 +105,17 @@ impl Restraint {
     fn judge_at(&self, theft: Theft, now: Instant) -> bool {
         let Theft { looked, began, .. } = theft;
         let (way, run) = (began.duration_since(looked), now.duration_since(began));
-        let anyhow = WORTH_ANYHOW * u32::try_from(theft.count).unwrap_or(u32::MAX);
         let each = run / u32::try_from(theft.forks + 1).unwrap_or(u32::MAX);
         let in_vain = theft.robbed && each < way && run < WORTH_IF_ROBBED;
-        let worth = run >= anyhow.min(way * WORTH) && !in_vain;
+        let worth = was_worth(run, way, theft.count) && !in_vain;
         if worth {
             self.streak.set(0);
             self.lift();
         } else {
             let streak = self.streak.get();
-            self.until.set(Some(now + PAUSE_MIN * (1 << streak)));
-            self.streak.set((streak + 1).min(DOUBLINGS_MAX));
+            let (pause, next) = look_away(streak);
+            self.until.set(Some(now + pause));
+            self.streak.set(next);
         }
         worth
     }
