@@ -9,7 +9,8 @@
 //! The crate knows nothing of the runtime itself: it is mathematics only.
 //!
 //! ```
-//! use roving_model::{Amount, Binomial, MeanField, Policy, Runtime};
+//! use roving::policy::Amount;
+//! use roving_model::{Binomial, MeanField, Policy, Runtime};
 //!
 //! // Of 100 processors at 90 % load, how many have a task to spare?
 //! let steady = MeanField::new(0.9).steady(Policy::Half { threshold: 2 })?;
@@ -36,5 +37,5 @@ pub use equations::{Drain, MeanField, Moment, Steady, separate, single_thefts};
 pub use error::ModelError;
 pub use independent::{Independent, Seen, Service};
 pub use policy::Policy;
-pub use runtime::{Amount, ByDistance, Costs, Outcome, Runtime, Sample, Topology};
+pub use runtime::{ByDistance, Costs, Outcome, Runtime, Sample, Topology};
 pub use tree::{Binomial, Fib, Flat, Recorded, Recorder, Step, Then, Tree};

@@ -1,6 +1,7 @@
 //! The row about the model: how near it is to its equations, and to the runtime that it stands for.
 
-use roving_model::{Amount, Independent, MeanField, Policy, Runtime};
+use roving::policy::Amount;
+use roving_model::{Independent, MeanField, Policy, Runtime};
 
 use super::record::Bound::AtMost;
 use super::record::Record;

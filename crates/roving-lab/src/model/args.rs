@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use roving_model::Amount;
+use roving::policy::Amount;
 
 use super::work::Work;
 use crate::input::{BadInput, Failure, number_in};

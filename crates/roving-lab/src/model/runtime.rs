@@ -1,6 +1,7 @@
 //! Figures of the simulated runtime.
 
-use roving_model::{Amount, Costs, Outcome, Runtime};
+use roving::policy::Amount;
+use roving_model::{Costs, Outcome, Runtime};
 
 use super::args::Plan;
 use super::equations::crossings;

@@ -1,8 +1,10 @@
 //! The loop over events, and what every mechanism needs.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::bits::Bits;
+use super::loops::Loop;
 use super::machine::{ByDistance, Costs, Distance};
 use super::outcome::{Outcome, Samples};
 use super::seat::{Frame, NOBODY, Seat, State};
@@ -14,6 +16,16 @@ use crate::{ModelError, Step, Then, Tree};
 /// The time of an event, in ticks.
 pub(super) fn ticks(ns: f64) -> u64 {
     (ns * TICKS_PER_NS).round() as u64
+}
+
+/// A time in ticks.
+pub(super) fn time_of(span: Duration) -> u64 {
+    ticks(span.as_nanos() as f64)
+}
+
+/// So many ticks as a time.
+pub(super) fn span(ticks: u64) -> Duration {
+    Duration::from_nanos((ticks as f64 / TICKS_PER_NS) as u64)
 }
 
 /// [`Costs`] in ticks.
@@ -112,7 +124,10 @@ pub(super) struct Engine<'t, T: Tree> {
     pub(super) cores: Vec<u32>,
     pub(super) free: Bits,
     pub(super) ready: VecDeque<u32>,
-    pub(super) spawners: Vec<Option<T::Task>>,
+    /// Tasks that frames refer to.
+    pub(super) kept: Vec<Option<T::Task>>,
+    /// Loops that have begun; one that has ended is used again.
+    pub(super) loops: Vec<Loop>,
     /// Seats with something public, and those where not all of it is reserved.
     pub(super) shown: Bits,
     pub(super) open: Bits,
@@ -127,7 +142,12 @@ pub(super) struct Engine<'t, T: Tree> {
     /// How often workers have asked everybody for tasks.
     pub(super) calls: u32,
     pub(super) stamps: u32,
+    /// Calls from outside that no worker has begun yet, and those that have not ended.
+    pub(super) jobs: VecDeque<T::Task>,
+    pub(super) roots: usize,
     pub(super) ended: Option<u64>,
+    /// When the last task that works began.
+    last_begun: u64,
     pub(super) outcome: Outcome,
     busy: usize,
     victims: usize,
@@ -142,9 +162,9 @@ impl<'t, T: Tree> Engine<'t, T> {
         let seats_max = workers + rules.spares;
         let mut idle = Bits::new(seats_max);
         (1..workers).for_each(|worker| idle.insert(worker));
-        let mut free = Bits::new(workers);
-        (1..workers).for_each(|worker| free.insert(worker));
-        let core = |worker: usize| if worker == 0 { 0 } else { NOBODY };
+        let mut free = Bits::new(rules.cores);
+        (1..rules.cores).for_each(|core| free.insert(core));
+        let core = |core: usize| if core == 0 { 0 } else { NOBODY };
         let seat = |worker: usize| {
             let state = if worker == 0 {
                 State::Ready
@@ -160,10 +180,11 @@ impl<'t, T: Tree> Engine<'t, T> {
             hot: None,
             random: Random::new(seed),
             seats: (0..workers).map(seat).collect(),
-            cores: (0..workers).map(core).collect(),
+            cores: (0..rules.cores).map(core).collect(),
             free,
             ready: VecDeque::new(),
-            spawners: Vec::new(),
+            kept: Vec::new(),
+            loops: Vec::new(),
             shown: Bits::new(seats_max),
             open: Bits::new(seats_max),
             idle,
@@ -173,7 +194,10 @@ impl<'t, T: Tree> Engine<'t, T> {
             // All but the first are asleep, and asked before they went to sleep.
             calls: u32::from(workers > 1),
             stamps: 0,
+            jobs: VecDeque::new(),
+            roots: 0,
             ended: None,
+            last_begun: 0,
             outcome: Outcome {
                 workers,
                 ..Outcome::default()
@@ -189,8 +213,13 @@ impl<'t, T: Tree> Engine<'t, T> {
 
     /// Runs to the end. `progress` hears now and then how many tasks have begun.
     pub(super) fn run(mut self, progress: &mut dyn FnMut(u64)) -> Result<Outcome, ModelError> {
-        self.seats[0].frames.push(Frame::Root);
-        self.begin(0, self.tree.root(), 0);
+        self.jobs = self.tree.roots().into();
+        self.roots = self.jobs.len();
+        // One is called for each; the first is there.
+        (1..self.roots).for_each(|_| {
+            self.wake_one(0);
+        });
+        self.find_work(0, 0);
         while self.ended.is_none() {
             let Some(event) = self.next_event() else {
                 return Err(ModelError::line(
@@ -218,6 +247,7 @@ impl<'t, T: Tree> Engine<'t, T> {
         }
         let whole = (end.max(1) * self.rules.workers as u64) as f64;
         self.outcome.time_ns = end as f64 / TICKS_PER_NS;
+        self.outcome.last_begun_ns = self.last_begun as f64 / TICKS_PER_NS;
         self.outcome.busy = self.busy_ticks as f64 / whole;
         self.outcome.steal = self.steal_ticks as f64 / whole;
         self.outcome.spares = self.seats.len() - self.rules.workers;
@@ -294,6 +324,9 @@ impl<'t, T: Tree> Engine<'t, T> {
     pub(super) fn begin(&mut self, who: u32, task: T::Task, time: u64) {
         let Step { ns, then } = self.tree.run(task);
         self.outcome.tasks += 1;
+        if ns > 0.0 {
+            self.last_begun = self.last_begun.max(time);
+        }
         self.outcome.work_ns += ns;
         self.seats[who as usize].then = then;
         self.work_until(who, time, time + ticks(ns));
@@ -324,21 +357,22 @@ impl<'t, T: Tree> Engine<'t, T> {
                 let time = self.push_joined(who, second, time);
                 self.begin(who, first, time);
             }
+            Then::Series { first, next } => {
+                let task = self.keep(next);
+                self.seats[who as usize].frames.push(Frame::Next { task });
+                self.begin(who, first, time);
+            }
+            Then::Loop { spawner, count } => self.begin_loop(who, spawner, count, time),
             Then::Spread {
                 spawner,
                 count,
                 each_ns,
             } => {
                 let base = seat.top();
-                let vacant = self.spawners.iter().position(Option::is_none);
-                let place = vacant.unwrap_or(self.spawners.len());
-                match self.spawners.get_mut(place) {
-                    Some(vacant) => *vacant = Some(spawner),
-                    None => self.spawners.push(Some(spawner)),
-                }
+                let spawner = self.keep(spawner);
                 self.outcome.work_ns += f64::from(each_ns) * f64::from(count);
-                seat.frames.push(Frame::Spread {
-                    spawner: place as u32,
+                self.seats[who as usize].frames.push(Frame::Spread {
+                    spawner,
                     next: 0,
                     count,
                     base,
@@ -349,10 +383,21 @@ impl<'t, T: Tree> Engine<'t, T> {
         }
     }
 
+    /// Keeps a task for a frame.
+    pub(super) fn keep(&mut self, task: T::Task) -> u32 {
+        let vacant = self.kept.iter().position(Option::is_none);
+        let place = vacant.unwrap_or(self.kept.len());
+        match self.kept.get_mut(place) {
+            Some(vacant) => *vacant = Some(task),
+            None => self.kept.push(Some(task)),
+        }
+        place as u32
+    }
+
     /// After the public part of a stack, or who is on the way to it, has changed.
     pub(super) fn refresh(&mut self, who: u32) {
         let (place, seat) = (who as usize, &self.seats[who as usize]);
-        let least = self.rules.amount.least();
+        let least = self.rules.least;
         let (shows, is_open) = (seat.public() >= least, seat.unreserved() >= least);
         if shows != self.shown.contains(place) {
             if shows {

@@ -1,5 +1,7 @@
 //! The simulated machine: how far its cores are from each other, and what things take on it.
 
+use roving::adapt::rules::PATIENCE;
+
 use crate::ModelError;
 
 /// How far two cores are from each other.
@@ -119,7 +121,7 @@ impl Default for Costs {
             look: 4.0,
             pause: 300.0,
             ask: 200.0,
-            patience: 20_000.0,
+            patience: PATIENCE.as_nanos() as f64,
             claim: ByDistance {
                 pair: 150.0,
                 socket: 400.0,

@@ -5,9 +5,9 @@
 //! victims, steal back-off, asking and sleeping and who wakes whom, waiting by leapfrogging and
 //! then by parking, and compensation threads. The README lists what is simplified.
 
-mod amount;
 mod bits;
 mod engine;
+mod loops;
 mod machine;
 mod outcome;
 mod owner;
@@ -18,12 +18,13 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-pub use amount::Amount;
 pub use machine::{ByDistance, Costs, Topology};
 pub use outcome::{Outcome, Sample};
 
 use crate::{ModelError, Tree};
 use engine::Engine;
+use roving::adapt::rules::{AMOUNT_MAX, SPARES_MAX, Shown, WORKERS_LIMIT, least_of};
+use roving::policy::Amount;
 
 /// Ticks of the simulated clock in a nanosecond.
 const TICKS_PER_NS: f64 = 16.0;
@@ -31,23 +32,19 @@ const TICKS_PER_NS: f64 = 16.0;
 const WORKERS_MAX: usize = 1 << 22;
 /// Slots of one task stack, for spawned tasks; what goes beyond runs in place.
 const SLOTS: usize = 1 << 13;
-/// Most tasks that are shown unasked: when publications are many, and when they are few.
-const UNASKED_MAX: usize = 3;
-const SHOWN_MAX: usize = 16;
-/// Compensation threads of a pool, and the most workers that it has beside them. Half of the
-/// compensation threads run jobs only. For more workers than that, there are as many more.
-const SPARES: usize = 256;
-const POOL_MAX: usize = 768;
-
 /// The settings that hold throughout a run.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     workers: usize,
+    /// How many threads can run at a time.
+    cores: usize,
     /// Compensation threads that run tasks.
     spares: usize,
     /// How many threads there should be that are not parked in a wait.
     target: usize,
     amount: Amount,
+    /// The fewest public tasks of which a thief takes any.
+    least: u32,
     topology: Topology,
     /// How many tasks are public before anybody asks; the same for spawned ones; the same while
     /// publications are rare.
@@ -59,7 +56,8 @@ struct Rules {
 /// A simulated pool, to run task trees on.
 ///
 /// ```
-/// use roving_model::{Amount, Costs, Flat, Runtime, Topology};
+/// use roving::policy::Amount;
+/// use roving_model::{Costs, Flat, Runtime, Topology};
 ///
 /// let flat = Flat { tasks: 2000, task_ns: 10_000.0, spawn_ns: 20.0 };
 /// let pool = Runtime::new(64)
@@ -75,6 +73,7 @@ struct Rules {
 #[derive(Clone, Copy, Debug)]
 pub struct Runtime {
     workers: usize,
+    sleeping: bool,
     amount: Amount,
     topology: Topology,
     costs: Costs,
@@ -86,11 +85,27 @@ impl Runtime {
     pub fn new(workers: usize) -> Runtime {
         Runtime {
             workers,
+            sleeping: false,
             amount: Amount::One,
             topology: Topology::default(),
             costs: Costs::default(),
             seed: 1,
         }
+    }
+
+    /// Whether tasks sleep instead of computing, so that each thread can run at any time, those
+    /// included that stand in for others.
+    ///
+    /// ```
+    /// use roving_model::{Fib, Runtime};
+    /// let fib = Fib { n: 12, call_ns: 1e6 };
+    /// let outcome = Runtime::new(8).sleeping(true).run(&fib)?;
+    /// assert!(outcome.speedup() > 6.0);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn sleeping(self, sleeping: bool) -> Runtime {
+        Runtime { sleeping, ..self }
     }
 
     /// How much a thief takes: one task unless said otherwise.
@@ -158,20 +173,33 @@ impl Runtime {
             ));
         }
         self.costs.check()?;
-        let amount = self.amount.checked()?;
-        let shown = |count: usize| match workers {
-            1 => 0,
-            _ => count.max((amount.least() as usize).min(SHOWN_MAX)) as u32,
-        };
+        let amount = self.amount;
+        let least = least_of(amount);
+        if !(1..=AMOUNT_MAX).contains(&least) {
+            let allowed = format!("1 to {AMOUNT_MAX}");
+            return Err(ModelError::new(
+                "steal amount",
+                least,
+                allowed,
+                "take fixed:4",
+            ));
+        }
+        let shown = Shown::of(workers, least);
+        // Half of them run jobs only. For more workers than a pool can have, there are more.
+        let spares = SPARES_MAX
+            .max(workers * SPARES_MAX / WORKERS_LIMIT)
+            .div_ceil(2);
         Ok(Rules {
             workers,
-            spares: SPARES.max(workers * SPARES / POOL_MAX).div_ceil(2),
+            cores: workers + if self.sleeping { spares } else { 0 },
+            spares,
             target: workers,
             amount,
             topology: self.topology,
-            unasked: shown((workers - 1).min(UNASKED_MAX)),
-            thieves: shown((workers - 1).min(SHOWN_MAX)),
-            wide: shown((workers - 1).max(SHOWN_MAX)),
+            unasked: shown.unasked as u32,
+            thieves: shown.thieves as u32,
+            wide: shown.wide as u32,
+            least: least as u32,
         })
     }
 }

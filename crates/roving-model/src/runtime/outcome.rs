@@ -34,6 +34,8 @@ pub struct Outcome {
     pub workers: usize,
     /// From the first task's begin to its end.
     pub time_ns: f64,
+    /// From the first task's begin to the begin of the last one that works.
+    pub last_begun_ns: f64,
     /// The work of all tasks, without the runtime.
     pub work_ns: f64,
     /// Steps of tasks.

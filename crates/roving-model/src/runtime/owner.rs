@@ -1,17 +1,14 @@
 //! The owner's side of a task stack: as `roving`'s, rule for rule.
 
 use super::SLOTS;
-use super::engine::{Engine, ticks};
-use super::seat::{Frame, Held, Seat, Slot, What};
+use roving::adapt::rules::{self, About};
+
+use super::engine::{Engine, span, ticks};
+use super::seat::{Frame, Held, NOBODY, Seat, Slot, What};
 use crate::{Then, Tree};
 
-/// Publications that come slower than one in this time show all that there is, up to a bound.
-const CREDIT_NS: f64 = 2000.0;
-/// Most publications that can be made in a row before the rate counts.
-const CREDIT_MAX: u64 = 64;
-
 /// The result of taking the newest slot off.
-enum Popped<K> {
+pub(super) enum Popped<K> {
     Here(What<K>),
     /// A thief has run it.
     Ended,
@@ -71,7 +68,7 @@ impl<T: Tree> Engine<'_, T> {
 
     /// Whether somebody wants work that was not answered yet, and there is enough to be taken.
     fn can_answer(&mut self, who: u32) -> bool {
-        let (calls, least) = (self.calls, self.rules.amount.least());
+        let (calls, least) = (self.calls, self.rules.least);
         let seat = &mut self.seats[who as usize];
         if !seat.alarm && seat.answered == calls {
             return false;
@@ -79,6 +76,19 @@ impl<T: Tree> Engine<'_, T> {
         seat.alarm = true;
         seat.seen = seat.oldest;
         seat.top() - seat.oldest >= least
+    }
+
+    /// Whether others would take more than the owner shows them: the moment to split a loop.
+    pub(super) fn is_asked(&self, who: u32) -> bool {
+        let seat = &self.seats[who as usize];
+        let owed = seat.alarm || seat.answered != self.calls;
+        self.rules.workers > 1 && (owed || seat.split - seat.seen < self.rules.thieves)
+    }
+
+    /// Pushes what was split off a loop.
+    pub(super) fn push_cut(&mut self, who: u32, upper: What<T::Task>, time: u64) -> u64 {
+        self.fill(who, upper);
+        self.pushed(who, time + self.prices.join, true)
     }
 
     fn pushed(&mut self, who: u32, time: u64, looks: bool) -> u64 {
@@ -100,10 +110,8 @@ impl<T: Tree> Engine<'_, T> {
         if seat.credit > 0 {
             return;
         }
-        let credit = match seat.credited {
-            0 => CREDIT_MAX,
-            then => ((time - then) / ticks(CREDIT_NS)).min(CREDIT_MAX),
-        };
+        let since = (seat.credited > 0).then(|| span(time - seat.credited));
+        let credit = rules::credit(since);
         if credit > 0 {
             seat.credit = credit as u8;
             seat.credited = time.max(1);
@@ -116,16 +124,18 @@ impl<T: Tree> Engine<'_, T> {
         let (calls, unasked) = (self.calls, self.unasked(who));
         let amount = self.rules.amount;
         let seat = &mut self.seats[who as usize];
-        let (top, split) = (seat.top(), seat.split);
         let wanted = seat.want || seat.answered != calls;
-        let asked = match wanted {
-            true if amount != super::Amount::One || seat.credit > 0 => top,
-            true => split + (top - split).div_ceil(2),
-            false => split,
+        let about = About {
+            oldest: seat.oldest as usize,
+            split: seat.split as usize,
+            top: seat.top() as usize,
+            least: least as usize,
+            unasked: unasked as usize,
+            wanted,
+            everything: amount != super::Amount::One || seat.credit > 0,
         };
-        let shown = seat.oldest + unasked;
-        let new_split = shown.max(asked).max(least).clamp(split, top);
-        let enough = new_split - seat.oldest >= amount.least();
+        let new_split = about.split_after() as u32;
+        let enough = new_split - seat.oldest >= self.rules.least;
         seat.split = new_split;
         seat.seen = seat.oldest;
         seat.credit = seat.credit.saturating_sub(1);
@@ -144,6 +154,19 @@ impl<T: Tree> Engine<'_, T> {
         time
     }
 
+    /// The owner is about to run spawned tasks, each of which may take long.
+    fn show_spawned(&mut self, who: u32, time: u64) -> u64 {
+        let seat = &self.seats[who as usize];
+        if self.rules.unasked == 0 || seat.top() <= seat.split + 1 {
+            return time;
+        }
+        self.top_up(who, time);
+        match self.seats[who as usize].credit > 0 {
+            true => self.publish(who, self.seats[who as usize].split, time),
+            false => time,
+        }
+    }
+
     /// Answers a demand, if there is one and anything private to show.
     fn show_if_asked(&mut self, who: u32, time: u64) -> u64 {
         let seat = &self.seats[who as usize];
@@ -155,7 +178,7 @@ impl<T: Tree> Engine<'_, T> {
     }
 
     /// Takes the newest slot off, if it can be had.
-    fn pop(&mut self, who: u32, time: &mut u64) -> Popped<T::Task> {
+    pub(super) fn pop(&mut self, who: u32, time: &mut u64) -> Popped<T::Task> {
         let unasked = self.unasked(who);
         let seat = &mut self.seats[who as usize];
         let Some(slot) = seat.slots.last() else {
@@ -177,12 +200,9 @@ impl<T: Tree> Engine<'_, T> {
         }
         if index < seat.split {
             // It was public and nobody came: others are taken back with it while enough stays.
-            let half = if seat.alarm {
-                index
-            } else {
-                seat.oldest.midpoint(index)
-            };
-            seat.split = index.min(half.max(seat.oldest + unasked));
+            let (oldest, newest) = (seat.oldest as usize, index as usize);
+            seat.split =
+                rules::split_taken_back(oldest, newest, unasked as usize, seat.alarm) as u32;
             seat.seen = seat.oldest;
             *time += self.prices.take_back;
         }
@@ -199,16 +219,39 @@ impl<T: Tree> Engine<'_, T> {
             match frame {
                 None => return self.find_work(who, time),
                 Some(Frame::Root) => {
-                    self.ended = Some(time);
-                    return;
+                    self.roots -= 1;
+                    if self.roots == 0 {
+                        self.ended = Some(time);
+                        return;
+                    }
+                    self.seats[who as usize].frames.pop();
                 }
                 Some(Frame::After { after }) => {
                     self.seats[who as usize].frames.pop();
                     return self.work_until(who, time, time + after);
                 }
                 Some(Frame::Base { .. }) => time = self.end_stolen(who, time),
+                Some(Frame::Next { task }) => {
+                    self.seats[who as usize].frames.pop();
+                    let Some(task) = self.kept[task as usize].take() else {
+                        continue;
+                    };
+                    return self.begin(who, task, time);
+                }
+                Some(Frame::Rounds { .. }) => {
+                    if self.next_round(who, &mut time) {
+                        return;
+                    }
+                }
+                Some(Frame::Whole { of }) => {
+                    if self.loops[of as usize].is_running() {
+                        return self.wait(who, time);
+                    }
+                    self.seats[who as usize].frames.pop();
+                    self.loops[of as usize].caller = NOBODY;
+                }
                 Some(Frame::Spread { .. }) => {
-                    if self.spread(who, time) {
+                    if self.spread(who, &mut time) {
                         return;
                     }
                 }
@@ -260,7 +303,7 @@ impl<T: Tree> Engine<'_, T> {
     }
 
     /// Makes the spawner's next task. False if all are made.
-    fn spread(&mut self, who: u32, time: u64) -> bool {
+    fn spread(&mut self, who: u32, time: &mut u64) -> bool {
         let seat = &mut self.seats[who as usize];
         let full = seat.slots.len() >= SLOTS;
         let Some(Frame::Spread {
@@ -277,26 +320,27 @@ impl<T: Tree> Engine<'_, T> {
         if *next == *count {
             seat.frames.pop();
             seat.frames.push(Frame::Drain { base });
-            self.spawners[place] = None;
+            self.kept[place] = None;
+            *time = self.show_spawned(who, *time);
             return false;
         }
         let (number, each) = (*next, ticks(f64::from(*each)));
         *next += 1;
-        let Some(spawner) = &self.spawners[place] else {
+        let Some(spawner) = &self.kept[place] else {
             return false;
         };
         let child = self.tree.child(spawner, number);
         if full && !self.make_room(who, base) {
             // The task runs in place. Thieves that have asked are answered before.
-            let time = self.show_if_asked(who, time);
+            let time = self.show_if_asked(who, *time);
             let frames = &mut self.seats[who as usize].frames;
             frames.push(Frame::Stranded { base });
             self.begin(who, child, time + each);
             return true;
         }
-        let due = self.push_unjoined(who, What::Task(child), time + each);
+        let due = self.push_unjoined(who, What::Task(child), *time + each);
         self.seats[who as usize].then = Then::End;
-        self.work_until(who, time, due);
+        self.work_until(who, *time, due);
         true
     }
 
@@ -304,7 +348,7 @@ impl<T: Tree> Engine<'_, T> {
     /// no slot below becomes free: the owner runs that itself, the newest first. False if there is
     /// no more of it.
     fn run_stranded(&mut self, who: u32, base: u32, time: u64) -> bool {
-        let least = self.rules.amount.least();
+        let least = self.rules.least;
         let seat = &mut self.seats[who as usize];
         seat.seen = seat.oldest;
         let unclaimed = seat.top() - seat.oldest;
@@ -344,6 +388,10 @@ impl<T: Tree> Engine<'_, T> {
         let (victim, index, stamp) = match what {
             What::Task(task) => {
                 self.begin(who, task, time);
+                return true;
+            }
+            What::Rounds { of, next, end } => {
+                self.run_rounds(who, of, next..end, time);
                 return true;
             }
             What::Offer {

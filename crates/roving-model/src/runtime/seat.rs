@@ -12,6 +12,8 @@ pub(super) enum What<K> {
     Task(K),
     /// The offer of one that stands in another stack: who comes first may have it.
     Offer { victim: u32, index: u32, stamp: u32 },
+    /// Rounds of a loop. Whoever has taken them is done with the slot.
+    Rounds { of: u32, next: u32, end: u32 },
 }
 
 /// The worker that has the task of a slot.
@@ -62,6 +64,17 @@ pub(super) enum Frame {
         base: u32,
         each: f32,
     },
+    /// The task that follows in a series.
+    Next { task: u32 },
+    /// Rounds `next .. end` of a loop, and what was split off of them in slots from `base` on.
+    Rounds {
+        of: u32,
+        next: u32,
+        end: u32,
+        base: u32,
+    },
+    /// Who has called a loop waits until all of it has ended.
+    Whole { of: u32 },
     /// A task that found no room has run in place: now what keeps the slots from `base` on from
     /// becoming free.
     Stranded { base: u32 },
@@ -174,6 +187,14 @@ impl<K> Seat<K> {
             due: 0,
             line_free: 0,
             accounted: 0,
+        }
+    }
+
+    /// Whether the newest slot is waited for; not where a whole loop is.
+    pub(super) fn await_newest(&mut self, awaits: bool) {
+        let of_loop = matches!(self.frames.last(), Some(Frame::Whole { .. }));
+        if let Some(slot) = self.slots.last_mut().filter(|_| !of_loop) {
+            slot.awaited = awaits;
         }
     }
 

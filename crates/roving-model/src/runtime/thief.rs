@@ -1,23 +1,24 @@
 //! The thief's side: whom it visits, what it takes, and when it had better not.
 
+use roving::adapt::rules::{self, WAKES_PER_CLAIM};
+
 use super::Amount;
-use super::engine::{Engine, Kind, ticks};
+use super::engine::{Engine, Kind, span, time_of};
+use super::machine::Distance;
 use super::seat::{Frame, Held, NOBODY, State, What};
 use crate::Tree;
-
-/// A task was worth stealing if it took so many times as long as to get hold of it,
-const WORTH: u64 = 8;
-/// or this long, for each task that came along.
-const WORTH_ANYHOW_NS: f64 = 3000.0;
-/// The back-off of a thief after the first steal that was not worth it; doubled so often at most.
-const PAUSE_MIN_NS: f64 = 300.0;
-const DOUBLINGS_MAX: u8 = 5;
 
 impl<T: Tree> Engine<'_, T> {
     /// The thread has nothing to do.
     pub(super) fn find_work(&mut self, who: u32, time: u64) {
         if self.is_spare(who) && self.active > self.rules.target {
             return self.rest(who, time);
+        }
+        if let Some(job) = self.jobs.pop_front() {
+            let seat = &mut self.seats[who as usize];
+            (seat.since, seat.spent) = (0, 0);
+            seat.frames.push(Frame::Root);
+            return self.begin(who, job, time);
         }
         let next = self.ready.front().copied();
         if next.is_some_and(|next| !self.seats[next as usize].frames.is_empty()) {
@@ -113,7 +114,8 @@ impl<T: Tree> Engine<'_, T> {
         // Half of what was not worth the way is not worth it either: one, to see whether it is now.
         let modest = amount == Amount::Half && self.seats[who as usize].streak > 0;
         let public = self.seats[victim as usize].public();
-        let count = amount.of(public).min(if modest { 1 } else { u32::MAX });
+        let count = rules::taken_of(amount, public as usize) as u32;
+        let count = count.min(if modest { 1 } else { u32::MAX });
         if count == 0 {
             self.refresh(victim);
             self.outcome.steals_empty += 1;
@@ -147,7 +149,12 @@ impl<T: Tree> Engine<'_, T> {
         }
         self.refresh(victim);
         let mut began = starts + price;
-        if left >= self.rules.amount.least() && self.wake_one(began) {
+        // As many as the policy says, one after the other.
+        let wakes = left.min(WAKES_PER_CLAIM as u32);
+        for _ in 0..wakes {
+            if !self.wake_one(began) {
+                break;
+            }
             began += self.prices.unpark;
         }
         if count > 1 {
@@ -167,6 +174,19 @@ impl<T: Tree> Engine<'_, T> {
                     began,
                 });
                 self.begin(who, task, began);
+                true
+            }
+            What::Rounds { of, next, end } => {
+                let way = (began - time) as u32;
+                let began = self.finish(who, victim, index, began);
+                self.seats[who as usize].frames.push(Frame::Base {
+                    victim: NOBODY,
+                    index,
+                    way,
+                    count,
+                    began,
+                });
+                self.run_rounds(who, of, next..end, began);
                 true
             }
             offer => {
@@ -224,15 +244,19 @@ impl<T: Tree> Engine<'_, T> {
             return time;
         };
         let run = time.saturating_sub(began);
-        let anyhow = ticks(WORTH_ANYHOW_NS) * u64::from(count);
         let seat = &mut self.seats[who as usize];
-        if run >= anyhow.min(u64::from(way) * WORTH) {
+        if rules::was_worth(span(run), span(u64::from(way)), count as usize) {
             (seat.streak, seat.until, seat.spent) = (0, 0, 0);
         } else {
-            seat.until = time + (ticks(PAUSE_MIN_NS) << seat.streak);
-            seat.streak = (seat.streak + 1).min(DOUBLINGS_MAX);
+            let (pause, streak) = rules::look_away(u32::from(seat.streak));
+            seat.until = time + time_of(pause);
+            seat.streak = streak as u8;
         }
-        self.finish(who, victim, index, time)
+        // Who has taken rounds of a loop is done with their slot already.
+        match victim {
+            NOBODY => time,
+            victim => self.finish(who, victim, index, time),
+        }
     }
 
     /// The task in that slot has ended. Returns when the thief goes on.
@@ -241,10 +265,16 @@ impl<T: Tree> Engine<'_, T> {
         let owner = &mut self.seats[victim as usize];
         let slot = &mut owner.slots[index as usize];
         slot.held = Held::Done;
-        if !slot.awaited {
-            return time;
+        match slot.awaited {
+            true => self.tell(victim, distance, time),
+            false => time,
         }
-        match owner.state {
+    }
+
+    /// Tells `victim` that something has ended for which it may wait. Returns when who has ended it
+    /// goes on.
+    pub(super) fn tell(&mut self, victim: u32, distance: Distance, time: u64) -> u64 {
+        match self.seats[victim as usize].state {
             State::Waiting => {
                 let seen = time + self.prices.finish(distance);
                 self.plan(victim, seen, Kind::Resume);

@@ -1,13 +1,11 @@
 //! Waiting for a stolen task, sleeping, and who has which core.
 
-use super::engine::{Engine, Kind, ticks};
+use roving::adapt::rules;
+
+use super::engine::{Engine, Kind, time_of};
 use super::seat::{Frame, Held, NOBODY, Seat, State};
 use crate::Tree;
 
-/// How long who waits does nothing else, as the task may end meanwhile.
-const THEFT_NS: f64 = 1000.0;
-/// Most links from the awaited task to the one that is run.
-const CHAIN_MAX: u32 = 6;
 /// Most slots that are looked at for one look of a waiter, in all: fewer than in the runtime, since
 /// it takes most of the time of simulations with many workers.
 const LINKS_MAX: u32 = 12;
@@ -18,36 +16,41 @@ impl<T: Tree> Engine<'_, T> {
         self.turn_to(who, time, State::Waiting);
         let seat = &mut self.seats[who as usize];
         seat.since = time;
-        if let Some(slot) = seat.slots.last_mut() {
-            slot.awaited = true;
-        }
-        self.plan(who, time + ticks(THEFT_NS), Kind::Leap);
+        seat.await_newest(true);
+        self.plan(who, time + time_of(rules::THEFT_COST), Kind::Leap);
     }
 
     /// Lets a waiting worker look for something to do meanwhile, and park in the end.
     pub(super) fn leap(&mut self, who: u32, time: u64) {
         let seat = &self.seats[who as usize];
-        let Some(slot) = seat.slots.last() else {
-            return;
+        let runs = match (seat.frames.last(), seat.slots.last()) {
+            (Some(&Frame::Whole { of }), _) => match self.loops[of as usize].is_running() {
+                true => self.loops[of as usize].runs.clone(),
+                false => return,
+            },
+            (_, Some(slot)) => match slot.held {
+                Held::Started { holder, base } => vec![(holder, base)],
+                // It has ended, and the waiter is about to see it.
+                Held::Done => return,
+                Held::Here | Held::Offered { .. } => return self.advance(who, time),
+            },
+            (_, None) => return,
         };
-        let Held::Started { holder, base } = slot.held else {
-            // It has ended, and the waiter is about to see it, or it can be taken back.
-            if slot.held != Held::Done {
-                self.advance(who, time);
-            }
-            return;
-        };
+        let seat = &self.seats[who as usize];
         let waited = time - seat.since;
         if time >= seat.until {
             let mut links = LINKS_MAX;
-            if let Some(victim) = self.related(who, holder, base, CHAIN_MAX, &mut links) {
+            let mut look = |(holder, base)| {
+                self.related(who, holder, base, rules::CHAIN_MAX as u32, &mut links)
+            };
+            if let Some(victim) = runs.into_iter().find_map(&mut look) {
                 return self.leapfrog(who, victim, time);
             }
         }
         if waited >= self.prices.patience {
             return self.park(who, time);
         }
-        let next = ticks(THEFT_NS).max(waited / 2);
+        let next = time_of(rules::THEFT_COST).max(waited / 2);
         let tired = self.prices.patience - waited;
         self.plan(who, time + next.min(tired), Kind::Leap);
     }
@@ -81,9 +84,7 @@ impl<T: Tree> Engine<'_, T> {
     }
 
     fn leapfrog(&mut self, who: u32, victim: u32, time: u64) {
-        if let Some(slot) = self.seats[who as usize].slots.last_mut() {
-            slot.awaited = false;
-        }
+        self.seats[who as usize].await_newest(false);
         self.seats[who as usize].since = 0;
         self.outcome.leapfrogs += 1;
         if !self.claim(who, victim, 1, time) {

@@ -43,10 +43,35 @@ pub trait Tree {
     type Task: Clone;
     /// The first task.
     fn root(&self) -> Self::Task;
+    /// The tasks that are called from outside the pool, all at once: the first alone unless a tree
+    /// says otherwise.
+    ///
+    /// ```
+    /// use roving_model::{Runtime, Step, Then, Tree};
+    ///
+    /// /// Two calls of a task that takes a microsecond.
+    /// struct Twice;
+    ///
+    /// impl Tree for Twice {
+    ///     type Task = ();
+    ///     fn root(&self) {}
+    ///     fn roots(&self) -> Vec<()> {
+    ///         vec![(), ()]
+    ///     }
+    ///     fn run(&self, (): ()) -> Step<()> {
+    ///         Step { ns: 1000.0, then: Then::End }
+    ///     }
+    /// }
+    /// assert_eq!(Runtime::new(2).run(&Twice)?.work_ns, 2000.0);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
+    fn roots(&self) -> Vec<Self::Task> {
+        vec![self.root()]
+    }
     /// Returns a task's own work, and its continuation.
     fn run(&self, task: Self::Task) -> Step<Self::Task>;
-    /// Child `number` of a task that ended in [`Then::Spread`]. A tree without such tasks has no
-    /// use for it.
+    /// Child `number` of a task that ended in [`Then::Spread`], or round `number` of one that ended
+    /// in [`Then::Loop`]. A tree without such tasks has no use for it.
     ///
     /// ```
     /// use roving_model::{Runtime, Step, Then, Tree};
@@ -112,6 +137,21 @@ pub enum Then<T> {
         second: T,
         /// The work that is left after both, in ns.
         after_ns: f32,
+    },
+    /// One task to its end, and then the other.
+    Series {
+        /// Run at once.
+        first: T,
+        /// Run after it, by the same worker.
+        next: T,
+    },
+    /// `count` rounds of a parallel loop, of which a worker splits off the upper half when others
+    /// ask for some.
+    Loop {
+        /// Handed to [`Tree::child`] with the number of a round.
+        spawner: T,
+        /// How many.
+        count: u32,
     },
     /// `count` tasks are pushed one after the other, and then waited for, as in a `scope`.
     Spread {
