@@ -209,7 +209,7 @@ fn of_measuring() -> Vec<Claim> {
             .iter()
             .map(|rival| data("compare against", rival.name())),
     );
-    let ours = ["roving-fork", "roving-spawn", "roving-branch"];
+    let ours = ["roving-fork", "roving-spawn", "roving-branch", "drop-in"];
     assert!(Runtime::parse_list(&ours.join(",")).is_ok());
     claims.extend(ours.map(|one| data("compare against", one)));
     claims

@@ -17,6 +17,11 @@ impl Times {
         self.0.push(time);
     }
 
+    /// Another run, if there is one.
+    pub(crate) fn extend(&mut self, times: impl IntoIterator<Item = Duration>) {
+        self.0.extend(times);
+    }
+
     /// The median in seconds; between two middle ones, their mean.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted: Vec<f64> = self.0.iter().map(Duration::as_secs_f64).collect();

@@ -22,7 +22,7 @@ pub(crate) fn noop() -> Result<String, String> {
 }
 
 /// CPU of all threads of this process, where Linux says it.
-fn cpu_nanos() -> Option<u64> {
+pub(crate) fn cpu_nanos() -> Option<u64> {
     let tasks = fs::read_dir("/proc/self/task").ok()?;
     // A thread may have ended since it was listed.
     let texts = tasks

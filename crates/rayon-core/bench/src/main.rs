@@ -16,6 +16,7 @@ mod first;
 mod random;
 mod rows;
 mod serve;
+mod shapes;
 mod table;
 mod timing;
 mod work;
@@ -33,6 +34,7 @@ usage: rayon-bench MODE [--quick] [--inside]
   list               the workloads and where they come from
   check [NAME…]      runs each workload, or those named, once; prints times
   serve              answers lines `NAME REPETITIONS` with `times NS…` or `error WHY`
+  shapes WORKERS     answers lines `ENTRY UNTIL SPIN PART…` with `times NS CPU`: leaves that sleep
   first              time from here to the first parallel result in ns, peak memory in bytes
   noop               CPU that many empty tasks with pauses cost, in ns
   --quick            small inputs
@@ -84,6 +86,14 @@ fn act(words: &[String], start: Instant) -> Result<(), Failure> {
             ));
         }
     };
+    if mode == "shapes" {
+        let [workers] = names else {
+            let count = names.len().to_string();
+            return Err(unknown("number of words", &count, "`shapes WORKERS`"));
+        };
+        let served = shapes::serve(workers, io::stdin().lock(), io::stdout());
+        return served.map_err(Failure::Run);
+    }
     if mode != "check" && !names.is_empty() {
         return Err(unknown("word", names[0], "none behind this mode"));
     }
@@ -97,7 +107,13 @@ fn act(words: &[String], start: Instant) -> Result<(), Failure> {
         }
         "first" => println!("{}", first::first(start).map_err(Failure::Run)?),
         "noop" => println!("{}", alone::noop().map_err(Failure::Run)?),
-        other => return Err(unknown("mode", other, "list, check, serve, first, noop")),
+        other => {
+            return Err(unknown(
+                "mode",
+                other,
+                "list, check, serve, shapes, first, noop",
+            ));
+        }
     }
     Ok(())
 }

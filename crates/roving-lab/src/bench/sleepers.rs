@@ -3,13 +3,16 @@
 
 use super::Scale;
 use super::networks::Drawn;
-use super::record::{Bound::AtMost, Record};
+use super::record::{
+    Bound::{AtLeast, AtMost},
+    Record,
+};
 use crate::compare::csv::Csv;
 use crate::input::Failure;
 use crate::rivals::Runtime;
 use crate::sleepers::field::{Cell, Settings, measure};
 use crate::sleepers::shape::{KINDS, Kind, Leaves, Until};
-use crate::sleepers::verdict::{self, Judged, judge, mean, worst};
+use crate::sleepers::verdict::{self, Judged, judge, judge_form, mean, near_predictions, worst};
 use crate::sleepers::{FORMS, ROUNDS, WORKERS, command};
 
 /// Workers where the machine is busy, or the pools count on the cores that there are.
@@ -30,7 +33,7 @@ pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
     let all = Settings {
         workers: WORKERS.to_vec(),
         kinds: KINDS.iter().collect(),
-        forms: FORMS.to_vec(),
+        forms: FORMS.into_iter().chain([Runtime::DropIn]).collect(),
         rounds: scale.rounds(ROUNDS),
         leaves: Leaves::default(),
         crowded: false,
@@ -67,6 +70,14 @@ pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
         record.absent.extend(absent);
         note(&mut record, &cells, about);
         claims(&mut record, &judge(&cells), about);
+        claims_of_drop_in(&mut record, &cells, about);
+        if let (true, Some((near, of))) = (about.is_empty(), near_predictions(&cells)) {
+            let what = format!(
+                "sleeping leaves: share of {of} cells that the simulator predicts within 10 %"
+            );
+            let share = near as f64 / of as f64;
+            record.claim(what, "×", share, AtLeast(0.9), AtLeast(1.0));
+        }
         if about.is_empty() {
             let picture = verdict::picture(&cells).map_err(Failure::Run)?;
             files.extend(picture.map(|picture| ("by-workers.svg", picture)));
@@ -79,7 +90,7 @@ pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
 
 /// The mean of each runtime over the bound, by the number of workers.
 fn note(record: &mut Record, cells: &[Cell], about: &str) {
-    for form in FORMS {
+    for form in FORMS.into_iter().chain([Runtime::DropIn]) {
         for workers in WORKERS {
             let here = |cell: &&Cell| cell.form == form && cell.workers == workers;
             let timed = |cell: &&Cell| cell.kind.until == Until::Ended;
@@ -91,6 +102,28 @@ fn note(record: &mut Record, cells: &[Cell], about: &str) {
             }
         }
     }
+}
+
+/// The drop-in beside stock Rayon, each shape on each number of workers.
+fn claims_of_drop_in(record: &mut Record, cells: &[Cell], about: &str) {
+    let all = judge_form(cells, Runtime::DropIn);
+    let ended = |one: &&Judged<'_>| one.ours.kind.until == Until::Ended;
+    let shapes: Vec<Judged<'_>> = all.iter().filter(ended).cloned().collect();
+    let over = |one: &Judged<'_>| one.over(Runtime::Rayon);
+    let cpu = |one: &Judged<'_>| one.cpu_over(Runtime::Rayon);
+    let mut claim = |what: String, value: Option<f64>, must: f64, stretch: f64| {
+        if let Some(value) = value {
+            let what = format!("sleeping leaves{about}: drop-in / stock Rayon, {what}");
+            record.claim(what, "×", value, AtMost(must), AtMost(stretch));
+        }
+    };
+    if let Some((value, cell)) = worst(&shapes, over) {
+        claim(format!("worst, {cell}"), Some(value), 1.0, 1.0);
+    }
+    let time = mean(shapes.iter().filter_map(over));
+    claim("geometric mean".into(), time, 0.95, 0.9);
+    let used = mean(shapes.iter().filter_map(cpu));
+    claim("processor time, geometric mean".into(), used, 1.3, 1.0);
 }
 
 /// Adds the claims: the bounds to be reached.

@@ -38,7 +38,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "NAME|PARAMS", allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
     /// Rivals with commas between them: rayon, chili, forte, tokio, tbb, openmp [default: all];
-    /// and our async tasks: roving-fork, roving-spawn, roving-branch.
+    /// and ours: roving-fork, roving-spawn, roving-branch; of sleepers, drop-in.
     #[arg(
         long,
         alias = "forms",
@@ -266,13 +266,14 @@ pub(crate) fn against_best(series: &[Series]) -> Vec<(usize, &Series, &Series)> 
 /// The runtime of a series; an amount may stand behind its name.
 fn runtime_of(series: &str) -> Option<Runtime> {
     let name = series.split(' ').next()?;
-    let mut all = Runtime::OURS.into_iter().chain(Runtime::RIVALS);
+    let all = Runtime::OURS.into_iter().chain(Runtime::RIVALS);
+    let mut all = all.chain([Runtime::DropIn]);
     all.find(|runtime| runtime.name() == name)
 }
 
 /// Whether a series is Roving's, in any form.
 fn is_ours(series: &str) -> bool {
-    runtime_of(series).is_some_and(|runtime| runtime.form().is_some())
+    runtime_of(series).is_some_and(Runtime::is_ours)
 }
 
 /// The CSV of a comparison.

@@ -19,12 +19,13 @@ use std::time::{Duration, Instant};
 
 use ::roving::policy::Amount;
 
+use crate::bench::drop_in;
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
 use crate::measure;
 use crate::run::Settings;
 use crate::sleepers::closures::{self, Pools};
-use crate::sleepers::field::Runner;
+use crate::sleepers::field::{Runner, here};
 use crate::tasks::Form;
 use crate::workloads::{Answer, Job};
 
@@ -50,6 +51,8 @@ pub(crate) enum Runtime {
     RovingSpawn,
     /// Ours, by async tasks, adaptive.
     RovingBranch,
+    /// Ours, as Rayon: programs for that, linked with our `rayon-core`.
+    DropIn,
     /// Child stealing from Chase-Lev deques.
     Rayon,
     /// A heartbeat scheduler, after Spice.
@@ -117,6 +120,7 @@ impl Runtime {
             Runtime::RovingFork => "roving-fork",
             Runtime::RovingSpawn => "roving-spawn",
             Runtime::RovingBranch => "roving-branch",
+            Runtime::DropIn => "drop-in",
             Runtime::Rayon => "rayon",
             Runtime::Chili => "chili",
             Runtime::Forte => "forte",
@@ -124,6 +128,11 @@ impl Runtime {
             Runtime::Tbb => "tbb",
             Runtime::OpenMp => "openmp",
         }
+    }
+
+    /// Whether it is no rival.
+    pub(crate) fn is_ours(self) -> bool {
+        self.form().is_some() || self == Runtime::DropIn
     }
 
     /// In which form it runs a workload, if it is ours.
@@ -143,7 +152,8 @@ impl Runtime {
             Runtime::Roving
             | Runtime::RovingFork
             | Runtime::RovingSpawn
-            | Runtime::RovingBranch => env!("CARGO_PKG_VERSION"),
+            | Runtime::RovingBranch
+            | Runtime::DropIn => env!("CARGO_PKG_VERSION"),
             Runtime::Rayon => env!("ROVING_RAYON_VERSION"),
             Runtime::Chili => env!("ROVING_CHILI_VERSION"),
             Runtime::Forte => env!("ROVING_FORTE_VERSION"),
@@ -163,6 +173,7 @@ impl Runtime {
             // Our closures are there without being named.
             let tasks = Runtime::OURS.into_iter().skip(1);
             let known = Runtime::RIVALS.into_iter().chain(tasks);
+            let known = known.chain([Runtime::DropIn]);
             let Some(rival) = known.clone().find(|rival| rival.name() == name) else {
                 let names: Vec<_> = known.map(Runtime::name).collect();
                 let names = names.join(", ");
@@ -210,6 +221,9 @@ impl Runtime {
                 let form = self.form().unwrap_or_default();
                 start_ours(job, workers, form, Amount::default())
             }
+            Runtime::DropIn => Err(Absent(
+                "the drop-in runs sleepers; `roving drop-in` has its own workloads".into(),
+            )),
             Runtime::Rayon => rayon::Pool::start(job, workers),
             Runtime::Chili => chili::Pool::start(workers),
             Runtime::Forte => forte::Pool::start(workers),
@@ -222,9 +236,10 @@ impl Runtime {
 /// A rival that is ready for shapes whose leaves sleep.
 pub(crate) fn sleepers(runtime: Runtime, workers: usize) -> Result<Runner, Absent> {
     fn closures(pools: impl Pools + 'static) -> Runner {
-        Box::new(move |shape, leaves| closures::run(&pools, shape, leaves))
+        here(move |shape, leaves| closures::run(&pools, shape, leaves))
     }
     match runtime {
+        Runtime::DropIn => drop_in::shapes(workers).map_err(Absent),
         Runtime::Rayon => rayon::Sleepers::start(workers).map(closures),
         Runtime::Chili => Ok(closures(chili::Pool::of(workers))),
         Runtime::Forte => forte::Pool::of(workers).map(closures),

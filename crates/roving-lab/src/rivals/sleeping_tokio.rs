@@ -8,13 +8,13 @@ use std::time::Instant;
 use ::tokio::runtime::{Builder, Runtime};
 
 use super::Absent;
-use crate::sleepers::field::Runner;
+use crate::sleepers::field::{Runner, here};
 use crate::sleepers::shape::{Entry, Leaves, Part, Shape, Until, begun_since};
 
 /// tokio's runtime with so many threads.
 pub(super) fn start(workers: usize) -> Result<Runner, Absent> {
     match Builder::new_multi_thread().worker_threads(workers).build() {
-        Ok(runtime) => Ok(Box::new(move |shape, leaves| run(&runtime, shape, leaves))),
+        Ok(runtime) => Ok(here(move |shape, leaves| run(&runtime, shape, leaves))),
         Err(error) => Err(Absent(format!(
             "tokio made no runtime of {workers}: {error}"
         ))),

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use super::bound;
 use super::ours::Ours;
+use super::predict::{self, Machine};
 use super::shape::{Entry, Kind, Leaves, Shape, Until};
 use crate::bench::probe::cpu_time;
 use crate::compare::lanes::{Lane, Rounds, interleave_within};
 use crate::input::Failure;
 use crate::measure::Times;
+use crate::model::probes;
 use crate::rivals::{Absent, Runtime, sleepers};
 
 /// The cells to be measured, and how.
@@ -42,17 +44,40 @@ pub(crate) struct Cell {
     pub(crate) greedy: f64,
     /// See [`bound::list_us`].
     pub(crate) list: f64,
+    /// The simulator's time for our closures, where it knows the shape. In seconds, too.
+    pub(crate) predicted: Option<f64>,
 }
 
 impl Cell {
+    /// The predicted time over the measured one.
+    pub(crate) fn prediction(&self) -> Option<f64> {
+        Some(self.predicted? / self.times.median())
+    }
+
     /// How many times as long as a scheduler without costs.
     pub(crate) fn over_list(&self) -> f64 {
         self.times.median() / self.list
     }
 }
 
-/// A runtime that has made its threads. Nothing where it cannot do the shape.
-pub(crate) type Runner = Box<dyn Fn(&'static Shape, Leaves) -> Option<Duration>>;
+/// One run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ran {
+    pub(crate) time: Duration,
+    /// Processor time of another process; nothing if it ran in this one.
+    pub(crate) cpu: Option<Duration>,
+}
+
+/// A runtime that has made its threads. An error where it cannot do the shape.
+pub(crate) type Runner = Box<dyn Fn(&'static Shape, Leaves) -> Result<Ran, String>>;
+
+/// A runtime in this process; `run` says nothing where it cannot do the shape.
+pub(crate) fn here(run: impl Fn(&'static Shape, Leaves) -> Option<Duration> + 'static) -> Runner {
+    Box::new(move |shape, leaves| {
+        let time = run(shape, leaves).ok_or("it cannot do this shape")?;
+        Ok(Ran { time, cpu: None })
+    })
+}
 
 /// Measures all cells, and says which runtimes took no part.
 pub(crate) fn measure(settings: &Settings) -> Result<(Vec<Cell>, Vec<String>), Failure> {
@@ -61,10 +86,15 @@ pub(crate) fn measure(settings: &Settings) -> Result<(Vec<Cell>, Vec<String>), F
     let _ = fs::write("/proc/self/timerslack_ns", "1");
     let _load = Load::start(settings.load)?;
     let (mut cells, mut absent) = (Vec::new(), Vec::new());
+    // The simulator knows leaves that sleep, on workers that have a core each where they need one.
+    let predictable = settings.leaves.spin == 0.0 && !settings.crowded;
+    let costs = probes::costs()?;
     for &workers in &settings.workers {
         let team = team(settings, workers, &mut absent)?;
+        // Nothing of it is fitted to a run that is to be predicted.
+        let machine = predictable.then(|| Machine::new(costs, workers));
         for kind in &settings.kinds {
-            cells.extend(measure_shape(settings, workers, kind, &team)?);
+            cells.extend(measure_shape(settings, workers, kind, &team, machine)?);
         }
     }
     Ok((cells, absent))
@@ -84,10 +114,7 @@ fn team(
             None => sleepers(runtime, workers),
             Some(form) => {
                 let ours = Rc::clone(&ours);
-                Ok(
-                    Box::new(move |shape: &'static Shape, leaves| ours.run(form, shape, leaves))
-                        as Runner,
-                )
+                Ok(here(move |shape, leaves| ours.run(form, shape, leaves)))
             }
         };
         match started {
@@ -101,7 +128,7 @@ fn team(
 /// Whether it has what the shape needs: callers from outside, or a second pool.
 fn takes_part(runtime: Runtime, entry: Entry) -> bool {
     match (runtime, entry) {
-        (_, Entry::Inside) | (Runtime::Roving | Runtime::Rayon, _) => true,
+        (_, Entry::Inside) | (Runtime::Roving | Runtime::DropIn | Runtime::Rayon, _) => true,
         (Runtime::Chili | Runtime::Forte, _) | (_, Entry::TwoPools) => false,
         (_, Entry::Callers) => true,
     }
@@ -115,6 +142,7 @@ fn measure_shape(
     workers: usize,
     kind: &'static Kind,
     team: &[(Runtime, Runner)],
+    machine: Option<Machine>,
 ) -> Result<Vec<Cell>, Failure> {
     let shape = kind.for_workers(workers);
     let whole = shape.whole();
@@ -124,11 +152,10 @@ fn measure_shape(
     let lanes = team.iter().zip(&used).map(|((runtime, runner), used)| {
         Lane::new(runtime.name(), workers, move || {
             let before = cpu_time();
-            let time = runner(shape, settings.leaves).ok_or("it cannot do this shape")?;
-            if let (Some(before), Some(after)) = (before, cpu_time()) {
-                used.borrow_mut().push(after.saturating_sub(before));
-            }
-            Ok(time)
+            let ran = runner(shape, settings.leaves)?;
+            let here = || Some(cpu_time()?.saturating_sub(before?));
+            used.borrow_mut().extend(ran.cpu.or_else(here));
+            Ok(ran.time)
         })
     });
     let rounds = match kind.until {
@@ -145,6 +172,8 @@ fn measure_shape(
     let series = series.map_err(|why| Failure::Run(format!("{}: {why}", kind.name)))?;
     let greedy = bound::greedy_us(&whole, workers) / 1e6;
     let list = bound::list_us(&whole, workers) as f64 / 1e6;
+    let predicted = machine.and_then(|machine| predict::predicted(shape, workers, &machine));
+    let predicted = predicted.map(|time| time.as_secs_f64());
     let cells = series.into_iter().zip(team).zip(used);
     let cells = cells.map(|((series, (form, _)), cpu)| Cell {
         kind,
@@ -154,6 +183,7 @@ fn measure_shape(
         cpu: cpu.into_inner(),
         greedy,
         list,
+        predicted: predicted.filter(|_| *form == Runtime::Roving),
     });
     Ok(cells.collect())
 }

@@ -4,6 +4,7 @@ mod bound;
 pub(crate) mod closures;
 pub(crate) mod field;
 mod ours;
+mod predict;
 pub(crate) mod shape;
 pub(crate) mod verdict;
 
@@ -21,7 +22,8 @@ use crate::run::parse_repeat;
 /// The word that stands for all shapes.
 pub(crate) const NAME: &str = "sleepers";
 pub(crate) const WORKERS: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Forte's threads tick while others are timed, so it takes part when it is named.
+/// Forte's threads tick while others are timed, and the drop-in takes minutes to build: they take
+/// part when they are named.
 pub(crate) const FORMS: [Runtime; 6] = [
     Runtime::Roving,
     Runtime::RovingFork,

@@ -3,8 +3,8 @@
 //! A leaf that sleeps needs no core. So a few cores show how many workers share work, as long as
 //! the work of sharing itself leaves them idle.
 //!
-//! This file knows nothing of the rest of the lab: the program that is timed with stock
-//! `rayon-core` and with ours (`crates/rayon-core/bench`) includes it.
+//! This file knows nothing of the rest of the lab. A program that is linked with our `rayon-core`
+//! (`crates/rayon-core/bench`) is told the parts, and runs them.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -37,13 +37,23 @@ impl Judged<'_> {
 
     /// Our time over that of another runtime in this cell.
     pub(crate) fn over(&self, other: Runtime) -> Option<f64> {
+        Some(self.ours.times.median() / self.beside(other)?.times.median())
+    }
+
+    /// The cell of another runtime for the same shape and workers.
+    fn beside(&self, other: Runtime) -> Option<&Cell> {
         let same = |cell: &&Cell| {
             let ours = self.ours;
             let there = (cell.form, cell.workers) == (other, ours.workers);
             there && std::ptr::eq(cell.kind, ours.kind)
         };
-        let other = self.cells.iter().find(same)?;
-        Some(self.ours.times.median() / other.times.median())
+        self.cells.iter().find(same)
+    }
+
+    /// Our processor time over that of another runtime, where both are known.
+    pub(crate) fn cpu_over(&self, other: Runtime) -> Option<f64> {
+        let ratio = self.ours.cpu.median() / self.beside(other)?.cpu.median();
+        ratio.is_finite().then_some(ratio)
     }
 
     fn name(&self) -> String {
@@ -53,25 +63,39 @@ impl Judged<'_> {
 
 /// Our closures in each cell.
 pub(crate) fn judge(cells: &[Cell]) -> Vec<Judged<'_>> {
-    let ours = cells.iter().filter(|cell| cell.form == Runtime::Roving);
+    judge_form(cells, Runtime::Roving)
+}
+
+/// One form of ours in each cell.
+pub(crate) fn judge_form(cells: &[Cell], form: Runtime) -> Vec<Judged<'_>> {
+    let ours = cells.iter().filter(|cell| cell.form == form);
     let judged = ours.map(|ours| {
-        let beside = |is_ours: bool| {
+        let beside = |counts: fn(Runtime) -> bool| {
             let others = cells.iter().filter(move |cell| {
                 cell.workers == ours.workers
                     && std::ptr::eq(cell.kind, ours.kind)
-                    && cell.form != Runtime::Roving
-                    && cell.form.form().is_some() == is_ours
+                    && counts(cell.form)
             });
             others.min_by(|a, b| a.times.median().total_cmp(&b.times.median()))
         };
         Judged {
             ours,
-            best: beside(false),
-            tasks: beside(true),
+            best: beside(|form| !form.is_ours()),
+            tasks: beside(|form| form.form().is_some() && form != Runtime::Roving),
             cells,
         }
     });
     judged.collect()
+}
+
+/// In how many cells the simulator's time is within 10 % of the measured one, and of how many;
+/// nothing if it was not asked. Until all are at work takes microseconds, which are no prediction
+/// of policies.
+pub(crate) fn near_predictions(cells: &[Cell]) -> Option<(usize, usize)> {
+    let ended = cells.iter().filter(|cell| cell.kind.until == Until::Ended);
+    let ratios: Vec<f64> = ended.filter_map(Cell::prediction).collect();
+    let near = ratios.iter().filter(|ratio| (**ratio - 1.0).abs() <= 0.1);
+    (!ratios.is_empty()).then(|| (near.count(), ratios.len()))
 }
 
 /// The geometric mean; none of nothing.
@@ -124,6 +148,15 @@ pub(crate) fn table(cells: &[Cell]) -> String {
         .filter_map(|one| Some((one.over_best()?, one.name())))
         .collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    means(&mut text, cells, &judged);
+    for (value, name) in order.iter().take(WORST) {
+        let _ = writeln!(text, "worst: {name}: {value:.2}");
+    }
+    text
+}
+
+/// The means over all cells, a line each.
+fn means(text: &mut String, cells: &[Cell], judged: &[Judged<'_>]) {
     let values = || judged.iter().filter_map(Judged::over_best);
     if let Some(mean) = mean(values()) {
         let _ = writeln!(text, "geometric mean over the best rival: {mean:.3}");
@@ -141,10 +174,24 @@ pub(crate) fn table(cells: &[Cell]) -> String {
             let _ = writeln!(text, "geometric mean over {}: {mean:.3}", rival.name());
         }
     }
-    for (value, name) in order.iter().take(WORST) {
-        let _ = writeln!(text, "worst: {name}: {value:.2}");
+    if let Some((near, all)) = near_predictions(cells) {
+        let _ = writeln!(text, "simulator: within 10 % in {near} of {all} cells");
     }
-    text
+    let drop_in = judge_form(cells, Runtime::DropIn);
+    let over = |one: &Judged<'_>| one.over(Runtime::Rayon);
+    let cpu = |one: &Judged<'_>| one.cpu_over(Runtime::Rayon);
+    if let (Some(time), Some(cpu)) = (
+        mean(drop_in.iter().filter_map(over)),
+        mean(drop_in.iter().filter_map(cpu)),
+    ) {
+        let _ = writeln!(
+            text,
+            "the drop-in over rayon: {time:.3}, its processor time {cpu:.2}"
+        );
+    }
+    if let Some((value, name)) = worst(&drop_in, over) {
+        let _ = writeln!(text, "the drop-in over rayon, worst: {name}: {value:.2}");
+    }
 }
 
 /// A row for each cell.
@@ -161,6 +208,7 @@ pub(crate) fn csv(cells: &[Cell], command: &str) -> Csv {
         "greedy_ms",
         "list_ms",
         "over_list",
+        "predicted_ms",
         "command",
         "machine",
     ]);
@@ -179,6 +227,7 @@ pub(crate) fn csv(cells: &[Cell], command: &str) -> Csv {
             ms(cell.greedy),
             ms(cell.list),
             format!("{:.4}", cell.over_list()),
+            cell.predicted.map_or_else(String::new, ms),
             command.into(),
             machine.clone(),
         ]);

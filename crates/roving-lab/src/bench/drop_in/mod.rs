@@ -8,6 +8,7 @@ mod iter;
 mod page;
 mod ratio;
 mod server;
+mod shapes;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -122,8 +123,8 @@ impl Pair {
         let built = [build(BENCH, &Core::Stock)?, build(BENCH, core)?];
         let program = |side: usize| built[side].program(PROGRAM);
         Ok(Pair {
-            stock: Server::start(program(0)?, flags)?,
-            ours: Server::start(program(1)?, flags)?,
+            stock: Server::start(program(0)?, &served(flags))?,
+            ours: Server::start(program(1)?, &served(flags))?,
             // Ours may have fewer of them.
             workloads: list(&alone::said(program(1)?, &["list"])?),
             name: core.name(),
@@ -166,6 +167,12 @@ fn flags(args: &DropInArgs) -> Vec<&'static str> {
     set.map(|(_, flag)| flag).collect()
 }
 
+/// The words with which a program answers for workloads.
+fn served<'w>(flags: &[&'w str]) -> Vec<&'w str> {
+    let words = ["serve"].into_iter().chain(flags.iter().copied());
+    words.collect()
+}
+
 /// `NAME GROUP`, one a line.
 fn list(text: &str) -> Vec<(String, String)> {
     let lines = text.lines().flat_map(|line| line.split_once(' '));
@@ -174,6 +181,7 @@ fn list(text: &str) -> Vec<(String, String)> {
 }
 
 pub(super) use self::iter::iter;
+pub(crate) use self::shapes::shapes;
 
 /// The row `rayon`, and its page.
 pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {

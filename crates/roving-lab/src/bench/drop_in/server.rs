@@ -1,4 +1,4 @@
-//! A program that waits for orders: `NAME REPETITIONS` in, `times NS…` or `error WHY` out. Both
+//! A program that waits for orders: a line in, `times NS…` or `error WHY` out. Both
 //! programs stay alive, so that their pools are warm, and idle while it is the other's turn.
 
 use std::io::{BufRead, BufReader, Write};
@@ -40,9 +40,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(program: &Path, flags: &[&str]) -> Result<Server, String> {
-        let mut command = command(program, &["serve"]);
-        Server::listen(command.args(flags).envs(KEEP_MEMORY))
+    pub(super) fn start(program: &Path, words: &[&str]) -> Result<Server, String> {
+        Server::listen(command(program, words).envs(KEEP_MEMORY))
     }
 
     fn listen(command: &mut Command) -> Result<Server, String> {
@@ -69,26 +68,29 @@ impl Server {
 
     /// The median time of a run, by so many repetitions.
     pub(super) fn ask(&mut self, workload: &str, repetitions: usize) -> Result<Duration, String> {
-        let gone = || "the program ended before its time".to_owned();
-        let orders = self.orders.as_mut().ok_or_else(gone)?;
-        writeln!(orders, "{workload} {repetitions}").map_err(|_| gone())?;
-        let line = match self.answers.recv_timeout(self.patience) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Disconnected) => return Err(gone()),
-            Err(RecvTimeoutError::Timeout) => {
-                let _ = self.child.kill();
-                let patience = self.patience;
-                return Err(format!(
-                    "{workload}: no answer within {patience:?}: it hangs"
-                ));
-            }
-        };
-        let times = parse(&line)?;
+        let times = self.say(&format!("{workload} {repetitions}"))?;
         if times.len() != repetitions {
             let said = times.len();
             return Err(format!("the program said {said} times, not {repetitions}"));
         }
         Ok(Duration::from_secs_f64(times.median()))
+    }
+
+    /// The times that it answers to a line.
+    pub(super) fn say(&mut self, order: &str) -> Result<Times, String> {
+        let gone = || "the program ended before its time".to_owned();
+        let orders = self.orders.as_mut().ok_or_else(gone)?;
+        writeln!(orders, "{order}").map_err(|_| gone())?;
+        let line = match self.answers.recv_timeout(self.patience) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            Err(RecvTimeoutError::Timeout) => {
+                let _ = self.child.kill();
+                let (patience, what) = (self.patience, order.split(' ').next().unwrap_or_default());
+                return Err(format!("{what}: no answer within {patience:?}: it hangs"));
+            }
+        };
+        parse(&line)
     }
 }
 

@@ -1,0 +1,98 @@
+//! Shapes whose leaves sleep, for the program with our drop-in.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::server::Server;
+use super::{BENCH, Core, PROGRAM, build};
+use crate::sleepers::field::{Ran, Runner};
+use crate::sleepers::shape::{Entry, Leaves, Part, Shape, Until};
+
+/// A running program with our `rayon-core` and pools of so many workers, ready for shapes.
+pub(crate) fn shapes(workers: usize) -> Result<Runner, String> {
+    let built = build(BENCH, &Core::ours()?)?;
+    let words = ["shapes", &workers.to_string()];
+    let server = RefCell::new(Server::start(built.program(PROGRAM)?, &words)?);
+    Ok(Box::new(move |shape, leaves| {
+        let said = server.borrow_mut().say(&line(shape, leaves));
+        let mut times = said?
+            .seconds()
+            .map(Duration::from_secs_f64)
+            .collect::<Vec<_>>()
+            .into_iter();
+        let (Some(time), cpu) = (times.next(), times.next()) else {
+            return Err("the program said no time".to_owned());
+        };
+        Ok(Ran { time, cpu })
+    }))
+}
+
+/// The line that asks for a run.
+fn line(shape: &Shape, leaves: Leaves) -> String {
+    let entry = match shape.kind.entry {
+        Entry::Inside => "inside",
+        Entry::Callers => "callers",
+        Entry::TwoPools => "two-pools",
+    };
+    let until = match shape.kind.until {
+        Until::Ended => "ended",
+        Until::Begun => "begun",
+    };
+    let mut line = format!("{entry} {until} {}", leaves.spin);
+    for part in &shape.parts {
+        line.push(' ');
+        write_part(part, &mut line);
+    }
+    line
+}
+
+fn write_part(part: &Part, line: &mut String) {
+    let kind = match part {
+        Part::Leaf(time_us) => {
+            let _ = write!(line, "{time_us}");
+            return;
+        }
+        Part::Series(_) => 's',
+        Part::Join(_) => 'j',
+        Part::Spawn(_) => 'p',
+        Part::Loop(_) => 'l',
+    };
+    line.push(kind);
+    for (place, part) in part.parts().iter().enumerate() {
+        line.push(if place == 0 { '(' } else { ',' });
+        write_part(part, line);
+    }
+    line.push(')');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sleepers::shape::KINDS;
+
+    #[test]
+    fn a_line_says_the_whole_shape() {
+        let both = Part::Join(Box::new([
+            Part::Leaf(300),
+            Part::Spawn(vec![Part::Leaf(40)]),
+        ]));
+        let mut text = String::new();
+        write_part(
+            &Part::Series(vec![both, Part::Loop(vec![Part::Leaf(1)])]),
+            &mut text,
+        );
+        assert_eq!(text, "s(j(300,p(40)),l(1))");
+        for kind in &KINDS {
+            let shape = kind.for_workers(4);
+            let text = line(shape, Leaves { spin: 0.25 });
+            let words: Vec<&str> = text.split(' ').collect();
+            assert_eq!(words.len(), 3 + shape.parts.len(), "{}", kind.name);
+            assert_eq!(words[2], "0.25");
+            let numbers = words[3..].concat();
+            let leaves = numbers.split(|c: char| !c.is_ascii_digit());
+            let sum: u64 = leaves.filter_map(|word| word.parse::<u64>().ok()).sum();
+            assert_eq!(sum, shape.whole().work_us(), "{}", kind.name);
+        }
+    }
+}

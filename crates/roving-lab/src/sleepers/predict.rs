@@ -1,0 +1,197 @@
+//! The time of a shape, by the simulator.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use roving_model::{Costs, Runtime, Step, Then, Tree};
+
+use super::shape::{Entry, Part, Shape, Until};
+
+/// Simulated runs of each cell, each with a seed of its own.
+const RUNS: u64 = 7;
+/// The time of a spawn before its push, in ns.
+const SPAWN_NS: f32 = 20.0;
+/// How often each thread sleeps that is asked how late it wakes, and for how long it sleeps.
+const SLEEPS: u64 = 24;
+const LEAST_US: u64 = 300;
+const STEP_US: u64 = 137;
+
+/// The machine, as the simulator needs to know it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine {
+    pub(crate) costs: Costs,
+    /// How much longer a leaf takes than it was asked to.
+    pub(crate) late: Duration,
+}
+
+impl Machine {
+    /// With as many threads asleep as there are workers.
+    pub(crate) fn new(costs: Costs, workers: usize) -> Machine {
+        let late = lateness(workers);
+        Machine { costs, late }
+    }
+}
+
+/// The mean time by which threads that sleep wake too late, so many at a time.
+fn lateness(threads: usize) -> Duration {
+    let sleeps = |thread: u64| {
+        let each = (0..SLEEPS).map(|place| {
+            let time = Duration::from_micros(LEAST_US + (thread + place) % SLEEPS * STEP_US);
+            let start = Instant::now();
+            thread::sleep(time);
+            start.elapsed().saturating_sub(time)
+        });
+        each.sum::<Duration>()
+    };
+    let sum = thread::scope(|scope| {
+        let started: Vec<_> = (0..threads as u64)
+            .map(|thread| scope.spawn(move || sleeps(thread)))
+            .collect();
+        let late = started.into_iter().filter_map(|one| one.join().ok());
+        late.sum::<Duration>()
+    });
+    sum.div_f64((threads as u64 * SLEEPS) as f64)
+}
+
+/// The median of simulated runs. Nothing for what the simulator does not know: two pools.
+pub(crate) fn predicted(shape: &Shape, workers: usize, machine: &Machine) -> Option<Duration> {
+    let program = match shape.kind.entry {
+        Entry::TwoPools => return None,
+        Entry::Inside | Entry::Callers => Program {
+            parts: &shape.parts,
+            late_ns: machine.late.as_nanos() as f64,
+        },
+    };
+    let run = |seed| {
+        let pool = Runtime::new(workers).sleeping(true).costs(machine.costs);
+        let outcome = pool.seed(seed).run(&program).ok()?;
+        Some(match shape.kind.until {
+            Until::Ended => outcome.time_ns,
+            Until::Begun => outcome.last_begun_ns,
+        })
+    };
+    let mut times: Vec<f64> = (1..=RUNS).map(run).collect::<Option<_>>()?;
+    times.sort_by(f64::total_cmp);
+    Some(Duration::from_secs_f64(times[times.len() / 2] * 1e-9))
+}
+
+/// Parts as the simulator asks for them.
+struct Program<'p> {
+    parts: &'p [Part],
+    late_ns: f64,
+}
+
+/// The continuation of a series.
+fn rest(parts: &[Part]) -> Then<Task<'_>> {
+    match parts.split_first() {
+        None => Then::End,
+        Some((first, rest)) => Then::Series {
+            first: Task::Part(first),
+            next: Task::Rest(rest),
+        },
+    }
+}
+
+/// A part, or what is left of a series.
+#[derive(Clone, Copy)]
+enum Task<'p> {
+    Part(&'p Part),
+    Rest(&'p [Part]),
+}
+
+impl<'p> Tree for Program<'p> {
+    type Task = Task<'p>;
+
+    fn root(&self) -> Task<'p> {
+        Task::Part(&self.parts[0])
+    }
+
+    fn roots(&self) -> Vec<Task<'p>> {
+        self.parts.iter().map(Task::Part).collect()
+    }
+
+    fn run(&self, task: Task<'p>) -> Step<Task<'p>> {
+        let count = |parts: &[Part]| parts.len() as u32;
+        let then = match task {
+            Task::Part(Part::Leaf(time_us)) => {
+                return Step {
+                    ns: f64::from(*time_us) * 1e3 + self.late_ns,
+                    then: Then::End,
+                };
+            }
+            Task::Part(Part::Series(parts)) => rest(parts),
+            Task::Rest(parts) => rest(parts),
+            Task::Part(Part::Join(both)) => Then::Join {
+                first: Task::Part(&both[0]),
+                second: Task::Part(&both[1]),
+                after_ns: 0.0,
+            },
+            Task::Part(Part::Spawn(parts)) => Then::Spread {
+                spawner: task,
+                count: count(parts),
+                each_ns: SPAWN_NS,
+            },
+            Task::Part(Part::Loop(parts)) => Then::Loop {
+                spawner: task,
+                count: count(parts),
+            },
+        };
+        Step { ns: 0.0, then }
+    }
+
+    fn child(&self, spawner: &Task<'p>, number: u32) -> Task<'p> {
+        match spawner {
+            Task::Part(part) => Task::Part(&part.parts()[number as usize]),
+            Task::Rest(parts) => Task::Part(&parts[number as usize]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sleepers::bound;
+    use crate::sleepers::shape::KINDS;
+
+    /// No leaf is late here. A thread that stands in for one that waits goes on when that does, so
+    /// more leaves than workers may be under way for a while.
+    #[test]
+    fn no_prediction_is_below_the_span_and_most_are_near_the_list_schedule() {
+        let machine = Machine {
+            costs: Costs::default(),
+            late: Duration::ZERO,
+        };
+        let mut ratios = Vec::new();
+        for kind in KINDS.iter().filter(|kind| kind.until == Until::Ended) {
+            for workers in [1, 2, 8, 64] {
+                let shape = kind.for_workers(workers);
+                let Some(time) = predicted(shape, workers, &machine) else {
+                    assert_eq!(kind.entry, Entry::TwoPools);
+                    continue;
+                };
+                let (whole, time_us) = (shape.whole(), time.as_secs_f64() * 1e6);
+                let least = whole.span_us() as f64;
+                assert!(
+                    time_us >= least - 1.0,
+                    "{} on {workers}: {time_us}",
+                    kind.name
+                );
+                ratios.push(time_us / bound::list_us(&whole, workers) as f64);
+            }
+        }
+        let near = ratios
+            .iter()
+            .filter(|ratio| (0.8..1.25).contains(*ratio))
+            .count();
+        assert!(
+            near * 10 >= ratios.len() * 8,
+            "{near} of {}: {ratios:?}",
+            ratios.len()
+        );
+    }
+
+    #[test]
+    fn who_sleeps_wakes_no_earlier_than_asked() {
+        assert!(lateness(2) < Duration::from_secs(1));
+    }
+}
