@@ -624,7 +624,7 @@ class promise_base {
     }
 
     /* First: a thief writes what it is going to call. */
-    void *code_;
+    [[maybe_unused]] void *code_;
     promise_base *parent_;
     driver *by_;
     /* The lowest bit: it may be cancelled. */

@@ -224,12 +224,31 @@ fn coroutines_of_cpp_under_thread_sanitizer() {
 }
 
 #[test]
+fn a_plain_loop_is_made_of_vectors() {
+    let language = Language::Cpp("-std=c++17");
+    let reports = [
+        ("g++", "-fopt-info-vec-optimized", "loop vectorized"),
+        ("clang++", "-Rpass=loop-vectorize", "vectorized loop"),
+    ];
+    with_each(language, |compiler| {
+        let (_, flag, says) = reports.into_iter().find(|one| one.0 == compiler).unwrap();
+        let flags = ["-O3", "-DNDEBUG", "-Wno-error", flag];
+        let (program, output) = compile(compiler, language, &flags, &source("vector.cpp"), false);
+        let told = text(&output.stderr);
+        let mut lines = told.lines();
+        let is_told = lines.any(|line| line.contains("roving.hpp") && line.contains(says));
+        assert!(is_told, "{compiler}: {told}");
+        succeeds(&program);
+    });
+}
+
+#[test]
 fn wrong_use_of_coroutines_does_not_compile() {
     let language = Language::Cpp("-std=c++20");
     let name = source("wrong_coroutines.cpp");
     let told_of = |compiler, wrong: usize| {
         let wrong = format!("-DWRONG={wrong}");
-        let (_, output) = compile(compiler, language, &["-O1", "-c", &wrong], &name, false);
+        let (_, output) = compile(compiler, language, &["-O1", &wrong], &name, false);
         (output.status.success(), text(&output.stderr))
     };
     let expected = [

@@ -33,3 +33,8 @@ roving::task<int> parent()
 #endif
     co_return a.get();
 }
+
+int main()
+{
+    return roving::run(parent()) - 1;
+}
