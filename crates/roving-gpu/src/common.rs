@@ -13,6 +13,7 @@ use crate::choice::{Choice, Writes};
 use crate::devices::Inner;
 use crate::error::{Cause, DeviceError};
 use crate::history::{History, Side};
+use crate::profile::explained::{Expected, Explained};
 use crate::profile::trace::Recorder;
 use crate::profile::{KindProfile, Why};
 
@@ -75,6 +76,7 @@ pub(crate) struct Common {
 #[derive(Default)]
 struct Told {
     kinds: BTreeMap<&'static str, KindProfile>,
+    explained: Explained,
     reported: BTreeSet<(usize, Cause)>,
     reports: Vec<String>,
 }
@@ -172,6 +174,20 @@ impl Common {
                 None => {}
             }
         }
+    }
+
+    /// A choice is made between two sides, by these times.
+    pub(crate) fn expect(&self, kind: &'static str, work: f64, expected: Expected) {
+        self.told().explained.expect(kind, work, expected);
+    }
+
+    /// A task for which a choice may have been made has taken so long.
+    pub(crate) fn came(&self, kind: &'static str, work: f64, on_device: bool, seconds: f64) {
+        self.told().explained.came(kind, work, on_device, seconds);
+    }
+
+    pub(crate) fn explain(&self) -> String {
+        self.told().explained.lines()
     }
 
     /// A task has run on a device.

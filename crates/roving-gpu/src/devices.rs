@@ -195,8 +195,38 @@ impl Devices {
                 }
             }
         }
-        let _ = write!(text, "{}", self.profile());
+        let _ = write!(text, "{}{}", self.profile(), self.explain());
         text
+    }
+
+    /// Explains the choices of [`Choice::Auto`](crate::Choice::Auto) so far, a line for each kind
+    /// and size of tasks for which both sides had been measured: how long they were expected to
+    /// take on either side, how long they would have waited for others on the device, and how long
+    /// they took where they ran. All are means; tasks that were not decided do not count.
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kernel, Kind, Simulated};
+    /// use std::time::Duration;
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// static KERNEL: Kernel = Kernel::new("step").host(|_call| ());
+    /// let device = Simulated::new().launch_time(Duration::from_millis(1));
+    /// let devices = Devices::builder().backend(device).build().unwrap();
+    /// for _ in 0..20 {
+    ///     Dual::new(&STEP, &[1])
+    ///         .cpu(|| std::thread::sleep(Duration::from_millis(2)))
+    ///         .gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[]).await)
+    ///         .run(&devices);
+    ///     devices.wait();
+    /// }
+    /// let text = devices.explain();
+    /// assert!(text.starts_with("step, work 1.000e0 to 2.000e0: "), "{text}");
+    /// assert!(text.contains("on the CPU") && text.contains("on a device took"), "{text}");
+    /// ```
+    pub fn explain(&self) -> String {
+        self.0
+            .as_ref()
+            .map_or_else(String::new, |inner| inner.common.explain())
     }
 
     /// Starts or stops recording the activity of devices and workers with tasks.

@@ -86,6 +86,7 @@ pub(crate) async fn drive<R: Send>(
         inner.settled.settle(kind, work, samples.min(soon));
     }
     inner.common.count_cpu(task.kind, why, 1, seconds);
+    inner.common.came(task.kind, work, false, seconds);
     Ok(result)
 }
 

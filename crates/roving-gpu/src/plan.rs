@@ -11,6 +11,7 @@ use crate::devices::Inner;
 use crate::error::{DeviceError, TaskError};
 use crate::history::{Known, Side};
 use crate::profile::Why;
+use crate::profile::explained::Expected;
 
 pub(crate) enum Plan {
     /// Here, at once.
@@ -55,6 +56,14 @@ impl Inner {
             return Plan::Device(device, estimate, Why::Choice);
         }
         let (load, ahead) = (&estimate.cost.load, estimate.ahead_s);
+        if let (Known::Measured(took), Known::Measured(_)) = (cpu, estimate.known) {
+            let expected = Expected {
+                cpu: took.mean,
+                device: load.alone(),
+                ahead,
+            };
+            self.common.expect(task.kind, task.work, expected);
+        }
         // A device on the workers' cores costs as many of them as it takes.
         let again_s = load.alone() * estimate.cores;
         match choose::place(cpu, estimate.known, load, ahead, estimate.cores) {

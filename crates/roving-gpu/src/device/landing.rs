@@ -201,6 +201,7 @@ impl Device {
         if error.is_none() {
             let (history, seconds) = (&self.common.history, inside.kernel_s);
             history.record(entry.kind, Side::Device(&self.name), entry.work, seconds);
+            self.common.came(entry.kind, entry.work, true, seconds);
         }
         inside.spoilt = error;
         inside.memories.clear();
@@ -246,6 +247,7 @@ impl Device {
         if !inside.is_abandoned {
             let (history, seconds) = (&self.common.history, inside.kernel_s);
             history.record(entry.kind, Side::Device(&self.name), entry.work, seconds);
+            self.common.came(entry.kind, entry.work, true, seconds);
             state.account.landed();
         }
     }

@@ -1,6 +1,7 @@
 //! The profile of devices and workers by tasks.
 
 pub(crate) mod account;
+pub(crate) mod explained;
 pub(crate) mod trace;
 
 use std::collections::BTreeMap;
