@@ -18,6 +18,7 @@ pub(crate) mod probe;
 mod quiet;
 mod record;
 mod server;
+mod sides;
 mod sleepers;
 mod spawn;
 mod speed;
@@ -148,7 +149,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 38] = [
+const ROWS: [Row; 39] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -183,6 +184,11 @@ const ROWS: [Row; 38] = [
         "uts-serial",
         "The serial search by which all speed-ups divide",
         Measure::Table(speed::uts_serial),
+    ),
+    row(
+        "c",
+        "C and C++: `fib` and a tree by the header, by closures and by coroutines",
+        Measure::Table(sides::measure),
     ),
     row(
         "stress",
