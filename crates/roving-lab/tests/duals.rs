@@ -182,8 +182,11 @@ fn rows_are_measured_and_say_what_is_not_here() {
     ]);
     assert!(said.contains("time per task beyond fib(22)"), "{said}");
     let csv = std::fs::read_to_string(out.join("duals-overhead.csv")).expect("the CSV");
-    assert_eq!(csv.matches("\nclaim,").count(), 3, "{csv}");
-    assert!(csv.contains("with a CPU side only, with a device"), "{csv}");
+    assert_eq!(csv.matches("\nclaim,").count(), 5, "{csv}");
+    assert!(
+        csv.contains("with a CPU side only, 1 worker, beside a device"),
+        "{csv}"
+    );
     let csv = std::fs::read_to_string(out.join("duals-cuda.csv")).expect("the CSV");
     let absent = csv.contains("no CUDA device");
     assert!(absent || csv.contains("cuBLAS"), "{csv}");

@@ -1,5 +1,5 @@
-//! The commands of pages for people who write C: they install the library below the folder in which
-//! the commands run, and compile and run programs there.
+//! The commands of pages for people who write C: they install the libraries below the folder in
+//! which the commands run, and compile and run programs there.
 
 use std::path::Path;
 
@@ -8,11 +8,18 @@ use crate::{Result, install, tool};
 
 const INSTALL: &str = "cargo xtask install --prefix ";
 /// The compilers, with what else a command may name, and how each says that it is there.
-const TOOLS: [&str; 4] = ["cc", "c++", "pkg-config", "cmake"];
+const TOOLS: [&str; 5] = ["cc", "gcc", "c++", "pkg-config", "cmake"];
+
+/// The program of a command, behind the variables that are set for it.
+fn program(command: &str) -> &str {
+    let mut words = command.split_whitespace();
+    let program = words.find(|word| !word.contains('='));
+    program.unwrap_or_default()
+}
 
 /// Whether it is such a command.
 pub(super) fn is_known(command: &str) -> bool {
-    let first = command.split_whitespace().next().unwrap_or_default();
+    let first = program(command);
     command.starts_with(INSTALL) || first.starts_with("./") || TOOLS.contains(&first)
 }
 
@@ -25,7 +32,7 @@ pub(super) fn lacks(command: &str) -> Option<&'static str> {
     let words = || command.split(|c: char| c.is_whitespace() || c == '(');
     let named = |tool: &&'static str| words().any(|word| word == *tool);
     let needed = ["cc", "pkg-config"];
-    let needed = match command.starts_with("./") {
+    let needed = match program(command).starts_with("./") {
         true => needed.to_vec(),
         false => TOOLS.into_iter().filter(named).collect(),
     };
@@ -59,10 +66,19 @@ mod tests {
             "./fib",
             "cargo xtask install --prefix p",
             "cmake -B b",
+            "gcc -fopenmp a.c",
+            "LD_PRELOAD=$PWD/p/lib/l.so ./fib 27",
         ] {
             assert!(is_known(known), "{known}");
         }
-        for other in ["rm -r p", "cargo xtask test", "curl x", "ccc", "cargo run"] {
+        for other in [
+            "rm -r p",
+            "cargo xtask test",
+            "curl x",
+            "ccc",
+            "cargo run",
+            "A=./b curl x",
+        ] {
             assert!(!is_known(other), "{other}");
             assert_eq!(lacks(other), None);
         }
