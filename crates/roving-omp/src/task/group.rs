@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use roving::adapt::hosted::{self, Frame};
 
 use super::Heritage;
+use super::node::Node;
 use crate::team::thread::Thread;
 
 /// A group. It stays until all of its tasks have ended.
@@ -23,6 +24,8 @@ pub(crate) struct Group {
     loose: AtomicUsize,
     /// The description that `task_reduction` has registered: the first of a list of C's.
     reductions: Cell<*mut usize>,
+    /// One of its tasks may be held by one that is older than the group, and stands below.
+    holds: Cell<bool>,
 }
 
 impl Group {
@@ -36,6 +39,7 @@ impl Group {
             cancelled: AtomicBool::new(false),
             loose: AtomicUsize::new(0),
             reductions: Cell::new(reductions),
+            holds: Cell::new(false),
         })
     }
 
@@ -68,6 +72,11 @@ impl Group {
         self.reductions.set(description);
     }
 
+    /// One of its tasks, a child of the task that has begun it, waits for another child.
+    pub(super) fn hold(&self) {
+        self.holds.set(true);
+    }
+
     pub(crate) fn enter_loose(&self) {
         // Ordering: Relaxed; who enters it is a task of the group.
         self.loose.fetch_add(1, Ordering::Relaxed);
@@ -92,6 +101,7 @@ pub(crate) fn start(thread: &Thread) {
         cancelled: AtomicBool::new(false),
         loose: AtomicUsize::new(0),
         reductions: Cell::new(ptr::null_mut()),
+        holds: Cell::new(false),
     }));
     // SAFETY: just made, and nobody else knows it.
     let heritage = unsafe {
@@ -110,10 +120,18 @@ pub(crate) fn end(thread: &Thread) {
     assert!(!at.is_null(), "no taskgroup has begun");
     // SAFETY: a group of this task, which ends here.
     let group = unsafe { &*at };
-    hosted::drain(group.frame.get());
+    match group.holds.get() {
+        true => task.drain(),
+        false => hosted::drain(group.frame.get()),
+    }
     // Ordering: Acquire. Pairs with [group_loose].
     let is_over = || group.loose.load(Ordering::Acquire) == 0;
-    thread.team().loose.wait_until(thread, is_over);
+    if !is_over() {
+        // Also what its tasks may depend on: other children of the task.
+        let family = task.family();
+        let is_wanted = |node: &Node| node.is_in(group) || node.is_of(&family);
+        thread.team().loose.wait_until(thread, is_wanted, is_over);
+    }
     hosted::leave(group.frame.get());
     task.set_frame(group.outer_frame.get());
     task.groups.set(task.groups.get() - 1);

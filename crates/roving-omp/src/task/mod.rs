@@ -15,6 +15,8 @@ pub(crate) mod taskloop;
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use roving::adapt::hosted::{self, Frame};
 
@@ -103,7 +105,18 @@ impl Task {
     pub(crate) fn change(&self, team: &Team, change: impl FnOnce(&mut Controls)) {
         let mut heritage = *self.heritage();
         change(&mut heritage.controls);
-        self.inherit(team.loose.keep(heritage));
+        // Where no task can have inherited it that has not ended, the last one is written anew:
+        // outside of regions the kept ones would only become more.
+        let is_alone = self.is_implicit && self.groups.get() == 0 && team.threads() == 1;
+        if !(is_alone && team.loose.keep_instead(self.heritage_at(), heritage)) {
+            self.inherit(team.loose.keep(heritage));
+        }
+    }
+
+    /// How many counted children it has.
+    pub(crate) fn family(&self) -> Arc<AtomicUsize> {
+        let mut children = self.children.borrow_mut();
+        Arc::clone(&children.get_or_insert_default().counted)
     }
 
     /// Where its children stand that were spawned in its innermost group.

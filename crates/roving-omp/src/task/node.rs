@@ -7,7 +7,9 @@
 //!
 //! It is not so where an event takes part: then what has ended need not be what others wait for. A
 //! task with `detach`, and all that depend on it, are *counted*, where their parent, their group
-//! and their team look before they go on.
+//! and their team look before they go on. What an event has freed is left to those that wait
+//! ([`Loose`](super::loose::Loose)), for the thread that brought the event need not wait for it.
+//! A counted task ends after all that it has spawned: no stack that others wait for has that.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use roving::adapt::hosted;
 
 use super::Heritage;
+use super::group::Group;
 use super::spawn::{Block, run};
 use crate::team::thread::Thread;
 use crate::team::{Code, Team};
@@ -85,7 +88,7 @@ impl Node {
 
     /// It is counted from now on.
     fn count(&self) {
-        // Ordering: Relaxed, both; the caller is counted itself, or is the parent.
+        // Ordering: Relaxed, both; the caller is the parent, before the task could run.
         self.counted.store(true, Ordering::Relaxed);
         self.family.fetch_add(1, Ordering::Relaxed);
         self.team().loose.enter();
@@ -107,10 +110,14 @@ impl Node {
         team.loose.leave();
     }
 
-    /// It depends on that one.
+    /// It depends on that one. Said by the parent of both.
     pub(crate) fn follow(self: &Arc<Node>, other: &Node) {
         let mut links = other.links();
         if !links.is_over {
+            // Ordering: Relaxed, both; the same thread wrote them.
+            if other.counted.load(Ordering::Relaxed) && !self.counted.load(Ordering::Relaxed) {
+                self.count();
+            }
             // Ordering: Relaxed; the lock orders it with the other's end.
             self.unmet.fetch_add(1, Ordering::Relaxed);
             links.successors.push(Arc::clone(self));
@@ -126,25 +133,24 @@ impl Node {
     /// It has been made, and runs when it can.
     pub(crate) fn enter(self: Arc<Node>, thread: &Thread, body: Body) {
         *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
-        self.met(thread);
+        if self.is_met() {
+            // A thread that is alone in its team may be a worker for an outer one, whose threads
+            // would take the task for theirs.
+            match thread.team().threads() {
+                1 => self.run(thread),
+                _ => self.push(),
+            }
+        }
     }
 
-    /// One thing that it waited for is there.
-    fn met(self: Arc<Node>, thread: &Thread) {
+    /// One thing that it waited for is there. Returns whether it was the last.
+    fn is_met(&self) -> bool {
         // Ordering: Edge [node]: AcqRel, of what those have done that it depends on.
-        if self.unmet.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.push(thread);
-        }
+        self.unmet.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    fn push(self: Arc<Node>, thread: &Thread) {
-        let team = self.team;
-        let is_mine = std::ptr::eq(team, thread.team());
-        if !is_mine || !hosted::is_worker() {
-            // SAFETY: see `Send`.
-            let team = unsafe { &*team };
-            return team.loose.post(team, self);
-        }
+    /// Puts it on the calling thread's stack, which is one of the team's.
+    fn push(self: Arc<Node>) {
         // SAFETY: it has all that it needs by itself, and the region waits for it.
         let pushed = unsafe { hosted::add(move || self.run(Thread::current())) };
         if let Err(run) = pushed {
@@ -160,14 +166,42 @@ impl Node {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(Body { code, data }) = body {
+            let frame = hosted::open();
             // SAFETY: code and data go together, and the heritage stays.
             unsafe { run(thread, code, self.heritage, data.at()) };
+            if self.is_counted() {
+                hosted::drain(frame);
+            }
+            hosted::leave(frame);
         }
-        self.end_part(thread);
+        self.end_part();
+    }
+
+    fn is_counted(&self) -> bool {
+        // Ordering: Relaxed; set before it could run.
+        self.counted.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is a child of the task that has these.
+    pub(crate) fn is_of(&self, family: &Arc<AtomicUsize>) -> bool {
+        Arc::ptr_eq(&self.family, family)
+    }
+
+    /// Whether it belongs to the group, which has not ended.
+    pub(crate) fn is_in(&self, group: &Group) -> bool {
+        let mut at = self.heritage().group;
+        // SAFETY: a group waits for its tasks, and those around it wait for it.
+        while let Some(one) = unsafe { at.as_ref() } {
+            if std::ptr::eq(one, group) {
+                return true;
+            }
+            at = one.outer_group;
+        }
+        false
     }
 
     /// Its code has run, or its event has come. With both it has ended.
-    pub(crate) fn end_part(self: Arc<Node>, thread: &Thread) {
+    pub(crate) fn end_part(self: Arc<Node>) {
         // Ordering: AcqRel: who ends the last part comes after the others.
         if self.parts.fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
@@ -177,15 +211,16 @@ impl Node {
             links.is_over = true;
             std::mem::take(&mut links.successors)
         };
-        // Ordering: Relaxed; set before it could run.
-        let is_counted = self.counted.load(Ordering::Relaxed);
         for node in successors {
-            if is_counted && !node.counted.load(Ordering::Relaxed) {
-                node.count();
+            if node.is_met() {
+                match node.is_counted() {
+                    // The team stays meanwhile: this one is counted as well, or stands on a stack.
+                    true => node.team().loose.post(node.team(), Arc::clone(&node)),
+                    false => node.push(),
+                }
             }
-            node.met(thread);
         }
-        if is_counted {
+        if self.is_counted() {
             self.leave_counts();
         }
     }

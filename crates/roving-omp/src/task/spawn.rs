@@ -281,11 +281,7 @@ fn with_node(thread: &Thread, asked: &Asked) {
     let task = thread.task();
     let detaches = asked.flags & flag::DETACH != 0;
     let runs_here = !asked.may_wait || task.heritage().is_final || asked.flags & flag::FINAL != 0;
-    let family = {
-        let mut children = task.children.borrow_mut();
-        Arc::clone(&children.get_or_insert_default().counted)
-    };
-    let node = Node::new(thread, &family, detaches);
+    let node = Node::new(thread, &task.family(), detaches);
     if detaches && !asked.event.is_null() {
         let event = Arc::into_raw(Arc::clone(&node));
         // SAFETY: there the compiler wants the event's name, which the task's data begins with.
@@ -302,6 +298,10 @@ fn with_node(thread: &Thread, asked: &Asked) {
         let mut children = task.children.borrow_mut();
         children.get_or_insert_default().enter(&node, &list);
     }
+    if task.groups.get() > 0 && !node.is_free() {
+        // SAFETY: the task's own group, which has not ended.
+        unsafe { &*task.heritage().group }.hold();
+    }
     begin_tasks(thread);
     if !runs_here {
         let data = Block::of(asked);
@@ -310,26 +310,22 @@ fn with_node(thread: &Thread, asked: &Asked) {
     }
     wait_for(thread, &node);
     at_once(thread, asked);
-    node.end_part(thread);
+    node.end_part();
 }
 
-/// Waits until all that the node depends on has ended.
+/// Waits until all that the node, a child of the calling task, depends on has ended.
 fn wait_for(thread: &Thread, node: &Node) {
-    while !node.is_free() {
+    if !node.is_free() {
         thread.task().drain();
-        thread
-            .team()
-            .loose
-            .wait_until(thread, || node.is_free() || !can_wait(thread));
+        wait_for_children(thread, || node.is_free());
     }
 }
 
-/// Whether something else can free a node than what stands on the caller's stack.
-fn can_wait(thread: &Thread) -> bool {
-    let children = thread.task().children.borrow();
-    children
-        .as_ref()
-        .is_some_and(|children| !children.are_over())
+/// Waits until something is so that counted children of the calling task bring about.
+fn wait_for_children(thread: &Thread, done: impl Fn() -> bool) {
+    let family = thread.task().family();
+    let loose = &thread.team().loose;
+    loose.wait_until(thread, |node| node.is_of(&family), done);
 }
 
 /// `taskwait`.
@@ -343,7 +339,7 @@ pub(crate) fn wait() {
     };
     if !is_over(&task.children.borrow()) {
         let done = || is_over(&task.children.borrow());
-        thread.team().loose.wait_until(thread, done);
+        wait_for_children(thread, done);
     }
 }
 
@@ -360,14 +356,13 @@ pub(crate) unsafe fn wait_depend(list: *const *const usize) {
     // SAFETY: the caller's promise.
     let list = unsafe { depend::read(list) };
     let node = {
+        let node = Node::new(thread, &task.family(), false);
         let mut children = task.children.borrow_mut();
-        let children = children.get_or_insert_default();
-        let node = Node::new(thread, &Arc::clone(&children.counted), false);
-        children.enter(&node, &list);
+        children.get_or_insert_default().enter(&node, &list);
         node
     };
     wait_for(thread, &node);
-    node.end_part(thread);
+    node.end_part();
 }
 
 /// An event has come.
@@ -377,5 +372,5 @@ pub(crate) unsafe fn wait_depend(list: *const *const usize) {
 pub(crate) unsafe fn fulfill(event: *const Node) {
     // SAFETY: the caller's promise.
     let node = unsafe { Arc::from_raw(event) };
-    node.end_part(Thread::current());
+    node.end_part();
 }

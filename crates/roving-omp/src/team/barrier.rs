@@ -47,7 +47,7 @@ impl Team {
         let threads = self.threads();
         thread.task().drain();
         if threads == 1 {
-            self.loose.wait_until(thread, || self.loose.is_empty());
+            self.loose.wait_for_all(thread);
             return cancels && self.is_cancelled();
         }
         let round = barrier.round();
@@ -55,7 +55,7 @@ impl Team {
         if barrier.arrived.fetch_add(1, Ordering::AcqRel) + 1 < threads {
             self.wait_for_round(thread, barrier, round, cancels);
         } else {
-            self.loose.wait_until(thread, || self.loose.is_empty());
+            self.loose.wait_for_all(thread);
             // Ordering: Relaxed; handed on with the round.
             barrier.arrived.store(0, Ordering::Relaxed);
             // Ordering: Release: [barrier].
@@ -84,7 +84,7 @@ impl Team {
                 if !self.loose.has_mail() {
                     return;
                 }
-                self.loose.serve(thread);
+                self.loose.serve(thread, |_| true);
                 continue;
             }
             // Ordering: Relaxed; a hint, and who sleeps asks all stacks.

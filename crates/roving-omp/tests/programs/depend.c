@@ -1,6 +1,8 @@
 /* Tasks that depend on each other; events; reductions of tasks; cancellation. */
 #include <omp.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static void chains(void)
 {
@@ -240,8 +242,234 @@ static void cancelled(void)
     printf("sections: %d\n", sections);
 }
 
+/* Without a region, in a region of one thread, and in one such inside of another region: the
+   tasks are the one thread's. */
+static void alone(void)
+{
+    int x = 0, y = 0, z = 0, wrong = 0, sum = 0;
+#pragma omp task depend(out : x) shared(x)
+    x = 1;
+#pragma omp taskgroup
+    {
+#pragma omp task depend(in : x) depend(out : y) shared(x, y)
+        y = x + 1;
+    }
+#pragma omp taskwait
+#pragma omp parallel num_threads(1)
+    {
+#pragma omp task depend(out : z) shared(z)
+        z = 7;
+#pragma omp task depend(inout : z) shared(z)
+        z *= 3;
+    }
+    printf("alone: %d %d %d\n", x, y, z);
+#pragma omp parallel num_threads(4) reduction(+ : wrong, sum)
+    for (int turn = 0; turn < 50; turn++) {
+        int outer = omp_get_thread_num();
+#pragma omp parallel num_threads(4)
+        {
+            int cell = 0, others = 0;
+            for (int i = 0; i < 100; i++) {
+#pragma omp task depend(inout : cell) shared(cell, others) firstprivate(outer)
+                {
+                    cell++;
+                    others += omp_get_num_threads() != 1 || omp_get_thread_num() != 0;
+                    others += omp_get_ancestor_thread_num(1) != outer;
+                }
+            }
+#pragma omp taskwait
+            wrong += others;
+            sum += cell;
+        }
+    }
+    printf("alone inside: %d %d\n", sum, wrong);
+}
+
+static void count(int *done)
+{
+#pragma omp atomic
+    (*done)++;
+}
+
+/* A group waits for a task of its own that an older one holds, which is no task of the group. */
+static void held(int event)
+{
+    int early = 0;
+    for (int turn = 0; turn < 50; turn++) {
+        int place = 0, done = 0;
+        omp_event_handle_t told, *at = NULL;
+#pragma omp parallel num_threads(3)
+        {
+#pragma omp master
+            {
+                omp_event_handle_t handle;
+                if (event) {
+#pragma omp task depend(out : place)
+                    if (turn % 2)
+                        usleep(20);
+#pragma omp task depend(inout : place) detach(handle) shared(place)
+                    place = 1;
+                    told = handle;
+#pragma omp atomic write
+                    at = &told;
+                } else {
+#pragma omp task depend(out : place) shared(place)
+                    {
+                        if (turn % 2)
+                            usleep(100);
+                        place = 1;
+                    }
+                }
+#pragma omp taskgroup
+                {
+#pragma omp task depend(in : place) shared(done)
+                    for (int i = 0; i < 10; i++) {
+#pragma omp task shared(done)
+                        {
+                            usleep(10);
+                            count(&done);
+                        }
+                    }
+                }
+                int seen;
+#pragma omp atomic read
+                seen = done;
+                early += seen != 10;
+            }
+            if (event && omp_get_thread_num() == 1) {
+                omp_event_handle_t *seen;
+                do {
+#pragma omp atomic read
+                    seen = at;
+                } while (!seen);
+                usleep(100);
+                omp_fulfill_event(*seen);
+            }
+        }
+    }
+    printf("held: %d early\n", early);
+}
+
+static void *bring(void *event)
+{
+    usleep(100);
+    omp_fulfill_event((omp_event_handle_t)event);
+    return NULL;
+}
+
+/* An event that a thread outside of the team brings, and a task with children that it frees. */
+static void brought(void)
+{
+    int early = 0;
+    for (int turn = 0; turn < 100; turn++) {
+        int place = 0, done = 0;
+#pragma omp parallel num_threads(1 + turn % 3)
+#pragma omp single
+        {
+            pthread_t thread;
+            omp_event_handle_t handle;
+#pragma omp taskgroup
+            {
+#pragma omp task depend(out : place) detach(handle) shared(place)
+                place = 1;
+                pthread_create(&thread, NULL, bring, (void *)handle);
+#pragma omp task depend(in : place) shared(done)
+                for (int i = 0; i < 20; i++) {
+#pragma omp task shared(done)
+                    {
+                        usleep(10);
+                        count(&done);
+                    }
+                }
+            }
+            int seen;
+#pragma omp atomic read
+            seen = done;
+            early += seen != 20;
+            pthread_join(thread, NULL);
+        }
+    }
+    printf("brought: %d early\n", early);
+}
+
+/* Who has brought an event needs a lock that is held until the freed task has ended. */
+static void freed_under_lock(void)
+{
+    int sum = 0;
+    omp_lock_t lock;
+    omp_init_lock(&lock);
+    for (int turn = 0; turn < 30; turn++) {
+        int place = 0;
+        omp_event_handle_t told, *at = NULL;
+#pragma omp parallel num_threads(3)
+        {
+            if (omp_get_thread_num() == 0) {
+                omp_event_handle_t handle;
+                omp_set_lock(&lock);
+#pragma omp task depend(out : place) detach(handle) shared(place)
+                place = 1;
+                told = handle;
+#pragma omp atomic write
+                at = &told;
+#pragma omp task depend(in : place) shared(place, sum)
+                sum += place;
+#pragma omp taskwait
+                omp_unset_lock(&lock);
+            }
+            if (omp_get_thread_num() == 1) {
+                omp_event_handle_t *seen;
+                do {
+#pragma omp atomic read
+                    seen = at;
+                } while (!seen);
+                usleep(100);
+                omp_fulfill_event(*seen);
+                omp_set_lock(&lock);
+                sum += 100;
+                omp_unset_lock(&lock);
+            }
+        }
+    }
+    printf("freed under a lock: %d\n", sum);
+}
+
+/* With OMP_CANCELLATION: a thread goes through more constructs than there are places, which one
+   that has left never comes to. */
+static void cancelled_rows(void)
+{
+    int singles = 0;
+    for (int turn = 0; turn < 20; turn++) {
+        int firsts[20] = {0};
+#pragma omp parallel num_threads(3)
+        {
+            if (omp_get_thread_num() == 1) {
+#pragma omp cancel parallel
+            }
+            usleep(100);
+            for (int i = 0; i < 20; i++) {
+#pragma omp single nowait
+                count(&firsts[i]);
+#pragma omp for schedule(dynamic) nowait
+                for (int j = 0; j < 5; j++)
+                    count(&singles);
+            }
+#pragma omp barrier
+        }
+        for (int i = 0; i < 20; i++)
+            if (firsts[i] > 1)
+                printf("a single ran twice\n");
+    }
+    printf("cancelled rows: %d\n", singles > 0);
+}
+
 int main(void)
 {
+    alone();
+    held(0);
+    held(1);
+    brought();
+    freed_under_lock();
+    cancelled_rows();
     chains();
     wavefront();
     kinds();
