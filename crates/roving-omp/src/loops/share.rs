@@ -9,6 +9,9 @@
 //! | 4k | free for construct k | to 4k + 1: the first thread to come |
 //! | 4k + 1 | being set up, by that thread | to 4k + 2: the same |
 //! | 4k + 2 | in use | to 4(k + RING): the last thread to leave |
+//!
+//! Where the region is cancelled, some threads come to no more constructs, and leave none. Who
+//! waits for a place then has missed the construct: it gets one of its own, cancelled already.
 
 use std::cell::UnsafeCell;
 use std::hint;
@@ -19,6 +22,7 @@ use std::thread;
 use super::doacross::Doacross;
 use super::plan::Plan;
 use crate::sync::gate::Gate;
+use crate::team::Team;
 
 /// Constructs that a thread can be ahead of the last one.
 pub(crate) const RING: usize = 8;
@@ -97,21 +101,30 @@ impl Share {
         unsafe { *self.doacross.get() = None };
     }
 
-    /// Comes to construct `k`. The first thread sets it up, and is told so.
+    /// Comes to construct `k` of the team. The first thread sets it up, and is told so.
     #[inline]
-    pub(crate) fn join(&self, k: u64, setup: impl FnOnce(&mut Setup<'_>)) -> bool {
+    pub(crate) fn join(&self, k: u64, team: &Team, setup: impl FnOnce(&mut Setup<'_>)) -> Joined {
         // Ordering: Acquire. Pairs with [share].
-        let turn = self.turn.load(Ordering::Acquire);
-        turn != 4 * k + READY && self.join_early(k, setup)
+        match self.turn.load(Ordering::Acquire) == 4 * k + READY {
+            true => Joined::Later,
+            false => self.join_early(k, team, setup),
+        }
     }
 
-    fn join_early(&self, k: u64, setup: impl FnOnce(&mut Setup<'_>)) -> bool {
+    fn join_early(&self, k: u64, team: &Team, setup: impl FnOnce(&mut Setup<'_>)) -> Joined {
         let mut looks = 0_u32;
         loop {
             // Ordering: Acquire. Pairs with [share].
             let turn = self.turn.load(Ordering::Acquire);
             if turn == 4 * k + READY {
-                return false;
+                return Joined::Later;
+            }
+            if turn < 4 * k && team.is_cancelled() {
+                let own = Box::new(Share::new(0));
+                own.set_up(setup);
+                // Ordering: Relaxed; no other thread comes here.
+                own.cancelled.store(true, Ordering::Relaxed);
+                return Joined::Missed(own);
             }
             // Ordering: Acquire. Pairs with [share]: the last construct here has been cleared.
             let begins = turn == 4 * k
@@ -123,7 +136,7 @@ impl Share {
                 self.set_up(setup);
                 // Ordering: Edge [share]: Release, of what was set up, or cleared.
                 self.turn.store(4 * k + READY, Ordering::Release);
-                return true;
+                return Joined::First;
             }
             // Soon: somebody sets up, or is a whole ring behind.
             looks += 1;
@@ -193,6 +206,13 @@ impl Share {
         }
         self.plan().take(thread, turn, &self.next.0)
     }
+}
+
+/// A thread has come to a construct.
+pub(crate) enum Joined {
+    First,
+    Later,
+    Missed(Box<Share>),
 }
 
 /// The parts that the first thread sets up.

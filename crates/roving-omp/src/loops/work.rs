@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::doacross::Doacross;
 use super::plan::{Plan, Range};
-use super::share::{Setup, Share};
+use super::share::{Joined, Setup, Share};
 use crate::env::{Kind, Schedule};
 use crate::task::reduction;
 use crate::team::thread::Thread;
@@ -54,9 +54,12 @@ pub(crate) fn is_first(thread: &Thread) -> bool {
         return true;
     }
     let (k, share) = meet(thread);
-    let first = share.join(k, |_| ());
+    let joined = share.join(k, thread.team(), |_| ());
+    if let Joined::Missed(_) = joined {
+        return false;
+    }
     share.leave(k, threads);
-    first
+    matches!(joined, Joined::First)
 }
 
 /// Comes to a loop.
@@ -67,13 +70,16 @@ pub(crate) fn begin(thread: &Thread, asked: &Asked<'_>) {
 /// Comes to a loop, of which the first thread also sets up `more`.
 pub(crate) fn begin_with(thread: &Thread, asked: &Asked<'_>, more: impl FnOnce(&mut Setup<'_>)) {
     let (k, share) = meet(thread);
-    share.join(k, |setup| {
+    let joined = share.join(k, thread.team(), |setup| {
         *setup.plan = Some(asked.plan(thread, thread.team().threads()));
         *setup.doacross = asked.doacross.map(Doacross::new);
         more(setup);
     });
     let mut progress = thread.progress.get();
-    progress.share = ptr::from_ref(share);
+    progress.share = match joined {
+        Joined::Missed(own) => thread.team().keep(own),
+        _ => ptr::from_ref(share),
+    };
     (progress.turn, progress.ordered) = (0, (0, 0));
     thread.progress.set(progress);
 }

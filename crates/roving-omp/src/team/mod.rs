@@ -10,6 +10,7 @@ pub(crate) mod thread;
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use self::barrier::Barrier;
 use crate::loops::share::{RING, Share};
@@ -52,6 +53,9 @@ pub(crate) struct Team {
     /// The data that a `single` with `copyprivate` hands to the others.
     pub(crate) copied: AtomicPtr<()>,
     pub(crate) loose: Loose,
+    /// Constructs of single threads, which the region has left behind when it was cancelled.
+    #[expect(clippy::vec_box, reason = "threads point to what is in the boxes")]
+    missed: Mutex<Vec<Box<Share>>>,
 }
 
 // SAFETY: `region` is written while no other thread is in the region, all of which hear of it after
@@ -71,6 +75,7 @@ impl Team {
             tasked: AtomicBool::new(false),
             copied: AtomicPtr::new(ptr::null_mut()),
             loose: Loose::default(),
+            missed: Mutex::default(),
         }
     }
 
@@ -97,9 +102,21 @@ impl Team {
         for (index, share) in self.ring.iter().enumerate() {
             share.reset(index);
         }
+        if self.is_cancelled() {
+            let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+            missed.clear();
+        }
         // Ordering: Relaxed, all; the others hear of the region after this ([dock]).
         self.cancelled.store(false, Ordering::Relaxed);
         self.tasked.store(false, Ordering::Relaxed);
+    }
+
+    /// Keeps a construct that a thread has for itself until the region has ended.
+    pub(crate) fn keep(&self, own: Box<Share>) -> *const Share {
+        let at = ptr::from_ref(&*own);
+        let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        missed.push(own);
+        at
     }
 
     /// Whether the region has been cancelled.
