@@ -215,7 +215,7 @@ int main(void)
     printf("queens: %ld\n", result);
 #pragma omp parallel num_threads(3)
 #pragma omp single
-    chain(100000, &done);
+    chain(1000000, &done);
     printf("chain: %d\n", done);
     lists();
     groups();

@@ -36,6 +36,8 @@ pub(crate) struct Worker {
     pub(crate) victims: Victims,
     pub(crate) restraint: Restraint,
     pub(crate) patience: Patience,
+    /// How many tasks stand on its native stack that it stole back while it waited.
+    pub(crate) stolen_back: Cell<u32>,
     pub(crate) shown_index: ShownIndex,
     /// The pool's `on_start` or `on_exit` runs.
     pub(crate) in_handler: Cell<bool>,
@@ -114,6 +116,7 @@ impl Worker {
             victims: Victims::new(index),
             restraint: Restraint::default(),
             patience: Patience::default(),
+            stolen_back: Cell::new(0),
             shown_index: ShownIndex::new(index),
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),

@@ -90,6 +90,10 @@ impl<'s> Waiter<'s> for Waiting<'s> {
         &self.owner
     }
 
+    fn is_deep(&self) -> bool {
+        false
+    }
+
     fn steals_back(&self) -> bool {
         true
     }

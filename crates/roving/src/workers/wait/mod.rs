@@ -50,6 +50,9 @@ pub(crate) trait Waiter<'s>: Sleeper {
     fn owner(&self) -> &Owner<'s>;
     /// Whether tasks are worth the way to them at present.
     fn steals_back(&self) -> bool;
+    /// Whether so much stands on its native stack that it only waits: those that work on what it
+    /// waits for end by themselves.
+    fn is_deep(&self) -> bool;
     /// Runs the task, or gives it away if the chain that led to it has broken since.
     fn run_found(&self, chain: &Chain<'_>, found: Found);
     /// The round in which the worker is that has just run a task.
@@ -162,6 +165,7 @@ pub(crate) fn wait_for_thief<'s>(waiter: &impl Waiter<'s>, index: usize) -> Take
 /// Returns when what the word stands for has ended, or was taken back. Meanwhile the worker runs
 /// what those have left open that are at work on it, as `runs` says.
 pub(crate) fn wait_for<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWord]) -> Taken {
+    let runs = if waiter.is_deep() { &[] } else { runs };
     let mut round = 0;
     let mut since = Since::now();
     loop {

@@ -21,9 +21,18 @@ use crate::workers::steal::restraint::Theft;
 use crate::workers::wait;
 use crate::workers::worker::claimed::Claimed;
 
+/// How many tasks that were stolen back may stand on each other. Where each task of a chain spawns
+/// the next and ends, two workers steal it back from each other for as long as it is, and each
+/// steal adds a few frames to a native stack.
+const STOLEN_BACK_MAX: u32 = 256;
+
 impl Waiter<'static> for Worker {
     fn owner(&self) -> &Owner<'static> {
         self.owner()
+    }
+
+    fn is_deep(&self) -> bool {
+        self.stolen_back.get() >= STOLEN_BACK_MAX
     }
 
     fn steals_back(&self) -> bool {
@@ -43,7 +52,9 @@ impl Waiter<'static> for Worker {
             bump(&self.tally().leapfrogs, 1);
             self.clock().enter(Activity::Busy);
             let claimed = index..index + 1;
+            self.stolen_back.set(self.stolen_back.get() + 1);
             let began = Claimed(self).run_claimed(victim, claimed, remind, Level::Above);
+            self.stolen_back.set(self.stolen_back.get() - 1);
             let _ = self.restraint.judge(Theft::of_one(looked, began));
             self.clock().enter(Activity::Steal);
         } else {
