@@ -7,8 +7,8 @@ use roving_flow::Placement;
 use roving_partition::MigrationCost;
 
 /// The settings for spreading the movable processes of a network over the ranks anew: see
-/// [`Network::rebalance`](crate::Network::rebalance). They are named as in [`Placement::Partitioned`], which does the same
-/// with the workers of one rank.
+/// [`Network::rebalance`](crate::Network::rebalance). They are named as in
+/// [`Placement::Partitioned`], which does the same with the workers of one rank.
 ///
 /// ```
 /// use roving_dist::Rebalance;
