@@ -98,9 +98,14 @@ impl Outside {
     }
 
     fn wake(&self) {
+        self.mark();
+        self.waker.wake_by_ref();
+    }
+
+    /// The process is about to be woken.
+    fn mark(&self) {
         // Ordering: Edge [outside]: Release hands over what the process is woken for.
         self.woken.swap(true, ord("outside", Ordering::Release));
-        self.waker.wake_by_ref();
     }
 }
 
@@ -335,6 +340,14 @@ impl<'p> Turn<'p> {
         self.outside.take()
     }
 
+    /// Whether the calling thread polls the process that is woken by it.
+    fn is_outside_of_current(outside: *const Outside) -> bool {
+        Turn::with_current(|turn| {
+            let own = turn.and_then(|turn| turn.outside.get());
+            own.is_some_and(|own| ptr::eq(Arc::as_ptr(own), outside))
+        })
+    }
+
     fn to_outside(&self) -> Arc<Outside> {
         let outside = self.outside.get_or_init(|| {
             Arc::new(Outside {
@@ -391,11 +404,14 @@ unsafe fn clone_left(at: *const ()) -> RawWaker {
 /// # Safety
 /// As [`clone_left`], and the waker is given up.
 unsafe fn wake_left(at: *const ()) {
-    // SAFETY: `at` is a counted pointer, and the waker's count is given up after its last use.
-    unsafe {
-        wake_left_by_ref(at);
-        drop_left(at);
-    }
+    // SAFETY: `at` is a counted pointer, and the caller gives its count up.
+    let outside = unsafe { Arc::from_raw(at.cast::<Outside>()) };
+    outside.mark();
+    let waker = outside.waker.clone();
+    // Before the process is woken, not after: it may come to its next wait before this thread goes
+    // on, and would be thought to wait for a wake-up from outside that nobody can give.
+    drop(outside);
+    waker.wake();
 }
 
 /// # Safety
@@ -408,6 +424,13 @@ unsafe fn wake_left_by_ref(at: *const ()) {
 /// # Safety
 /// As [`clone_left`], and the waker is given up.
 unsafe fn drop_left(at: *const ()) {
-    // SAFETY: `at` is a counted pointer, and the caller gives its count up.
-    drop(unsafe { Arc::from_raw(at.cast::<Outside>()) });
+    if Turn::is_outside_of_current(at.cast()) {
+        // SAFETY: `at` is a counted pointer, and the caller gives its count up.
+        drop(unsafe { Arc::from_raw(at.cast::<Outside>()) });
+        return;
+    }
+    // Elsewhere than in its process's own turn: that one may have come to its wait already, and was
+    // taken for one that may be woken from outside. It looks again.
+    // SAFETY: as this function.
+    unsafe { wake_left(at) };
 }

@@ -1,7 +1,14 @@
 //! Deadlocks: those that a larger channel resolves, and those that nothing does.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::mpsc;
+use std::task::Waker;
+use std::thread;
+use std::time::Duration;
+
 use roving::Pool;
-use roving_flow::{Error, Network, Operation};
+use roving_flow::{Error, In, Network, Operation, Out};
 
 /// A process that sends a batch to another, which first wants one from elsewhere.
 #[test]
@@ -180,4 +187,56 @@ fn a_capacity_of_none_is_refused() {
         text.contains("`narrow`: a capacity of 0 is not in 1..="),
         "{text}"
     );
+}
+
+/// A waker that left its process may wake it, so long as it is there: when another thread has
+/// dropped the last one, unused or used, the process waits for its channels alone.
+#[test]
+fn a_waker_that_is_dropped_elsewhere_hides_no_deadlock() {
+    for is_used in [false, true] {
+        let pool = Pool::new(2).unwrap();
+        let mut network = Network::new();
+        let (out, input) = network.channel::<u32>("there");
+        let (back, other) = network.channel::<u32>("back");
+        let mut taker = Some(waker_taker(is_used));
+        network.process(
+            "one",
+            (input, back),
+            async move |(mut input, mut back): (In<u32>, Out<u32>)| {
+                let mut receive = pin!(input.recv());
+                poll_fn(|context| {
+                    if let Some(taker) = taker.take() {
+                        taker.send(context.waker().clone()).unwrap();
+                    }
+                    receive.as_mut().poll(context).map(drop)
+                })
+                .await;
+                let _ = back.send(1).await;
+            },
+        );
+        network.process(
+            "two",
+            (other, out),
+            async |(mut other, mut out): (In<u32>, Out<u32>)| {
+                other.recv().await;
+                let _ = out.send(1).await;
+            },
+        );
+        assert!(matches!(network.run(&pool), Err(Error::Deadlock { .. })));
+    }
+}
+
+/// A thread that takes one waker, and drops it when the process has come to its wait.
+fn waker_taker(is_used: bool) -> mpsc::Sender<Waker> {
+    let (to, from) = mpsc::channel::<Waker>();
+    thread::spawn(move || {
+        let waker = from.recv().unwrap();
+        thread::sleep(Duration::from_millis(20));
+        if is_used {
+            waker.wake_by_ref();
+            thread::sleep(Duration::from_millis(20));
+        }
+        drop(waker);
+    });
+    to
 }

@@ -364,7 +364,10 @@ impl<T: Element> Content for Shared<T> {
                 // Somebody else has brought it meanwhile, and then the copy on the device may have
                 // gone.
                 Err(_) if state.version == state.host_version => {}
-                Err(Missing::Lost(reason)) => state.lost = Some(reason),
+                // The kernel that wrote it may have failed meanwhile, and has said more.
+                Err(Missing::Lost(reason)) => {
+                    state.lost.get_or_insert(reason);
+                }
                 Err(Missing::ThisTime(reason)) => state.failed = Some(reason),
             }
             self.tell(&state);
@@ -436,6 +439,41 @@ impl<T: Element> Drop for Shared<T> {
             if let Some(place) = place.upgrade() {
                 place.forget(self.id);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::{Content, Granted, Missing, Place, Shared};
+    use std::sync::{Arc, Weak};
+
+    /// A device that has the only valid copy, and has let go of it when it is asked.
+    struct Gone;
+
+    impl Place for Gone {
+        fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
+            let (version, _) = content.versions();
+            content.lose(version, "the kernel failed");
+            content.fetched(Err(Missing::Lost("its copy is gone".into())));
+        }
+
+        fn forget(&self, _: u64) {}
+    }
+
+    #[test]
+    fn the_first_reason_of_a_loss_is_told() {
+        let place: Arc<dyn Place> = Arc::new(Gone);
+        let weak: Weak<dyn Place> = Arc::downgrade(&place);
+        let shared = Arc::new(Shared::new(vec![0_u32]));
+        shared.written(weak, None);
+        let waker = Waker::noop();
+        assert!(matches!(shared.try_guard(false, waker), Granted::Later));
+        match shared.try_guard(false, waker) {
+            Granted::Lost(reason) => assert_eq!(reason, "the kernel failed"),
+            Granted::Yes(_) | Granted::Later => panic!("no copy is left"),
         }
     }
 }
