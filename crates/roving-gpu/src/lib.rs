@@ -104,6 +104,7 @@
 // |---|---|
 // | `cuda/blas.rs` | calls routines of cuBLAS by address |
 // | `cuda/driver.rs` | loads the driver's library |
+// | `cuda/fake.rs` | makes mistakes that a driver has to find |
 // | `cuda/lane.rs` | copies go on after the call that began them |
 // | `cuda/memory.rs` | allocates, frees and copies memory by address |
 // | `cuda/module.rs` | launches functions that were compiled from text |

@@ -23,6 +23,8 @@
 
 mod blas;
 mod driver;
+#[cfg(all(test, target_os = "linux"))]
+mod fake;
 mod fault;
 #[cfg(test)]
 #[path = "../wgpu/harness.rs"]

@@ -9,7 +9,7 @@ use crate::backend::{Backend, Memory};
 use crate::error::Cause;
 use crate::kernel::Kernel;
 
-fn device() -> Option<(Nvidia, MutexGuard<'static, ()>)> {
+pub(super) fn device() -> Option<(Nvidia, MutexGuard<'static, ()>)> {
     first(found)
 }
 

@@ -1,0 +1,274 @@
+//! NVRTC without NVIDIA: the machine's C++ compiler builds a library of the kernels of a text.
+#![allow(unsafe_code)] // loads a library and calls functions of it
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{env, fs, process, ptr, slice};
+
+/// The words with which a module of ours begins; the path of the library follows.
+const MARK: &str = "// kernels for the fake CUDA driver: ";
+const PRELUDE: &str = include_str!("kernel.hpp");
+
+/// Where this process has its libraries.
+pub(crate) fn folder() -> PathBuf {
+    env::temp_dir().join(format!("roving-fake-cuda-{}", process::id()))
+}
+
+/// The texts that were built, with what came of it.
+#[derive(Default)]
+pub(crate) struct Compiler {
+    built: HashMap<(String, String), Result<String, String>>,
+}
+
+impl Compiler {
+    /// Gives a module, or the log.
+    pub(crate) fn compile(
+        &mut self,
+        source: &str,
+        name: &str,
+        options: &[&str],
+    ) -> Result<String, String> {
+        let known = |option: &&&str| !option.starts_with("--gpu-architecture=compute_");
+        if let Some(option) = options.iter().find(known) {
+            return Err(format!("error: the fake NVRTC does not know `{option}`"));
+        }
+        let key = (source.to_owned(), name.to_owned());
+        let built = self.built.entry(key);
+        built.or_insert_with(|| build(source, name)).clone()
+    }
+}
+
+fn build(source: &str, name: &str) -> Result<String, String> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let failed = |error: std::io::Error| format!("error: the fake NVRTC: {error}");
+    let folder = folder();
+    fs::create_dir_all(&folder).map_err(failed)?;
+    // Relaxed: only the number matters.
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let text = folder.join(format!("{number}.cpp"));
+    let library = folder.join(format!("{number}.so"));
+    let mut whole = format!("{PRELUDE}#line 1 \"{name}\"\n{source}\n#line 1 \"the fake NVRTC\"\n");
+    for kernel in kernels(source) {
+        whole += &format!(
+            "extern \"C\" __global__ const FakeKernel *fake_kernel_{kernel}() \
+             {{ return &FakeCall<&{kernel}>::kernel; }}\n"
+        );
+    }
+    fs::write(&text, whole).map_err(failed)?;
+    let mut compiler = Command::new("c++");
+    compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"]);
+    compiler.args([
+        "-fvisibility=hidden",
+        "-ffp-contract=off",
+        "-U_FORTIFY_SOURCE",
+    ]);
+    compiler.arg(format!(
+        "-DFAKE_BARRIERS={}",
+        source.contains("__syncthreads")
+    ));
+    compiler
+        .env("LC_ALL", "C")
+        .arg(&text)
+        .arg("-o")
+        .arg(&library);
+    let output = compiler
+        .output()
+        .map_err(|error| format!("error: no C++ compiler: {error}"))?;
+    if !output.status.success() {
+        return Err(log(&String::from_utf8_lossy(&output.stderr), name));
+    }
+    Ok(format!("{MARK}{}", library.display()))
+}
+
+/// The names of the kernels in a text.
+fn kernels(source: &str) -> Vec<String> {
+    let code: Vec<&str> = source
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(line))
+        .collect();
+    let code = code.join("\n");
+    let mut names = Vec::new();
+    for after in code.split("__global__").skip(1) {
+        // `void name(`, perhaps with bounds before it.
+        let Some(after) = after.split_once("void") else {
+            continue;
+        };
+        let mut after = after.1.trim_start();
+        if let Some(bounds) = after.strip_prefix("__launch_bounds__") {
+            after = bounds
+                .split_once(')')
+                .map_or("", |(_, rest)| rest)
+                .trim_start();
+        }
+        let name: String = after
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        if !name.is_empty() {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The compiler's messages as NVRTC writes them: the line in brackets.
+fn log(text: &str, name: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let rest = line
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(':'));
+        let split = rest.and_then(|rest| rest.split_once(':'));
+        match split {
+            Some((number, rest)) if number.parse::<u32>().is_ok() => {
+                let message = rest.split_once(": ").map_or(rest, |(_, message)| message);
+                format!("{name}({number}): {message}")
+            }
+            _ => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The layout of `FakeKernel` in the text before all kernels.
+#[repr(C)]
+struct Described {
+    count: u32,
+    sizes: *const u32,
+    places: *const u32,
+    kinds: *const u8,
+    run: unsafe extern "C" fn(*mut *mut c_void, *const u32, *const u32) -> c_int,
+}
+
+/// Whether a parameter is an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Value,
+    Read,
+    Written,
+}
+
+/// A kernel of a library that stays until the process ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    /// Size, place and kind of each parameter.
+    pub(crate) parameters: Vec<(usize, usize, Kind)>,
+    run: unsafe extern "C" fn(*mut *mut c_void, *const u32, *const u32) -> c_int,
+}
+
+impl Function {
+    /// Whether it ended without an address that is none.
+    ///
+    /// # Safety
+    /// The parameters are as many bytes each as it has, and what its text does with them is sound
+    /// where it may be: addresses out of bounds are looked for, not excluded.
+    pub(crate) unsafe fn run(
+        &self,
+        parameters: &mut [Vec<u8>],
+        grid: [u32; 3],
+        block: [u32; 3],
+    ) -> bool {
+        // Aligned, which a vector of bytes need not be.
+        let mut places: Vec<Vec<u128>> = Vec::new();
+        for bytes in parameters {
+            let mut place = vec![0_u128; bytes.len().div_ceil(16).max(1)];
+            // SAFETY: the place has at least as many bytes.
+            unsafe {
+                ptr::copy_nonoverlapping(bytes.as_ptr(), place.as_mut_ptr().cast(), bytes.len());
+            }
+            places.push(place);
+        }
+        let mut places: Vec<*mut c_void> = places
+            .iter_mut()
+            .map(|place| place.as_mut_ptr().cast())
+            .collect();
+        // SAFETY: as many places as parameters, as the caller promises; the sizes have three words.
+        unsafe { (self.run)(places.as_mut_ptr(), grid.as_ptr(), block.as_ptr()) == 0 }
+    }
+}
+
+/// A library of kernels.
+#[derive(Debug)]
+pub(crate) struct Library(*mut c_void);
+
+// SAFETY: a handle of the loader, which takes it from any thread.
+unsafe impl Send for Library {}
+
+impl Library {
+    /// `None`, if that is no module of ours.
+    pub(crate) fn load(module: &CStr) -> Option<Library> {
+        let path = module.to_str().ok()?.strip_prefix(MARK)?;
+        if !Path::new(path).starts_with(folder()) {
+            return None;
+        }
+        let path = CString::new(path).ok()?;
+        // SAFETY: the text ends with NUL. The library is one that `build` made.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        (!handle.is_null()).then_some(Library(handle))
+    }
+
+    /// The kernel of that name, if it can be found by that name alone.
+    pub(crate) fn function(&self, name: &str) -> Option<Function> {
+        let symbol = |name: String| {
+            let name = CString::new(name).ok()?;
+            // SAFETY: the handle is never closed; the name ends with NUL.
+            let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+            (!found.is_null()).then_some(found)
+        };
+        symbol(name.to_owned())?;
+        let describe = symbol(format!("fake_kernel_{name}"))?;
+        // SAFETY: `build` wrote the function of that name, with this type; what it gives is static
+        // and has the layout of `Described`, with as many entries as it says.
+        let (described, sizes, places, kinds) = unsafe {
+            let describe: extern "C" fn() -> *const Described = std::mem::transmute(describe);
+            let described = &*describe();
+            let count = described.count as usize;
+            (
+                described,
+                slice::from_raw_parts(described.sizes, count),
+                slice::from_raw_parts(described.places, count),
+                slice::from_raw_parts(described.kinds, count),
+            )
+        };
+        let kind = |kind| match kind {
+            0 => Kind::Value,
+            1 => Kind::Read,
+            _ => Kind::Written,
+        };
+        let sizes = sizes.iter().zip(places).zip(kinds);
+        let parameters = sizes.map(|((size, at), of)| (*size as usize, *at as usize, kind(*of)));
+        Some(Function {
+            name: name.to_owned(),
+            parameters: parameters.collect(),
+            run: described.run,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_found_by_their_names() {
+        let text = "// __global__ void none(\nextern \"C\" __global__ void\none (int x);\n\
+                    __global__ void __launch_bounds__(64) two_2(float *a) {}";
+        assert_eq!(kernels(text), ["one", "two_2"]);
+    }
+
+    #[test]
+    fn messages_have_their_line_in_brackets() {
+        let text = "add: In function 'add':\nadd:3:7: error: no such: thing\n   3 | x";
+        let want = "add: In function 'add':\nadd(3): error: no such: thing\n   3 | x";
+        assert_eq!(log(text, "add"), want);
+    }
+
+    #[test]
+    fn an_option_that_it_does_not_know_is_named() {
+        let built = Compiler::default().compile("", "x", &["--gpu-architecture=sm_90"]);
+        assert!(built.unwrap_err().contains("--gpu-architecture=sm_90"));
+    }
+}
