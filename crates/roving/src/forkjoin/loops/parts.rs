@@ -25,6 +25,7 @@ use std::sync::Mutex;
 
 use super::early::Early;
 use super::meet::{Meeting, Side};
+use super::pace::Pace;
 use super::pieces::{Fed, Loop, Piece, Sink, with_worker};
 use crate::context::CancelledError;
 use crate::forkjoin::whole::Whole;
@@ -39,7 +40,13 @@ use crate::workers::wait::Taken;
 const PUSHED_MAX: usize = usize::BITS as usize;
 
 /// Feeds the piece to the sink on this worker and on those that ask.
-pub(super) fn run<P, S>(all: &Loop<'_, S>, worker: &Worker, piece: P, state: S::State) -> S::State
+pub(super) fn run<P, S>(
+    all: &Loop<'_, S>,
+    worker: &Worker,
+    pace: Pace,
+    piece: P,
+    state: S::State,
+) -> S::State
 where
     P: Piece,
     S: Sink<P>,
@@ -52,7 +59,7 @@ where
         outcome: UnsafeCell::new(None),
     };
     let alone = with_frame_lent(|| {
-        let (target, state) = team.share(worker, piece, Some(state), Target::Caller);
+        let (target, state) = team.share(worker, pace, piece, Some(state), Target::Caller);
         if let (Target::Caller, Some(_)) = (&target, &state) {
             return state;
         }
@@ -156,6 +163,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
     fn share(
         &self,
         worker: &Worker,
+        mut pace: Pace,
         piece: P,
         state: Option<S::State>,
         target: Target<P, S>,
@@ -166,9 +174,13 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
         let mut kept = None;
         let newest_taken = loop {
             if let Some(before) = state {
-                let is_to_cut = |_| kept.is_none() && pushed.has_room() && worker.is_asked();
+                let is_to_cut = |pace: &mut Pace, left| {
+                    let asks = kept.is_none() && pushed.has_room() && worker.is_asked();
+                    asks && pace.is_worth_a_cut(worker, left)
+                };
                 let all = self.all();
-                let feed = || all.feed(worker, piece, before, is_to_cut);
+                let pace = &mut pace;
+                let feed = || all.feed(worker, pace, piece, before, is_to_cut);
                 state = match self.caught(feed) {
                     Some(Fed::UpTo(whole, left, before)) => {
                         match self.caught(|| whole.cut(left / 2)) {
@@ -365,7 +377,8 @@ unsafe fn run_node<P: Piece, S: Sink<P>>(node: NonNull<PartHead>) {
         let part = || {
             let piece = piece.expect("a part begins once");
             let state = team.caught(|| team.all().sink.begin());
-            let (target, state) = team.share(worker, piece, state, Target::Node(Side::Upper, node));
+            let target = Target::Node(Side::Upper, node);
+            let (target, state) = team.share(worker, Pace::new(), piece, state, target);
             (target, team.end(state))
         };
         // SAFETY: the part has not come to its target.

@@ -157,10 +157,13 @@ impl<'e, S> Loop<'e, S> {
         S: Sink<P>,
     {
         let most = piece.most().max(1);
-        let is_to_cut = |left| left > most || worker.is_asked();
-        match self.feed(worker, piece, state, is_to_cut) {
+        let is_to_cut = |pace: &mut Pace, left| {
+            left > most || worker.is_asked() && pace.is_worth_a_cut(worker, left)
+        };
+        let mut pace = Pace::new();
+        match self.feed(worker, &mut pace, piece, state, is_to_cut) {
             Fed::Through(state) => state,
-            Fed::UpTo(piece, left, state) => self.split(worker, piece, left, state),
+            Fed::UpTo(piece, left, state) => self.split(worker, pace, piece, left, state),
         }
     }
 
@@ -169,21 +172,21 @@ impl<'e, S> Loop<'e, S> {
     pub(super) fn feed<P: Piece>(
         &self,
         worker: &Worker,
+        pace: &mut Pace,
         mut piece: P,
         mut state: S::State,
-        is_to_cut: impl Fn(usize) -> bool,
+        is_to_cut: impl Fn(&mut Pace, usize) -> bool,
     ) -> Fed<P, S::State>
     where
         S: Sink<P>,
     {
         let least = piece.least().max(1);
-        let mut pace = Pace::new();
         loop {
             let left = piece.units();
             if left == 0 || self.early.is_due() || self.sink.is_done(&state, &piece) {
                 return Fed::Through(state);
             }
-            if left / 2 >= least && is_to_cut(left) {
+            if left / 2 >= least && is_to_cut(pace, left) {
                 return Fed::UpTo(piece, left, state);
             }
             let count = pace.block().max(least);
@@ -199,14 +202,21 @@ impl<'e, S> Loop<'e, S> {
     }
 
     #[inline(never)]
-    fn split<P: Piece>(&self, worker: &Worker, piece: P, left: usize, state: S::State) -> S::State
+    fn split<P: Piece>(
+        &self,
+        worker: &Worker,
+        pace: Pace,
+        piece: P,
+        left: usize,
+        state: S::State,
+    ) -> S::State
     where
         S: Sink<P>,
     {
         if worker.registry().kind.divides() || left > piece.most().max(1) {
             return self.divide(piece, left, state);
         }
-        parts::run(self, worker, piece, state)
+        parts::run(self, worker, pace, piece, state)
     }
 
     /// Both halves, each with a state of its own: where every part is to be cut, and where the

@@ -26,6 +26,9 @@ pub fn par_for<F>(range: Range<usize>, f: F)
 where
     F: Fn(usize) + Sync,
 {
+    if range.is_empty() {
+        return;
+    }
     let early = Early::new();
     let each = Each(|block: Range<usize>| block.for_each(&f));
     run_loop(range, &each, &early);
@@ -85,6 +88,10 @@ where
     M: Fn(usize) -> T + Sync,
     R: Fn(T, T) -> T + Sync,
 {
+    if range.is_empty() {
+        drop((map, reduce));
+        return identity;
+    }
     let early = Early::new();
     let fold = Fold {
         identity: &identity,
