@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fs, process, slice, thread};
 
@@ -20,6 +20,9 @@ use crate::blas::{self, Matrix, Number};
 use crate::compiler;
 use crate::driver::{Driver, Handle, Settings};
 use crate::refusal::{Answer, ERRORS, INVALID_VALUE, Refusal};
+
+/// Tells those who wait that the device does something again.
+static LET_GO: Condvar = Condvar::new();
 
 /// How long the end of the process waits for threads that still give contexts back.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -50,10 +53,22 @@ fn mistaken(name: &str, text: &str) -> ! {
     process::abort();
 }
 
+/// The calls that end when the device has done something.
+const WAITING: [&str; 4] = [
+    "cuCtxSynchronize",
+    "cuEventSynchronize",
+    "cuMemFree_v2",
+    "cuStreamSynchronize",
+];
+
 /// Does a call, which is counted.
 fn answer(name: &str, call: impl FnOnce(&mut Driver) -> Answer<()>) -> c_int {
     let mut driver = driver();
     driver.count(name);
+    while driver.is_held && WAITING.contains(&name) {
+        let woken = LET_GO.wait(driver);
+        driver = woken.unwrap_or_else(PoisonError::into_inner);
+    }
     match call(&mut driver) {
         Ok(()) => 0,
         Err(Refusal::Code(code)) => code,
@@ -253,6 +268,13 @@ pub unsafe extern "C" fn roving_fake_cuda_count(name: *const c_char) -> u64 {
     // SAFETY: as the caller promises.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     driver().counted(&name)
+}
+
+/// Lets all devices do nothing (1), or go on (0). Meanwhile, who waits for one waits.
+#[unsafe(no_mangle)]
+pub extern "C" fn roving_fake_cuda_hold(is_held: c_int) {
+    driver().is_held = is_held != 0;
+    LET_GO.notify_all();
 }
 
 /// A text for NVRTC, and what came of it.

@@ -268,6 +268,24 @@ fn times_are_those_of_events_that_have_come() {
     mistake(two.driver.elapsed_ms(untimed, to), "made without");
 }
 
+#[test]
+fn a_held_device_does_nothing() {
+    let mut two = two();
+    let (room, pinned) = (two.room(), two.driver.pin(8).unwrap());
+    let event = two.driver.new_event(false).unwrap();
+    two.driver.is_held = true;
+    two.up(0, pinned, room).unwrap();
+    two.driver.record(event, two.streams[0]).unwrap();
+    for _ in 0..9 {
+        assert_eq!(two.driver.query(event), Err(Refusal::Code(NOT_READY)));
+    }
+    assert_eq!(two.driver.counted("waiting"), 2);
+    mistake(two.driver.wait_stream(two.streams[0]), "that is held");
+    two.driver.is_held = false;
+    two.driver.wait_stream(two.streams[0]).unwrap();
+    assert_eq!(two.driver.counted("waiting"), 0);
+}
+
 const TEXT: &str = r#"
     extern "C" __global__ void add(const unsigned *from, unsigned *to, unsigned count) {
         unsigned at = blockIdx.x * blockDim.x + threadIdx.x;

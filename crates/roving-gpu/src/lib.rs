@@ -108,6 +108,7 @@
 // | `cuda/lane.rs` | copies go on after the call that began them |
 // | `cuda/memory.rs` | allocates, frees and copies memory by address |
 // | `cuda/module.rs` | launches functions that were compiled from text |
+// | `cuda/staging.rs` | pinned memory, by address |
 // | `kernel.rs` | `Kernel::cuda` takes CUDA C++ as it is, which nobody checks |
 // | `wgpu/harness.rs`, `cuda/tests.rs` | tests with kernels in CUDA C++ |
 // | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |

@@ -152,6 +152,8 @@ pub(crate) struct Driver {
     callers: HashMap<ThreadId, Caller>,
     counts: BTreeMap<String, u64>,
     pub(crate) compiler: Compiler,
+    /// The devices do nothing.
+    pub(crate) is_held: bool,
 }
 
 fn not_live(kinds: &HashMap<Handle, &'static str>, kind: &str, handle: Handle) -> Refusal {
@@ -186,6 +188,7 @@ impl Driver {
             callers: HashMap::new(),
             counts: BTreeMap::new(),
             compiler: Compiler::default(),
+            is_held: false,
         }
     }
 

@@ -79,6 +79,9 @@ impl Driver {
 
     /// Runs what is on the stream, up to that number.
     pub(super) fn run(&mut self, stream: Handle, until: u64) -> Answer<()> {
+        if self.is_held {
+            return mistake("a device is to do something that is held");
+        }
         loop {
             let Some(of) = self.streams.get_mut(&stream) else {
                 return Ok(());

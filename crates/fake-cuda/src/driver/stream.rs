@@ -98,6 +98,9 @@ impl Driver {
             return Ok(());
         };
         let done = self.streams.get(&stream).map_or(u64::MAX, |s| s.done);
+        if done < number && self.is_held {
+            return Err(Refusal::Code(NOT_READY));
+        }
         if done < number {
             self.run(stream, done + 1)?;
             return Err(Refusal::Code(NOT_READY));

@@ -1,7 +1,8 @@
 //! The other tests of this back-end once more, each time in a process whose loader finds the fake
-//! CUDA driver; and mistakes, which that driver has to find.
-#![allow(unsafe_code)] // mistakes that cannot be made without
+//! CUDA driver; how often that was called; and mistakes, which that driver has to find.
+#![allow(unsafe_code)] // asks the driver; mistakes that cannot be made without
 
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -9,10 +10,47 @@ use std::{env, fs, mem, process};
 
 use cudarc::driver::{CudaContext, result};
 
+use super::harness::{On, buffer};
 use super::tests::device;
+use crate::backend::Backend;
+use crate::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind};
 
 /// Says in which of our processes a test runs.
 const CHILD: &str = "ROVING_FAKE_CUDA_CHILD";
+
+unsafe extern "C" {
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// A function of the fake driver that no other has.
+fn function(name: &CStr) -> *mut c_void {
+    // SAFETY: both texts end with NUL, and the library is loaded already.
+    let found = unsafe { dlsym(dlopen(c"libcuda.so".as_ptr(), 2), name.as_ptr()) };
+    assert!(!found.is_null(), "this is not the fake driver");
+    found
+}
+
+/// How often the fake driver was asked for that.
+fn count(what: &str) -> u64 {
+    type Count = unsafe extern "C" fn(*const c_char) -> u64;
+    let what = CString::new(what).unwrap();
+    // SAFETY: the function has that type, and the text ends with NUL.
+    unsafe {
+        let function = function(c"roving_fake_cuda_count");
+        mem::transmute::<*mut c_void, Count>(function)(what.as_ptr())
+    }
+}
+
+/// Lets the devices do nothing, or go on.
+fn hold(is_held: bool) {
+    type Hold = unsafe extern "C" fn(c_int);
+    // SAFETY: the function has that type.
+    unsafe {
+        let function = function(c"roving_fake_cuda_hold");
+        mem::transmute::<*mut c_void, Hold>(function)(c_int::from(is_held));
+    }
+}
 
 /// Whether this is a process with the fake driver; else the test is one that `run` will call.
 fn is_here() -> bool {
@@ -79,6 +117,29 @@ fn all_tests_of_the_back_end_pass() {
     }
 }
 
+/// Those below that ask the driver what it has counted.
+#[test]
+fn counts_are_right() {
+    if is_here() || !has_compiler() {
+        return;
+    }
+    for name in [
+        "counted_a_chain_of_kernels_waits_for_nothing",
+        "counted_streams_follow_each_other_by_events",
+        "counted_memory_is_pinned_once_for_copies_of_a_size",
+    ] {
+        let output = run(
+            &[&format!("cuda::fake::{name}"), "--exact", "--ignored"],
+            &[],
+        );
+        let text = text(&output);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{name}: {text}"
+        );
+    }
+}
+
 #[test]
 fn a_lost_device_is_told() {
     if is_here() || !has_compiler() {
@@ -117,6 +178,103 @@ fn mistakes_are_found() {
             "{text}"
         );
     }
+}
+
+static NEXT: Kernel =
+    // SAFETY: one thread looks at one number, which each launch has.
+    unsafe {
+        Kernel::new("next").cuda(
+            "extern \"C\" __global__ void next(unsigned *number) { *number = *number * 3 + 1; }",
+            "next",
+            [1, 1, 1],
+        )
+    };
+static CHAIN: Kind = Kind::new("chain");
+
+fn next(devices: &Devices, number: &Buffer<u32>) {
+    let task = Dual::new(&CHAIN, &[1])
+        .updates(number)
+        .gpu(async |gpu| gpu.launch(&NEXT, [1, 1, 1], &[Arg::update(number)]).await);
+    task.run(devices).unwrap();
+}
+
+/// The numbers that so many kernels make of 1.
+fn after(kernels: u32) -> u32 {
+    (0..kernels).fold(1, |number: u32, _| number.wrapping_mul(3).wrapping_add(1))
+}
+
+#[test]
+#[ignore = "needs the fake driver: see `counts_are_right`"]
+fn counted_a_chain_of_kernels_waits_for_nothing() {
+    let (device, _turn) = device().unwrap();
+    let devices = Devices::builder()
+        .backend(device)
+        .choice(Choice::Gpu)
+        .build()
+        .unwrap();
+    let number = Buffer::from(vec![1_u32]);
+    next(&devices, &number);
+    assert_eq!(*number.read(), [after(1)]);
+    let waits = ["cuEventSynchronize", "cuStreamSynchronize"];
+    let before = waits.map(count);
+    // Each task comes to its end while the device does nothing.
+    hold(true);
+    for _ in 1..1000 {
+        next(&devices, &number);
+    }
+    hold(false);
+    assert_eq!(*number.read(), [after(1000)]);
+    let now = waits.map(count);
+    // Halves of what is left, and the copy back; and again for what came late.
+    assert!(now[0] - before[0] <= 20, "{before:?} {now:?}");
+    assert_eq!((now[1], count("round trips")), (before[1], 0));
+    assert_eq!(count("cuLaunchKernel"), 1000);
+    assert_eq!(
+        ["cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"].map(count),
+        [1, 2]
+    );
+    assert_eq!(count("copies that wait"), 0);
+}
+
+/// A stream is behind those that it is told to follow; else the driver would end the process.
+#[test]
+#[ignore = "needs the fake driver: see `counts_are_right`"]
+fn counted_streams_follow_each_other_by_events() {
+    let (device, _turn) = device().unwrap();
+    let memory = device.alloc(4).unwrap();
+    let at = |stream| On(&device, stream);
+    let mut launches = Vec::new();
+    let up = at(0).upload(&1_u32.to_ne_bytes(), &memory);
+    for stream in 0..200 {
+        device.follow(stream + 1, stream);
+        launches.push(at(stream + 1).launch(&NEXT, 1, vec![buffer(&memory, 4, true)]));
+    }
+    let down = at(200).download(&memory, 4).right();
+    up.right();
+    launches.into_iter().for_each(|launch| launch.right());
+    assert_eq!(down, after(200).to_ne_bytes());
+    // And one for the allocation, on each of the four streams.
+    assert_eq!(count("cuStreamWaitEvent"), 204);
+    assert_eq!(count("copies that wait"), 0);
+}
+
+#[test]
+#[ignore = "needs the fake driver: see `counts_are_right`"]
+fn counted_memory_is_pinned_once_for_copies_of_a_size() {
+    let (device, _turn) = device().unwrap();
+    let (on, bytes) = (On(&device, 0), 100_000);
+    let memory = device.alloc(bytes).unwrap();
+    for round in 0..20 {
+        on.upload(&vec![round; bytes], &memory).right();
+        assert_eq!(on.download(&memory, bytes).right(), vec![round; bytes]);
+    }
+    // The piece of one may still be on its way back when the next one wants one.
+    assert!((1..=2).contains(&count("cuMemHostAlloc")));
+    assert_eq!(count("copies that wait"), 0);
+    // More than is ever pinned.
+    let large = device.alloc(65 << 20).unwrap();
+    on.upload(&vec![1; 65 << 20], &large).right();
+    assert_eq!(count("copies that wait"), 1);
 }
 
 #[test]

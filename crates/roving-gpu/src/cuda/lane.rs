@@ -1,19 +1,25 @@
-//! One stream, and the thread that gives it its operations and waits for them.
+//! One stream, the thread that gives it its operations, and the thread that waits for them.
+//!
+//! The first never waits for the device, so a chain of operations is on the stream as soon as it is
+//! known. The second waits where somebody wants to know of an end; where nobody does (launches that
+//! said they were queued), it waits for half of those that are on the stream at a time.
 #![allow(unsafe_code)] // copies go on after the call that began them
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use cudarc::driver::sys::CUevent_flags;
-use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result};
 
 use super::blas::{Blas, Routine};
 use super::fault;
-use super::memory::Room;
+use super::memory::{Room, Store};
 use super::module::Modules;
+use super::staging::{Staged, Staging};
 use crate::backend::{Download, Launch, Outcome, Upload};
 use crate::error::{Cause, DeviceError};
 
@@ -21,15 +27,19 @@ use crate::error::{Cause, DeviceError};
 pub(super) struct Common {
     pub(super) context: Arc<CudaContext>,
     pub(super) modules: Modules,
+    store: Arc<Store>,
+    staging: Staging,
     /// The text of the error with which the device was lost.
     lost: OnceLock<String>,
 }
 
 impl Common {
-    pub(super) fn new(context: Arc<CudaContext>, modules: Modules) -> Self {
+    pub(super) fn new(context: Arc<CudaContext>, modules: Modules, store: Arc<Store>) -> Self {
         Common {
+            staging: Staging::new(&context),
             context,
             modules,
+            store,
             lost: OnceLock::new(),
         }
     }
@@ -55,6 +65,10 @@ pub(super) enum Job {
     Upload(Upload),
     Download(Download),
     Launch(Launch),
+    /// Marks the stream as it is by now, for another stream.
+    Mark(Arc<Point>),
+    /// Puts all that comes behind that mark of another stream.
+    After(Arc<Point>),
 }
 
 impl Job {
@@ -63,6 +77,8 @@ impl Job {
             Job::Upload(upload) => upload.done(outcome),
             Job::Download(download) => download.done(outcome),
             Job::Launch(launch) => launch.done(outcome),
+            Job::Mark(point) => point.settle(None),
+            Job::After(_) => (),
         }
     }
 
@@ -97,7 +113,7 @@ impl Unbegun {
     }
 }
 
-/// The orders for a lane; its thread sleeps while there are none.
+/// The orders for a lane; its first thread sleeps while there are none.
 #[derive(Default)]
 pub(super) struct Inbox {
     state: Mutex<State>,
@@ -142,12 +158,12 @@ impl Inbox {
         self.changed.notify_one();
     }
 
-    /// The oldest job. `None`, if there is none now and `busy`, or if there will be none.
-    fn take(&self, busy: bool) -> Option<Job> {
+    /// The oldest job. `None`, if there will be none.
+    fn take(&self) -> Option<Job> {
         let mut state = self.state();
         loop {
             let job = state.jobs.pop_front();
-            if job.is_some() || busy || state.closed {
+            if job.is_some() || state.closed {
                 return job;
             }
             let woken = self.changed.wait(state);
@@ -170,161 +186,85 @@ fn finish(end: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(end));
 }
 
-/// A lane's thread. It ends when its inbox was closed and all has ended.
+/// A place on a stream, which other streams may be put behind.
+#[derive(Default)]
+pub(super) struct Point {
+    /// `Some(None)`: there will be no event, for the device is lost.
+    event: Mutex<Option<Option<CudaEvent>>>,
+    settled: Condvar,
+}
+
+impl Point {
+    /// Once: later calls change nothing.
+    fn settle(&self, event: Option<CudaEvent>) {
+        let mut own = self.event.lock().unwrap_or_else(PoisonError::into_inner);
+        own.get_or_insert(event);
+        drop(own);
+        self.settled.notify_all();
+    }
+
+    /// Sleeps until the other lane has marked its stream. It waits for its device only where a copy
+    /// does, and for those that were told to before this: so lanes do not wait for each other.
+    fn put_behind(&self, stream: &CudaStream) -> Result<(), DriverError> {
+        let own = self.event.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = self.settled.wait_while(own, |event| event.is_none());
+        match &*own.unwrap_or_else(PoisonError::into_inner) {
+            Some(Some(event)) => stream.wait(event),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The threads of a lane. They end when its inbox was closed and all has ended.
 pub(super) fn start(
     common: &Arc<Common>,
     index: usize,
-) -> Result<(Arc<Inbox>, JoinHandle<()>), DeviceError> {
+) -> Result<(Arc<Inbox>, [JoinHandle<()>; 2]), DeviceError> {
     let failed = |error| fault::of(error, "");
     let stream = common.context.new_stream().map_err(failed)?;
     let inbox = Arc::new(Inbox::default());
-    let (common, own) = (Arc::clone(common), Arc::clone(&inbox));
-    let thread = thread::Builder::new()
-        .name(format!("roving-cuda-{index}"))
-        .spawn(move || Lane::new(common, own, stream).run());
-    let thread = thread.map_err(|error| DeviceError::new(Cause::NoDevice, error.to_string()))?;
-    Ok((inbox, thread))
-}
-
-struct Lane {
-    /// Made when it is first asked for: that takes long. `Some(None)`: there is none. Dropped
-    /// before the stream.
-    blas: Option<Option<Blas>>,
-    common: Arc<Common>,
-    inbox: Arc<Inbox>,
-    stream: Arc<CudaStream>,
-    /// On the stream, the oldest first.
-    flying: VecDeque<Flying>,
-    spare: Vec<Marks>,
-}
-
-/// An operation on the stream, or one that did not get there.
-struct Flying {
-    job: Job,
-    marks: Result<Marks, Unbegun>,
-}
-
-/// Events before and after an operation.
-struct Marks {
-    before: CudaEvent,
-    after: CudaEvent,
-}
-
-impl Lane {
-    fn new(common: Arc<Common>, inbox: Arc<Inbox>, stream: Arc<CudaStream>) -> Self {
-        Lane {
+    let shared = Arc::new(Shared {
+        common: Arc::clone(common),
+        stream,
+        spare: Mutex::default(),
+    });
+    let (flying, ends) = channel();
+    let waiter = Waiter {
+        shared: Arc::clone(&shared),
+        flying: VecDeque::new(),
+        ends,
+    };
+    let thread = |name: &str, run: Box<dyn FnOnce() + Send>| {
+        let thread = thread::Builder::new().name(format!("roving-cuda-{index}{name}"));
+        let thread = thread.spawn(run);
+        thread.map_err(|error| DeviceError::new(Cause::NoDevice, error.to_string()))
+    };
+    let waiting = thread("-ends", Box::new(move || waiter.run()))?;
+    let own = Arc::clone(&inbox);
+    let giving = move || {
+        let lane = Lane {
             blas: None,
-            common,
-            inbox,
-            stream,
-            flying: VecDeque::new(),
-            spare: Vec::new(),
-        }
-    }
-
-    fn run(&mut self) {
-        // All that follows is done in this context. Where that fails, so will all else, and says
-        // so.
-        let _ = self.common.context.bind_to_thread();
-        loop {
-            match self.inbox.take(!self.flying.is_empty()) {
-                Some(job) => self.begin(job),
-                None if self.flying.is_empty() => break,
-                None => self.end_oldest(),
-            }
-        }
-    }
-
-    fn begin(&mut self, mut job: Job) {
-        let begun = match self.common.loss() {
-            Some(loss) => Err(Unbegun::refused(loss)),
-            // The interface panics where a library is missing, or a function of it.
-            None => catch_unwind(AssertUnwindSafe(|| self.submit(&mut job))).unwrap_or_else(|_| {
-                let text = "the interface of CUDA panicked; a library of it may be missing";
-                Err(Unbegun::failed(DeviceError::new(Cause::Kernel, text)))
-            }),
+            flying,
+            shared,
+            inbox: own,
+            allocations: 0,
         };
-        let marks = begun.map_err(|Unbegun { error, is_refused }| Unbegun {
-            error: self.common.note(error),
-            is_refused,
-        });
-        self.flying.push_back(Flying { job, marks });
-    }
+        lane.run();
+    };
+    let giving = thread("", Box::new(giving))?;
+    Ok((inbox, [giving, waiting]))
+}
 
-    fn submit(&mut self, job: &mut Job) -> Result<Marks, Unbegun> {
-        let refused = |error| Unbegun::refused(fault::of(error, ""));
-        let failed = |error| Unbegun::failed(fault::of(error, ""));
-        // Building a kernel for its first launch takes none of the device's time.
-        if let Job::Launch(launch) = job {
-            if self.routine(launch).is_none() {
-                let prepared = self.common.modules.prepare(launch.kernel());
-                prepared.map_err(Unbegun::refused)?;
-            }
-        }
-        let marks = match self.spare.pop() {
-            Some(marks) => marks,
-            None => Marks::new(&self.common.context).map_err(refused)?,
-        };
-        marks.before.record(&self.stream).map_err(refused)?;
-        match job {
-            Job::Upload(upload) => {
-                let room = Room::of(upload.to()).map_err(Unbegun::refused)?;
-                // SAFETY: the job, which has both sides, is in `flying` from here until the stream
-                // has ended it.
-                unsafe { room.fill(upload.bytes(), &self.stream) }.map_err(Unbegun::failed)?;
-            }
-            Job::Download(download) => {
-                let memory = download.from().clone();
-                let room = Room::of(&memory).map_err(Unbegun::refused)?;
-                // SAFETY: the job, which has both sides, is in `flying` from here until the stream
-                // has ended it, and nobody looks into it there.
-                unsafe { room.empty(download.bytes(), &self.stream) }.map_err(Unbegun::failed)?;
-            }
-            Job::Launch(launch) => self.launch(launch)?,
-        }
-        marks.after.record(&self.stream).map_err(failed)?;
-        Ok(marks)
-    }
+/// The parts that both threads of a lane have.
+struct Shared {
+    common: Arc<Common>,
+    stream: Arc<CudaStream>,
+    spare: Mutex<Vec<Marks>>,
+}
 
-    /// The library and what it is to do, if the kernel names a routine and the library is there.
-    fn routine(&mut self, launch: &Launch) -> Option<(&Blas, Routine)> {
-        let routine = Routine::named(launch.kernel().as_library()?)?;
-        let blas = self.blas.get_or_insert_with(|| Blas::new(&self.stream));
-        Some((blas.as_ref()?, routine))
-    }
-
-    fn launch(&mut self, launch: &Launch) -> Result<(), Unbegun> {
-        match self.routine(launch) {
-            // A routine may be several launches, of which some are on the stream.
-            Some((blas, routine)) => blas.launch(routine, launch).map_err(Unbegun::failed),
-            None => {
-                let launched = self.common.modules.launch(launch, &self.stream);
-                launched.map_err(Unbegun::refused)
-            }
-        }
-    }
-
-    fn end_oldest(&mut self) {
-        let Some(Flying { job, marks }) = self.flying.pop_front() else {
-            return;
-        };
-        let marks = match marks {
-            Ok(marks) => marks,
-            Err(unbegun) => {
-                self.settle();
-                return finish(|| job.unbegun(unbegun));
-            }
-        };
-        let outcome = marks.wait().map_err(|error| {
-            // Whatever was found here, the context gives nothing but the same from now on.
-            let text = fault::text(error);
-            self.common.note(DeviceError::new(Cause::Lost, text))
-        });
-        self.spare.push(marks);
-        if outcome.is_err() {
-            self.settle();
-        }
-        finish(|| job.done(outcome));
+impl Shared {
+    fn spare(&self) -> MutexGuard<'_, Vec<Marks>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// After an error, the stream may still be at work on what had been put on it before that.
@@ -334,14 +274,274 @@ impl Lane {
     }
 }
 
-/// Also when its thread panics: nothing is freed under the stream, and nobody waits for ever.
+/// The side that puts operations on the stream.
+struct Lane {
+    /// Made when it is first asked for: that takes long. `Some(None)`: there is none. Dropped
+    /// before the stream.
+    blas: Option<Option<Blas>>,
+    flying: Sender<Flying>,
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox>,
+    /// The allocations that the stream is behind.
+    allocations: u64,
+}
+
+/// An operation on the stream, or one that did not get there.
+struct Flying {
+    job: Job,
+    /// Somebody may wait for its end.
+    is_awaited: bool,
+    begun: Result<Begun, Unbegun>,
+}
+
+/// The parts of an operation that is on the stream.
+struct Begun {
+    marks: Marks,
+    /// The pinned memory that a copy goes through.
+    staged: Option<Staged>,
+}
+
+/// Events before and after an operation.
+struct Marks {
+    before: CudaEvent,
+    after: CudaEvent,
+}
+
+impl Lane {
+    fn run(mut self) {
+        // All that follows is done in this context. Where that fails, so will all else, and says
+        // so.
+        let _ = self.shared.common.context.bind_to_thread();
+        while let Some(job) = self.inbox.take() {
+            self.begin(job);
+        }
+    }
+
+    fn begin(&mut self, mut job: Job) {
+        let begun = match self.shared.common.loss() {
+            Some(loss) => Err(Unbegun::refused(loss)),
+            // The interface panics where a library is missing, or a function of it.
+            None => catch_unwind(AssertUnwindSafe(|| self.submit(&mut job))).unwrap_or_else(|_| {
+                let text = "the interface of CUDA panicked; a library of it may be missing";
+                Err(Unbegun::failed(DeviceError::new(Cause::Kernel, text)))
+            }),
+        };
+        let begun = match begun {
+            Ok(Some(begun)) => Ok(begun),
+            // An order of streams has no end of its own.
+            Ok(None) => return,
+            Err(Unbegun { error, is_refused }) => Err(Unbegun {
+                error: self.shared.common.note(error),
+                is_refused,
+            }),
+        };
+        let mut is_awaited = true;
+        if let (Job::Launch(launch), Ok(_)) = (&mut job, &begun) {
+            is_awaited = launch.queued.is_none();
+            finish(|| launch.queued());
+        }
+        let flying = Flying {
+            job,
+            is_awaited,
+            begun,
+        };
+        if let Err(returned) = self.flying.send(flying) {
+            // The other thread is gone, with a panic.
+            self.shared.settle();
+            finish(|| returned.0.job.done(Err(left())));
+        }
+    }
+
+    /// Gives nothing where nothing is to be waited for.
+    fn submit(&mut self, job: &mut Job) -> Result<Option<Begun>, Unbegun> {
+        let refused = |error| Unbegun::refused(fault::of(error, ""));
+        let failed = |error| Unbegun::failed(fault::of(error, ""));
+        let shared = Arc::clone(&self.shared);
+        let (common, stream) = (&shared.common, &shared.stream);
+        match job {
+            Job::Mark(point) => {
+                let untimed = Some(CUevent_flags::CU_EVENT_DISABLE_TIMING);
+                let event = common.context.new_event(untimed).map_err(refused)?;
+                event.record(stream).map_err(refused)?;
+                point.settle(Some(event));
+                return Ok(None);
+            }
+            Job::After(point) => {
+                point.put_behind(stream).map_err(refused)?;
+                return Ok(None);
+            }
+            // Building a kernel for its first launch takes none of the device's time.
+            Job::Launch(launch) if self.routine(launch).is_none() => {
+                let prepared = common.modules.prepare(launch.kernel());
+                prepared.map_err(Unbegun::refused)?;
+            }
+            _ => (),
+        }
+        let ordered = common.store.put_behind(stream, &mut self.allocations);
+        ordered.map_err(refused)?;
+        let spare = shared.spare().pop();
+        let marks = match spare {
+            Some(marks) => marks,
+            None => Marks::new(&common.context).map_err(refused)?,
+        };
+        marks.before.record(stream).map_err(refused)?;
+        let mut staged = None;
+        let put = self.put(job, &mut staged);
+        if let Err(error) = put.and_then(|()| marks.after.record(stream).map_err(failed)) {
+            // The pinned memory must not go before that.
+            shared.settle();
+            return Err(error);
+        }
+        Ok(Some(Begun { marks, staged }))
+    }
+
+    /// Puts an operation on the stream; a copy by way of pinned memory, if there is some.
+    fn put(&mut self, job: &mut Job, staged: &mut Option<Staged>) -> Result<(), Unbegun> {
+        let Shared { common, stream, .. } = &*self.shared;
+        match job {
+            Job::Upload(upload) => {
+                let room = Room::of(upload.to()).map_err(Unbegun::refused)?;
+                *staged = common.staging.of(upload.bytes().len());
+                let from = match staged {
+                    Some(staged) => staged.filled(upload.bytes()),
+                    None => upload.bytes(),
+                };
+                // SAFETY: the job, which has both sides, and the pinned memory are flying from here
+                // until the stream has ended it.
+                unsafe { room.fill(from, stream) }.map_err(Unbegun::failed)
+            }
+            Job::Download(download) => {
+                let memory = download.from().clone();
+                let room = Room::of(&memory).map_err(Unbegun::refused)?;
+                let len = download.bytes().len();
+                *staged = common.staging.of(len);
+                let to = match staged {
+                    Some(staged) => staged.bytes(len),
+                    None => download.bytes(),
+                };
+                // SAFETY: the job, which has both sides, and the pinned memory are flying from here
+                // until the stream has ended it, and nobody looks into them there.
+                unsafe { room.empty(to, stream) }.map_err(Unbegun::failed)
+            }
+            Job::Launch(launch) => self.launch(launch),
+            Job::Mark(_) | Job::After(_) => Ok(()),
+        }
+    }
+
+    /// The library and what it is to do, if the kernel names a routine and the library is there.
+    fn routine(&mut self, launch: &Launch) -> Option<(&Blas, Routine)> {
+        let routine = Routine::named(launch.kernel().as_library()?)?;
+        let blas = self
+            .blas
+            .get_or_insert_with(|| Blas::new(&self.shared.stream));
+        Some((blas.as_ref()?, routine))
+    }
+
+    fn launch(&mut self, launch: &Launch) -> Result<(), Unbegun> {
+        match self.routine(launch) {
+            // A routine may be several launches, of which some are on the stream.
+            Some((blas, routine)) => blas.launch(routine, launch).map_err(Unbegun::failed),
+            None => {
+                let Shared { common, stream, .. } = &*self.shared;
+                let launched = common.modules.launch(launch, stream);
+                launched.map_err(Unbegun::refused)
+            }
+        }
+    }
+}
+
+/// Also when its thread panics: nobody waits for ever, and the library goes when it has done all.
 impl Drop for Lane {
     fn drop(&mut self) {
-        finish(|| self.settle());
+        finish(|| self.shared.settle());
+        self.inbox.leave();
+    }
+}
+
+/// The side that waits.
+struct Waiter {
+    /// Received, the oldest first.
+    flying: VecDeque<Flying>,
+    ends: Receiver<Flying>,
+    shared: Arc<Shared>,
+}
+
+impl Waiter {
+    fn run(mut self) {
+        let _ = self.shared.common.context.bind_to_thread();
+        loop {
+            self.flying.extend(self.ends.try_iter());
+            if self.flying.is_empty() {
+                match self.ends.recv() {
+                    Ok(flying) => self.flying.push_back(flying),
+                    Err(_) => break,
+                }
+            } else {
+                self.end_some();
+            }
+        }
+    }
+
+    /// Ends the oldest, up to one that is waited for.
+    fn end_some(&mut self) {
+        let stops = |flying: &Flying| flying.begun.is_err() || flying.is_awaited;
+        let until = self.flying.iter().position(stops);
+        let until = until.unwrap_or(self.flying.len() / 2);
+        // One that did not begin comes after all that did before it.
+        let last = match self.flying[until].begun {
+            Err(_) if until > 0 => until - 1,
+            _ => until,
+        };
+        let outcome = match &self.flying[last].begun {
+            // The stream has a state that nobody knows.
+            Err(_) => {
+                self.shared.settle();
+                Ok(())
+            }
+            Ok(begun) => begun.marks.after.synchronize(),
+        };
+        let lost = outcome.err().map(|error| {
+            self.shared.settle();
+            // Whatever was found here, the context gives nothing but the same from now on.
+            let error = DeviceError::new(Cause::Lost, fault::text(error));
+            self.shared.common.note(error)
+        });
+        for Flying { job, begun, .. } in self.flying.drain(..=last) {
+            match (begun, &lost) {
+                (Err(unbegun), _) => finish(|| job.unbegun(unbegun)),
+                (Ok(_), Some(lost)) => finish(|| job.done(Err(lost.clone()))),
+                (Ok(begun), None) => self.shared.end(job, begun),
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// The end of an operation that the stream has done.
+    fn end(&self, mut job: Job, Begun { marks, staged }: Begun) {
+        let time = marks.time();
+        self.spare().push(marks);
+        if let (Job::Download(download), Some(mut staged)) = (&mut job, staged) {
+            let to = download.bytes();
+            to.copy_from_slice(staged.bytes(to.len()));
+        }
+        let outcome = time.map_err(|error| {
+            let error = DeviceError::new(Cause::Lost, fault::text(error));
+            self.common.note(error)
+        });
+        finish(|| job.done(outcome));
+    }
+}
+
+/// Also when its thread panics: nothing is freed under the stream, and nobody waits for ever.
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if !self.flying.is_empty() {
+            finish(|| self.shared.settle());
+        }
         for Flying { job, .. } in self.flying.drain(..) {
             finish(|| job.done(Err(left())));
         }
-        self.inbox.leave();
     }
 }
 
@@ -355,10 +555,10 @@ impl Marks {
         })
     }
 
-    /// Sleeps until the operation has ended. Gives the time that it took.
-    fn wait(&self) -> Result<Duration, DriverError> {
-        self.after.synchronize()?;
-        let ms = self.before.elapsed_ms(&self.after)?;
+    /// The time that the operation took, which has ended.
+    fn time(&self) -> Result<Duration, DriverError> {
+        // SAFETY: both events are alive, and have come.
+        let ms = unsafe { result::event::elapsed(self.before.cu_event(), self.after.cu_event()) }?;
         Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) / 1e3))
     }
 }

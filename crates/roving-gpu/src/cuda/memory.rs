@@ -1,29 +1,39 @@
 //! Memory of a device.
 #![allow(unsafe_code)] // allocates, frees and copies by address
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::{CUdeviceptr, CUmemPool_attribute};
-use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
+use cudarc::driver::sys::{CUdeviceptr, CUevent_flags, CUmemPool_attribute};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result};
 
 use super::fault;
 use crate::backend::Memory;
 use crate::error::{Cause, DeviceError};
 
 /// Where the memory of a device comes from: the driver's pool, in the order of a stream on which
-/// nothing else is done. To free in that way waits for nothing, and does not stop the device as
-/// `cuMemFree` does.
+/// nothing else is done. Nobody waits for that: lanes are put behind the last allocation. To free
+/// in that way waits for nothing either, and does not stop the device as `cuMemFree` does.
 pub(super) struct Store {
     stream: Arc<CudaStream>,
+    allocated: Mutex<Allocated>,
     /// The driver's own; else the memory comes from `cuMemAlloc`.
     pooled: bool,
     pub(super) bytes_max: u64,
     used: Mutex<u64>,
 }
 
+/// The allocations in the order of the stream.
+struct Allocated {
+    count: u64,
+    /// Behind the last.
+    event: CudaEvent,
+}
+
 impl Store {
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
         let stream = context.new_stream()?;
+        let untimed = Some(CUevent_flags::CU_EVENT_DISABLE_TIMING);
+        let event = context.new_event(untimed)?;
         let pooled = context.has_async_alloc();
         if pooled {
             keep_freed(context)?;
@@ -31,6 +41,7 @@ impl Store {
         let (free, _) = context.mem_get_info()?;
         Ok(Store {
             stream,
+            allocated: Mutex::new(Allocated { count: 0, event }),
             pooled,
             // The rest is left for the driver, the modules and the library.
             bytes_max: (free - free / 16) as u64,
@@ -48,11 +59,37 @@ impl Store {
             // SAFETY: the context is bound. What is in the memory is of no type yet.
             return unsafe { result::malloc_sync(bytes) };
         }
+        let mut allocated = self.allocated();
         // SAFETY: the stream is this store's, and lives. What is in the memory is of no type yet.
         let address = unsafe { result::malloc_async(self.stream.cu_stream(), bytes) }?;
-        // After this it is there for all streams.
-        self.stream.synchronize()?;
+        if let Err(error) = allocated.event.record(&self.stream) {
+            // SAFETY: it was just allocated there, and nobody else has it.
+            let _ = unsafe { result::free_async(address, self.stream.cu_stream()) };
+            return Err(error);
+        }
+        allocated.count += 1;
         Ok(address)
+    }
+
+    fn allocated(&self) -> MutexGuard<'_, Allocated> {
+        self.allocated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets all that comes on a stream begin after the allocations until now. `known` is how many
+    /// it is behind already.
+    pub(super) fn put_behind(
+        &self,
+        stream: &CudaStream,
+        known: &mut u64,
+    ) -> Result<(), DriverError> {
+        let allocated = self.allocated();
+        if *known < allocated.count {
+            stream.wait(&allocated.event)?;
+            *known = allocated.count;
+        }
+        Ok(())
     }
 }
 

@@ -1,11 +1,12 @@
 //! Devices of NVIDIA, by way of the driver's interface. The driver is looked for when the program
 //! runs; nothing of CUDA is needed where it is built.
 //!
-//! A device has some streams, and each of them a thread that gives it its operations, waits for the
-//! oldest, and sleeps when there is none. So no worker ever waits in the driver, which does wait
-//! where memory of the host that is not pinned is copied. Kernels are compiled by NVRTC, once for
-//! each device; those that name a routine of cuBLAS are that routine where the library is there:
-//! `gemm_f32`, `gemm_nt_f32`, `trsm_f32`, and the same for `f64`.
+//! A device has some streams, and each of them two threads, which sleep when there is nothing: one
+//! gives it its operations, and never waits for the device; the other waits for their ends. Streams
+//! follow each other by events. Copies go through pinned memory, so that they wait for nothing; one
+//! that finds no room there waits in the driver, and no worker with it. Kernels are compiled by
+//! NVRTC, once for each device; those that name a routine of cuBLAS are that routine where the
+//! library is there: `gemm_f32`, `gemm_nt_f32`, `trsm_f32`, and the same for `f64`.
 //!
 //! ```
 //! use roving_gpu::{Devices, Dual, Kind};
@@ -36,6 +37,7 @@ mod harness;
 mod lane;
 mod memory;
 mod module;
+mod staging;
 #[cfg(test)]
 mod tests;
 
@@ -47,7 +49,7 @@ use cudarc::driver::CudaContext;
 
 use crate::backend::{Backend, Download, Launch, Memory, Upload};
 use crate::error::{Cause, DeviceError};
-use lane::{Common, Inbox, Job};
+use lane::{Common, Inbox, Job, Point};
 use memory::{Room, Store};
 use module::Modules;
 
@@ -72,8 +74,11 @@ pub struct Nvidia {
     name: String,
     common: Arc<Common>,
     store: Arc<Store>,
-    lanes: Vec<(Arc<Inbox>, Option<JoinHandle<()>>)>,
+    lanes: Vec<Entrance>,
 }
+
+/// The orders for a lane, and its threads, until they are joined.
+type Entrance = (Arc<Inbox>, [Option<JoinHandle<()>>; 2]);
 
 /// Opens all devices of NVIDIA; gives the reason for each that could not be opened, and where there
 /// is none.
@@ -129,18 +134,18 @@ impl Nvidia {
         let failed = |error| fault::of(error, "");
         let context = CudaContext::new(ordinal).map_err(failed)?;
         let name = context.name().map_err(failed)?;
-        let store = Store::new(&context).map_err(failed)?;
+        let store = Arc::new(Store::new(&context).map_err(failed)?);
         let modules = Modules::new(&context)?;
-        let common = Arc::new(Common::new(context, modules));
+        let common = Arc::new(Common::new(context, modules, Arc::clone(&store)));
         let mut device = Nvidia {
             name: format!("{name} (cuda)"),
-            store: Arc::new(store),
+            store,
             common,
             lanes: Vec::new(),
         };
         for index in 0..STREAMS {
-            let (inbox, thread) = lane::start(&device.common, index)?;
-            device.lanes.push((inbox, Some(thread)));
+            let (inbox, threads) = lane::start(&device.common, index)?;
+            device.lanes.push((inbox, threads.map(Some)));
         }
         Ok(device)
     }
@@ -176,6 +181,15 @@ impl Backend for Nvidia {
         self.lanes.len()
     }
 
+    fn follow(&self, stream: usize, other: usize) {
+        let lanes = self.lanes.len();
+        if stream % lanes != other % lanes {
+            let point = Arc::new(Point::default());
+            self.push(other, Job::Mark(Arc::clone(&point)));
+            self.push(stream, Job::After(point));
+        }
+    }
+
     fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError> {
         if let Some(loss) = self.common.loss() {
             return Err(loss);
@@ -200,7 +214,8 @@ impl Backend for Nvidia {
 impl Drop for Nvidia {
     fn drop(&mut self) {
         self.lanes.iter().for_each(|(inbox, _)| inbox.close());
-        for (_, thread) in &mut self.lanes {
+        let lanes = self.lanes.iter_mut();
+        for thread in lanes.flat_map(|(_, threads)| threads) {
             if let Some(thread) = thread.take() {
                 if thread.thread().id() != thread::current().id() {
                     // It has no way to panic that would be of interest to who drops this.
