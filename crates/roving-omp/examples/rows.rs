@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A row of the program, its threads, its unit, and the most that our figure may be of theirs.
-const ROWS: [(&str, u32, &str, &str); 22] = [
+const ROWS: [(&str, u32, &str, &str); 25] = [
     ("fib", 1, "ms", "0.4"),
     ("fib", 2, "ms", "0.1"),
     ("queens", 1, "ms", ""),
@@ -26,6 +26,9 @@ const ROWS: [(&str, u32, &str, &str); 22] = [
     ("nested", 8, "ms", "0.5"),
     ("nested threads", 8, "threads", ""),
     ("crowded", 8, "ms", "0.7"),
+    ("barrier", 8, "ns", "0.7"),
+    ("static", 8, "ns", "0.7"),
+    ("region", 8, "ns", "0.7"),
     ("idle", 1, "ms", ""),
     ("idle", 2, "ms", ""),
     ("idle", 8, "ms", ""),

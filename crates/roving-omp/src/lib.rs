@@ -31,6 +31,7 @@ mod abi;
 mod env;
 #[allow(unsafe_code)]
 mod loops;
+mod prim;
 #[allow(unsafe_code)]
 mod sync;
 #[allow(unsafe_code)]

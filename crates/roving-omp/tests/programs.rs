@@ -138,6 +138,21 @@ fn depend() {
     compares("depend.c");
 }
 
+/// The compiler that is there may have no word for it, and its own library not know it.
+#[test]
+fn all_memory() {
+    let Some(gcc) = compiler(&["gcc"], "memory.probe.c") else {
+        eprintln!("skipped: gcc with OpenMP is not installed");
+        return;
+    };
+    let program = build(gcc, &["-O1"], "memory.c");
+    for settings in SETTINGS {
+        let output = run(&program, settings, true);
+        let told = text(&output.stdout);
+        assert_eq!(told, "30 rounds, 0 wrong\n", "{settings:?}");
+    }
+}
+
 #[test]
 fn nested() {
     compares("nested.c");

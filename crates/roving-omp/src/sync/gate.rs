@@ -1,16 +1,15 @@
 //! A number that others wait for: whose turn it is.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
 use super::futex;
 use super::patience::Patience;
+use crate::prim::{AtomicU32, AtomicU64, Ordering, ord};
 
 /// A number, and those who wait until it is what they need.
 ///
 /// A sleeper counts itself, reads the bell, looks at the number once more, and sleeps if the bell
-/// has not rung since. Who changes the number looks whether there are sleepers, and rings for them.
-/// A fence stands between the two steps of each: either the change sees the sleeper, or the sleeper
-/// sees the change.
+/// has not rung since. Who changes the number, or what else they wait for, looks afterwards whether
+/// there are sleepers, and rings for them. Both are read-modify-writes of `sleepers`, so one comes
+/// first: either the change sees the sleeper, or the sleeper sees the change.
 #[derive(Default)]
 pub(crate) struct Gate {
     number: AtomicU64,
@@ -27,54 +26,80 @@ impl Gate {
 
     #[inline]
     pub(crate) fn number(&self) -> u64 {
-        // Ordering: Edge [gate]: Acquire, of what was done before the number was set.
-        self.number.load(Ordering::Acquire)
+        // Ordering: Acquire. Pairs with [gate].
+        self.number.load(ord("see_gate", Ordering::Acquire))
     }
 
     /// Sets the number, and wakes all who wait.
     pub(crate) fn set(&self, number: u64) {
-        // Ordering: Release: [gate].
-        self.number.store(number, Ordering::Release);
-        self.ring();
+        self.set_and(number, || ());
+    }
+
+    /// Sets the number, and wakes all who wait; also those that sleep elsewhere ([`Gate::asleep`]),
+    /// if anybody sleeps.
+    #[inline]
+    pub(crate) fn set_and(&self, number: u64, wake: impl FnOnce()) {
+        // Ordering: Edge [gate]: Release, of what was done before the number was set.
+        self.number.store(number, ord("gate", Ordering::Release));
+        self.ring_and(wake);
     }
 
     /// Wakes all who wait, to look again.
     #[inline]
     pub(crate) fn ring(&self) {
-        // Ordering: SeqCst, and Relaxed behind it: see the type.
-        fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) > 0 {
+        self.ring_and(|| ());
+    }
+
+    /// As [`Gate::ring`]; also those that sleep elsewhere.
+    #[inline]
+    pub(crate) fn ring_and(&self, wake: impl FnOnce()) {
+        // Ordering: AcqRel: see the type.
+        if self
+            .sleepers
+            .fetch_add(0, ord("gate_tell", Ordering::AcqRel))
+            > 0
+        {
             // Ordering: Edge [bell]: Release, of the change that it rings for.
-            self.bell.fetch_add(1, Ordering::Release);
+            self.bell.fetch_add(1, ord("bell", Ordering::Release));
             futex::wake(&self.bell, i32::MAX);
+            wake();
         }
     }
 
     /// Waits until the number is as asked for, or the bell was rung for another reason.
     pub(crate) fn wait(&self, done: impl Fn(u64) -> bool) {
         let mut patience = Patience::default();
-        loop {
-            if done(self.number()) {
-                return;
+        while !done(self.number()) {
+            if !patience.pause() {
+                self.sleep(&done);
             }
-            if patience.pause() {
-                continue;
-            }
-            // Ordering: Relaxed, and SeqCst behind it: see the type.
-            self.sleepers.fetch_add(1, Ordering::Relaxed);
-            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// Sleeps unless it is done, until the bell rings. May return early.
+    pub(crate) fn sleep(&self, done: impl Fn(u64) -> bool) {
+        self.asleep(|| {
             // Ordering: Acquire. Pairs with [bell].
-            let bell = self.bell.load(Ordering::Acquire);
+            let bell = self.bell.load(ord("see_bell", Ordering::Acquire));
             if !done(self.number()) {
                 futex::wait(&self.bell, bell);
             }
-            // Ordering: Relaxed; one sleeper less is only less to wake.
-            self.sleepers.fetch_sub(1, Ordering::Relaxed);
-        }
+        });
+    }
+
+    /// Counts the calling thread as a sleeper while it is in `sleep`, which looks once more before
+    /// it sleeps, and is woken by those that ring.
+    pub(crate) fn asleep(&self, sleep: impl FnOnce()) {
+        // Ordering: AcqRel: see the type.
+        self.sleepers
+            .fetch_add(1, ord("gate_sleep", Ordering::AcqRel));
+        sleep();
+        // Ordering: Relaxed; one sleeper less is only less to wake.
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::thread;
 

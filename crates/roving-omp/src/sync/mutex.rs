@@ -7,10 +7,10 @@
 //! | 2 | taken, and somebody may sleep | to 0: its owner, who wakes one |
 
 use std::hint;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::futex;
 use super::patience::Patience;
+use crate::prim::{AtomicU32, Ordering, ord};
 
 /// Hints to the processor between two looks.
 const PAUSES_PER_LOOK: usize = 16;
@@ -22,9 +22,14 @@ const AWAITED: u32 = 2;
 /// Takes the lock, unless somebody has it.
 #[inline]
 pub(crate) fn try_lock(word: &AtomicU32) -> bool {
-    // Ordering: Edge [unlock]: Acquire, of what the last owner wrote.
-    word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed)
-        .is_ok()
+    // Ordering: Acquire. Pairs with [unlock]: what the last owner wrote.
+    word.compare_exchange(
+        FREE,
+        TAKEN,
+        ord("lock", Ordering::Acquire),
+        Ordering::Relaxed,
+    )
+    .is_ok()
 }
 
 /// Takes the lock.
@@ -47,7 +52,7 @@ fn lock_slowly(word: &AtomicU32) {
         }
     }
     // Ordering: Acquire. Pairs with [unlock].
-    while word.swap(AWAITED, Ordering::Acquire) != FREE {
+    while word.swap(AWAITED, ord("lock_awaited", Ordering::Acquire)) != FREE {
         futex::wait(word, AWAITED);
     }
 }
@@ -56,8 +61,8 @@ fn lock_slowly(word: &AtomicU32) {
 #[inline]
 pub(crate) fn unlock(word: &AtomicU32) {
     let at = std::ptr::from_ref(word);
-    // Ordering: Release: [unlock], to who has the lock next.
-    if word.swap(FREE, Ordering::Release) == AWAITED {
+    // Ordering: Edge [unlock]: Release, to who has the lock next.
+    if word.swap(FREE, ord("unlock", Ordering::Release)) == AWAITED {
         futex::wake(at, 1);
     }
 }

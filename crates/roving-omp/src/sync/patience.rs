@@ -1,17 +1,25 @@
 //! How long a thread looks around before it sleeps.
 
 use std::hint;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::env::Settings;
 
 /// How long, where nothing else is asked for: some times what it takes to be woken.
 const LIMIT: Duration = Duration::from_micros(100);
-/// How many looks, where there are more threads at work than processors. A thread that gave its
-/// core away between two of them would get it back after all other programs had theirs; one that
-/// sleeps gets it when it is woken.
+/// How many looks, where there are more threads at work than processors.
 const LOOKS_CROWDED: u64 = 16;
+/// After those, so often a thread gives its core away before it looks again: those that it waits
+/// for are mostly ready to run there, and need not wake it.
+const YIELDS_CROWDED: u64 = 8;
+/// A core that comes back later than that was with other programs, which may keep it for long. It
+/// is not given away again for so many times as long: one that sleeps gets its core when it is
+/// woken.
+const LONG: Duration = Duration::from_micros(500);
+const TIMES_AS_LONG: u32 = 256;
 /// Looks from one look at the clock to the next.
 const LOOKS_PER_CLOCK: u64 = 32;
 
@@ -43,6 +51,28 @@ pub(crate) fn is_crowded() -> bool {
     AT_WORK.load(Ordering::Relaxed) > Settings::get().processors
 }
 
+/// Gives the core away. False: that has lately taken long, or has now.
+fn give_way() -> bool {
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    /// In nanoseconds since then.
+    static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+    let began = BEGAN.get_or_init(Instant::now);
+    let left = began.elapsed();
+    // Ordering: Relaxed; it only says how to wait.
+    if (left.as_nanos() as u64) < NOT_BEFORE.load(Ordering::Relaxed) {
+        return false;
+    }
+    thread::yield_now();
+    let back = began.elapsed();
+    let away = back - left;
+    if away > LONG {
+        let again = (back + away * TIMES_AS_LONG).as_nanos() as u64;
+        // Ordering: Relaxed, as above.
+        NOT_BEFORE.store(again, Ordering::Relaxed);
+    }
+    away <= LONG
+}
+
 /// A thread's looks at something that has not happened yet.
 #[derive(Default)]
 pub(crate) struct Patience {
@@ -62,6 +92,7 @@ impl Patience {
             None if is_crowded() => {
                 hint::spin_loop();
                 self.looks < LOOKS_CROWDED
+                    || self.looks < LOOKS_CROWDED + YIELDS_CROWDED && give_way()
             }
             None => {
                 hint::spin_loop();

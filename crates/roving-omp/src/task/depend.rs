@@ -32,7 +32,7 @@ impl Kind {
 /// The old form is the number of places, that of those which are written, and the places, the
 /// written ones first. The new form begins with 0; then come four numbers: of places, of those that
 /// are written, of `mutexinoutset`, of those that are read; then the places in that order, and
-/// behind them objects of two words: a place, and its kind.
+/// behind them objects of two words: a place, and its kind. All memory is the place 0.
 ///
 /// # Safety
 /// The list is as a compiler made it.
@@ -101,10 +101,25 @@ impl Place {
     }
 }
 
+impl Place {
+    /// One that is named first after those tasks that depend on all places.
+    fn after(all: &[Arc<Node>]) -> Place {
+        Place {
+            writers: all.to_vec(),
+            ..Place::default()
+        }
+    }
+}
+
+/// `omp_all_memory`, as compilers since GCC 13 pass it.
+const ALL_MEMORY: usize = 0;
+
 /// A task's children that others depend on, or that wait for events.
 #[derive(Default)]
 pub(crate) struct Children {
     places: HashMap<usize, Place>,
+    /// The last that depends on all memory, if there is one.
+    all: Vec<Arc<Node>>,
     /// Counted children that have not ended.
     pub(crate) counted: Arc<AtomicUsize>,
 }
@@ -112,12 +127,23 @@ pub(crate) struct Children {
 impl Children {
     /// The node is one more, and comes after those that the list says.
     pub(crate) fn enter(&mut self, node: &Arc<Node>, list: &[(usize, Kind)]) {
+        if list.iter().any(|&(place, _)| place == ALL_MEMORY) {
+            // After all children that depend on something, and before all that will.
+            for (_, mut place) in self.places.drain() {
+                place.enter(node, Kind::Out);
+            }
+            self.all.iter().for_each(|other| node.follow(other));
+            self.all = vec![Arc::clone(node)];
+            return;
+        }
         let mut list = list.to_vec();
         // A place that is named twice counts as written if it is in one of them.
         list.sort_by_key(|&(place, kind)| (place, kind == Kind::In));
         list.dedup_by_key(|&mut (place, _)| place);
         for (place, kind) in list {
-            self.places.entry(place).or_default().enter(node, kind);
+            let first = || Place::after(&self.all);
+            let place = self.places.entry(place).or_insert_with(first);
+            place.enter(node, kind);
         }
     }
 

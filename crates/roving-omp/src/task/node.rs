@@ -143,6 +143,11 @@ impl Node {
         }
     }
 
+    /// Whether its code has run, and its event has come.
+    pub(crate) fn is_over(&self) -> bool {
+        self.links().is_over
+    }
+
     /// One thing that it waited for is there. Returns whether it was the last.
     fn is_met(&self) -> bool {
         // Ordering: Edge [node]: AcqRel, of what those have done that it depends on.

@@ -3,7 +3,6 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use roving::adapt::hosted;
 
@@ -173,7 +172,7 @@ pub(crate) fn small(code: Code, data: *const (), size: usize) -> bool {
         }
         return true;
     }
-    begin_tasks(thread);
+    thread.team().begin_tasks();
     let mut words = [0; WORDS];
     // SAFETY: the data is of that size, and fits.
     unsafe { copy_words(data, &mut words, size) };
@@ -209,7 +208,7 @@ pub(crate) fn task(asked: &Asked) {
         small(asked.code, asked.data, asked.size);
         return;
     }
-    begin_tasks(thread);
+    thread.team().begin_tasks();
     let large = Large {
         code: asked.code,
         heritage: task.heritage_at(),
@@ -236,16 +235,6 @@ unsafe fn copy_words(from: *const (), to: &mut [usize; WORDS], size: usize) {
             24 => *to = from.cast::<[usize; WORDS]>().read_unaligned(),
             _ => ptr::copy_nonoverlapping(from.cast::<u8>(), to.as_mut_ptr().cast(), size),
         }
-    }
-}
-
-/// From now on those that wait look for tasks.
-#[inline]
-fn begin_tasks(thread: &Thread) {
-    let tasked = &thread.team().tasked;
-    // Ordering: Relaxed, both; a hint.
-    if !tasked.load(Ordering::Relaxed) {
-        tasked.store(true, Ordering::Relaxed);
     }
 }
 
@@ -302,7 +291,7 @@ fn with_node(thread: &Thread, asked: &Asked) {
         // SAFETY: the task's own group, which has not ended.
         unsafe { &*task.heritage().group }.hold();
     }
-    begin_tasks(thread);
+    thread.team().begin_tasks();
     if !runs_here {
         let data = Block::of(asked);
         let code = asked.code;
@@ -310,7 +299,10 @@ fn with_node(thread: &Thread, asked: &Asked) {
     }
     wait_for(thread, &node);
     at_once(thread, asked);
-    node.end_part();
+    Arc::clone(&node).end_part();
+    if detaches {
+        wait_for_children(thread, || node.is_over());
+    }
 }
 
 /// Waits until all that the node, a child of the calling task, depends on has ended.

@@ -5,40 +5,19 @@
 //! but for those that wait for an event ([`Loose`](crate::task::loose::Loose)), for which the last
 //! one waits. A thread that has come looks for tasks in the stacks of those that have not.
 //!
-//! **Sleep.** A thread that sleeps here is an idle worker in the sense of Roving's protocol, so a
-//! task that is published wakes it. For the end of the wait it counts itself as a sleeper and looks
-//! at the round once more; the last one changes the round and then looks for sleepers. Both are
-//! read-modify-writes of `sleepers`, so one comes first: the sleeper sees the round, or is woken.
-
-use std::sync::atomic::{AtomicU32, Ordering};
+//! **Sleep.** As long as the region has spawned no task, all that wait sleep at the barrier's gate,
+//! and one call of the system wakes them all: who woke them one by one could lose its core in
+//! between, and with it the rest of the team. The first task wakes them to look for tasks. From
+//! then on a thread that sleeps here is an idle worker in the sense of Roving's protocol, so a task
+//! that is published wakes it; it counts as a sleeper of the gate as well, for the end of the wait.
 
 use roving::adapt::hosted;
 
 use super::Team;
 use super::thread::Thread;
+use crate::prim::Ordering;
+use crate::sync::barrier::Barrier;
 use crate::sync::patience::Patience;
-
-#[derive(Default)]
-#[repr(align(128))]
-pub(crate) struct Barrier {
-    /// How often all have come.
-    round: AtomicU32,
-    arrived: AtomicU32,
-    sleepers: AtomicU32,
-}
-
-impl Barrier {
-    /// Forgets who has come to a barrier that was cancelled.
-    pub(crate) fn reset(&self) {
-        // Ordering: Relaxed; nobody is in a region of this team.
-        self.arrived.store(0, Ordering::Relaxed);
-    }
-
-    fn round(&self) -> u32 {
-        // Ordering: Edge [barrier]: Acquire, of what all have done before they came.
-        self.round.load(Ordering::Acquire)
-    }
-}
 
 impl Team {
     /// Waits for all threads, and all tasks. True if the region was cancelled, which only barriers
@@ -48,36 +27,56 @@ impl Team {
         thread.task().drain();
         if threads == 1 {
             self.loose.wait_for_all(thread);
-            return cancels && self.is_cancelled();
-        }
-        let round = barrier.round();
-        // Ordering: AcqRel: the last one comes after all that the others have done.
-        if barrier.arrived.fetch_add(1, Ordering::AcqRel) + 1 < threads {
+        } else if let Some(round) = barrier.arrive(threads) {
             self.wait_for_round(thread, barrier, round, cancels);
         } else {
             self.loose.wait_for_all(thread);
-            // Ordering: Relaxed; handed on with the round.
-            barrier.arrived.store(0, Ordering::Relaxed);
-            // Ordering: Release: [barrier].
-            barrier
-                .round
-                .store(round.wrapping_add(1), Ordering::Release);
-            self.wake_sleepers(barrier);
+            barrier.open(|| self.wake_parked());
         }
         cancels && self.is_cancelled()
     }
 
     /// Has those look that sleep at a barrier. Those of the next region do so in vain.
     pub(crate) fn wake_sleepers(&self, barrier: &Barrier) {
-        // Ordering: AcqRel: see the module.
-        if barrier.sleepers.fetch_add(0, Ordering::AcqRel) > 0 {
-            super::crew::wake_all();
+        barrier.rounds.ring_and(|| self.wake_parked());
+    }
+
+    fn wake_parked(&self) {
+        // Who has been parked saw that there are tasks before it counted itself as a sleeper.
+        if let Some(hosted) = self.hosted().filter(|_| self.has_tasks()) {
+            (0..hosted.seats()).for_each(|seat| hosted.wake(seat));
         }
     }
 
-    fn wait_for_round(&self, thread: &Thread, barrier: &Barrier, round: u32, cancels: bool) {
-        let is_over =
-            || barrier.round() != round || cancels && self.is_cancelled() || self.loose.has_mail();
+    /// Whether tasks have been spawned, so that it is worth looking for some.
+    #[inline]
+    fn has_tasks(&self) -> bool {
+        // Ordering: Relaxed; a hint, or ordered by the gate's sleepers.
+        self.tasked.load(Ordering::Relaxed)
+    }
+
+    /// From now on those that wait look for tasks.
+    #[inline]
+    pub(crate) fn begin_tasks(&self) {
+        if !self.has_tasks() {
+            self.begin_first_task();
+        }
+    }
+
+    #[cold]
+    fn begin_first_task(&self) {
+        // Ordering: Relaxed; who sleeps looks after it has counted itself.
+        self.tasked.store(true, Ordering::Relaxed);
+        self.barrier.rounds.ring();
+        self.end.rounds.ring();
+    }
+
+    fn wait_for_round(&self, thread: &Thread, barrier: &Barrier, round: u64, cancels: bool) {
+        let is_over = || {
+            barrier.rounds.number() != round
+                || cancels && self.is_cancelled()
+                || self.loose.has_mail()
+        };
         let (mut patience, mut looks) = (Patience::default(), 0);
         loop {
             if is_over() {
@@ -87,18 +86,18 @@ impl Team {
                 self.loose.serve(thread, |_| true);
                 continue;
             }
-            // Ordering: Relaxed; a hint, and who sleeps asks all stacks.
-            if self.tasked.load(Ordering::Relaxed) && hosted::steal(looks) {
+            let has_tasks = self.has_tasks();
+            if has_tasks && hosted::steal(looks) {
                 (patience, looks) = (Patience::default(), 0);
                 continue;
             }
             looks += 1;
-            if !patience.pause() {
-                // Ordering: AcqRel: see the module.
-                barrier.sleepers.fetch_add(1, Ordering::AcqRel);
-                hosted::sleep_until(is_over);
-                // Ordering: Relaxed; one sleeper less is only less to wake.
-                barrier.sleepers.fetch_sub(1, Ordering::Relaxed);
+            if patience.pause() {
+                continue;
+            }
+            match has_tasks {
+                true => barrier.rounds.asleep(|| hosted::sleep_until(is_over)),
+                false => barrier.rounds.sleep(|_| is_over() || self.has_tasks()),
             }
         }
     }

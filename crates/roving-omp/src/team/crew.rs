@@ -1,14 +1,7 @@
 //! A crew: the threads that a thread of the program's keeps for its regions. They are the workers
 //! of a Roving pool; between regions each sits at its *dock*, looks around for a while, and sleeps.
-//!
-//! | dock | meaning | from it, by whom |
-//! |---|---|---|
-//! | `FREE` | its thread is in a region, or looks around | to `ASLEEP`: that thread; to `CALLED`: who begins a region |
-//! | `ASLEEP` | its thread sleeps, or is about to | to `CALLED`: who begins a region, and wakes it |
-//! | `CALLED` | a region has begun | to `FREE`: that thread, when it sees it |
 
 use std::cell::Cell;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
@@ -17,50 +10,10 @@ use roving::Pool;
 use roving::adapt::StandIn;
 use roving::adapt::hosted::{self, Hosted};
 
-use super::Team;
 use super::region;
+use super::{Region, Team};
 use crate::env::{Bind, Settings, places, warn};
-use crate::sync::futex;
-use crate::sync::patience::Patience;
-
-const FREE: u32 = 0;
-const ASLEEP: u32 = 1;
-const CALLED: u32 = 2;
-
-#[derive(Default)]
-#[repr(align(128))]
-struct Dock(AtomicU32);
-
-impl Dock {
-    /// Has the thread there begin.
-    fn call(&self) {
-        // Ordering: Edge [dock]: Release, of the region that has begun.
-        if self.0.swap(CALLED, Ordering::Release) == ASLEEP {
-            futex::wake(&self.0, 1);
-        }
-    }
-
-    /// Returns when the thread has been called.
-    fn wait(&self) {
-        // Ordering: Acquire. Pairs with [dock].
-        let is_called = || self.0.load(Ordering::Acquire) == CALLED;
-        let mut patience = Patience::default();
-        while !is_called() && patience.pause() {}
-        // Ordering: Acquire where it is called meanwhile. Pairs with [dock].
-        let sleeps = || {
-            self.0
-                .compare_exchange(FREE, ASLEEP, Ordering::Relaxed, Ordering::Acquire)
-                .is_ok()
-        };
-        if !is_called() && sleeps() {
-            while !is_called() {
-                futex::wait(&self.0, ASLEEP);
-            }
-        }
-        // Ordering: Relaxed; whoever calls next comes after a barrier with this thread.
-        self.0.store(FREE, Ordering::Relaxed);
-    }
-}
+use crate::sync::dock::Dock;
 
 /// How often the process was forked on the way here, as far as crews have been there.
 fn forks() -> u32 {
@@ -81,10 +34,15 @@ fn forks() -> u32 {
 
 /// The state that the threads of a crew share.
 struct Shared {
-    hosted: Hosted,
     team: Team,
     docks: Box<[Dock]>,
     ends: AtomicBool,
+}
+
+impl Shared {
+    fn hosted(&self) -> &Hosted {
+        self.team.hosted().expect("a crew's")
+    }
 }
 
 /// The threads of a crew. The first is the one that keeps it.
@@ -97,23 +55,9 @@ pub(crate) struct Crew {
     is_busy: Cell<bool>,
 }
 
-thread_local! {
-    /// That of the crew in whose region the thread is.
-    static HOSTED: Cell<*const Hosted> = const { Cell::new(ptr::null()) };
-}
-
-/// Wakes all threads of the calling thread's crew that sleep at a barrier.
-pub(super) fn wake_all() {
-    // SAFETY: set for as long as the thread is at its seat.
-    if let Some(hosted) = unsafe { HOSTED.get().as_ref() } {
-        let seats = hosted.seats();
-        (0..seats).for_each(|seat| hosted.wake(seat));
-    }
-}
-
 impl Crew {
     /// Starts a crew of so many threads, or of as many as the system gives.
-    pub(crate) fn new(threads: usize, team: Team) -> Crew {
+    pub(crate) fn new(threads: usize, region: Region) -> Crew {
         let pool = Pool::builder()
             .workers(threads)
             .stand_in(StandIn::Nobody)
@@ -121,12 +65,11 @@ impl Crew {
             .build_hosted();
         let pool = pool.unwrap_or_else(|error| crate::env::stop(&error.to_string()));
         let shared = Arc::new(Shared {
-            hosted: Hosted::new(pool),
-            team,
+            team: Team::of_crew(region, Hosted::new(pool)),
             docks: (0..threads).map(|_| Dock::default()).collect(),
             ends: AtomicBool::new(false),
         });
-        shared.hosted.enlist(0);
+        shared.hosted().enlist(0);
         let mut others = Vec::new();
         for seat in 1..threads {
             let (own, size) = (Arc::clone(&shared), stack_size());
@@ -183,15 +126,13 @@ impl Crew {
         self.is_busy.set(true);
         // Tasks of an outer region, to which this thread does not look for a while.
         hosted::show();
-        let before = HOSTED.replace(&self.shared.hosted);
         // SAFETY: this thread keeps the crew, has enlisted, and ends only after the other threads,
         // which it joins when it drops the crew.
         unsafe {
             self.shared
-                .hosted
+                .hosted()
                 .be(0, || region::run(&self.shared.team, 0))
         };
-        HOSTED.set(before);
         self.is_busy.set(false);
     }
 }
@@ -218,12 +159,11 @@ impl Drop for Crew {
 /// The thread at that seat, from start to end.
 fn serve(shared: &Shared, seat: usize) {
     bind(seat, shared.docks.len());
-    shared.hosted.enlist(seat);
-    HOSTED.set(&shared.hosted);
+    shared.hosted().enlist(seat);
     // SAFETY: this thread has enlisted for the seat. It ends when its keeper says so, which is in
     // no region then, and no thread of a crew steals outside of regions.
     unsafe {
-        shared.hosted.be(seat, || {
+        shared.hosted().be(seat, || {
             loop {
                 shared.docks[seat].wait();
                 // Ordering: Relaxed; handed on with the call.
@@ -234,7 +174,6 @@ fn serve(shared: &Shared, seat: usize) {
             }
         });
     }
-    HOSTED.set(ptr::null());
 }
 
 /// Binds the calling thread to its place, if threads are to be bound.

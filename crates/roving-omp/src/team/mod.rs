@@ -12,8 +12,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use self::barrier::Barrier;
+use roving::adapt::hosted::Hosted;
+
 use crate::loops::share::{RING, Share};
+use crate::sync::barrier::Barrier;
 use crate::task::Heritage;
 use crate::task::loose::Loose;
 
@@ -43,6 +45,8 @@ pub(crate) struct Region {
 pub(crate) struct Team {
     /// Written by the thread that begins a region, before the others hear of it.
     region: UnsafeCell<Region>,
+    /// The seats of its threads; none where it is one thread that is not of a crew.
+    hosted: Option<Hosted>,
     pub(crate) barrier: Barrier,
     /// The barrier at the region's end.
     pub(crate) end: Barrier,
@@ -65,9 +69,20 @@ unsafe impl Sync for Team {}
 unsafe impl Send for Team {}
 
 impl Team {
+    /// A team of one thread.
     pub(crate) fn new(region: Region) -> Team {
+        Team::with(region, None)
+    }
+
+    /// The team of a crew.
+    pub(crate) fn of_crew(region: Region, hosted: Hosted) -> Team {
+        Team::with(region, Some(hosted))
+    }
+
+    fn with(region: Region, hosted: Option<Hosted>) -> Team {
         Team {
             region: UnsafeCell::new(region),
+            hosted,
             barrier: Barrier::default(),
             end: Barrier::default(),
             ring: std::array::from_fn(Share::new),
@@ -77,6 +92,10 @@ impl Team {
             loose: Loose::default(),
             missed: Mutex::default(),
         }
+    }
+
+    pub(crate) fn hosted(&self) -> Option<&Hosted> {
+        self.hosted.as_ref()
     }
 
     #[inline]

@@ -90,8 +90,8 @@ pub(super) fn with_crew<R>(threads: usize, f: impl FnOnce(&Crew) -> R) -> Option
         if !fits {
             // First, so that not both are there at once; further in there is none in use.
             crews.truncate(depth);
-            let team = Team::new(outermost(Heritage::initial()));
-            crews.push(Box::new(Crew::new(threads, team)));
+            let region = outermost(Heritage::initial());
+            crews.push(Box::new(Crew::new(threads, region)));
         }
         ptr::from_ref(&*crews[depth])
     });

@@ -462,8 +462,65 @@ static void cancelled_rows(void)
     printf("cancelled rows: %d\n", singles > 0);
 }
 
+static void *bring_late(void *event)
+{
+    usleep(30000);
+    omp_fulfill_event((omp_event_handle_t)event);
+    return NULL;
+}
+
+/* An event from a thread outside frees two tasks that need each other, while the team sleeps. */
+static void freed_together(void)
+{
+    int place = 0, begun = 0, met = 0;
+    pthread_t thread;
+#pragma omp parallel num_threads(3)
+#pragma omp single
+    {
+        omp_event_handle_t handle;
+#pragma omp task depend(out : place) detach(handle) shared(thread)
+        pthread_create(&thread, NULL, bring_late, (void *)handle);
+        for (int i = 0; i < 2; i++) {
+#pragma omp task depend(in : place) shared(begun, met)
+            {
+                int seen = 0;
+                count(&begun);
+                for (int looks = 0; seen < 2 && looks < 3000; looks++) {
+#pragma omp atomic read
+                    seen = begun;
+                    usleep(1000);
+                }
+                if (seen == 2)
+                    count(&met);
+            }
+        }
+    }
+    pthread_join(thread, NULL);
+    printf("freed together: %d\n", omp_get_num_procs() < 2 || met == 2);
+}
+
+/* A task that is not deferred has ended only when its event has come. */
+static void at_once(void)
+{
+    int early = 0;
+    pthread_t thread;
+#pragma omp parallel num_threads(3)
+#pragma omp single
+    for (int turn = 0; turn < 2; turn++) {
+        omp_event_handle_t handle;
+        double began = omp_get_wtime();
+#pragma omp task if (0) detach(handle) shared(thread)
+        pthread_create(&thread, NULL, bring_late, (void *)handle);
+        early += omp_get_wtime() - began < 0.03;
+        pthread_join(thread, NULL);
+    }
+    printf("at once: %d early\n", early);
+}
+
 int main(void)
 {
+    freed_together();
+    at_once();
     alone();
     held(0);
     held(1);

@@ -1,0 +1,13 @@
+//! The only door to atomics of what loom explores here: `std`, or loom when built with
+//! `--cfg loom`, so that the same code runs and is explored.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64};
+
+pub(crate) use std::sync::atomic::Ordering;
+
+pub(crate) use roving::prim::ord;
+#[cfg(loom)]
+pub(crate) use roving::prim::{DataCell, explore_within};
