@@ -24,6 +24,7 @@ mod spawn;
 mod speed;
 mod summary;
 mod tasks;
+mod trees;
 
 use std::path::PathBuf;
 
@@ -149,7 +150,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 39] = [
+const ROWS: [Row; 40] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -199,6 +200,11 @@ const ROWS: [Row; 39] = [
         "flat",
         "Very many empty tasks, spawned by one",
         Measure::Table(spawn::flat),
+    ),
+    row(
+        "trees",
+        "Trees of tiny tasks as people write them: captures by reference, a task for each node",
+        Measure::Table(trees::trees),
     ),
     row(
         "loops",

@@ -17,9 +17,9 @@ use crate::workloads::stress::leaf;
 use Bound::{AtLeast, AtMost};
 
 /// The series of our own runtime.
-const OURS: &str = "roving";
+pub(super) const OURS: &str = "roving";
 
-fn field(workload: &str, input: &str) -> Result<Field, Failure> {
+pub(super) fn field(workload: &str, input: &str) -> Result<Field, Failure> {
     Field::new(Job::parse(workload, Some(input))?)
 }
 
@@ -35,7 +35,11 @@ fn pool(field: &Field, workers: usize, profile: bool) -> Result<Pool, Failure> {
 }
 
 /// The series of `name`, which was measured.
-fn get<'s>(series: &'s [Series], name: &str, workers: usize) -> Result<&'s Series, Failure> {
+pub(super) fn get<'s>(
+    series: &'s [Series],
+    name: &str,
+    workers: usize,
+) -> Result<&'s Series, Failure> {
     let missing = || Failure::Run(format!("{name} was not measured on {workers}"));
     find(series, name, workers).ok_or_else(missing)
 }

@@ -6,17 +6,27 @@ use std::time::Instant;
 
 use roving::task::{Scope, Task};
 
-use super::{Answer, Evidence, Workload};
+use super::{Answer, Evidence, Workload, parse_params};
 use crate::fork_join::{ForkJoin, Serial, SerialCalls};
 use crate::input::{BadInput, number_in};
 use crate::measure::Times;
 use crate::report::seconds;
 use crate::tasks::Order;
 
+/// How the closures of a join capture the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// `move`: it goes into the task.
+    Value,
+    /// As closures do that say nothing: it stays in the frame of who joins.
+    Reference,
+}
+
 /// fib(n).
 #[derive(Debug)]
 pub(crate) struct Fib {
     n: u32,
+    by: By,
     value: u64,
 }
 
@@ -25,8 +35,20 @@ pub(crate) fn fib<C: ForkJoin>(cx: &mut C, n: u32) -> u64 {
     if n < 2 {
         return u64::from(n);
     }
-    // By value, as one captures a number: by reference it would have to live in memory.
+    // By value: by reference it has to live in memory.
     let (a, b) = cx.join(move |cx| fib(cx, n - 1), move |cx| fib(cx, n - 2));
+    a + b
+}
+
+/// [`fib`], with closures that say nothing of how they capture.
+fn fib_by_reference<C: ForkJoin>(cx: &mut C, n: u32) -> u64 {
+    if n < 2 {
+        return u64::from(n);
+    }
+    let (a, b) = cx.join(
+        |cx| fib_by_reference(cx, n - 1),
+        |cx| fib_by_reference(cx, n - 2),
+    );
     a + b
 }
 
@@ -67,27 +89,52 @@ impl Workload for Fib {
     const ABOUT: &'static str = "Fibonacci number by two recursive calls, no cut-off";
     const INPUTS: &'static [(&'static str, &'static str)] = &[
         ("40", "165,580,140 joins"),
+        (
+            "40,by=reference",
+            "the same, with closures that capture by reference",
+        ),
         ("35", "14,930,351 joins, as in WORMS' paper"),
         ("25", "121,392 joins"),
     ];
-    const PARAMS: &'static str = "n, from 0 to 60";
+    const PARAMS: &'static str = "n=0 to 60, by=value or reference";
     const ITEMS: &'static str = "calls";
     const FIGURES: &'static [&'static str] = &["value"];
     const SERIAL: &'static str = "the same code with plain calls, both really made";
 
     fn parse(input: &str) -> Result<Self, BadInput> {
         let remedy = "90 days of work lie above; take fib 40";
-        let n = number_in("fib input", input, 0..=60, remedy)? as u32;
-        Ok(Fib { n, value: 0 })
+        let mut work = Fib {
+            n: 40,
+            by: By::Value,
+            value: 0,
+        };
+        for (key, value) in parse_params(Self::NAME, &["n", "by"], input)? {
+            match (key, value) {
+                ("by", "value") => work.by = By::Value,
+                ("by", "reference") => work.by = By::Reference,
+                ("by", _) => {
+                    let allowed = "value or reference";
+                    return Err(BadInput::new("fib by", value, allowed, "leave it out"));
+                }
+                _ => work.n = number_in("fib input", value, 0..=60, remedy)? as u32,
+            }
+        }
+        Ok(work)
     }
 
     fn input(&self) -> String {
-        self.n.to_string()
+        match self.by {
+            By::Value => self.n.to_string(),
+            By::Reference => format!("{},by=reference", self.n),
+        }
     }
 
     #[inline(never)]
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
-        self.value = fib(cx, black_box(self.n));
+        self.value = match self.by {
+            By::Value => fib(cx, black_box(self.n)),
+            By::Reference => fib_by_reference(cx, black_box(self.n)),
+        };
     }
 
     fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
@@ -130,6 +177,18 @@ impl Workload for Fib {
 mod tests {
     use super::*;
     use crate::fork_join::Counting;
+
+    #[test]
+    fn captures_make_no_difference_to_values_and_joins() {
+        let mut work = Fib::parse("20,by=reference").unwrap();
+        assert_eq!(work.input(), "20,by=reference");
+        let mut cx = Counting::default();
+        work.run(&mut cx);
+        assert_eq!((work.value, 2 * cx.spawns + 1), (6765, 21_891));
+        assert_eq!(Fib::parse("n=20,by=value").unwrap().input(), "20");
+        let error = Fib::parse("20,by=hand").unwrap_err().to_string();
+        assert!(error.contains("`hand`"), "{error}");
+    }
 
     #[test]
     fn values_and_joins() {
