@@ -13,7 +13,13 @@ use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// The crates with such tests.
-pub(crate) const PACKAGES: [&str; 4] = ["roving", "roving-flow", "roving-dist", "roving-gpu"];
+pub(crate) const PACKAGES: [&str; 5] = [
+    "roving",
+    "roving-flow",
+    "roving-dist",
+    "roving-gpu",
+    "roving-omp",
+];
 /// Test names with this in them are loom tests.
 pub(crate) const PREFIX: &str = "loom_";
 /// Below each crate's folder: how many executions each test explores at least.

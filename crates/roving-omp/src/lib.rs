@@ -25,16 +25,24 @@
 #![deny(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+#[cfg(all(loom, not(feature = "loom")))]
+compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
+
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod abi;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod env;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod loops;
 mod prim;
 #[allow(unsafe_code)]
 mod sync;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod task;
+#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod team;

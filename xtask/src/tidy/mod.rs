@@ -67,6 +67,8 @@ const EXEMPT: [(Rule, &str, &str); 5] = [
 
 /// The crates whose atomic accesses need their comments.
 const ORDERED: [&str; 2] = ["roving", "roving-flow"];
+/// The crates whose shared words are listed.
+const LISTED: [&str; 3] = ["roving", "roving-flow", "roving-omp"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
@@ -304,7 +306,7 @@ fn check_shared(workspace: &Workspace, known: &pages::Known) -> Result<Vec<Findi
     let page = read(&path)?;
     let mut found = Vec::new();
     for package in &workspace.packages {
-        if !ORDERED.contains(&package.name.as_str()) {
+        if !LISTED.contains(&package.name.as_str()) {
             continue;
         }
         let folder = package.dir.join("src");

@@ -2,13 +2,7 @@
 //! another, since not each ends in a barrier.
 //!
 //! All threads of a team meet the same constructs in the same order, and count them. Construct `k`
-//! has the place `k % RING` of the ring, whose *turn* says what it is for:
-//!
-//! | turn | meaning | from it, by whom |
-//! |---|---|---|
-//! | 4k | free for construct k | to 4k + 1: the first thread to come |
-//! | 4k + 1 | being set up, by that thread | to 4k + 2: the same |
-//! | 4k + 2 | in use | to 4(k + RING): the last thread to leave |
+//! has the place `k % RING` of the ring, whose [`Turn`] says what it is for.
 //!
 //! Where the region is cancelled, some threads come to no more constructs, and leave none. Who
 //! waits for a place then has missed the construct: it gets one of its own, cancelled already.
@@ -16,19 +10,17 @@
 use std::cell::UnsafeCell;
 use std::hint;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::thread;
 
 use super::doacross::Doacross;
 use super::plan::Plan;
 use crate::sync::gate::Gate;
+use crate::sync::turn::{Found, Turn};
 use crate::team::Team;
 
 /// Constructs that a thread can be ahead of the last one.
 pub(crate) const RING: usize = 8;
-
-const SETUP: u64 = 1;
-const READY: u64 = 2;
 
 /// A word that many threads write has a cache line of its own.
 #[repr(align(128))]
@@ -37,8 +29,7 @@ struct Alone<T>(T);
 /// The state that the threads of a team share at one construct.
 #[repr(align(128))]
 pub(crate) struct Share {
-    turn: AtomicU64,
-    left: AtomicU32,
+    turn: Turn,
     /// Written in the setup, read by all who come.
     plan: UnsafeCell<Option<Plan>>,
     doacross: UnsafeCell<Option<Doacross>>,
@@ -61,8 +52,7 @@ unsafe impl Sync for Share {}
 impl Share {
     pub(crate) fn new(index: usize) -> Share {
         Share {
-            turn: AtomicU64::new(4 * index as u64),
-            left: AtomicU32::new(0),
+            turn: Turn::new(index as u64),
             plan: UnsafeCell::new(None),
             doacross: UnsafeCell::new(None),
             copies: AtomicPtr::new(ptr::null_mut()),
@@ -76,15 +66,10 @@ impl Share {
 
     /// Nobody uses it: it is for the first construct of a region that has its place.
     pub(crate) fn reset(&self, index: usize) {
-        let turn = 4 * index as u64;
-        // Ordering: Relaxed; as below. Nobody has come since the last reset.
-        if self.turn.load(Ordering::Relaxed) == turn {
-            return;
+        if !self.turn.is_unused(index as u64) {
+            self.clear();
+            self.turn.reset(index as u64);
         }
-        self.clear();
-        // Ordering: Relaxed, both; who comes hears of the region by an edge of its own ([dock]).
-        self.left.store(0, Ordering::Relaxed);
-        self.turn.store(turn, Ordering::Relaxed);
     }
 
     fn clear(&self) {
@@ -104,8 +89,7 @@ impl Share {
     /// Comes to construct `k` of the team. The first thread sets it up, and is told so.
     #[inline]
     pub(crate) fn join(&self, k: u64, team: &Team, setup: impl FnOnce(&mut Setup<'_>)) -> Joined {
-        // Ordering: Acquire. Pairs with [share].
-        match self.turn.load(Ordering::Acquire) == 4 * k + READY {
+        match self.turn.is_ready(k) {
             true => Joined::Later,
             false => self.join_early(k, team, setup),
         }
@@ -114,29 +98,21 @@ impl Share {
     fn join_early(&self, k: u64, team: &Team, setup: impl FnOnce(&mut Setup<'_>)) -> Joined {
         let mut looks = 0_u32;
         loop {
-            // Ordering: Acquire. Pairs with [share].
-            let turn = self.turn.load(Ordering::Acquire);
-            if turn == 4 * k + READY {
-                return Joined::Later;
-            }
-            if turn < 4 * k && team.is_cancelled() {
-                let own = Box::new(Share::new(0));
-                own.set_up(setup);
-                // Ordering: Relaxed; no other thread comes here.
-                own.cancelled.store(true, Ordering::Relaxed);
-                return Joined::Missed(own);
-            }
-            // Ordering: Acquire. Pairs with [share]: the last construct here has been cleared.
-            let begins = turn == 4 * k
-                && self
-                    .turn
-                    .compare_exchange(turn, turn + SETUP, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok();
-            if begins {
-                self.set_up(setup);
-                // Ordering: Edge [share]: Release, of what was set up, or cleared.
-                self.turn.store(4 * k + READY, Ordering::Release);
-                return Joined::First;
+            match self.turn.find(k) {
+                Found::Ready => return Joined::Later,
+                Found::Free => {
+                    self.set_up(setup);
+                    self.turn.is_set_up(k);
+                    return Joined::First;
+                }
+                Found::Behind if team.is_cancelled() => {
+                    let own = Box::new(Share::new(0));
+                    own.set_up(setup);
+                    // Ordering: Relaxed; no other thread comes here.
+                    own.cancelled.store(true, Ordering::Relaxed);
+                    return Joined::Missed(own);
+                }
+                Found::Begun | Found::Behind => {}
             }
             // Soon: somebody sets up, or is a whole ring behind.
             looks += 1;
@@ -150,8 +126,7 @@ impl Share {
     /// Sets up the first construct of a region, before its threads come.
     pub(crate) fn begin(&self, setup: impl FnOnce(&mut Setup<'_>)) {
         self.set_up(setup);
-        // Ordering: Relaxed; as in `reset`.
-        self.turn.store(READY, Ordering::Relaxed);
+        self.turn.begin();
     }
 
     fn set_up(&self, setup: impl FnOnce(&mut Setup<'_>)) {
@@ -174,13 +149,9 @@ impl Share {
     /// One of the team's threads has no more to do here; the last one frees the place.
     #[inline]
     pub(crate) fn leave(&self, k: u64, threads: u32) {
-        // Ordering: AcqRel: the last thread comes after all uses by the others.
-        if self.left.fetch_add(1, Ordering::AcqRel) + 1 == threads {
+        if self.turn.leave(threads) {
             self.clear();
-            // Ordering: Relaxed; handed on with the turn.
-            self.left.store(0, Ordering::Relaxed);
-            // Ordering: Release: [share].
-            self.turn.store(4 * (k + RING as u64), Ordering::Release);
+            self.turn.hand_on(k + RING as u64);
         }
     }
 

@@ -5,4 +5,22 @@ pub(crate) mod dock;
 pub(crate) mod futex;
 pub(crate) mod gate;
 pub(crate) mod mutex;
+#[cfg(not(loom))]
 pub(crate) mod patience;
+pub(crate) mod turn;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+/// Loom has no time: a thread that waits sleeps at once.
+#[cfg(loom)]
+pub(crate) mod patience {
+    #[derive(Default)]
+    pub(crate) struct Patience;
+
+    impl Patience {
+        pub(crate) fn pause(&mut self) -> bool {
+            false
+        }
+    }
+}

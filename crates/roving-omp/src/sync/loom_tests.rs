@@ -1,0 +1,220 @@
+//! Programs of two or three threads whose executions are all explored.
+
+use std::sync::Arc;
+
+use loom::sync::Notify;
+use loom::thread;
+
+use super::barrier::Barrier;
+use super::dock::Dock;
+use super::gate::Gate;
+use super::mutex;
+use super::turn::{Found, Turn};
+use crate::prim::{AtomicU32, DataCell, Ordering, explore_within};
+
+/// Threads that lose their core against their will, so often at most.
+const PREEMPTIONS: Option<usize> = Some(3);
+
+/// A value that loom checks for races.
+struct Value(DataCell<u32>);
+
+// SAFETY: loom says if two threads use it at once.
+unsafe impl Sync for Value {}
+
+impl Value {
+    fn new() -> Value {
+        Value(DataCell::new(0))
+    }
+
+    fn set(&self, value: u32) {
+        // SAFETY: loom says if another thread is here.
+        self.0.with_mut(|at| unsafe { *at = value });
+    }
+
+    fn get(&self) -> u32 {
+        // SAFETY: loom says if another thread writes it meanwhile.
+        self.0.with(|at| unsafe { *at })
+    }
+}
+
+fn beside(both: impl Fn(usize) + Send + Sync + 'static) {
+    let both = Arc::new(both);
+    let own = Arc::clone(&both);
+    let other = thread::spawn(move || own(1));
+    both(0);
+    other.join().unwrap();
+}
+
+/// A barrier for two, whose threads sleep until the round has ended.
+fn pass(barrier: &Barrier) {
+    match barrier.arrive(2) {
+        Some(round) => barrier.rounds.wait(|number| number != round),
+        None => barrier.open(|| ()),
+    }
+}
+
+#[test]
+fn loom_who_passes_a_barrier_sees_what_all_did_before() {
+    explore_within(PREEMPTIONS, || {
+        let (barrier, values) = (Barrier::default(), [Value::new(), Value::new()]);
+        beside(move |me| {
+            for round in 1..=2 {
+                values[me].set(round);
+                pass(&barrier);
+                assert_eq!(values[1 - me].get(), round);
+                pass(&barrier);
+            }
+        });
+    });
+}
+
+/// A thread at a barrier sleeps at the gate, and is to look for the first task.
+#[test]
+fn loom_the_first_task_wakes_who_sleeps_at_a_barrier() {
+    explore_within(PREEMPTIONS, || {
+        let (barrier, tasked) = (Barrier::default(), AtomicU32::new(0));
+        beside(move |me| {
+            // Ordering: Relaxed, both, as that of a team.
+            if me == 0 {
+                assert_eq!(barrier.arrive(2), Some(0));
+                barrier.rounds.wait(|_| tasked.load(Ordering::Relaxed) == 1);
+            } else {
+                tasked.store(1, Ordering::Relaxed);
+                barrier.rounds.ring();
+            }
+        });
+    });
+}
+
+/// As an idle worker it sleeps elsewhere, where the last one to come wakes it.
+#[test]
+fn loom_the_end_of_a_barrier_wakes_who_is_parked() {
+    explore_within(PREEMPTIONS, || {
+        let (barrier, token) = (Barrier::default(), Notify::new());
+        beside(move |_| match barrier.arrive(2) {
+            None => barrier.open(|| token.notify()),
+            Some(round) => {
+                while barrier.rounds.number() == round {
+                    barrier.rounds.asleep(|| {
+                        if barrier.rounds.number() == round {
+                            token.wait();
+                        }
+                    });
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn loom_who_waits_at_a_gate_sees_what_was_done_before() {
+    explore_within(PREEMPTIONS, || {
+        let (gate, value) = (Gate::default(), Value::new());
+        beside(move |me| {
+            if me == 0 {
+                gate.wait(|number| number == 1);
+                assert_eq!(value.get(), 7);
+            } else {
+                value.set(7);
+                gate.set(1);
+            }
+        });
+    });
+}
+
+/// Two threads take turns at one gate.
+#[test]
+fn loom_nobody_sleeps_through_the_bell() {
+    explore_within(PREEMPTIONS, || {
+        let gate = Gate::default();
+        beside(move |me| {
+            for turn in 0..2 {
+                let mine = 2 * turn + me as u64;
+                gate.wait(|number| number == mine);
+                gate.set(mine + 1);
+            }
+        });
+    });
+}
+
+#[test]
+fn loom_who_is_called_sees_the_region() {
+    explore_within(PREEMPTIONS, || {
+        let (dock, end) = (Dock::default(), Gate::default());
+        let region = Value::new();
+        beside(move |me| {
+            for turn in 1..=2 {
+                if me == 0 {
+                    region.set(turn);
+                    dock.call();
+                    end.wait(|number| number == turn.into());
+                } else {
+                    dock.wait();
+                    assert_eq!(region.get(), turn);
+                    end.set(turn.into());
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn loom_one_thread_at_a_time_has_the_lock() {
+    explore_within(PREEMPTIONS, || {
+        let (word, value) = (AtomicU32::new(0), Value::new());
+        beside(move |me| {
+            for _ in 0..=me {
+                mutex::lock(&word);
+                value.set(value.get() + 1);
+                mutex::unlock(&word);
+            }
+        });
+    });
+}
+
+/// Two constructs have one place after each other.
+#[test]
+fn loom_a_place_is_set_up_once_and_used_again_when_all_have_left() {
+    explore_within(PREEMPTIONS, || {
+        let (turn, value) = (Turn::new(0), Value::new());
+        beside(move |_| {
+            for k in 0..2 {
+                loop {
+                    match turn.find(k) {
+                        Found::Ready => break,
+                        Found::Begun | Found::Behind => thread::yield_now(),
+                        Found::Free => {
+                            assert_eq!(value.get(), 0);
+                            value.set(k as u32 + 1);
+                            turn.is_set_up(k);
+                            break;
+                        }
+                    }
+                }
+                assert_eq!(value.get(), k as u32 + 1);
+                if turn.leave(2) {
+                    value.set(0);
+                    turn.hand_on(k + 1);
+                }
+            }
+        });
+    });
+}
+
+/// The bell is rung before the change: the sleeper may miss it.
+#[cfg(roving_canary)]
+#[test]
+fn canary_who_rings_too_early_leaves_a_sleeper() {
+    explore_within(PREEMPTIONS, || {
+        let (gate, done) = (Gate::default(), AtomicU32::new(0));
+        beside(move |me| {
+            // Ordering: Relaxed, both; the gate orders what is done in its order.
+            if me == 0 {
+                gate.wait(|_| done.load(Ordering::Relaxed) == 1);
+            } else {
+                gate.ring();
+                done.store(1, Ordering::Relaxed);
+            }
+        });
+    });
+}
