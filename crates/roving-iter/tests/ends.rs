@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use roving::Cancel;
 use roving_iter::prelude::*;
@@ -301,6 +302,53 @@ fn a_reduction_combines_parts() {
     });
     assert!(all.unwrap().into_iter().eq(0..1_000_000));
     assert!(joins.all() <= 2, "{}", joins.all());
+}
+
+/// Adds an item, which takes long where there are many before it.
+fn add_slowly(mut all: Vec<u64>, item: u64) -> Vec<u64> {
+    let start = Instant::now();
+    while all.len() > 1_000 && start.elapsed() < Duration::from_micros(20) {
+        std::hint::spin_loop();
+    }
+    all.push(item);
+    all
+}
+
+/// One worker, of which nobody asks for a part, makes one total; unless that makes its items
+/// slower.
+#[test]
+fn a_total_that_slows_down_makes_place_for_another() {
+    let pool = roving::Pool::new(1).unwrap();
+    let items = 6_000_u64;
+    let range = || (0..items).into_par_iter();
+    let totals: Vec<Vec<u64>> = pool.install(|| range().fold(Vec::new, add_slowly).collect());
+    assert!((2..=17).contains(&totals.len()), "{}", totals.len());
+    let (_, before) = totals.split_last().unwrap();
+    assert!(before.iter().all(|total| total.len() > 1_000));
+    assert!(totals.into_iter().flatten().eq(0..items));
+    // Those that own no memory cannot grow.
+    let count = |count, item| count + add_slowly(vec![0; count], item).len() - count;
+    let counts: Vec<usize> = pool.install(|| range().fold(|| 0, count).collect());
+    assert_eq!(counts, [6_000]);
+}
+
+/// A reduction is such a fold, on many workers too, and keeps the order.
+#[test]
+fn a_reduction_that_slows_down_keeps_the_order() {
+    for workers in 1..4 {
+        let pool = roving::Pool::new(workers).unwrap();
+        let append = |lower: Vec<u64>, upper: Vec<u64>| match &upper[..] {
+            [item] => add_slowly(lower, *item),
+            _ => [lower, upper].concat(),
+        };
+        let all = pool.install(|| {
+            let items = (0..6_000_u64).into_par_iter().map(|item| vec![item]);
+            items.reduce_with(append)
+        });
+        assert!(all.unwrap().into_iter().eq(0..6_000));
+    }
+    let none = (0..0).into_par_iter().map(|n: u64| vec![n]);
+    assert_eq!(none.reduce_with(|lower, _| lower), None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Iterators over what parts of another one come to.
 
 use std::marker::PhantomData;
+use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
@@ -84,6 +85,7 @@ where
         C: Consumer<T, B>,
     {
         let into = FoldInto {
+            slow_after: self.base.span() / TOTALS_IF_SLOWER,
             identity: self.identity,
             f: self.f,
             to: consumer,
@@ -118,8 +120,19 @@ where
     }
 }
 
+/// Totals that a fold makes at most where they make their items slower, besides one for each part
+/// that was stolen.
+const TOTALS_IF_SLOWER: usize = 16;
+
 /// A consumer that folds what it takes, and gives another one what each part comes to.
+///
+/// A total that owns memory may grow, as a large number does, and each item that is added to it
+/// then takes longer than the one before. The loop makes its blocks shorter where items take
+/// longer. So a total whose blocks have become much shorter is handed over, and the next items
+/// begin another one.
 struct FoldInto<'c, N, F, C> {
+    /// Of fewer units no total is handed over for that.
+    slow_after: usize,
     identity: N,
     f: F,
     to: &'c C,
@@ -127,14 +140,46 @@ struct FoldInto<'c, N, F, C> {
 
 impl<N, F, C> FoldInto<'_, N, F, C> {
     /// Hands over what a part has come to.
-    fn close<T, B>(&self, (open, state): (Option<(T, B)>, C::State)) -> C::State
+    fn close<T, B>(&self, (open, state): (Option<Open<T, B>>, C::State)) -> C::State
     where
         C: Consumer<T, B>,
     {
         match open {
-            Some((total, beside)) => self.to.feed(state, std::iter::once(total), beside),
+            Some(open) => self
+                .to
+                .feed(state, std::iter::once(open.total), open.beside),
             None => state,
         }
+    }
+}
+
+/// The total of a part that has begun, and where.
+struct Open<T, B> {
+    total: T,
+    beside: B,
+    /// How many units it has taken; 0 for a total that owns no memory.
+    units: usize,
+    /// Those of its longest block, and of the last one.
+    longest: usize,
+    last: usize,
+}
+
+impl<T, B> Open<T, B> {
+    /// Notes a block that was taken, of so many units. Returns whether they have become slower.
+    ///
+    /// The loop halves its blocks. Where one is shorter than that, another piece has begun, whose
+    /// first blocks are short.
+    #[inline]
+    fn has_slowed(&mut self, block: usize, slow_after: usize) -> bool {
+        let is_new = block < self.last / 2;
+        self.longest = if is_new {
+            block
+        } else {
+            self.longest.max(block)
+        };
+        self.last = block;
+        self.units += block;
+        self.units > slow_after && block <= self.longest / 4
     }
 }
 
@@ -145,8 +190,7 @@ where
     F: Fn(T, U) -> T + Send + Sync,
     C: Consumer<T, B>,
 {
-    /// The total of a part that has begun, and where.
-    type State = (Option<(T, B)>, C::State);
+    type State = (Option<Open<T, B>>, C::State);
     type Outcome = C::Outcome;
     const ENDS_EARLY: bool = C::ENDS_EARLY;
 
@@ -158,11 +202,20 @@ where
     where
         I: Iterator<Item = U>,
     {
-        let (total, at) = open.unwrap_or_else(|| ((self.identity)(), beside.inside()));
-        let open = Some((items.fold(total, &self.f), at));
-        match C::ENDS_EARLY {
-            true => (None, self.close((open, state))),
-            false => (open, state),
+        let mut open = open.unwrap_or_else(|| Open {
+            total: (self.identity)(),
+            beside: beside.inside(),
+            units: 0,
+            longest: 0,
+            last: 0,
+        });
+        let block = items.size_hint().1.unwrap_or(0);
+        open.total = items.fold(open.total, &self.f);
+        let is_given =
+            C::ENDS_EARLY || mem::needs_drop::<T>() && open.has_slowed(block, self.slow_after);
+        match is_given {
+            true => (None, self.close((Some(open), state))),
+            false => (Some(open), state),
         }
     }
     fn end(&self, state: Self::State) -> C::Outcome {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::iter;
 use std::marker::PhantomData;
+use std::mem;
 
 use super::attempt::{Try, sealed::Try as _};
 use super::consume::{
@@ -385,8 +386,7 @@ pub trait ParallelIterator: Sized + Send {
     }
 
     /// Combines items by `f` until one is left; `identity` makes what changes nothing, and is what
-    /// no
-    /// items give. `f` has to be associative: where the items are parted depends on the run.
+    /// no items give. `f` has to be associative: where the items are parted depends on the run.
     ///
     /// ```
     /// use roving_iter::prelude::*;
@@ -414,7 +414,16 @@ pub trait ParallelIterator: Sized + Send {
     where
         F: Fn(Self::Item, Self::Item) -> Self::Item + Send + Sync,
     {
-        run(self, (), Reduce::new(f))
+        if !mem::needs_drop::<Self::Item>() {
+            return run(self, (), Reduce::new(f));
+        }
+        // What owns memory may grow, and a fold knows what to do then.
+        let both = |total, item| match (total, item) {
+            (Some(total), Some(item)) => Some(f(total, item)),
+            (total, item) => total.or(item),
+        };
+        let totals = self.fold(|| None, |total, item| both(total, Some(item)));
+        run(totals, (), Reduce::new(both)).flatten()
     }
 
     /// Combines the values of items by `f` until one of them, or `f`, says that this is enough.
