@@ -374,14 +374,8 @@ impl<'t, P: TextPattern> SplitPiece<'t, '_, P> {
         };
         let start = (at..text.len()).find(|&place| text.is_char_boundary(place));
         let start = start.unwrap_or(text.len());
-        let found = text[start..]
-            .char_indices()
-            .find(|(_, c)| self.separator.is_match(*c));
-        match found {
-            Some((place, c)) => {
-                let end = start + place;
-                (Some(&text[..end]), Some(&text[end + c.len_utf8()..]))
-            }
+        match text[start..].split_once(|c| self.separator.is_match(c)) {
+            Some((part, rest)) => (Some(&text[..start + part.len()]), Some(rest)),
             None => (Some(text), None),
         }
     }
@@ -414,5 +408,12 @@ impl<'t, P: TextPattern> Iterator for SplitPiece<'t, '_, P> {
         let (part, rest) = self.cut_text(0);
         self.text = rest;
         part
+    }
+
+    /// All of a block, by the loop of `std`.
+    fn fold<T, F: FnMut(T, &'t str) -> T>(self, init: T, f: F) -> T {
+        let parts = self.text.into_iter();
+        let parts = parts.flat_map(|text| text.split(|c| self.separator.is_match(c)));
+        parts.fold(init, f)
     }
 }
