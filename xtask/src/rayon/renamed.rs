@@ -2,11 +2,13 @@
 //! first with stock Rayon, then with `roving-iter` under Rayon's name.
 //!
 //! Only their manifests are changed, as our pages tell people to do. Those of the drop-in, and ten
-//! more; half of them are to compile and to pass.
+//! more; half of them are to compile and to pass. `docs/results/iter-downstream.csv` keeps what
+//! each came to when it was last run.
 
 use super::downstream::{PACKAGES, Package, Place};
 use super::registry::{self, Lack};
 use crate::Result;
+use crate::kept::Kept;
 use crate::programs::{self, Failure, Outcome};
 use crate::report::Step;
 use crate::workspace::Workspace;
@@ -32,7 +34,8 @@ const MORE: [Package; 10] = [
         "jpeg-decoder",
         "0.3.2",
         "pictures: JPEG",
-        &["--lib", "--tests"],
+        // Its other tests read pictures that do not come with it.
+        &["--lib"],
     ),
     more(
         "average",
@@ -78,7 +81,34 @@ const LACKING: [(&str, &str); 4] = [
     ("shipyard", PLUMBING),
     ("boomphf", PLUMBING),
 ];
-const PLUMBING: &str = "`rayon::iter::plumbing`, for iterators of its own";
+const PLUMBING: &str = "`rayon::iter::plumbing` for iterators of its own";
+
+const TABLE: &str = "docs/results/iter-downstream.csv";
+const HEAD: &str = "date,commit_date,package,version,kind,\
+                    stock_passed,stock_failed,passed,failed,verdict";
+
+/// A row for each package.
+fn kept(workspace: &Workspace) -> Kept {
+    Kept::at(workspace, TABLE, HEAD, 2..3)
+}
+
+/// The row of a package, without its dates.
+fn row(package: &Package, stock: &Outcome, ours: &Result<Outcome>, told: &str) -> String {
+    let counts = |outcome: &Outcome| format!("{},{}", outcome.counts.passed, outcome.counts.failed);
+    let Package {
+        name,
+        version,
+        kind,
+        ..
+    } = package;
+    let (stock, ours) = (
+        counts(stock),
+        ours.as_ref().map_or("0,0".to_owned(), counts),
+    );
+    // Fields of this table are not quoted.
+    let told = told.replace(',', ";");
+    format!("{name},{version},{kind},{stock},{ours},{told}")
+}
 
 /// The names that `--only` takes.
 pub(crate) fn names() -> Vec<&'static str> {
@@ -131,11 +161,12 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step, only: Option<&str>) 
                 why.clone()
             }
         };
+        kept(workspace).put(workspace, &row(package, &stock, &ours, &told))?;
         if verdict.is_ok() {
             passed += 1;
             step.counts.passed += ours.map_or(0, |outcome| outcome.counts.passed);
         }
-        table.push(format!("{:30}{kind:28}{told}", format!("{name} {version}")));
+        table.push(format!("{:30}{kind:40}{told}", format!("{name} {version}")));
     }
     println!();
     table.iter().for_each(|line| println!("{line}"));
@@ -291,6 +322,19 @@ mod tests {
             verdict(&stock, &Err("does not build".into())).unwrap_err(),
             "does not build"
         );
+    }
+
+    #[test]
+    fn the_table_has_each_package_with_all_its_fields() {
+        let table = kept(&Workspace::find().unwrap());
+        assert!(table.wrong_lines().is_empty(), "{:?}", table.wrong_lines());
+        let (mut there, mut wanted) = (table.keys(), names());
+        there.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(there, wanted);
+        let outcome = Outcome::default();
+        let told = row(&MORE[0], &outcome, &Err("no".into()), "a, b");
+        assert_eq!(told, "boomphf,0.6.0,hashing: minimal perfect,0,0,0,0,a; b");
     }
 
     #[test]

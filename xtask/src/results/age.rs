@@ -26,8 +26,9 @@ const OLDER: &str = ", older";
 const CODE: &str = "^[[:space:]]*[^/[:space:]]";
 
 /// The folders that are measured by files whose names begin with a word; the longest word decides.
-const MEASURED: [(&str, &[&str]); 12] = [
+const MEASURED: [(&str, &[&str]); 13] = [
     ("", &["crates/roving/src"]),
+    ("iter", &["crates/roving/src", "crates/roving-iter/src"]),
     ("uts-serial", &["crates/roving-lab/src/workloads/uts"]),
     ("networks", &["crates/roving/src", "crates/roving-flow/src"]),
     ("duals", &["crates/roving/src", "crates/roving-gpu/src"]),
