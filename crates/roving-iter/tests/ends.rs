@@ -314,25 +314,22 @@ fn add_slowly(mut all: Vec<u64>, item: u64) -> Vec<u64> {
     all
 }
 
-/// One worker, of which nobody asks for a part, makes one total; unless that makes its items
-/// slower.
+/// One worker, of which nobody asks for a part, makes one total; a few, if that makes its items
+/// slower. They are in order.
 #[test]
-fn a_total_that_slows_down_makes_place_for_another() {
+fn a_fold_that_slows_down_keeps_the_order() {
     let pool = roving::Pool::new(1).unwrap();
-    let items = 6_000_u64;
-    let range = || (0..items).into_par_iter();
+    let range = || (0..6_000_u64).into_par_iter();
     let totals: Vec<Vec<u64>> = pool.install(|| range().fold(Vec::new, add_slowly).collect());
-    assert!((2..=17).contains(&totals.len()), "{}", totals.len());
-    let (_, before) = totals.split_last().unwrap();
-    assert!(before.iter().all(|total| total.len() > 1_000));
-    assert!(totals.into_iter().flatten().eq(0..items));
+    assert!((1..=17).contains(&totals.len()), "{}", totals.len());
+    assert!(totals.into_iter().flatten().eq(0..6_000));
     // Those that own no memory cannot grow.
     let count = |count, item| count + add_slowly(vec![0; count], item).len() - count;
     let counts: Vec<usize> = pool.install(|| range().fold(|| 0, count).collect());
     assert_eq!(counts, [6_000]);
 }
 
-/// A reduction is such a fold, on many workers too, and keeps the order.
+/// On many workers too; a reduction is such a fold.
 #[test]
 fn a_reduction_that_slows_down_keeps_the_order() {
     for workers in 1..4 {

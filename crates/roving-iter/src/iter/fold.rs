@@ -337,3 +337,55 @@ where
         matches!(state.0, Some((ControlFlow::Break(_), _))) || self.to.is_done(&state.1, beside)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iter::consume::Push;
+
+    /// How many items are in each total of a fold that takes blocks of so many.
+    fn taken<T: Send>(
+        blocks: &[usize],
+        identity: fn() -> T,
+        f: fn(T, usize) -> T,
+        count: fn(&T) -> usize,
+    ) -> Vec<usize> {
+        let into = FoldInto {
+            slow_after: 100,
+            identity,
+            f,
+            to: &Push,
+        };
+        let begun = Consumer::<usize, ()>::begin(&into);
+        let feed = |state, block: &usize| into.feed(state, 0..*block, ());
+        let state = blocks.iter().fold(begun, feed);
+        let totals = Consumer::<usize, ()>::end(&into, state);
+        totals.iter().map(count).collect()
+    }
+
+    fn totals(blocks: &[usize]) -> Vec<usize> {
+        let push = |mut total: Vec<usize>, item| {
+            total.push(item);
+            total
+        };
+        taken(blocks, Vec::new, push, Vec::len)
+    }
+
+    #[test]
+    fn a_total_whose_blocks_have_become_shorter_is_handed_over() {
+        assert_eq!(totals(&[64, 64, 64, 64]), [256]);
+        assert_eq!(totals(&[64, 64, 32, 16, 8, 8]), [176, 16]);
+        // Again, and not while it has few.
+        assert_eq!(totals(&[64, 64, 32, 16, 64, 32, 16, 8]), [176, 112, 8]);
+        assert_eq!(totals(&[32, 16, 8, 4]), [60]);
+        // The first blocks of another piece are short.
+        assert_eq!(totals(&[64, 64, 1, 1, 1, 4, 16, 64]), [215]);
+    }
+
+    #[test]
+    fn a_total_that_owns_no_memory_cannot_grow() {
+        let count = |total, _| total + 1;
+        let blocks = [64, 64, 32, 16, 8, 8];
+        assert_eq!(taken(&blocks, || 0, count, |total| *total), [192]);
+    }
+}
