@@ -66,7 +66,7 @@ pub(super) enum Job {
     Download(Download),
     Launch(Launch),
     /// Marks the stream as it is by now, for another stream.
-    Mark(Arc<Point>),
+    Mark(Marker),
     /// Puts all that comes behind that mark of another stream.
     After(Arc<Point>),
 }
@@ -77,8 +77,8 @@ impl Job {
             Job::Upload(upload) => upload.done(outcome),
             Job::Download(download) => download.done(outcome),
             Job::Launch(launch) => launch.done(outcome),
-            Job::Mark(point) => point.settle(None),
-            Job::After(_) => (),
+            // Dropping a marker settles its point.
+            Job::Mark(_) | Job::After(_) => (),
         }
     }
 
@@ -189,7 +189,8 @@ fn finish(end: impl FnOnce()) {
 /// A place on a stream, which other streams may be put behind.
 #[derive(Default)]
 pub(super) struct Point {
-    /// `Some(None)`: there will be no event, for the device is lost.
+    /// `Some(None)`: there will be no event. All that was before it has ended, or the device is
+    /// lost.
     event: Mutex<Option<Option<CudaEvent>>>,
     settled: Condvar,
 }
@@ -209,10 +210,25 @@ impl Point {
         let own = self.event.lock().unwrap_or_else(PoisonError::into_inner);
         let own = self.settled.wait_while(own, |event| event.is_none());
         match &*own.unwrap_or_else(PoisonError::into_inner) {
-            Some(Some(event)) => stream.wait(event),
+            Some(Some(event)) => stream.wait(event).or_else(|_| event.synchronize()),
             _ => Ok(()),
         }
     }
+}
+
+/// The side of a point that settles it, at the latest when it is dropped.
+pub(super) struct Marker(Arc<Point>);
+
+impl Drop for Marker {
+    fn drop(&mut self) {
+        self.0.settle(None);
+    }
+}
+
+/// The two sides of a new point.
+pub(super) fn point() -> (Marker, Arc<Point>) {
+    let point = Arc::new(Point::default());
+    (Marker(Arc::clone(&point)), point)
 }
 
 /// The threads of a lane. They end when its inbox was closed and all has ended.
@@ -359,11 +375,11 @@ impl Lane {
         let shared = Arc::clone(&self.shared);
         let (common, stream) = (&shared.common, &shared.stream);
         match job {
-            Job::Mark(point) => {
+            Job::Mark(marker) => {
                 let untimed = Some(CUevent_flags::CU_EVENT_DISABLE_TIMING);
                 let event = common.context.new_event(untimed).map_err(refused)?;
                 event.record(stream).map_err(refused)?;
-                point.settle(Some(event));
+                marker.0.settle(Some(event));
                 return Ok(None);
             }
             Job::After(point) => {
@@ -536,9 +552,7 @@ impl Shared {
 /// Also when its thread panics: nothing is freed under the stream, and nobody waits for ever.
 impl Drop for Waiter {
     fn drop(&mut self) {
-        if !self.flying.is_empty() {
-            finish(|| self.shared.settle());
-        }
+        finish(|| self.shared.settle());
         for Flying { job, .. } in self.flying.drain(..) {
             finish(|| job.done(Err(left())));
         }

@@ -49,7 +49,7 @@ use cudarc::driver::CudaContext;
 
 use crate::backend::{Backend, Download, Launch, Memory, Upload};
 use crate::error::{Cause, DeviceError};
-use lane::{Common, Inbox, Job, Point};
+use lane::{Common, Inbox, Job};
 use memory::{Room, Store};
 use module::Modules;
 
@@ -184,8 +184,8 @@ impl Backend for Nvidia {
     fn follow(&self, stream: usize, other: usize) {
         let lanes = self.lanes.len();
         if stream % lanes != other % lanes {
-            let point = Arc::new(Point::default());
-            self.push(other, Job::Mark(Arc::clone(&point)));
+            let (marker, point) = lane::point();
+            self.push(other, Job::Mark(marker));
             self.push(stream, Job::After(point));
         }
     }
